@@ -1,0 +1,78 @@
+# Everything that people and CI do with this project. Needs make and Python 3.11 or newer with venv, nothing else.
+
+PY := .venv/bin/python
+OURS := config accounts chatbots webhooks conversations
+MADE := .venv build staticfiles .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+# Whichever of these is able to makes the environment. Each is judged by running it, because a name on the path may be
+# a shim with nothing behind it. The environment's own Python comes first: mostly there is nothing left to do.
+CANDIDATES = $(or $(PYTHON),$(wildcard $(PY)) python3.13 python3.12 python3.11 python3)
+
+# Packages are installed uncompiled, which saves seconds and space; each module is compiled when first imported, once.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: run test check openapi conformance requirements clean base dev
+
+run: base
+	@exec $(PY) manage.py serve
+
+# As many processes as cores, never more than eight: each has servers and a database of its own.
+test: dev
+	@exec $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile $(ARGS)
+
+# The checks run on an embedded default of their own, whatever the environment or .env say.
+ALONE := env STATE_DIR=build/check DATABASE_URL= REDIS_URL= SECRET_KEY= ENCRYPTION_KEYS=
+DOCUMENT := $(ALONE) $(PY) manage.py spectacular --file build/openapi.json --format openapi-json --validate --fail-on-warn
+
+check: dev
+	@rm -rf build/check
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(ALONE) $(PY) -m mypy $(OURS)
+	.venv/bin/lint-imports --no-logo
+	$(ALONE) $(PY) manage.py check
+	$(ALONE) $(PY) manage.py makemigrations --check --dry-run
+	$(DOCUMENT)
+	@cmp -s build/openapi.json openapi.json || { echo "openapi.json is out of date: make openapi" >&2; exit 1; }
+	$(ALONE) $(PY) manage.py conformance --check
+
+# What the tests prove of the specification; names tests and rules that do not fit together.
+conformance: dev
+	@rm -rf build/check
+	$(ALONE) $(PY) manage.py conformance
+
+openapi: dev
+	$(DOCUMENT)
+	cp build/openapi.json openapi.json
+
+# Recompiles the locks, keeping what is pinned where it still fits; `make requirements ARGS=--upgrade` takes the newest.
+UV = $(or $(wildcard .venv/bin/uv),build/uv/bin/uv)
+COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url -q --no-header
+requirements: dev
+	@test -x $(UV) || $(PY) -m pip install -q --disable-pip-version-check --target build/uv uv
+	$(COMPILE) $(ARGS) -o requirements/base.txt
+	$(COMPILE) $(ARGS) --group dev -o requirements/dev.txt
+
+# Never the state: where STATE_DIR lies inside of what would go, nothing goes.
+clean:
+	@state=$$(sed -n 's/^ *\(export  *\)*STATE_DIR=["'\'']*\([^"'\'']*\).*/\2/p' .env 2>/dev/null | tail -n 1); \
+	state=$$(cd "$${STATE_DIR:-$${state:-var}}" 2>/dev/null && pwd -P); \
+	for path in $(MADE); do \
+		case "$$state/" in "$$(pwd -P)/$$path/"*) echo "make clean: STATE_DIR lies in $$path; move it first" >&2; exit 1 ;; esac; \
+	done
+	rm -rf $(MADE)
+	find $(OURS) requirements tests -name __pycache__ -prune -exec rm -rf {} +
+
+base dev:
+	@for python in $(CANDIDATES); do \
+		problem=$$("$$python" requirements/install.py 2>/dev/null); \
+		case $$? in \
+			0) exec "$$python" requirements/install.py $@ ;; \
+			3) ;; \
+			*) problem="not there, or does not start" ;; \
+		esac; \
+		seen="$$seen  $$python: $$problem\n"; \
+	done; \
+	printf "Python 3.11 or newer is needed, with its modules venv, ensurepip, ssl and sqlite3. Looked at:\n%b" "$$seen" >&2; \
+	echo "Debian and Ubuntu: apt-get install python3 python3-venv. Elsewhere: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; \
+	exit 1

@@ -1,0 +1,66 @@
+"""Open an account for a caller. Open points: roles, permissions, foreign-chatbot."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Case, OuterRef, Q, QuerySet, Subquery, Value, When
+
+from accounts.models import Account, Membership, User
+from accounts.roles import Action, Role, may
+from config.api.errors import Forbidden, NotFound
+from config.api.viewsets import identifier
+
+
+class AccountNotFound(NotFound):
+    """No such account."""
+
+    message = "account not found"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An account that is open to a caller, with the role that he or she has in it."""
+
+    account: Account
+    role: str
+
+
+def holdings(
+    *, owner: bool, role: str | None = None, permissions: list[str] | None = None
+) -> frozenset[str]:
+    """Gather what a caller holds in an account."""
+    held = {*(permissions or []), *([role] if role else [])}
+    return frozenset(held | ({Role.OWNER} if owner else set()))
+
+
+def open_account(caller: User, account_id: str, action: Action) -> Opened:
+    """Find an account for an action. Raises AccountNotFound, or Forbidden where it is closed."""
+    try:
+        key = identifier(account_id)
+    except NotFound:
+        raise AccountNotFound from None
+    account = Account.objects.select_related("plan").filter(pk=key).first()
+    if account is None:
+        raise AccountNotFound
+    owner = account.owner_id == caller.pk
+    member = None if owner else Membership.objects.filter(account=account, user=caller).first()
+    holds = holdings(
+        owner=owner,
+        role=member.role if member else None,
+        permissions=member.permissions if member else None,
+    )
+    if not may(action, holds):
+        raise Forbidden
+    return Opened(account, Role.OWNER if owner else str(member.role if member else ""))
+
+
+def accounts_of(caller: User) -> "QuerySet[Any]":  # Any: an account with its caller_role
+    """Keep the accounts that a caller owns or belongs to; `caller_role` says as what."""
+    membership = Membership.objects.filter(account=OuterRef("pk"), user=caller)
+    belongs = Membership.objects.filter(user=caller).values("account")
+    return Account.objects.filter(Q(owner=caller) | Q(pk__in=belongs)).annotate(
+        caller_role=Case(
+            When(owner=caller, then=Value(Role.OWNER.value)),
+            default=Subquery(membership.values("role")[:1]),
+        )
+    )

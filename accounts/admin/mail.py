@@ -1,0 +1,47 @@
+"""Mails that wait or were sent: whether they went out, and if not, why."""
+
+from django.contrib import admin
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
+from unfold.decorators import display
+
+from accounts.admin.moments import at
+from accounts.admin.scope import AccountRows, ReadOnly
+from accounts.models import Mail
+
+MADE, DUE = at("created_at", "written"), at("due_at", "next try")
+
+
+@admin.register(Mail)
+class MailAdmin(ReadOnly, AccountRows):
+    """The outgoing mail of an account."""
+
+    key = ("-id",)
+    list_display = (MADE, "to", "subject", "shown_state", "tries", DUE, "error")
+    list_filter = (("state", ChoicesDropdownFilter),)
+    fields = (
+        "account",
+        "to",
+        "subject",
+        "body",
+        "state",
+        "tries",
+        DUE,
+        at("sent_at", "sent"),
+        "error",
+        MADE,
+    )
+    readonly_fields = fields
+    empty_text = "No mail was written yet."
+
+    @display(
+        description="state",
+        label={
+            Mail.State.PENDING.value: "info",
+            Mail.State.RETRYING.value: "warning",
+            Mail.State.SENT.value: "success",
+            Mail.State.FAILED.value: "danger",
+        },
+    )
+    def shown_state(self, mail: Mail) -> str:
+        """Show the state as a word with a colour."""
+        return mail.state

@@ -1,0 +1,63 @@
+"""Times on pages: written in UTC, shown in the zone of the reader's browser by a script."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import RangeDateTimeFilter
+
+
+def moment(value: datetime) -> SafeString:
+    """Write a time."""
+    return format_html(
+        '<time datetime="{}" data-local>{} UTC</time>',
+        value.isoformat(),
+        f"{value:%Y-%m-%d %H:%M:%S}",
+    )
+
+
+def at(column: str, label: str, empty: str = "-") -> Any:
+    """Make a column of a page of a column of the model that holds a time.
+
+    Any: that a page's field may be a function is not known to Django's stubs.
+    """
+
+    @admin.display(description=label, empty_value=empty)
+    def shown(row: Any) -> SafeString | None:
+        value = getattr(row, column)
+        return moment(value) if value else None
+
+    return shown
+
+
+class MomentFilter(RangeDateTimeFilter):
+    """Filters by a span of time, given in UTC."""
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep the rows of the span; what is no time is turned away."""
+        for end, lookup in (("from", "gte"), ("to", "lte")):
+            day, hour = (
+                self.used_parameters.get(f"{self.parameter_name}_{end}_{part}") for part in (0, 1)
+            )
+            if day and hour:
+                queryset = queryset.filter(
+                    **{f"{self.parameter_name}__{lookup}": moment_of(f"{day}T{hour}")}
+                )
+        return queryset
+
+
+def moment_of(text: str) -> datetime:
+    """Read a time in UTC. Raises IncorrectLookupParameters."""
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise IncorrectLookupParameters(text)
+    return found.replace(tzinfo=UTC)

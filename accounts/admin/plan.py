@@ -1,0 +1,21 @@
+"""Plans: what superusers sell."""
+
+from django.contrib import admin
+
+from accounts.admin.scope import SharedRows
+from accounts.models import Plan
+
+
+@admin.register(Plan)
+class PlanAdmin(SharedRows):
+    """Limits and quotas; no group holds a permission on them."""
+
+    key = ("name", "id")
+    list_display = (
+        "name",
+        "messages_per_minute",
+        "ai_replies_per_minute",
+        "monthly_messages",
+        "max_chatbots",
+        "webhooks_by_default",
+    )

@@ -1,0 +1,216 @@
+"""A staff member's own rows: the one door through which every page of the admin reads.
+
+What a person holds in an account is asked of accounts/roles.py, for a whole query at a time.
+Model permissions say which pages there are; this says whose rows stand on them.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.contrib.admin import AdminSite, ShowFacets
+from django.contrib.admin.exceptions import NotRegistered
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import Field, ForeignKey, ManyToManyField, Model, Q, QuerySet
+from django.forms import ModelChoiceField, ModelMultipleChoiceField
+from django.http import HttpRequest, HttpResponse
+from unfold.admin import ModelAdmin
+from unfold.views import ChangeList
+
+from accounts.admin.keyset import KeysetChangeList, whole_id
+from accounts.models import Account, User
+from accounts.roles import Action, Role, may
+
+Kept = TypeVar("Kept")
+
+
+def once(request: HttpRequest, name: str, read: Callable[[], Kept]) -> Kept:
+    """Read something once per request. A ModelAdmin is shared by all threads: it keeps nothing."""
+    kept = vars(request)
+    if name not in kept:
+        kept[name] = read()
+    value: Kept = kept[name]
+    return value
+
+
+def person(request: HttpRequest) -> User:
+    """Name who is signed in; the admin lets nobody else through."""
+    assert isinstance(request.user, User)  # for the type; admin_view has checked it
+    return request.user
+
+
+def accounts_where(user: User, action: Action) -> "QuerySet[Account]":
+    """Keep the accounts in which a person may do something by his or her role alone."""
+    roles = [role for role in Role if may(action, {role})]
+    held = Q(memberships__user=user, memberships__role__in=roles)
+    if Role.OWNER in roles:
+        held |= Q(owner=user)
+    return Account.objects.filter(
+        pk__in=Account.objects.filter(held).order_by().values("pk")
+    ).order_by()
+
+
+def managed_accounts(request: HttpRequest) -> list[UUID]:
+    """Name the accounts that the person who is signed in manages, read once per request."""
+    return once(
+        request,
+        "managed_accounts",
+        lambda: list(
+            accounts_where(person(request), Action.MANAGE_ACCOUNT).values_list("pk", flat=True)
+        ),
+    )
+
+
+def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "QuerySet[Any]":
+    """Keep the rows of a model that a person sees; none where the model has no page of its own."""
+    try:
+        return site.get_model_admin(model).get_queryset(request)
+    except NotRegistered:
+        return model._default_manager.none()
+
+
+def with_row(
+    permission: str,
+) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+    """Open the row that a page's address names; a foreign one is answered as a missing one.
+
+    The view then gets the row in place of its id. A page of our own has no other way to its row.
+    """
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @wraps(view)
+        def run(
+            self: Any, request: HttpRequest, object_id: object, *args: Any, **names: Any
+        ) -> HttpResponse:
+            row = self.get_object(request, unquote(str(object_id)))
+            if row is None:
+                missing: HttpResponse = self._get_obj_does_not_exist_redirect(
+                    request, self.opts, str(object_id)
+                )
+                return missing
+            if not getattr(self, f"has_{permission}_permission")(request, row):
+                raise PermissionDenied
+            return view(self, request, row, *args, **names)
+
+        return run
+
+    return decorate
+
+
+class ScopedChoices:
+    """Offers rows of the person's own wherever a form refers to a row."""
+
+    admin_site: AdminSite
+
+    def formfield_for_foreignkey(
+        self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **options: Any
+    ) -> "ModelChoiceField[Any] | None":
+        """Offer rows that the person sees."""
+        return super().formfield_for_foreignkey(  # type: ignore[misc,no-any-return]  # a mixin
+            db_field, request, **self.with_choices(db_field, request, options)
+        )
+
+    def formfield_for_manytomany(
+        self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest, **options: Any
+    ) -> "ModelMultipleChoiceField[Any] | None":
+        """Offer rows that the person sees."""
+        return super().formfield_for_manytomany(  # type: ignore[misc,no-any-return]  # a mixin
+            db_field, request, **self.with_choices(db_field, request, options)
+        )
+
+    def with_choices(
+        self, field: "Field[Any, Any]", request: HttpRequest, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Add the choices of a relation, unless they are given."""
+        if "queryset" in options:
+            return options
+        assert field.related_model  # for the type
+        return options | {"queryset": scoped_rows(self.admin_site, field.related_model, request)}
+
+
+class ScopedAdmin(ScopedChoices, ModelAdmin):
+    """The base of every page: own rows, paged by key, nothing counted."""
+
+    key: tuple[str, ...] = ("-created_at", "-id")
+    id_columns: tuple[str, ...] = ()  # what a whole id in the search box may be, each with an index
+    empty_text = "There is nothing here yet."
+    show_full_result_count = False
+    show_facets = ShowFacets.NEVER
+    list_per_page = 25
+    list_filter_submit = True
+    sortable_by = ()
+    warn_unsaved_form = True
+
+    def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep the rows of the person who is signed in, who is no superuser."""
+        raise NotImplementedError
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
+        """Start from the person's own rows, whatever the page."""
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return rows if person(request).is_superuser else self.own(request, rows)
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """Order by the key of the pages."""
+        return self.key
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        """Page by key."""
+        return KeysetChangeList
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Offer our actions alone: deleting in bulk would load whatever hangs on the rows."""
+        actions: dict[str, Any] = super().get_actions(request)
+        actions.pop("delete_selected", None)
+        return actions
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
+    ) -> tuple["QuerySet[Any]", bool]:
+        """Search by a whole id where `id_columns` say so, else as `search_fields` do."""
+        if not (self.id_columns and search_term):
+            rows, duplicates = super().get_search_results(request, queryset, search_term)
+            return rows, duplicates
+        wanted = whole_id(search_term)
+        if wanted is None:
+            return queryset.none(), False
+        found = Q()
+        for column in self.id_columns:
+            found |= Q(**{column: wanted})
+        return queryset.filter(found), False
+
+
+class AccountRows(ScopedAdmin):
+    """Rows that belong to an account: seen by those who manage it."""
+
+    account_path = "account"
+
+    def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep the rows of accounts that the person manages."""
+        return rows.filter(**{f"{self.account_path}__in": managed_accounts(request)})
+
+
+class SharedRows(ScopedAdmin):
+    """Rows that belong to nobody, plans and models: all may choose them, superusers change them."""
+
+    def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep all rows."""
+        return rows
+
+
+class ReadOnly:
+    """Pages that only show: the service writes these rows."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody adds one."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody changes one."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody deletes one."""
+        return False

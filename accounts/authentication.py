@@ -1,0 +1,31 @@
+"""Bearer header to caller. Specification: Authentication, 1 to 4."""
+
+from hmac import compare_digest
+
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+
+from accounts import keys
+from accounts.models import ApiKey, User
+from config.api.errors import InvalidKey
+
+
+class BearerAuthentication(BaseAuthentication):
+    """Read `Authorization: Bearer <API_KEY>`."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiKey]:
+        """Return the caller and the key. Raises InvalidKey; garbage costs no query."""
+        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not keys.well_formed(text):
+            raise InvalidKey
+        digest = keys.digest(text)
+        key = ApiKey.objects.alive().select_related("user").filter(digest=digest).first()
+        if key is None or not compare_digest(key.digest, digest):
+            raise InvalidKey
+        key.touch(timezone.now())
+        return key.user, key
+
+    def authenticate_header(self, request: Request) -> str:
+        """Name the scheme that a 401 asks for."""
+        return "Bearer"

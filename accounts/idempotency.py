@@ -1,0 +1,167 @@
+"""Answers kept by caller, route and Idempotency-Key, so that a request can be sent again.
+
+A row is claimed before its request runs. The claim is a lease that its process renews: where the
+process dies, the lease ends soon, and the next request with the key takes it over.
+"""
+
+import hashlib
+import logging
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.utils import timezone
+
+from accounts.models import StoredAnswer
+from config.api.errors import ApiError, InvalidRequest
+from config.db import new_id, release_connection
+
+HEADER = "Idempotency-Key"
+KEY = re.compile(r"[!-~]{1,255}")
+KEPT_FOR = timedelta(hours=24)
+LEASE = timedelta(seconds=8)
+RENEWED_EVERY = 2.0  # seconds
+LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # seconds between two looks at one that still runs
+LONGER = 60.0  # seconds beyond the model's time that the second of two waits for the first
+
+logger = logging.getLogger(__name__)
+
+
+class Kept(NamedTuple):
+    """An answer as it was sent."""
+
+    status: int
+    body: bytes
+
+
+class Claim(NamedTuple):
+    """The right to run a request: its row, which outlives a takeover, and who holds it."""
+
+    row: UUID
+    holder: UUID
+
+
+def begin(user_id: UUID, *, route: str, key: str, body: bytes) -> Kept | Claim:
+    """Find the answer of a key, waiting for one that still runs; else claim the key.
+
+    Holds no connection while it waits. Raises InvalidRequest for a key that is not sane, or was
+    used with another body; ApiError when the first one does not end.
+    """
+    if not KEY.fullmatch(key):
+        raise InvalidRequest.at([HEADER], "Expected 1 to 255 visible ASCII characters")
+    name = hashlib.sha256(f"{route}\n{key}".encode()).hexdigest()
+    digest = hashlib.sha256(body).hexdigest()
+    pause, deadline = LOOK_FIRST, time.monotonic() + settings.LLM_TIMEOUT + LONGER
+    while time.monotonic() < deadline:
+        claim, row = _look(user_id, name, digest)
+        if claim:
+            return claim
+        if row and row.request_digest != digest:
+            raise InvalidRequest.at([HEADER], "Used before with another body")
+        if row and row.status is not None:
+            return Kept(row.status, bytes(row.body or b""))
+        release_connection()
+        time.sleep(pause)
+        pause = min(LOOK_LAST, pause * 1.5)
+    logger.error("a request with an Idempotency-Key waited in vain for the first one with it")
+    raise ApiError
+
+
+def _look(user_id: UUID, name: str, digest: str) -> tuple[Claim | None, StoredAnswer | None]:
+    """Claim the key where nobody has it, or whoever had it is dead; else return its row."""
+    now, holder = timezone.now(), new_id()
+    row = StoredAnswer.objects.filter(user=user_id, name=name).first()
+    if row and row.status is not None and row.created_at < now - KEPT_FOR:
+        StoredAnswer.objects.filter(pk=row.pk).delete()
+        row = None
+    if row is None:
+        made = StoredAnswer(
+            user_id=user_id,
+            name=name,
+            request_digest=digest,
+            claim=holder,
+            claimed_until=now + LEASE,
+        )
+        StoredAnswer.objects.bulk_create([made], ignore_conflicts=True)
+        row = StoredAnswer.objects.filter(user=user_id, name=name).first()
+        return (Claim(row.pk, holder), row) if row and row.claim == holder else (None, row)
+    if row.status is None and row.request_digest == digest and row.claimed_until < now:
+        ended = StoredAnswer.objects.filter(pk=row.pk, claim=row.claim, claimed_until__lt=now)
+        if ended.update(claim=holder, claimed_until=now + LEASE):
+            return Claim(row.pk, holder), row
+    return None, row
+
+
+def keep(claim: Claim, status: int, body: bytes) -> None:
+    """Store the answer. Raises ApiError where another has taken the claim over meanwhile."""
+    held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
+    if not held.update(status=status, body=body):
+        logger.error("a request with an Idempotency-Key was taken over while it ran")
+        raise ApiError
+
+
+def abandon(claim: Claim) -> None:
+    """End the lease: the next request takes over, under the same row, what was begun."""
+    held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
+    held.update(claimed_until=timezone.now())
+
+
+def release(claim: Claim) -> None:
+    """Give the key back: what came of the request is not worth keeping."""
+    StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder).delete()
+
+
+def forget() -> None:
+    """Delete the answers that were kept long enough."""
+    StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()
+
+
+class Renewal:
+    """Renews the claims of this process, from one thread that is there while there are any."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.holders: set[UUID] = set()
+        self.runs = False
+
+    @contextmanager
+    def of(self, claim: Claim) -> Iterator[None]:
+        """Renew a claim for as long as its request runs."""
+        with self.lock:
+            self.holders.add(claim.holder)
+            begins, self.runs = not self.runs, True
+        if begins:
+            threading.Thread(target=self.renew, name="claims", daemon=True).start()
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.holders.discard(claim.holder)
+
+    def renew(self) -> None:
+        """Renew until no claim is left."""
+        while True:
+            time.sleep(RENEWED_EVERY)
+            with self.lock:
+                if not self.holders:
+                    self.runs = False
+                    return
+                holders = list(self.holders)
+            try:
+                StoredAnswer.objects.filter(claim__in=holders).update(
+                    claimed_until=timezone.now() + LEASE
+                )
+            except DatabaseError as error:
+                logger.warning("claims are not renewed: %s", error)
+            finally:
+                connection.close()
+
+
+renewal = Renewal()

@@ -1,0 +1,61 @@
+"""The form of an API key: `cbk_<public part>_<secret><checksum>`. Knows no database.
+
+The secret part has 256 bits; only its SHA-256 is kept. The checksum turns typing errors and
+garbage away without a query. Open point: api-key-form.
+"""
+
+import hashlib
+import secrets
+import zlib
+from string import ascii_letters, digits
+from typing import NamedTuple
+
+ALPHABET = digits + ascii_letters
+MARK = "cbk"
+PUBLIC_LENGTH = 8
+SECRET_LENGTH = 43  # characters of 62: 256 bits
+CHECK_LENGTH = 6
+
+
+class NewKey(NamedTuple):
+    """A key just made: the text that is shown once, and what is kept of it."""
+
+    text: str
+    prefix: str
+    digest: str
+
+
+def checksum(text: str) -> str:
+    """Compute the last six characters of a key from the rest."""
+    number, made = zlib.crc32(text.encode()), ""
+    for _ in range(CHECK_LENGTH):
+        number, index = divmod(number, len(ALPHABET))
+        made = ALPHABET[index] + made
+    return made
+
+
+def digest(text: str) -> str:
+    """Compute what is stored of a key: its SHA-256, in hex."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def characters(length: int) -> str:
+    """Draw random characters from the system's generator."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(length))
+
+
+def make() -> NewKey:
+    """Make a new key."""
+    prefix = f"{MARK}_{characters(PUBLIC_LENGTH)}"
+    body = f"{prefix}_{characters(SECRET_LENGTH)}"
+    text = body + checksum(body)
+    return NewKey(text, prefix, digest(text))
+
+
+def well_formed(text: str) -> bool:
+    """Say whether a text can be a key at all, by its form and checksum."""
+    if len(text) != len(MARK) + PUBLIC_LENGTH + SECRET_LENGTH + CHECK_LENGTH + 2:
+        return False
+    if not text.isascii() or not text.startswith(f"{MARK}_"):
+        return False
+    return checksum(text[:-CHECK_LENGTH]) == text[-CHECK_LENGTH:]

@@ -1,0 +1,41 @@
+"""Make an account."""
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from accounts.models import Plan
+from accounts.services.account import create_account
+from config.commands import RecordCommand, email
+from config.db import SHORT
+
+
+class Command(RecordCommand):
+    """`create_account NAME --owner EMAIL --plan PLAN`."""
+
+    help = "Make an account with its owner, who is made too where he or she is not known yet."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Declare what the command takes."""
+        parser.add_argument("name", metavar="NAME")
+        parser.add_argument("--owner", required=True, type=email, metavar="EMAIL")
+        parser.add_argument("--plan", required=True, metavar="PLAN")
+
+    def run(self, *, name: str, owner: str, plan: str, **_: Any) -> dict[str, Any]:
+        """Make the account."""
+        if not name.strip():
+            raise CommandError("an account needs a name")
+        if len(name) > SHORT:
+            raise CommandError(f"a name has at most {SHORT} characters")
+        found = Plan.objects.filter(name__iexact=plan).first()
+        if found is None:
+            known = ", ".join(Plan.objects.values_list("name", flat=True))
+            raise CommandError(f"no plan {plan}; there are: {known}")
+        account = create_account(name=name, owner_email=owner, plan=found)
+        return {
+            "accountId": account.pk,
+            "accountName": account.name,
+            "plan": found.name,
+            "ownerId": account.owner_id,
+            "ownerEmail": account.owner.email,
+        }

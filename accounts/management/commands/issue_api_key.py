@@ -1,0 +1,37 @@
+"""Issue an API key."""
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from accounts.models import ApiKey, User
+from accounts.services import api_key
+from config.commands import RecordCommand, find, positive
+
+LABEL = ApiKey._meta.get_field("label").max_length or 0
+
+
+class Command(RecordCommand):
+    """`issue_api_key EMAIL`."""
+
+    help = "Issue an API key. It is shown this once."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Declare what the command takes."""
+        parser.add_argument("email", metavar="EMAIL")
+        parser.add_argument("--label", default="", metavar="TEXT")
+        parser.add_argument("--expires", type=positive, metavar="DAYS")
+
+    def run(self, *, email: str, label: str, expires: int | None, **_: Any) -> dict[str, Any]:
+        """Issue the key."""
+        if len(label) > LABEL:
+            raise CommandError(f"--label takes at most {LABEL} characters")
+        user = find(User.objects.all(), email__iexact=email)
+        key, text = api_key.issue(user, label=label, days=expires)
+        return {
+            "email": user.email,
+            "label": key.label,
+            "prefix": key.prefix,
+            "apiKey": text,
+            "expiresAt": key.expires_at,
+        }

@@ -1,0 +1,25 @@
+"""Revoke an API key."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from accounts.models import ApiKey
+from accounts.services import api_key
+from config.commands import RecordCommand, find
+
+
+class Command(RecordCommand):
+    """`revoke_api_key PREFIX`."""
+
+    help = "End an API key at once, by its visible prefix."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Declare what the command takes."""
+        parser.add_argument("prefix", metavar="PREFIX")
+
+    def run(self, *, prefix: str, **_: Any) -> dict[str, Any]:
+        """Revoke the key."""
+        key = find(ApiKey.objects.all(), prefix=prefix)
+        api_key.revoke(key)
+        return {"prefix": key.prefix, "revokedAt": key.revoked_at}

@@ -1,0 +1,56 @@
+"""Rotate API keys."""
+
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import CommandError, CommandParser
+from django.db.models import Q
+
+from accounts.models import Account, ApiKey, User
+from accounts.models.api_key import ApiKeyQuerySet
+from accounts.services import api_key
+from config.commands import RecordCommand, find, identifier, progress
+
+
+def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:
+    """Choose the keys of a person, of an account's people, or all. Raises CommandError."""
+    if user:
+        return ApiKey.objects.filter(user=find(User.objects.all(), email__iexact=user))
+    if account:
+        found = find(Account.objects.all(), pk=account)
+        people = User.objects.filter(Q(owned_accounts=found) | Q(memberships__account=found))
+        return ApiKey.objects.filter(user__in=people)
+    return ApiKey.objects.all()
+
+
+class Command(RecordCommand):
+    """`rotate_api_keys (--user EMAIL | --account ID | --all)`."""
+
+    help = "Issue new API keys for the working ones, which end after the grace."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Declare what the command takes."""
+        whose = parser.add_mutually_exclusive_group(required=True)
+        whose.add_argument("--user", metavar="EMAIL")
+        whose.add_argument("--account", type=identifier, metavar="ID")
+        whose.add_argument("--all", action="store_true")
+        parser.add_argument(
+            "--grace",
+            type=float,
+            default=0,
+            metavar="HOURS",
+            help="for how long the old keys still work (default: 0, they end at once)",
+        )
+
+    def run(
+        self, *, user: str | None, account: UUID | None, grace: float, **_: Any
+    ) -> list[dict[str, Any]]:
+        """Rotate the keys."""
+        if not 0 <= grace <= 8760:
+            raise CommandError("--grace takes 0 to 8760 hours")
+        keys = chosen(user, account)
+        made = api_key.rotate(keys, grace_hours=grace)
+        return [
+            {"email": key.user.email, "label": key.label, "prefix": key.prefix, "apiKey": text}
+            for key, text in progress(made, total=keys.alive().count(), unit="keys")
+        ]

@@ -1,0 +1,58 @@
+"""API keys: a digest, a visible prefix, and when they end."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from config.db import Row
+
+
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
+    """Keys by whether they work."""
+
+    def alive(self) -> "ApiKeyQuerySet":
+        """Keep the keys that open the API now."""
+        now = timezone.now()
+        return self.filter(
+            Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None, user__is_active=True
+        )
+
+
+class ApiKey(Row):
+    """A key to the API. The key itself is shown once and never stored."""
+
+    USED_EVERY = timedelta(minutes=1)  # "last used" is written no oftener
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_keys"
+    )
+    label = models.CharField(max_length=100, blank=True)
+    prefix = models.CharField(max_length=20, unique=True, editable=False)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, editable=False)
+    revoked_at = models.DateTimeField(null=True, editable=False)
+
+    objects = ApiKeyQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "API key"
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.prefix
+
+    @property
+    def state(self) -> str:
+        """Say in one word whether the key works."""
+        if self.revoked_at:
+            return "revoked"
+        return "expired" if self.expires_at and self.expires_at <= timezone.now() else "active"
+
+    def touch(self, now: datetime) -> None:
+        """Note the use, unless one within the last minute is noted."""
+        if self.last_used_at is None or now - self.last_used_at >= self.USED_EVERY:
+            ApiKey.objects.filter(pk=self.pk).update(last_used_at=now)

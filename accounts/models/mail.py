@@ -1,0 +1,41 @@
+"""Mails that wait: rows of the transaction that caused them, sent by the worker."""
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.models.account import Account
+from config.db import SHORT, Row
+
+
+class Mail(Row):
+    """One mail to one address."""
+
+    class State(models.TextChoices):
+        """Where the mail stands."""
+
+        PENDING = "PENDING"
+        RETRYING = "RETRYING"
+        SENT = "SENT"
+        FAILED = "FAILED"
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="mails")
+    to = models.EmailField(max_length=SHORT)
+    subject = models.CharField(max_length=SHORT)
+    body = models.TextField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
+    due_at = models.DateTimeField(null=True, default=timezone.now)  # null: nothing left to do
+    tries = models.PositiveIntegerField(default=0)
+    claimed_until = models.DateTimeField(null=True)
+    error = models.CharField(max_length=SHORT, blank=True)
+    sent_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        indexes = [
+            models.Index(
+                fields=["due_at"], name="mail_due", condition=models.Q(due_at__isnull=False)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject} ({self.to})"

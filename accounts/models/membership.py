@@ -1,0 +1,41 @@
+"""Memberships: who belongs to an account besides its owner, and as what."""
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from accounts.models.account import Account
+from accounts.roles import PERMISSIONS, Role
+from config.db import Row
+
+
+def known_permissions(given: object) -> None:
+    """Accept a list of permissions that exist. Raises ValidationError."""
+    if not isinstance(given, list) or not set(given) <= set(PERMISSIONS):
+        raise ValidationError(f"permissions must be a list of: {', '.join(PERMISSIONS)}")
+
+
+class Membership(Row):
+    """A person in an account."""
+
+    ROLES = [(role.value, role.value) for role in (Role.SUPER_ADMIN, Role.MEMBER)]
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships"
+    )
+    role = models.CharField(max_length=20, choices=ROLES, default=Role.MEMBER.value)
+    permissions = models.JSONField(default=list, blank=True, validators=[known_permissions])
+
+    class Meta:
+        ordering = ["account", "user"]
+        constraints = [
+            models.UniqueConstraint(fields=["account", "user"], name="one_membership_per_person"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=[Role.SUPER_ADMIN.value, Role.MEMBER.value]),
+                name="membership_role_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.account}"

@@ -1,0 +1,28 @@
+"""Plans: the limits per minute, and quotas that staff may set. Specification: Limits."""
+
+from django.db import models
+
+from config.db import Row
+
+
+class Plan(Row):
+    """What an account pays for. Open point: plans (an empty quota is unlimited)."""
+
+    name = models.CharField(max_length=50, unique=True)
+    messages_per_minute = models.PositiveIntegerField()
+    ai_replies_per_minute = models.PositiveIntegerField()
+    monthly_messages = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Visitor messages a month; empty: unlimited"
+    )
+    max_chatbots = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Chatbots of an account; empty: unlimited"
+    )
+    webhooks_by_default = models.BooleanField(
+        default=False, help_text="New accounts on this plan have the webhooks add-on"
+    )
+
+    class Meta:
+        ordering = ["messages_per_minute"]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,26 @@
+"""Usage: what an account has used up in a month. Open point: quota-count."""
+
+from django.db import models
+
+from accounts.models.account import Account
+
+
+class Usage(models.Model):
+    """The visitor messages of an account in one month (its first day, UTC)."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="usages")
+    month = models.DateField()
+    messages = models.PositiveIntegerField(default=0)
+    told = models.PositiveSmallIntegerField(
+        default=0, editable=False
+    )  # percent of the quota of which the owner has had a mail
+
+    class Meta:
+        verbose_name_plural = "usage"
+        ordering = ["-month"]
+        constraints = [
+            models.UniqueConstraint(fields=["account", "month"], name="one_usage_per_month")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account} {self.month:%Y-%m}"

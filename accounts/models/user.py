@@ -1,0 +1,62 @@
+"""People: they sign in with their e-mail, hold API keys and belong to accounts."""
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
+from django.db import models
+from django.db.models.functions import Lower
+
+from config.db import SHORT, new_id
+
+
+class UserManager(BaseUserManager["User"]):
+    """Make users and find them by e-mail, whatever its letter case."""
+
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
+        """Make a user; without a password he or she cannot sign in."""
+        user = self.model(email=email.strip(), **fields)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
+        """Make a user who may do everything."""
+        return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
+
+    def get_by_natural_key(self, username: str | None) -> "User":
+        """Find the user who signs in with an e-mail. Raises DoesNotExist."""
+        return self.get(email__iexact=username)
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    email = models.EmailField(max_length=SHORT, unique=True)
+    name = models.CharField(max_length=SHORT, blank=True)
+    is_active = models.BooleanField(default=True)
+    is_staff = models.BooleanField("may use the admin", default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+    objects: ClassVar[UserManager] = UserManager()
+
+    class Meta:
+        verbose_name = "person"
+        verbose_name_plural = "people"
+        constraints = [
+            models.UniqueConstraint(
+                Lower("email"),
+                name="user_email_unique",
+                violation_error_message="a person with this e-mail exists",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name or self.email
+
+    def get_full_name(self) -> str:
+        """Name the person for the admin's header."""
+        return str(self)

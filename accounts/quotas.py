@@ -1,0 +1,91 @@
+"""Quotas: rows, taken by one conditional statement in the transaction that they pay for.
+
+Specification: Limits. Open points: plans, quota-count, quota-body.
+
+The owner of an account is told when WARNED_AT percent of the month's messages are used.
+"""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from accounts import notifications
+from accounts.models import Account, Usage
+from config.api.errors import ApiError, TooManyRequests
+
+WARNED_AT = (100, 80)  # percent; each once a month
+
+
+class ChatbotLimitReached(ApiError):
+    """The plan's chatbots are all made."""
+
+    status_code, code, message = 403, "CHATBOT_LIMIT_REACHED", "chatbot quota exceeded"
+
+
+class MessagesLimitReached(TooManyRequests):
+    """The month's messages are used up."""
+
+    code, message = "MESSAGES_LIMIT_REACHED", "monthly message quota exhausted"
+
+
+def month_of(moment: datetime) -> tuple[date, datetime]:
+    """Name the month of a moment, UTC: its first day, and when the next one begins."""
+    first = moment.astimezone(UTC).date().replace(day=1)
+    following = (first + timedelta(days=32)).replace(day=1)
+    return first, datetime(following.year, following.month, 1, tzinfo=UTC)
+
+
+def taken(account: Account, month: date) -> bool:
+    """Count one message up, if the quota allows. False too while the month has no row."""
+    usage = Usage.objects.filter(account=account, month=month)
+    if account.plan.monthly_messages is not None:
+        usage = usage.filter(messages__lt=account.plan.monthly_messages)
+    return bool(usage.update(messages=F("messages") + 1))
+
+
+def take_message(account: Account) -> None:
+    """Take one message from the month's quota, inside the caller's transaction.
+
+    Raises MessagesLimitReached. A rollback gives it back.
+    """
+    now = timezone.now()
+    month, end = month_of(now)
+    if taken(account, month):
+        warn(account, month)
+        return
+    Usage.objects.bulk_create([Usage(account=account, month=month)], ignore_conflicts=True)
+    if not taken(account, month):
+        start = datetime(month.year, month.month, 1, tzinfo=UTC)
+        raise MessagesLimitReached(
+            limit=account.plan.monthly_messages or 0,
+            window=int((end - start).total_seconds()),
+            retry_after=max(1, int((end - now).total_seconds())),
+        )
+    warn(account, month)
+
+
+def warn(account: Account, month: date) -> None:
+    """Tell the owner where a share of the quota was reached; the caller has locked the row."""
+    quota = account.plan.monthly_messages
+    if quota is None:
+        return
+    usage = Usage.objects.get(account=account, month=month)
+    reached = next((share for share in WARNED_AT if usage.messages * 100 >= share * quota), 0)
+    if reached > usage.told:
+        Usage.objects.filter(pk=usage.pk).update(told=reached)
+        notifications.quota_used(account, percent=reached, quota=quota)
+
+
+def take_chatbot(account: Account, existing: QuerySet[Any]) -> None:
+    """Make sure that one more chatbot fits, inside the caller's transaction.
+
+    The account's row stays locked until the chatbot is stored. Raises ChatbotLimitReached.
+    """
+    quota = account.plan.max_chatbots
+    if quota is None:
+        return
+    Account.objects.select_for_update().get(pk=account.pk)
+    if existing.count() >= quota:
+        raise ChatbotLimitReached

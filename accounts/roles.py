@@ -1,0 +1,40 @@
+"""The table of who may do what. Specification: Authentication, 5 and 6."""
+
+from collections.abc import Set
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What a person is in an account. OWNER stands on the account, not on a membership."""
+
+    OWNER = "OWNER"
+    SUPER_ADMIN = "SUPER_ADMIN"
+    MEMBER = "MEMBER"
+
+
+class Action(StrEnum):
+    """What a caller may be allowed to do."""
+
+    ENTER_ACCOUNT = "ENTER_ACCOUNT"
+    LIST_ACCOUNT_CHATBOTS = "LIST_ACCOUNT_CHATBOTS"
+    CREATE_CHATBOT = "CREATE_CHATBOT"
+    USE_CHATBOT = "USE_CHATBOT"
+    MANAGE_ACCOUNT = "MANAGE_ACCOUNT"
+
+
+CHATBOT_VIEW = "CHATBOT_VIEW"  # a permission that a membership may carry
+ADDED = "ADDED"  # held for the chatbots that a person was added to
+PERMISSIONS = (CHATBOT_VIEW,)
+
+MAY: dict[Action, Set[str]] = {
+    Action.ENTER_ACCOUNT: set(Role),  # to what one of its chatbots then opens
+    Action.LIST_ACCOUNT_CHATBOTS: {Role.OWNER, Role.SUPER_ADMIN, CHATBOT_VIEW},
+    Action.CREATE_CHATBOT: {Role.OWNER, Role.SUPER_ADMIN},
+    Action.USE_CHATBOT: {Role.OWNER, Role.SUPER_ADMIN, ADDED},
+    Action.MANAGE_ACCOUNT: {Role.OWNER, Role.SUPER_ADMIN},  # its people, keys and secrets
+}
+
+
+def may(action: Action, holds: Set[str]) -> bool:
+    """Say whether what a caller holds opens an action."""
+    return not MAY[action].isdisjoint(holds)

@@ -1,0 +1,34 @@
+"""What the worker is asked to do for accounts."""
+
+from datetime import timedelta
+
+from celery import shared_task
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+
+from accounts import idempotency, mailing
+from config.models import PeriodicWork
+
+CLEAR_SESSIONS = "clear sessions"
+FORGET_ANSWERS = "forget stored answers"
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def send_mail(mail_id: str, claimed_until: str) -> None:
+    """Send one mail, if the claim still stands."""
+    mailing.send(mail_id, claimed_until)
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def clear_sessions() -> None:
+    """Forget sessions that have ended, once a day."""
+    now = timezone.now()
+    Session.objects.filter(expire_date__lt=now).delete()
+    PeriodicWork.objects.finish(CLEAR_SESSIONS, next_due=now + timedelta(days=1))
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def forget_answers() -> None:
+    """Forget answers that were kept for a day, once an hour."""
+    idempotency.forget()
+    PeriodicWork.objects.finish(FORGET_ANSWERS, next_due=timezone.now() + timedelta(hours=1))

@@ -1,0 +1,108 @@
+"""Chatbots: what a bot looks like and says."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from accounts.admin.moments import at
+from accounts.admin.page import page, show_faults
+from accounts.admin.scope import accounts_where, person
+from accounts.models import Account
+from accounts.roles import Action
+from chatbots.admin import inlines
+from chatbots.admin.scope import ChatbotRows
+from chatbots.models import Chatbot
+from chatbots.services.chatbot import create_chatbot
+from config.api.errors import ApiError
+from config.db import SHORT
+
+
+class CreationForm(forms.Form):
+    """What a new chatbot takes. Specification: Endpoints, Chatbots."""
+
+    account = forms.ModelChoiceField(Account.objects.none(), widget=UnfoldAdminSelectWidget)
+    name = forms.CharField(max_length=SHORT, strip=False, widget=UnfoldAdminTextInputWidget)
+    description = forms.CharField(max_length=50, strip=False, widget=UnfoldAdminTextInputWidget)
+
+
+@admin.register(Chatbot)
+class ChatbotAdmin(ChatbotRows):
+    """A chatbot with all its settings; links lead to its webhook, inbox and deliveries."""
+
+    chatbot_path = "pk"
+    list_display = ("name", "account", "active", "description", at("created_at", "made"))
+    list_select_related = ("account",)
+    list_filter = ("is_active",)
+    search_fields = ("name__istartswith",)
+    search_help_text = "the beginning of a name"
+    change_form_outer_before_template = "admin/chatbots/chatbot_links.html"
+    empty_text = "No chatbot is open to you. Whoever manages the account adds you to one."
+    inlines = (
+        inlines.GeneralInline,
+        inlines.AppearanceInline,
+        inlines.LocalizationInline,
+        inlines.InstructionInline,
+        inlines.PersonaInline,
+        inlines.FollowUpInline,
+        inlines.LeadSettingsInline,
+        inlines.StarterInline,
+        inlines.MemberInline,
+    )
+
+    @display(description="state", label={"active": "success", "off": "danger"})
+    def active(self, chatbot: Chatbot) -> str:
+        """Show whether the bot answers, as a word with a colour."""
+        return "active" if chatbot.is_active else "off"
+
+    fields = ("account", "name", "description", "is_active")
+    readonly_fields = ("account",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Let those make one who may in some account."""
+        return bool(super().has_add_permission(request)) and self.accounts(request).exists()
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Never here: conversations and deliveries would go with it. Switch it off."""
+        return False
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Make a chatbot as the API does: with its settings, as far as the plan allows."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = CreationForm(request.POST or None)
+        form.fields["account"].queryset = self.accounts(request)  # type: ignore[attr-defined]
+        if request.method == "POST" and form.is_valid():
+            try:
+                chatbot = create_chatbot(creator=person(request), **form.cleaned_data)
+            except ApiError as error:
+                show_faults(form, error)
+            else:
+                self.log_addition(request, chatbot, [{"added": {}}])
+                return HttpResponseRedirect(
+                    reverse("admin:chatbots_chatbot_change", args=[chatbot.pk])
+                )
+        return page(
+            self,
+            request,
+            "admin/simple_form.html",
+            title="Add chatbot",
+            form=form,
+            button="Create",
+            intro="It begins with settings that work out of the box.",
+        )
+
+    def accounts(self, request: HttpRequest) -> "QuerySet[Account]":
+        """Keep the accounts in which the person may make a chatbot."""
+        user = person(request)
+        if user.is_superuser:
+            return Account.objects.order_by("name", "id")
+        return accounts_where(user, Action.CREATE_CHATBOT).order_by("name", "id")

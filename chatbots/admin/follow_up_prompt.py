@@ -1,0 +1,27 @@
+"""The form of a follow-up prompt: a button or a link, as the API judges it."""
+
+from typing import Any
+
+from django import forms
+
+from chatbots.models import FollowUpPrompt
+from chatbots.serializers.follow_up_prompt import BUTTON, LINK, FollowUpPromptInput
+from config.api.errors import Refused
+
+
+class FollowUpForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
+    """A prompt as staff edit it."""
+
+    class Meta:
+        model = FollowUpPrompt
+        fields = ("rank", *BUTTON, *LINK, "esclate")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse half a pair and both pairs."""
+        given = self.cleaned_data
+        if not self.errors:
+            try:
+                given |= FollowUpPromptInput().validate(dict(given))
+            except Refused as refusal:
+                raise forms.ValidationError(refusal.message) from None
+        return given

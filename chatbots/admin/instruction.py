@@ -1,0 +1,58 @@
+"""Instructions: what a bot is told to do; one of a chatbot is active."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
+
+from accounts.admin.moments import at
+from accounts.admin.scope import with_row
+from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from chatbots.models import Instruction
+from chatbots.services.instruction import activate
+
+
+@admin.register(Instruction)
+class InstructionAdmin(ChatbotRows):
+    """Instructions are reached from their chatbot."""
+
+    list_display = (
+        "title",
+        "chatbot",
+        "is_active",
+        "creativity_level",
+        at("updated_at", "changed"),
+    )
+    list_select_related = ("chatbot",)
+    list_filter = (ChatbotFilter, "is_active")
+    fields = ("chatbot", "title", "instruction", "creativity_level", "deletable", "is_active")
+    change_form_outer_before_template = "admin/chatbots/instruction_buttons.html"
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Instruction | None = None) -> Any:
+        """Leave the switch to the button: activating one ends the activity of another."""
+        return ("chatbot", "is_active") if obj else ("is_active",)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Instruction | None = None) -> bool:
+        """Respect the instruction's own switch."""
+        return bool(super().has_delete_permission(request, obj)) and (obj is None or obj.deletable)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the button of an instruction's page."""
+        button = path(
+            "<uuid:object_id>/activate/",
+            self.admin_site.admin_view(require_POST(self.activate_view)),
+            name="chatbots_instruction_activate",
+        )
+        return [button, *super().get_urls()]
+
+    @with_row("change")
+    def activate_view(self, request: HttpRequest, instruction: Instruction) -> HttpResponse:
+        """Make it the active one of its chatbot."""
+        activate(instruction.chatbot_id, instruction.pk)
+        self.log_change(request, instruction, "Activated.")
+        messages.success(request, f"{instruction} is active now")
+        return HttpResponseRedirect(
+            reverse("admin:chatbots_instruction_change", args=[instruction.pk])
+        )

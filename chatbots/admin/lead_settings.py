@@ -1,0 +1,60 @@
+"""The form of lead settings: judged by the validators of the API, addresses one a line."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError as Fault
+from rest_framework.exceptions import ValidationError
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from chatbots.models import LeadSettings
+from chatbots.serializers.lead_settings import addresses, form_fields
+from config.api.errors import faults
+from config.api.fields import TextList
+
+
+def judged(field: TextList, value: Any) -> Any:
+    """Let a field of the API judge a value. Raises Django's ValidationError with its texts."""
+    try:
+        return field.run_validation(value)
+    except ValidationError as error:
+        texts = (f"{'.'.join(fault['path'])}: {fault['message']}" for fault in faults(error.detail))
+        raise Fault([text.removeprefix(": ") for text in texts]) from None
+
+
+class Lines(forms.Field):
+    """A list of texts, one a line."""
+
+    widget = UnfoldAdminTextareaWidget
+
+    def prepare_value(self, value: Any) -> Any:
+        """Write a list as lines; what somebody typed stays as it is."""
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> list[str]:
+        """Read the lines."""
+        return [line.strip() for line in (value or "").splitlines() if line.strip()]
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compare lists."""
+        return bool((initial or []) != self.to_python(data))
+
+
+class LeadSettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
+    """Lead settings as staff edit them."""
+
+    lead_notification_email = Lines(
+        required=False, label="Mail new leads to", help_text="One address a line"
+    )
+
+    class Meta:
+        model = LeadSettings
+        fields = tuple(LeadSettings.own_fields())
+
+    def clean_lead_notification_email(self) -> Any:
+        """Refuse what is no address."""
+        return judged(addresses(), self.cleaned_data["lead_notification_email"])
+
+    def clean_customer_form_field(self) -> Any:
+        """Refuse what is no list of form fields."""
+        return judged(form_fields(), self.cleaned_data["customer_form_field"] or [])

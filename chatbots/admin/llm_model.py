@@ -1,0 +1,46 @@
+"""Language models: superusers set them up, everybody chooses among them."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
+
+from accounts.admin.scope import SharedRows, with_row
+from chatbots.models import LlmModel
+from chatbots.services.llm_model import make_default
+
+
+@admin.register(LlmModel)
+class LlmModelAdmin(SharedRows):
+    """Which model answers, and where it is asked; its key stays in the environment."""
+
+    key = ("title", "id")
+    list_display = ("title", "provider", "name", "base_url", "is_active", "is_default")
+    list_filter = ("is_active",)
+    fields = ("provider", "title", "name", "base_url", "key_variable", "is_active", "is_default")
+    readonly_fields = ("is_default",)
+    change_form_outer_before_template = "admin/chatbots/llm_model_buttons.html"
+
+    def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep the models that can be chosen."""
+        return rows.filter(is_active=True)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the button of a model's page."""
+        button = path(
+            "<uuid:object_id>/make-default/",
+            self.admin_site.admin_view(require_POST(self.make_default_view)),
+            name="chatbots_llmmodel_make_default",
+        )
+        return [button, *super().get_urls()]
+
+    @with_row("change")
+    def make_default_view(self, request: HttpRequest, model: LlmModel) -> HttpResponse:
+        """Make it the model of bots that have none of their own."""
+        make_default(model)
+        self.log_change(request, model, "Made the default.")
+        messages.success(request, f"{model} is the default now")
+        return HttpResponseRedirect(reverse("admin:chatbots_llmmodel_change", args=[model.pk]))

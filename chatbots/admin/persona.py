@@ -1,0 +1,42 @@
+"""Personas: who a bot is. Staff make them; the API changes them."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from accounts.admin.moments import at
+from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from chatbots.models import Persona
+
+
+@admin.register(Persona)
+class PersonaAdmin(ChatbotRows):
+    """Personas are reached from their chatbot."""
+
+    list_display = (
+        "title",
+        "chatbot",
+        "is_active",
+        "creativity_level",
+        at("updated_at", "changed"),
+    )
+    list_select_related = ("chatbot",)
+    list_filter = (ChatbotFilter, "is_active")
+    fields = (
+        "chatbot",
+        "title",
+        "description",
+        "instructions",
+        "creativity_level",
+        "is_active",
+        "deletable",
+    )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Persona | None = None) -> Any:
+        """Keep a persona with its chatbot."""
+        return ("chatbot",) if obj else ()
+
+    def has_delete_permission(self, request: HttpRequest, obj: Persona | None = None) -> bool:
+        """Respect the persona's own switch."""
+        return bool(super().has_delete_permission(request, obj)) and (obj is None or obj.deletable)

@@ -1,0 +1,24 @@
+"""Ask a model for the next turn of a conversation."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from chatbots.llm import offline, openai
+from chatbots.llm.turns import Model, Reply, ReplyFailed, Turn
+from chatbots.models import LlmModel
+
+__all__ = ["Model", "Reply", "ReplyFailed", "Turn", "ask"]
+
+
+def ask(model: Model, turns: Sequence[Turn], *, temperature: float) -> Reply:
+    """Return the model's reply to the last turn, within settings.LLM_TIMEOUT seconds.
+
+    Call it outside any transaction: it waits. Raises ReplyFailed.
+    """
+    began = time.monotonic()
+    if model.provider == LlmModel.OFFLINE:
+        reply = offline.answer(turns)
+    else:
+        reply = openai.complete(model, turns, temperature=temperature)
+    return replace(reply, ms=round((time.monotonic() - began) * 1000))

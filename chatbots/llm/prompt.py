@@ -1,0 +1,55 @@
+"""How a bot's settings reach its model. Open points: prompt, default-model."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from chatbots.models import GeneralSettings, Instruction, LlmModel, Persona
+from chatbots.models.instruction import DEFAULT_CREATIVITY
+
+
+@dataclass(frozen=True)
+class Briefing:
+    """What a model is told of a bot before the conversation, and what answers if it fails."""
+
+    model: LlmModel | None
+    system: str
+    temperature: float
+    history_length: int  # messages before the visitor's
+    fallback: str
+
+
+def system_message(
+    description: str, personas: list[Persona], instruction: Instruction | None
+) -> str:
+    """Write the system message: what the bot is, who it is, what it shall do."""
+    parts = [description]
+    for persona in personas:
+        parts += [persona.title, persona.description or "", persona.instructions]
+    parts.append(instruction.instruction if instruction else "")
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def model_for(settings: GeneralSettings | None) -> LlmModel | None:
+    """Find the model that answers: the chosen one while it is active, else the default."""
+    chosen = settings.llm_model if settings else None
+    if chosen and chosen.is_active:
+        return chosen
+    return LlmModel.objects.filter(is_default=True).first()
+
+
+def briefing(chatbot_id: UUID) -> Briefing:
+    """Read a bot's settings as its model is told them."""
+    settings = (
+        GeneralSettings.objects.filter(chatbot=chatbot_id).select_related("llm_model").first()
+    )
+    personas = list(Persona.objects.filter(chatbot=chatbot_id, is_active=True))
+    instruction = Instruction.objects.filter(chatbot=chatbot_id, is_active=True).first()
+    warmth = [row.creativity_level for row in (instruction, *personas) if row]
+    known = settings or GeneralSettings()
+    return Briefing(
+        model=model_for(settings),
+        system=system_message(known.description, personas, instruction),
+        temperature=warmth[0] if warmth else DEFAULT_CREATIVITY,
+        history_length=known.history_message_context,
+        fallback=known.fallback_message,
+    )

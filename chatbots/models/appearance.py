@@ -1,0 +1,54 @@
+"""How a bot looks. Specification: Resources, Appearance. Open point: appearance-values."""
+
+from typing import Any
+
+from django.core.validators import RegexValidator
+from django.db import models
+
+from chatbots.models.base import ChatbotSettings, flag, long_text, text, whole
+
+COLOUR = RegexValidator(r"^#(?:[0-9a-fA-F]{3}){1,2}\Z", "enter a colour such as #1a2b3c")
+
+
+def colour(default: str) -> Any:
+    """Declare a colour as #rrggbb or #rgb."""
+    return models.CharField(max_length=7, default=default, validators=[COLOUR])
+
+
+class Appearance(ChatbotSettings):
+    """One per chatbot; the defaults are those of a bot that works out of the box."""
+
+    tooltip = text()
+    welcome_message = long_text()
+    input_placeholder_text = text()
+    external_link = text()
+    brand_primary_color = colour("#2563eb")
+    brand_text_color = colour("#ffffff")
+    brand_icon_bg_color = colour("#2563eb")
+    link_color = colour("#1d4ed8")
+    show_background = flag(True)
+    watermark_brand_info_show = flag()
+    hide_watermark_service = flag()
+    right_to_left_mode = flag()
+    enable_dark_mode = flag()
+    font_size = whole(14)
+    chat_height = whole(600)
+    icon_size = text("medium")
+    icon_position = text("right")
+    default_mode = text("closed")
+    icon_shape = text("circle")
+    watermark_brand_icon = text()
+    watermark_brand_text = text()
+    watermark_brand_link = text()
+    distance_from_bottom_desktop = whole(20)
+    horizontal_distance_desktop = whole(20)
+    distance_from_bottom_mobile = whole(16)
+    horizontal_distance_mobile = whole(16)
+    bot_icon_src = text()
+    user_icon_src = text()
+    agent_icon_src = text()
+    bubble_icon_src = text()
+    font_family = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        verbose_name_plural = "appearances"

@@ -1,0 +1,24 @@
+"""What a visitor is offered to press next. Specification: Resources, Follow-up prompt."""
+
+from django.db import models
+
+from chatbots.models.chatbot import Chatbot
+from config.db import LONG, SHORT, Row
+
+
+class FollowUpPrompt(Row):
+    """A button or a link: the fields of the other type are empty."""
+
+    chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="follow_up_prompts")
+    rank = models.PositiveIntegerField(default=0)
+    esclate = models.BooleanField(default=False)  # the specification spells it so
+    button_title = models.CharField(max_length=SHORT, blank=True)
+    button_message = models.TextField(max_length=LONG, blank=True)
+    link_text = models.CharField(max_length=SHORT, blank=True)
+    link_src = models.CharField(max_length=SHORT, blank=True)
+
+    class Meta:
+        ordering = ["rank", "created_at", "id"]
+
+    def __str__(self) -> str:
+        return self.button_title or self.link_text

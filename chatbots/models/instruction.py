@@ -1,0 +1,39 @@
+"""What a bot is told to do. Specification: Resources, Instruction."""
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from chatbots.models.chatbot import Chatbot
+from config.db import LONG, Row
+
+DEFAULT_CREATIVITY = 0.5
+
+
+def creativity() -> "models.FloatField[float, float]":
+    """Declare a creativity level, 0 to 1 inclusive."""
+    return models.FloatField(
+        default=DEFAULT_CREATIVITY, validators=[MinValueValidator(0), MaxValueValidator(1)]
+    )
+
+
+class Instruction(Row):
+    """A system instruction; one of a chatbot is active. Open point: instruction-active."""
+
+    chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="instructions")
+    title = models.CharField(max_length=100)
+    instruction = models.TextField(max_length=LONG)
+    creativity_level = creativity()
+    deletable = models.BooleanField(default=True)
+    is_active = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chatbot"], condition=Q(is_active=True), name="one_active_instruction"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.title

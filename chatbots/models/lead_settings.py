@@ -1,0 +1,51 @@
+"""Whose contact a bot asks for, and who hears of it. Specification: Resources, Lead settings."""
+
+from django.db import models
+
+from chatbots.models.base import ChatbotSettings, flag, long_text, text
+
+USER_DATA = (
+    "enable_lead_collection",
+    "customer_name_take",
+    "customer_phone_take",
+    "customer_email_take",
+)
+
+
+class ShareDetails(models.TextChoices):
+    """Whether a visitor shares contact details. Specification: General and user-data settings."""
+
+    MANDATORY = "mandatory"
+    OPTIONAL = "optional"
+    DO_NOT_COLLECT = "do_not_collect"
+
+
+class FieldType(models.TextChoices):
+    """What kind of input a lead form's extra field is. Specification: Lead settings."""
+
+    TEXT = "text"
+    TEXTAREA = "textarea"
+    EMAIL = "email"
+    PHONE = "phone"
+
+
+class LeadSettings(ChatbotSettings):
+    """At most one per chatbot; it begins with the first POST. Open point: lead-repeat."""
+
+    enable_lead_collection = flag(True)
+    customer_name_take = flag(True)
+    customer_phone_take = flag(True)
+    customer_email_take = flag(True)
+    industry_template = text()
+    when_to_collect_lead = text()
+    customer_trigger_keywords = long_text()
+    booking_integration = flag()
+    booking_integration_link = text()
+    lead_notification = flag()
+    lead_notification_email = models.JSONField(default=list, blank=True)
+    customer_form_field = models.JSONField(default=list, blank=True)
+    auto_escalate_on_lead_capture = flag()
+    when_user_share_details = text()  # kept beside, never returned. Open point: user-data
+
+    class Meta:
+        verbose_name_plural = "lead settings"

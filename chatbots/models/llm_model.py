@@ -1,0 +1,80 @@
+"""Language models: rows, so that staff can change them without a start."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
+
+from config.db import SHORT, Row
+
+
+class LlmModel(Row):
+    """A model that bots can answer with. Its key stays in the environment."""
+
+    OFFLINE = "offline"
+
+    provider = models.CharField(
+        max_length=50, help_text='"offline" is built in; all else is OpenAI-compatible'
+    )
+    title = models.CharField(max_length=100)
+    name = models.CharField("model name", max_length=SHORT, blank=True)
+    base_url = models.CharField(
+        "base address",
+        max_length=SHORT,
+        blank=True,
+        validators=[RegexValidator(r"^https?://[^\s@]+\Z", "enter an http or https address")],
+        help_text="Such as http://127.0.0.1:11434/v1",
+    )
+    key_variable = models.CharField(
+        max_length=100,
+        blank=True,
+        validators=[
+            RegexValidator(r"^LLM_API_KEY\w*\Z", "name a variable LLM_API_KEY or LLM_API_KEY_…")
+        ],
+        help_text="The environment variable that holds its key: LLM_API_KEY or LLM_API_KEY_…",
+    )
+    is_active = models.BooleanField(default=True)
+    is_default = models.BooleanField(default=False)
+    from_environment = models.BooleanField(default=False, editable=False)
+
+    class Meta:
+        verbose_name = "model"
+        ordering = ["title"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["is_default"], condition=Q(is_default=True), name="one_default_model"
+            ),
+            models.UniqueConstraint(
+                fields=["from_environment"],
+                condition=Q(from_environment=True),
+                name="one_model_of_the_environment",
+            ),
+            models.CheckConstraint(
+                condition=Q(is_default=False) | Q(is_active=True),
+                name="default_model_active",
+                violation_error_message="the default model must be active",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    def clean(self) -> None:
+        """Ask for an address where the model is not the built-in one."""
+        if self.provider != self.OFFLINE and not self.base_url:
+            raise ValidationError({"base_url": "a model that is not built in needs an address"})
+
+
+def effective(column: str, chosen: str) -> Any:
+    """Read a column of the model that answers: the chosen one while it is active, else the default.
+
+    `chosen` is the path from the outer query to the chosen model's id. Open point: default-model.
+    """
+    active = LlmModel.objects.filter(is_active=True)
+    return Coalesce(
+        Subquery(active.filter(pk=OuterRef(chosen)).values(column)[:1]),
+        Subquery(active.filter(is_default=True).values(column)[:1]),
+    )

@@ -1,0 +1,69 @@
+"""The interface texts of a bot, one set per locale. Specification: Localization text set."""
+
+from uuid import UUID
+
+from django.core.validators import RegexValidator
+from django.db import models
+
+from chatbots.models.chatbot import Chatbot
+from chatbots.texts import NAMES, shipped_texts
+from config.db import Row
+
+DEFAULT_LOCALE = "en"
+
+
+def complete(locale_code: str, texts: dict[str, str]) -> dict[str, str]:
+    """Fill a set of changed texts up with the shipped ones of its language, else English."""
+    shipped = shipped_texts(DEFAULT_LOCALE) | shipped_texts(locale_code)
+    return {name: texts.get(name) or shipped[name] for name in NAMES}
+
+
+class LocalizationQuerySet(models.QuerySet["Localization"]):
+    """Sets by what they are for."""
+
+    def spoken_first(self) -> "LocalizationQuerySet":
+        """Order by who speaks for the bot: English, else the oldest. Open point: system-locale."""
+        return self.order_by(
+            models.Case(models.When(locale_code=DEFAULT_LOCALE, then=0), default=1),
+            "created_at",
+            "id",
+        )
+
+
+class Localization(Row):
+    """The texts of one locale; only what the bot changed is kept."""
+
+    chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="localizations")
+    locale_code = models.CharField(
+        max_length=35,
+        validators=[
+            RegexValidator(
+                r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*\Z", "enter a locale code such as en or pt-BR"
+            )
+        ],
+    )
+    texts = models.JSONField(default=dict, blank=True)
+
+    objects = LocalizationQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "text set"
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["chatbot", "locale_code"], name="one_set_per_locale")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.locale_code} of {self.chatbot}"
+
+    @property
+    def complete_texts(self) -> dict[str, str]:
+        """All texts as visitors get them."""
+        return complete(self.locale_code, self.texts)
+
+
+def system_text(chatbot_id: UUID, name: str) -> str:
+    """Find the text that a bot says of itself in a thread."""
+    spoken = Localization.objects.filter(chatbot=chatbot_id).spoken_first().first()
+    texts = spoken.complete_texts if spoken else complete(DEFAULT_LOCALE, {})
+    return texts[name]

@@ -1,0 +1,25 @@
+"""Who a bot is. Specification: Resources, Persona."""
+
+from django.db import models
+
+from chatbots.models.chatbot import Chatbot
+from chatbots.models.instruction import creativity
+from config.db import LONG, Row
+
+
+class Persona(Row):
+    """A role that a bot plays; staff make them."""
+
+    chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="personas")
+    title = models.CharField(max_length=50)
+    description = models.TextField(max_length=LONG, null=True, blank=True)
+    instructions = models.TextField(max_length=LONG, blank=True)
+    creativity_level = creativity()
+    deletable = models.BooleanField(default=True)
+    is_active = models.BooleanField(default=True)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+
+    def __str__(self) -> str:
+        return self.title

@@ -1,0 +1,66 @@
+"""Wire fields made of model fields: a bound or a default is written once, in the model."""
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from django.db import models
+from rest_framework import serializers
+
+from chatbots.models.appearance import COLOUR
+from chatbots.models.base import ChatbotSettings
+from config.api.fields import Colour, Flag, Json, Number, Text, Whole
+from config.api.serializers import Record, Shape
+
+
+def like(model: type[models.Model], name: str, **options: Any) -> Any:
+    """Make the strict field that reads what a model's column holds, within its bounds."""
+    match model._meta.get_field(name):
+        case models.BooleanField():
+            return Flag(**options)
+        case models.PositiveIntegerField():
+            return Whole(**options)
+        case models.FloatField() as column:  # the codes are min_value and max_value
+            bounds: list[Any] = column.validators
+            return Number(**{bound.code: bound.limit_value for bound in bounds}, **options)
+        case models.JSONField():
+            return Json(**options)
+        case models.CharField() as column if COLOUR in column.validators:
+            return Colour(allow_blank=False, **options)
+        case models.CharField() | models.TextField() as column:
+            return Text(max_length=column.max_length, **options)
+        case column:
+            raise TypeError(f"no wire field is made of {column}")
+
+
+def settings_fields(
+    model: type[ChatbotSettings], *, without: Container[str] = ()
+) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+    """Make a field of each of a model's settings, all optional."""
+    return {
+        name: like(model, name, required=False)
+        for name in model.own_fields()
+        if name not in without
+    }
+
+
+def settings_shape(
+    name: str,
+    fields: Mapping[str, serializers.Field[Any, Any, Any, Any]],
+    open_points: Mapping[str, Sequence[str]] | None = None,
+) -> type[Shape]:
+    """Make the shape of a body of settings; `open_points` are its fields', by their names."""
+    about = {"__doc__": "Only what is given is applied.", "open_points": open_points or {}}
+    return type(name, (Shape,), {**about, **fields})
+
+
+class SettingsRecord(Record):
+    """A chatbot's row of settings; the document shows what one never set is."""
+
+    def build_standard_field(self, field_name: str, model_field: Any) -> tuple[Any, dict[str, Any]]:
+        """Add the default of the model to the field."""
+        kind, options = super().build_standard_field(field_name, model_field)
+        settings: Any = self.Meta.model  # Any: DRF knows it as some model
+        if field_name in settings.own_fields():
+            options = {"default": model_field.get_default()} | options
+            options.pop("required", None)
+        return kind, options

@@ -1,0 +1,101 @@
+"""The wire forms of a chatbot: one for each documented listing. Specification: Chatbot."""
+
+from chatbots.models import Chatbot
+from chatbots.serializers.base import like
+from config.api.fields import Identifier, Text, Whole
+from config.api.pagination import PageFigures
+from config.api.serializers import Record, Shape
+
+OWN_FIELDS = [
+    "name",
+    "description",
+    "is_active",
+    "created_by_user_id",
+    "created_at",
+    "updated_at",
+]
+
+
+class NewChatbotRecord(Record):
+    """A chatbot as its creation answers it."""
+
+    chatbot_id = Identifier(source="id")
+
+    class Meta:
+        model = Chatbot
+        fields = ["chatbot_id", "account_id", "name", "description", "is_active"]
+
+
+class ChatbotRecord(Record):
+    """A chatbot."""
+
+    chatbot_id = Identifier(source="id")
+
+    class Meta:
+        model = Chatbot
+        fields = ["chatbot_id", *OWN_FIELDS]
+
+
+class MyChatbotRecord(Record):
+    """A chatbot as one of its people sees it."""
+
+    chatbot_id = Identifier(source="id")
+    user_chatbot_role = Text(
+        source="caller_role", allow_null=True, help_text="null: the caller was not added to it."
+    )
+    open_points = {"user_chatbot_role": ["roles", "my-chatbots"]}
+
+    class Meta:
+        model = Chatbot
+        fields = ["chatbot_id", "account_id", *OWN_FIELDS, "user_chatbot_role"]
+
+
+class AccountChatbots(Shape):
+    """Every chatbot of an account, newest first."""
+
+    chatbots = ChatbotRecord(many=True)
+    count = Whole()
+    user_role = Text(help_text="The caller's role in the account: OWNER, SUPER_ADMIN or MEMBER.")
+    open_points = {"user_role": ["roles"]}
+
+
+class MyAccount(Shape):
+    """An account of the caller, with the chatbots in it that he or she may use."""
+
+    account_id = Identifier(source="id")
+    account_name = Text(source="name")
+    user_role = Text(source="caller_role", help_text="OWNER, SUPER_ADMIN or MEMBER.")
+    chatbots = MyChatbotRecord(many=True)
+    open_points = {"user_role": ["roles"]}
+
+
+class MyChatbots(Shape):
+    """The caller's chatbots by account."""
+
+    accounts = MyAccount(many=True)
+    total_count = Whole(help_text="Chatbots in all accounts.")
+    open_points = {"total_count": ["my-chatbots"]}
+
+
+class ChatbotPage(Shape):
+    """A page of the chatbots that the caller may use, newest first."""
+
+    chatbots = ChatbotRecord(many=True)
+    pagination = PageFigures()
+
+
+class ChatbotInput(Shape):
+    """A new chatbot."""
+
+    name = like(Chatbot, "name", help_text="Unique within the account.")
+    description = Text(max_length=50)  # its bound is wider once the chatbot exists
+
+
+class ChatbotChanges(Shape):
+    """What of a chatbot can be changed; only what is given is applied."""
+
+    name = like(
+        Chatbot, "name", required=False, allow_blank=False, help_text="Unique within the account."
+    )
+    description = like(Chatbot, "description", required=False)
+    is_active = like(Chatbot, "is_active", required=False)

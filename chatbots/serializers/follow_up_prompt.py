@@ -1,0 +1,64 @@
+"""The wire forms of a follow-up prompt. Open point: follow-up-body."""
+
+from typing import Any
+
+from chatbots.models import FollowUpPrompt
+from chatbots.serializers.base import like
+from config.api.errors import Refused
+from config.api.serializers import Record, Shape
+
+BUTTON = ("button_title", "button_message")
+LINK = ("link_text", "link_src")
+BOTH = "Cannot provide both button fields and link fields"
+NEITHER = "Must provide either (buttonTitle + buttonMessage) or (linkText + linkSrc)"
+
+
+class FollowUpPromptRecord(Record):
+    """A button or a link that a visitor is offered."""
+
+    open_points = {"esclate": ["escalation-prompt"]}
+
+    class Meta:
+        model = FollowUpPrompt
+        fields = [
+            "id",
+            "chatbot_id",
+            "rank",
+            "esclate",
+            *BUTTON,
+            *LINK,
+            "created_at",
+            "updated_at",
+        ]
+
+
+def part(name: str) -> Any:
+    """Make a field of a pair; "" and null mean that it is not given."""
+    return like(FollowUpPrompt, name, required=False, allow_null=True)
+
+
+class FollowUpPromptInput(Shape):
+    """A whole pair of one type, either button or link; the other type's fields are cleared."""
+
+    example = {
+        "buttonTitle": "Talk to a person",
+        "buttonMessage": "I would like to talk to a person.",
+        "esclate": True,
+    }
+    button_title = part("button_title")
+    button_message = part("button_message")
+    link_text = part("link_text")
+    link_src = part("link_src")
+    esclate = like(
+        FollowUpPrompt, "esclate", default=False, help_text="true: hands over to a person."
+    )
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Complete the prompt by what the other type's fields become. Raises Refused."""
+        texts = {name: given.get(name) or "" for name in (*BUTTON, *LINK)}
+        button, link = ([texts[name] for name in pair] for pair in (BUTTON, LINK))
+        if any(button) and any(link):
+            raise Refused(BOTH)
+        if not any(all(text.strip() for text in pair) for pair in (button, link)):
+            raise Refused(NEITHER)
+        return texts | {"esclate": given["esclate"]}

@@ -1,0 +1,24 @@
+"""The wire forms of general settings. Open points: defaults, default-model."""
+
+from chatbots.models import GeneralSettings
+from chatbots.serializers.base import SettingsRecord, settings_fields, settings_shape
+from config.api.fields import Identifier
+
+OWN_FIELDS = ["llm_id" if name == "llm_model" else name for name in GeneralSettings.own_fields()]
+GENERAL_FIELDS = settings_fields(GeneralSettings, without={"llm_model", "chat_start"}) | {
+    "llm_model_id": Identifier(required=False, help_text="An active model.")
+}
+
+
+class GeneralSettingsRecord(SettingsRecord):
+    """How a bot behaves."""
+
+    llm_id = Identifier(help_text="The model that answers.")
+    open_points = {"llm_id": ["default-model"]}
+
+    class Meta:
+        model = GeneralSettings
+        fields = ["id", "chatbot_id", *OWN_FIELDS, "created_at", "updated_at"]
+
+
+GeneralSettingsInput = settings_shape("GeneralSettingsInput", GENERAL_FIELDS)

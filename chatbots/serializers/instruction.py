@@ -1,0 +1,62 @@
+"""The wire forms of an instruction; a record does not carry the creativity level."""
+
+from chatbots.models import Instruction
+from chatbots.models.instruction import DEFAULT_CREATIVITY
+from chatbots.serializers.base import like
+from config.api.fields import Text
+from config.api.serializers import Record, Shape
+
+
+class InstructionRecord(Record):
+    """What a bot is told to do."""
+
+    class Meta:
+        model = Instruction
+        fields = [
+            "id",
+            "chatbot_id",
+            "title",
+            "instruction",
+            "deletable",
+            "is_active",
+            "created_at",
+            "updated_at",
+        ]
+
+
+class InstructionInput(Shape):
+    """A new instruction."""
+
+    title = like(Instruction, "title")
+    instruction = like(Instruction, "instruction")
+    creativity_level = like(Instruction, "creativity_level", default=DEFAULT_CREATIVITY)
+    deletable = like(Instruction, "deletable", default=True)
+    is_active = like(
+        Instruction, "is_active", default=False, help_text="true: it takes another's place."
+    )
+
+
+class InstructionChanges(Shape):
+    """What of an instruction can be changed; only what is given is applied."""
+
+    title = like(Instruction, "title")
+    instruction = like(Instruction, "instruction")
+    creativity_level = like(Instruction, "creativity_level")
+    deletable = like(Instruction, "deletable")
+    is_active = like(Instruction, "is_active", help_text="true: it takes another's place.")
+
+
+class InstructionChoice(Shape):
+    """Which instruction to activate: by its id, else by its title; "" is as good as none."""
+
+    example = {"title": "Support"}
+    instruction_id = Text(required=False, help_text="Where given, the title is not looked up.")
+    title = like(
+        Instruction, "title", required=False, help_text="Of one that exists, or of a new one."
+    )
+    instruction = like(
+        Instruction,
+        "instruction",
+        required=False,
+        help_text="The text of a new one; required where the title is not found.",
+    )

@@ -1,0 +1,73 @@
+"""The wire forms of lead settings. Specification: Resources, Lead settings."""
+
+from typing import Any
+
+from django.core.validators import EmailValidator, RegexValidator
+from rest_framework import serializers
+
+from chatbots.models import LeadSettings
+from chatbots.models.lead_settings import FieldType
+from chatbots.serializers.base import SettingsRecord, settings_fields, settings_shape
+from config.api.fields import REQUIRED, Choice, Flag, Text, TextList
+
+BY_HAND = {"lead_notification_email", "customer_form_field"}
+NOT_DOCUMENTED_HERE = {"when_user_share_details"}
+MAX_ADDRESSES, MAX_FORM_FIELDS = 50, 50
+
+
+class FormField(serializers.Serializer[Any]):
+    """An extra field of the lead form, next to name, e-mail and phone."""
+
+    default_error_messages = {
+        "invalid": "Expected object",
+        "required": REQUIRED,
+        "null": "Expected object",
+    }
+
+    display_label = Text(allow_blank=True, help_text="A field with an empty label is not shown.")
+    field_name = Text(  # type: ignore[assignment]  # the contract's word, and DRF's own
+        validators=[RegexValidator(r"^[a-z_][a-z0-9_]*\Z", "Expected snake_case")],
+        help_text="Internal storage key.",
+    )
+    field_type = Choice(FieldType.values)
+    required = Flag()  # type: ignore[assignment]  # likewise
+    placeholder_text = Text(required=False)
+    options = Text(required=False, help_text='Reserved; pass "".')
+
+
+def addresses(**options: Any) -> TextList:
+    """Make the list of who is told of a lead."""
+    address = Text(validators=[EmailValidator("Expected an e-mail address")])
+    return TextList(child=address, max_length=MAX_ADDRESSES, **options)
+
+
+def form_fields(**options: Any) -> TextList:
+    """Make the list of the form's extra fields."""
+    return TextList(child=FormField(), max_length=MAX_FORM_FIELDS, **options)
+
+
+class LeadSettingsRecord(SettingsRecord):
+    """Whose contact a bot asks for, and who is told."""
+
+    lead_notification_email = addresses()
+    customer_form_field = form_fields()
+
+    class Meta:
+        model = LeadSettings
+        fields = [
+            "id",
+            "chatbot_id",
+            *[name for name in LeadSettings.own_fields() if name not in NOT_DOCUMENTED_HERE],
+            "created_at",
+            "updated_at",
+        ]
+
+
+LeadSettingsInput = settings_shape(
+    "LeadSettingsInput",
+    settings_fields(LeadSettings, without=BY_HAND | NOT_DOCUMENTED_HERE)
+    | {
+        "lead_notification_email": addresses(required=False),
+        "customer_form_field": form_fields(required=False),
+    },
+)

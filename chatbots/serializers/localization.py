@@ -1,0 +1,42 @@
+"""The wire form of a set of interface texts: what a bot left alone is as shipped."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from chatbots.models import Localization
+from chatbots.models.localization import complete
+from chatbots.texts import NAMES
+from config.api.fields import Text, Whole
+from config.api.serializers import Record, Shape
+from config.db import LONG
+
+
+class LocalizationRecord(Record):
+    """The interface texts of one locale."""
+
+    class Meta:
+        model = Localization
+        fields = ["id", "chatbot_id", "locale_code", "updated_at"]
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Add a string for each text; its name is the wire's already."""
+        return super().get_fields() | {name: Text(max_length=LONG) for name in NAMES}
+
+    @classmethod
+    def read(cls, rows: "QuerySet[Any]") -> list[dict[str, Any]]:
+        """Read the sets of a queryset, in one query."""
+        own = ("id", "chatbot_id", "locale_code", "updated_at")
+        return [
+            {"id": key, "chatbotId": chatbot, "localeCode": code, "updatedAt": changed}
+            | complete(code, texts)
+            for key, chatbot, code, changed, texts in rows.values_list(*own, "texts")
+        ]
+
+
+class LocalizationSets(Shape):
+    """The sets of a chatbot, oldest first."""
+
+    data = LocalizationRecord(many=True)  # type: ignore[assignment]  # the contract's word
+    count = Whole()

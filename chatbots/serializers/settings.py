@@ -1,0 +1,25 @@
+"""General and user-data settings as one body and one flat record. Open point: settings-put."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from chatbots.models.lead_settings import USER_DATA
+from chatbots.serializers.base import settings_shape
+from chatbots.serializers.general_settings import GENERAL_FIELDS, GeneralSettingsRecord
+from chatbots.serializers.user_data import USER_DATA_FIELDS
+from config.api.fields import Flag, computed
+from config.api.serializers import camel
+
+AllSettingsInput = settings_shape("AllSettingsInput", GENERAL_FIELDS | USER_DATA_FIELDS)
+
+
+class AllSettingsRecord(GeneralSettingsRecord):
+    """How a bot behaves, and what a visitor is asked for."""
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Add the four switches; all are false while there are no lead settings."""
+        return super().get_fields() | {
+            camel(name): computed(Flag, f"chatbot.leadsettings.{name}", of=bool)
+            for name in USER_DATA
+        }

@@ -1,0 +1,50 @@
+"""Create and change chatbots. Specification: Endpoints, Chatbots. Open point: name-unique."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accounts.models import Account, User
+from accounts.quotas import take_chatbot
+from chatbots.models import Appearance, Chatbot, GeneralSettings, Localization
+from chatbots.models.localization import DEFAULT_LOCALE
+from config.api.errors import InvalidRequest
+from config.db import save_changes
+
+
+@contextmanager
+def unique_name() -> Iterator[None]:
+    """Let the database decide whether a name is free. Raises InvalidRequest.
+
+    Only the name can violate a constraint here: foreign keys are judged at the commit.
+    """
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError:
+        raise InvalidRequest.at(["name"], "Must be unique within the account") from None
+
+
+def create_chatbot(account: Account, *, creator: User, name: str, description: str) -> Chatbot:
+    """Create a chatbot with its settings and English texts, as far as the plan allows.
+
+    Raises ChatbotLimitReached, InvalidRequest.
+    """
+    with transaction.atomic():
+        take_chatbot(account, Chatbot.objects.filter(account=account))
+        with unique_name():
+            chatbot = Chatbot.objects.create(
+                account=account, created_by_user=creator, name=name, description=description
+            )
+        GeneralSettings.objects.create(chatbot=chatbot)
+        Appearance.objects.create(chatbot=chatbot)
+        Localization.objects.create(chatbot=chatbot, locale_code=DEFAULT_LOCALE)
+    return chatbot
+
+
+def update_chatbot(chatbot: Chatbot, changes: Mapping[str, Any]) -> Chatbot:
+    """Change what is given. Raises InvalidRequest."""
+    with unique_name():
+        return save_changes(chatbot, changes)

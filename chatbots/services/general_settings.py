@@ -1,0 +1,51 @@
+"""Change how a bot behaves. Specification: General and user-data settings."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from chatbots.models import GeneralSettings, LeadSettings, LlmModel
+from chatbots.services import settings
+from config.api.errors import InvalidRequest
+from config.db import save_changes
+
+
+def check(current: GeneralSettings, changes: Mapping[str, Any]) -> None:
+    """Judge changes against the locked row that they are for. Raises InvalidRequest."""
+    limited = changes.get(
+        "limit_messages_per_conversation", current.limit_messages_per_conversation
+    )
+    if "max_messages_per_conversation" in changes and not limited:
+        raise InvalidRequest.at(
+            ["maxMessagesPerConversation"],
+            "Settable only when limitMessagesPerConversation is true",
+        )
+    if chosen := changes.get("llm_model_id"):
+        # Locked, so that it is still there when this commits.
+        models = LlmModel.objects.select_for_update(no_key=True)
+        if models.filter(pk=chosen, is_active=True).first() is None:
+            raise InvalidRequest.at(["llmModelId"], "Expected the id of an active model")
+
+
+def change(chatbot_id: UUID, changes: Mapping[str, Any]) -> GeneralSettings:
+    """Apply changes by column name. Raises InvalidRequest."""
+    with transaction.atomic():
+        current = settings.lock(GeneralSettings, chatbot_id)
+        check(current, changes)
+        return save_changes(current, changes)
+
+
+def change_both(
+    chatbot_id: UUID, *, general: Mapping[str, Any], user_data: Mapping[str, Any]
+) -> None:
+    """Apply general and user-data settings, or none of them. Raises InvalidRequest.
+
+    Lead settings are made only where user data is given: their making begins the collection.
+    Open point: settings-put.
+    """
+    with transaction.atomic():
+        change(chatbot_id, general)
+        if user_data:
+            settings.change(LeadSettings, chatbot_id, user_data)

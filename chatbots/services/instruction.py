@@ -1,0 +1,70 @@
+"""Instructions, of which one is active. Open points: instruction-active, instruction-select.
+
+Whoever writes an instruction locks its chatbot first: so two activations come one after the other.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from chatbots.access import lock_chatbot
+from chatbots.models import Instruction
+from config.api.errors import InvalidRequest, NotFound
+from config.api.fields import REQUIRED
+from config.db import save_changes
+
+
+def _deactivate_others(chatbot_id: UUID, instruction_id: UUID) -> None:
+    active = Instruction.objects.filter(chatbot=chatbot_id, is_active=True)
+    active.exclude(pk=instruction_id).update(is_active=False, updated_at=timezone.now())
+
+
+def create(chatbot_id: UUID, given: Mapping[str, Any]) -> Instruction:
+    """Create an instruction of columns; an active one takes the place of another."""
+    with transaction.atomic():
+        lock_chatbot(chatbot_id)
+        row = Instruction(chatbot_id=chatbot_id, **given)
+        if row.is_active:
+            _deactivate_others(chatbot_id, row.pk)
+        row.save(force_insert=True)
+        return row
+
+
+def update(chatbot_id: UUID, instruction_id: UUID, changes: Mapping[str, Any]) -> Instruction:
+    """Change columns of an instruction; an activated one takes the place of another.
+
+    Raises NotFound.
+    """
+    with transaction.atomic():
+        lock_chatbot(chatbot_id)
+        row = Instruction.objects.filter(chatbot=chatbot_id, pk=instruction_id).first()
+        if row is None:
+            raise NotFound("instruction not found")
+        if changes.get("is_active"):
+            _deactivate_others(chatbot_id, row.pk)
+        return save_changes(row, changes)
+
+
+def activate(chatbot_id: UUID, instruction_id: UUID) -> Instruction:
+    """Make an instruction the active one of its chatbot. Raises NotFound."""
+    return update(chatbot_id, instruction_id, {"is_active": True})
+
+
+def select_titled(chatbot_id: UUID, title: str, text: str) -> tuple[Instruction, bool]:
+    """Activate the oldest instruction of a title, or create it of a text.
+
+    Returns it, and whether it was made. Raises InvalidRequest where a text is needed.
+    """
+    with transaction.atomic():
+        lock_chatbot(chatbot_id)
+        found = Instruction.objects.filter(chatbot=chatbot_id, title=title).first()
+        if found:
+            return activate(chatbot_id, found.pk), False
+        for name, value in (("title", title), ("instruction", text)):
+            if not value.strip():
+                raise InvalidRequest.at([name], REQUIRED)
+        given = {"title": title, "instruction": text, "is_active": True}
+        return create(chatbot_id, given), True

@@ -1,0 +1,42 @@
+"""Keep the model that the environment names as a row. See LLM_BASE_URL in the README."""
+
+from django.conf import settings
+from django.db import transaction
+
+from chatbots.models import LlmModel
+
+
+def make_default(model: LlmModel) -> None:
+    """Make an active model the one that answers where a bot has none of its own."""
+    with transaction.atomic():
+        LlmModel.objects.filter(is_default=True).exclude(pk=model.pk).update(is_default=False)
+        LlmModel.objects.filter(pk=model.pk).update(is_default=True, is_active=True)
+
+
+def keep_environment_model() -> None:
+    """Make the environment's endpoint the default model; without one the built-in model is.
+
+    A default that staff chose stays while the environment names none.
+    """
+    with transaction.atomic():
+        if settings.LLM_BASE_URL:
+            model, _ = LlmModel.objects.update_or_create(
+                from_environment=True,
+                defaults={
+                    "provider": "openai",
+                    "title": settings.LLM_MODEL or "Model of the environment",
+                    "name": settings.LLM_MODEL,
+                    "base_url": settings.LLM_BASE_URL.rstrip("/"),
+                    "key_variable": "LLM_API_KEY" if "LLM_API_KEY" in settings.LLM_KEYS else "",
+                    "is_active": True,
+                },
+            )
+            make_default(model)
+            return
+        LlmModel.objects.filter(from_environment=True).update(is_default=False, is_active=False)
+        if not LlmModel.objects.filter(is_default=True).exists():
+            offline = LlmModel.objects.filter(provider=LlmModel.OFFLINE, is_active=True).first()
+            make_default(
+                offline
+                or LlmModel.objects.create(provider=LlmModel.OFFLINE, title="Offline demo model")
+            )

@@ -1,0 +1,122 @@
+"""Everything below one caller, account or chatbot: scope by construction."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, ClassVar, cast
+from uuid import UUID
+
+from django.db import transaction
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts import idempotency
+from accounts.access import Opened, open_account
+from accounts.models import User
+from accounts.roles import Action
+from chatbots.access import open_chatbot, open_to
+from chatbots.models import Chatbot
+from chatbots.models.chatbot import ChatbotQuerySet
+from config.api.body import MAX_BYTES, dumps
+from config.api.errors import NotFound, TooManyRequests
+from config.api.viewsets import ApiViewSet, identifier
+
+
+class CallerViewSet(ApiViewSet):
+    """Reads what is open to the caller, and answers a POST that is sent again only once."""
+
+    waiting: ClassVar[frozenset[str]] = frozenset()  # actions that wait for a network peer
+    post: Callable[..., Any]  # the action, as DRF sets it for each request
+    run_as: UUID | None = None  # the same for all requests with one Idempotency-Key
+
+    def initial(self, request: Request, *args: Any, **names: str) -> None:
+        """Judge a request; only then look whether it was answered before. Raises ApiError."""
+        super().initial(request, *args, **names)
+        key = request.headers.get(idempotency.HEADER)
+        sane = int(request.META.get("CONTENT_LENGTH") or 0) <= MAX_BYTES  # else it is refused
+        if request.method == "POST" and key is not None and sane:
+            self.post = partial(self.answer_once, key, self.post)
+
+    def answer_once(
+        self, key: str, run: Callable[..., Response], request: Request, **names: str
+    ) -> HttpResponseBase:
+        """Run a request, unless one with its key was answered; keep what it answers.
+
+        What waits for nobody commits together with its answer, so that a process that dies in
+        between leaves neither.
+        """
+        begun = idempotency.begin(
+            self.caller.pk, route=f"POST {request.path}", key=key, body=request._request.body
+        )
+        if isinstance(begun, idempotency.Kept):
+            return HttpResponse(begun.body, "application/json", begun.status)
+        self.run_as = begun.row
+        with idempotency.renewal.of(begun):
+            try:
+                with nullcontext() if self.action in self.waiting else transaction.atomic():
+                    response = run(request, **names)
+                    idempotency.keep(begun, response.status_code, dumps(response.data))
+            except Exception as error:  # whatever DRF would answer is answered, and kept
+                response = self.handle_exception(error)
+                if response.status_code < TooManyRequests.status_code:
+                    idempotency.keep(begun, response.status_code, dumps(response.data))
+                elif response.status_code == TooManyRequests.status_code:
+                    idempotency.release(begun)  # nothing was done
+                else:
+                    idempotency.abandon(begun)  # something may have been stored
+        return response
+
+    @property
+    def caller(self) -> User:
+        """Name who calls; without one no request comes this far."""
+        return cast(User, self.request.user)
+
+    def rows(self) -> Any:  # Any: below, each model has a queryset of its own
+        """Start from the chatbots that the caller may use."""
+        return open_to(self.caller)
+
+
+class ChatbotViewSet(CallerViewSet):
+    """Opens the chatbot of the path; what it reads belongs to that chatbot."""
+
+    model: type[Any]
+    scope = "chatbot"  # the path from a row to its chatbot
+    chatbot: Chatbot
+
+    def open(self, **names: str) -> dict[str, Any]:
+        """Open the chatbot; returns the rest of the path's names. Raises ApiError."""
+        self.chatbot = open_chatbot(self.caller, names.pop("chatbot_id"))
+        return names
+
+    def rows(self) -> Any:
+        """Start from the rows of this chatbot."""
+        return self.model.objects.filter(**{self.scope: self.chatbot})
+
+    def row(self, key: str) -> Any:
+        """Find one row of this chatbot; not called `get`, which DRF takes for GET.
+
+        A malformed id is a missing one. Raises NotFound.
+        """
+        try:
+            return self.rows().get(pk=identifier(key))
+        except (NotFound, self.model.DoesNotExist):
+            raise NotFound(f"{self.model._meta.verbose_name} not found") from None
+
+
+class AccountViewSet(CallerViewSet):
+    """Opens the account of the path for its method; what it reads belongs to that account."""
+
+    needs: ClassVar[dict[str, Action]]  # by the method's name
+    opened: Opened
+
+    def open(self, **names: str) -> dict[str, Any]:
+        """Open the account; returns the rest of the path's names. Raises ApiError."""
+        needed = self.needs[self.action]
+        self.opened = open_account(self.caller, names.pop("account_id"), needed)
+        return names
+
+    def rows(self) -> ChatbotQuerySet:
+        """Start from the chatbots of this account."""
+        return Chatbot.objects.filter(account=self.opened.account)

@@ -1,0 +1,21 @@
+"""Conversation starters. Open point: starters."""
+
+from typing import Any
+
+from chatbots.models import ConversationStarter
+from chatbots.serializers.conversation_starter import StarterInput, StarterRecord
+from chatbots.viewsets.base import ChatbotViewSet
+from config.api.operation import operation
+
+
+class ConversationStarterViewSet(ChatbotViewSet):
+    """Add what a conversation can begin with."""
+
+    model = ConversationStarter
+    part = "Conversation starters"
+
+    @operation(body=StarterInput, answer=StarterRecord, open_points=("starters",))
+    def create(self, given: dict[str, Any]) -> ConversationStarter:
+        """Keep an object as a conversation starter."""
+        starter: ConversationStarter = self.rows().create(chatbot=self.chatbot, content=given)
+        return starter

@@ -1,0 +1,27 @@
+"""Follow-up prompts. Specification: Endpoints, Follow-up prompts."""
+
+from typing import Any
+
+from chatbots.models import FollowUpPrompt
+from chatbots.serializers.follow_up_prompt import FollowUpPromptInput, FollowUpPromptRecord
+from chatbots.viewsets.base import ChatbotViewSet
+from config.api.operation import operation
+from config.db import save_changes
+
+
+class FollowUpPromptViewSet(ChatbotViewSet):
+    """Change a follow-up prompt; staff make them in the admin."""
+
+    model = FollowUpPrompt
+    part = "Follow-up prompts"
+
+    @operation(
+        body=FollowUpPromptInput,
+        answer=FollowUpPromptRecord,
+        message="follow-up prompt updated successfully",
+        open_points=("follow-up-body", "escalation-prompt"),
+    )
+    def update(self, given: dict[str, Any], follow_up_prompt_id: str) -> FollowUpPrompt:
+        """Make a follow-up prompt the button or the link that the body gives."""
+        prompt: FollowUpPrompt = self.row(follow_up_prompt_id)
+        return save_changes(prompt, given)

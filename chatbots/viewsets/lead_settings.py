@@ -1,0 +1,40 @@
+"""Lead settings. Specification: Endpoints, Lead settings."""
+
+from typing import Any
+
+from chatbots.models import LeadSettings
+from chatbots.serializers.lead_settings import LeadSettingsInput, LeadSettingsRecord
+from chatbots.services import lead_settings, settings
+from chatbots.viewsets.base import ChatbotViewSet
+from config.api.operation import operation
+
+
+class LeadSettingsViewSet(ChatbotViewSet):
+    """Begin, change, read and end the collection of leads."""
+
+    model = LeadSettings
+    part = "Lead settings"
+
+    @operation(
+        body=LeadSettingsInput,
+        answer=LeadSettingsRecord,
+        message="lead settings created successfully",
+        open_points=("lead-repeat", "status-created", "defaults"),
+    )
+    def create(self, given: dict[str, Any]) -> LeadSettings:
+        """Make lead settings of what the body gives, or change them where they exist."""
+        return settings.change(LeadSettings, self.chatbot.pk, given)
+
+    @operation(answer=LeadSettingsRecord, open_points=("lead-repeat",))
+    def retrieve(self) -> LeadSettings:
+        """Read the lead settings."""
+        return lead_settings.find(self.chatbot.pk)
+
+    @operation(
+        answer=LeadSettingsRecord,
+        message="lead settings deleted successfully",
+        open_points=("lead-repeat",),
+    )
+    def destroy(self) -> LeadSettings:
+        """Delete the lead settings, and answer them as they were."""
+        return lead_settings.remove(self.chatbot.pk)

@@ -1,0 +1,21 @@
+"""Interface texts. Specification: Endpoints, Appearance and localization."""
+
+from typing import Any
+
+from chatbots.models import Localization
+from chatbots.serializers.localization import LocalizationRecord, LocalizationSets
+from chatbots.viewsets.base import ChatbotViewSet
+from config.api.operation import operation
+
+
+class LocalizationViewSet(ChatbotViewSet):
+    """Read the sets of texts; staff write them in the admin."""
+
+    model = Localization
+    part = "Localization"
+
+    @operation(answer=LocalizationSets)
+    def list(self) -> dict[str, Any]:
+        """Read all sets of interface texts, every text in each."""
+        sets = LocalizationRecord.read(self.rows())
+        return {"data": sets, "count": len(sets)}

@@ -1,0 +1,27 @@
+"""Personas. Specification: Endpoints, Personas."""
+
+from typing import Any
+
+from chatbots.models import Persona
+from chatbots.serializers.persona import PersonaInput, PersonaRecord
+from chatbots.viewsets.base import ChatbotViewSet
+from config.api.operation import operation
+from config.db import save_changes
+
+
+class PersonaViewSet(ChatbotViewSet):
+    """Change a persona; staff make them in the admin."""
+
+    model = Persona
+    part = "Personas"
+
+    @operation(
+        body=PersonaInput,
+        partial=True,
+        answer=PersonaRecord,
+        message="persona updated successfully",
+    )
+    def update(self, changes: dict[str, Any], persona_id: str) -> Persona:
+        """Change a persona: what the body gives is applied."""
+        persona: Persona = self.row(persona_id)
+        return save_changes(persona, changes)

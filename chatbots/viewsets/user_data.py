@@ -1,0 +1,26 @@
+"""User-data settings. Specification: Endpoints, General and user-data settings."""
+
+from typing import Any
+
+from chatbots.models import LeadSettings
+from chatbots.serializers.user_data import UserDataInput, UserDataRecord
+from chatbots.services import settings
+from chatbots.viewsets.base import ChatbotViewSet
+from config.api.operation import operation
+
+
+class UserDataViewSet(ChatbotViewSet):
+    """Change what a visitor is asked for."""
+
+    model = LeadSettings
+    part = "Settings"
+
+    @operation(
+        body=UserDataInput,
+        answer=UserDataRecord,
+        message="user data settings updated successfully",
+        open_points=("user-data",),
+    )
+    def update(self, changes: dict[str, Any]) -> LeadSettings:
+        """Change the user-data settings: what the body gives is applied."""
+        return settings.change(LeadSettings, self.chatbot.pk, changes)

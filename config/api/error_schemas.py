@@ -1,0 +1,121 @@
+"""The errors' bodies in the OpenAPI document; their texts come from the errors themselves.
+
+Specification: Errors, Response envelope.
+"""
+
+from typing import Any, NamedTuple
+
+from config.api.errors import (
+    ApiError,
+    Forbidden,
+    InvalidKey,
+    InvalidRequest,
+    NotFound,
+    TooManyRequests,
+)
+
+Schema = dict[str, Any]
+
+REQUEST_ID_HEADER = {
+    "description": "The request's id: the caller's own, or a new one.",
+    "schema": {"type": "string"},
+}
+BASE: Schema = {
+    "success": {"type": "boolean", "const": False},
+    "message": {"type": "string", "description": "For people."},
+    "code": {
+        "type": "string",
+        "description": "For programs, where one is documented: API_KEY_NOT_VALID, "
+        "REQUEST_VALIDATION_FAILED, CHATBOT_NOT_FOUND, CHATBOT_FETCH_FORBIDDEN, "
+        "CHATBOT_LIMIT_REACHED, MESSAGES_LIMIT_REACHED.",
+        "x-open-point": ["code-field", "code-status"],
+    },
+}
+FAULT: Schema = {
+    "type": "object",
+    "description": "What is wrong at one place.",
+    "properties": {
+        "path": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The names and positions that lead there; empty for the whole body.",
+        },
+        "message": {"type": "string"},
+    },
+    "required": ["path", "message"],
+}
+LIMIT: Schema = {
+    "retryAfter": {"type": "integer", "minimum": 1, "description": "Seconds to wait."},
+    "limit": {"type": "integer", "minimum": 0, "description": "What the window allows."},
+    "remaining": {"type": "integer", "minimum": 0, "description": "What is left of it."},
+    "windowSeconds": {"type": "integer", "minimum": 1},
+}
+
+
+def error_schema(description: str, **more: Schema) -> Schema:
+    """Make the schema of an error's body; all but the code, and what is optional, is there."""
+    optional = {"code", "errors"}
+    properties = BASE | more
+    return {
+        "type": "object",
+        "description": description,
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
+    }
+
+
+SCHEMAS: dict[str, Schema] = {
+    "Error": error_schema("What went wrong."),
+    "Fault": FAULT,
+    "ValidationError": error_schema(
+        "What of a body or query is not valid. `errors` is missing where the message says it all.",
+        errors={"type": "array", "items": {"$ref": "#/components/schemas/Fault"}},
+    ),
+    "RateLimited": error_schema("A limit is reached.", **LIMIT),
+}
+
+
+class ErrorAnswer(NamedTuple):
+    """An error that many operations share: its name and schema in the document, an instance."""
+
+    name: str
+    schema: str
+    description: str
+    shown: ApiError
+
+    def document(self) -> Schema:
+        """Describe it as a response."""
+        request_id = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
+        own = {
+            name: {"required": True, "schema": {"type": "string"}, "example": value}
+            for name, value in self.shown.headers().items()
+        }
+        media = {
+            "schema": {"$ref": f"#/components/schemas/{self.schema}"},
+            "example": self.shown.body(),
+        }
+        return {
+            "description": self.description,
+            "headers": request_id | own,
+            "content": {"application/json": media},
+        }
+
+
+RESPONSES: dict[int, ErrorAnswer] = {
+    400: ErrorAnswer(
+        "InvalidRequest",
+        "ValidationError",
+        "Invalid parameters or body.",
+        InvalidRequest.at(["name"], "Required"),
+    ),
+    401: ErrorAnswer("InvalidKey", "Error", "Missing or invalid API key.", InvalidKey()),
+    403: ErrorAnswer("Forbidden", "Error", "Insufficient permissions.", Forbidden()),
+    404: ErrorAnswer("NotFound", "Error", "Resource does not exist.", NotFound()),
+    429: ErrorAnswer(
+        "TooManyRequests",
+        "RateLimited",
+        "A rate limit or a monthly message quota was exceeded.",
+        TooManyRequests(limit=500, window=60, retry_after=17),
+    ),
+    500: ErrorAnswer("ServerError", "Error", "Server error.", ApiError()),
+}

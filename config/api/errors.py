@@ -1,0 +1,184 @@
+"""Errors on the wire: their kinds, and the one place that makes their bodies.
+
+Specification: Errors, Response envelope.
+"""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+logger = logging.getLogger(__name__)
+
+Errors = list[dict[str, Any]]
+
+
+class ApiError(Exception):
+    """An error that a caller sees: status, message, and a code where one is documented."""
+
+    status_code = 500
+    message = "internal server error"
+    code: str | None = None
+
+    def __init__(self, message: str | None = None) -> None:
+        self.message = message or self.message
+        super().__init__(self.message)
+
+    def body(self) -> dict[str, Any]:
+        """Make the answer's body."""
+        body: dict[str, Any] = {"success": False, "message": self.message}
+        return body | ({"code": self.code} if self.code else {})
+
+    def headers(self) -> dict[str, str]:
+        """Make the answer's own headers."""
+        return {}
+
+
+class InvalidRequest(ApiError):
+    """A body or query that is not valid; `errors` name each fault by its path."""
+
+    status_code, code = 400, "REQUEST_VALIDATION_FAILED"
+    message = "request body is not valid"
+
+    def __init__(self, errors: Errors | None = None, message: str | None = None) -> None:
+        super().__init__(message)
+        self.errors = errors
+
+    @classmethod
+    def at(cls, path: list[str], message: str) -> "InvalidRequest":
+        """Make one for a single fault."""
+        return cls([{"path": path, "message": message}])
+
+    def body(self) -> dict[str, Any]:
+        return super().body() | ({"errors": self.errors} if self.errors is not None else {})
+
+
+class Refused(InvalidRequest):
+    """A body that is well-formed but breaks a rule; the rule is the message itself."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message=message)
+
+
+class InvalidKey(ApiError):
+    """Missing or wrong API key. Specification: Authentication, 4."""
+
+    status_code, code = 401, "API_KEY_NOT_VALID"
+    message = "Authorization header does not contain a valid API key"
+
+    def headers(self) -> dict[str, str]:
+        return {"WWW-Authenticate": "Bearer"}
+
+
+class Forbidden(ApiError):
+    """The caller may not do this. Specification: Authentication, 5."""
+
+    status_code, message = 403, "insufficient permissions"
+
+
+class NotFound(ApiError):
+    """What the path names does not exist."""
+
+    status_code, message = 404, "resource not found"
+
+
+class MethodNotAllowed(ApiError):
+    """The path exists; the method does not."""
+
+    status_code, message = 405, "HTTP method not supported"
+
+    def __init__(self, allowed: list[str]) -> None:
+        super().__init__()
+        self.allowed = allowed
+
+    def headers(self) -> dict[str, str]:
+        return {"Allow": ", ".join(self.allowed)}
+
+
+class TooManyRequests(ApiError):
+    """A limit is reached. Specification: Errors, Bodies, rate limit."""
+
+    status_code, message = 429, "too many requests"
+
+    def __init__(self, *, limit: int, window: int, retry_after: int) -> None:
+        super().__init__()
+        self.limit, self.window, self.retry_after = limit, window, retry_after
+
+    def body(self) -> dict[str, Any]:
+        return super().body() | {
+            "retryAfter": self.retry_after,
+            "limit": self.limit,
+            "remaining": 0,
+            "windowSeconds": self.window,
+        }
+
+    def headers(self) -> dict[str, str]:
+        return {"Retry-After": str(self.retry_after)}
+
+
+def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
+    """Flatten a serializer's errors into `{path, message}`, one for each fault."""
+    if isinstance(detail, dict):
+        for name, inner in detail.items():
+            here = path if name == "non_field_errors" else (*path, str(name))
+            yield from faults(inner, here)
+    elif isinstance(detail, list):
+        for index, inner in enumerate(detail):
+            nested = isinstance(inner, (dict, list))
+            yield from faults(inner, (*path, str(index)) if nested else path)
+    else:
+        yield {"path": list(path), "message": str(detail)}
+
+
+def as_api_error(error: Exception) -> ApiError:
+    """Translate what Django and DRF raise into the errors of the contract."""
+    match error:
+        case ApiError():
+            return error
+        case exceptions.ValidationError():
+            return InvalidRequest(list(faults(error.detail)))
+        case Http404() | exceptions.NotFound():
+            return NotFound()
+        case PermissionDenied() | exceptions.PermissionDenied():
+            return Forbidden()
+        case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
+            return InvalidKey()
+        case _:
+            logger.error("request failed", exc_info=error)
+            return ApiError()
+
+
+def exception_handler(error: Exception, _: dict[str, Any]) -> Response:
+    """Answer an error that a view raised."""
+    wire = as_api_error(error)
+    return Response(wire.body(), status=wire.status_code, headers=wire.headers())
+
+
+def plain_response(error: ApiError) -> HttpResponse:
+    """Answer an error where no view of ours runs: unknown routes, limits, broken servers."""
+    return HttpResponse(
+        orjson.dumps(error.body()),
+        status=error.status_code,
+        headers=error.headers(),
+        content_type="application/json",
+    )
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer an unknown path."""
+    return plain_response(NotFound())
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer what nothing else caught."""
+    return plain_response(ApiError())
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer what Django refuses to read, a wrong Host header among it."""
+    return plain_response(InvalidRequest(message="bad request"))

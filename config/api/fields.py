@@ -1,0 +1,209 @@
+"""One field class per JSON type, strict. Open points: types, texts, timestamps."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from config.db import SHORT
+
+REQUIRED = "Required"
+
+
+class Text(serializers.CharField):
+    """A string, kept as it is. `required_text` ones hold more than white space."""
+
+    default_error_messages = {
+        "invalid": "Expected string",
+        "required": REQUIRED,
+        "null": "Expected string",
+        "blank": REQUIRED,
+        "max_length": "Must have at most {max_length} characters",
+    }
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("max_length", SHORT)
+        options.setdefault("trim_whitespace", False)
+        if not options.get("read_only"):
+            options.setdefault("allow_blank", not options.get("required", True))
+        super().__init__(**options)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        if isinstance(data, str) and not self.allow_blank and not data.strip():
+            self.fail("blank")
+        return super().run_validation(data)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return data
+
+
+class Whole(serializers.IntegerField):
+    """An integer; neither 1.0 nor true is one."""
+
+    default_error_messages = {
+        "invalid": "Expected integer",
+        "required": REQUIRED,
+        "null": "Expected integer",
+        "max_value": "Must be at most {max_value}",
+        "min_value": "Must be at least {min_value}",
+    }
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("min_value", 0)
+        options.setdefault("max_value", 2**31 - 1)
+        super().__init__(**options)
+
+    def to_internal_value(self, data: Any) -> int:
+        if type(data) is not int:  # True is an int to Python, and 1.0 is not one to us
+            self.fail("invalid")
+        return data
+
+
+class QueryWhole(Whole):
+    """An integer of a query string, which is text: digits and nothing else."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if not isinstance(data, str) or not (data.isascii() and data.isdecimal()):
+            self.fail("invalid")
+        return super().to_internal_value(int(data[:20]))
+
+
+class Number(serializers.FloatField):
+    """A number; true is none."""
+
+    default_error_messages = {
+        "invalid": "Expected number",
+        "required": REQUIRED,
+        "null": "Expected number",
+        "max_value": "Must be at most {max_value}",
+        "min_value": "Must be at least {min_value}",
+    }
+
+    def to_internal_value(self, data: Any) -> float:
+        if type(data) not in (int, float):
+            self.fail("invalid")
+        try:
+            return float(data)
+        except OverflowError:  # an integer of hundreds of digits
+            self.fail("invalid")
+
+
+class Flag(serializers.BooleanField):
+    """true or false; neither 1 nor "true" is one."""
+
+    default_error_messages = {
+        "invalid": "Expected boolean",
+        "required": REQUIRED,
+        "null": "Expected boolean",
+    }
+    NULL_VALUES: set[Any] = set()
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid")
+        return data
+
+
+class Identifier(serializers.UUIDField):
+    """A uuid as a string."""
+
+    default_error_messages = {
+        "invalid": "Expected uuid",
+        "required": REQUIRED,
+        "null": "Expected uuid",
+    }
+    FORM = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+    def to_internal_value(self, data: Any) -> UUID:
+        if not isinstance(data, str) or not self.FORM.fullmatch(data):
+            self.fail("invalid")
+        return UUID(data)
+
+
+class Moment(serializers.DateTimeField):
+    """A time, in UTC with milliseconds. Only ever sent."""
+
+
+class Choice(serializers.ChoiceField):
+    """One of the documented values."""
+
+    default_error_messages = {
+        "invalid_choice": "Expected one of the documented values",
+        "required": REQUIRED,
+        "null": "Expected string",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str) or data not in self.choices:
+            self.fail("invalid_choice", input=data)
+        return data
+
+
+class Colour(Text):
+    """A colour as #rrggbb or #rgb. Open point: appearance-values."""
+
+    FORM = re.compile(r"#(?:[0-9a-fA-F]{3}){1,2}")
+    default_error_messages = {"form": "Expected a colour such as #1a2b3c"}
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if not self.FORM.fullmatch(text):
+            self.fail("form")
+        return text
+
+
+class TextList(serializers.ListField):
+    """An array of strings."""
+
+    default_error_messages = {
+        "not_a_list": "Expected array",
+        "required": REQUIRED,
+        "null": "Expected array",
+        "max_length": "Must have at most {max_length} items",
+    }
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("child", Text(allow_blank=False))
+        options.setdefault("max_length", 100)
+        super().__init__(**options)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        """Judge the length before the items: half a million wrong ones would take a minute."""
+        if isinstance(data, list) and self.max_length is not None and len(data) > self.max_length:
+            self.fail("max_length", max_length=self.max_length)
+        return super().run_validation(data)
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class Json(serializers.JSONField):
+    """A JSON object of free form."""
+
+    default_error_messages = {
+        "invalid": "Expected object",
+        "required": REQUIRED,
+        "null": "Expected object",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        return data
+
+
+def computed(
+    kind: type[serializers.Field[Any, Any, Any, Any]],
+    *columns: str,
+    of: Callable[..., Any],
+    **options: Any,
+) -> Any:
+    """Make a read-only field of a kind that is a pure function of columns of its row.
+
+    It is a class of its own, because DRF copies a declared field by making it again.
+    """
+    made = type(kind.__name__, (kind,), {"columns": columns, "compute": staticmethod(of)})
+    return made(read_only=True, **options)

@@ -1,0 +1,38 @@
+"""Pages of a list: the query, the figures, the cut. Specification: Pagination."""
+
+from typing import Any, TypeVar
+
+from django.db.models import QuerySet
+
+from config.api.fields import QueryWhole, Whole
+from config.api.serializers import Shape
+
+PAGE, LIMIT, MAX_LIMIT = 1, 20, 100
+Rows = TypeVar("Rows", bound="QuerySet[Any]")
+
+
+class PageQuery(Shape):
+    """Which page of a list."""
+
+    page = QueryWhole(default=PAGE, min_value=1, help_text="Counted from 1.")
+    limit = QueryWhole(
+        default=LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="Records on a page."
+    )
+
+
+class PageFigures(Shape):
+    """Where a page lies in its list."""
+
+    page = Whole()
+    limit = Whole()
+    total = Whole()
+    pages = Whole()
+
+
+def cut(rows: Rows, query: dict[str, int]) -> tuple[Rows, dict[str, int]]:
+    """Cut one page out of a list. Returns its rows and the figures of PageFigures."""
+    page, limit = query["page"], query["limit"]
+    total = rows.count()
+    start = (page - 1) * limit
+    figures = {"page": page, "limit": limit, "total": total, "pages": -(-total // limit)}
+    return rows[start : start + limit] if start < total else rows.none(), figures

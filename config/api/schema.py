@@ -1,0 +1,177 @@
+"""What the OpenAPI document says beyond the shapes: names, errors, examples, what is left out."""
+
+from typing import Any
+
+from django.core.validators import RegexValidator
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import get_lib_doc_excludes
+
+from config.api import fields as wire
+from config.api.envelope import OK
+from config.api.error_schemas import REQUEST_ID_HEADER, RESPONSES, SCHEMAS
+from config.api.examples import Schema, example
+from config.api.operation import Declared
+from config.api.serializers import Record, Shape, camel
+
+JSON = "application/json"
+REQUEST_ID_PARAMETER = {
+    "name": "X-Request-Id",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string"},
+    "description": "Your own name for the request: up to 64 letters, digits, dots, dashes and "
+    "underscores. The answer and the service's log lines bear it. Another text is passed over.",
+}
+IDEMPOTENCY_KEY_PARAMETER = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    "description": "A text of yours that names this request, so that it can be sent again without "
+    "being done again: for 24 hours the same key and body give the stored answer. Another body "
+    "with that key is a 400; while the first one still runs, the second waits for its answer.",
+}
+VERBS = {"retrieve": "get", "destroy": "delete"}
+GIVEN = ("Input", "Changes", "Choice")  # how the names of bodies end
+
+
+def library_classes() -> list[type]:
+    """Name the bases whose docstrings are for us, not for integrators."""
+    return [*get_lib_doc_excludes(), Shape, Record]
+
+
+def only_the_api(endpoints: list[Any]) -> list[Any]:
+    """Keep what lies under /api; probes and pages are not the contract."""
+    return [endpoint for endpoint in endpoints if endpoint[0].startswith("/api/")]
+
+
+def add_shared_parts(result: Schema, **_: Any) -> Schema:
+    """Add the errors' bodies and the request's id, which every operation refers to."""
+    components = result["components"]
+    components["schemas"] = dict(sorted((components["schemas"] | SCHEMAS).items()))
+    components["responses"] = {answer.name: answer.document() for answer in RESPONSES.values()}
+    components["headers"] = {"RequestId": REQUEST_ID_HEADER}
+    components["parameters"] = {
+        "IdempotencyKey": IDEMPOTENCY_KEY_PARAMETER,
+        "RequestId": REQUEST_ID_PARAMETER,
+    }
+    for path in result["paths"].values():
+        for method, operation in path.items():
+            parameters = operation.setdefault("parameters", [])
+            parameters.append({"$ref": "#/components/parameters/RequestId"})
+            if method == "post":
+                parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
+    return result
+
+
+class BearerScheme(OpenApiAuthenticationExtension):
+    """The API key in the document. Specification: Authentication, 1."""
+
+    target_class = "accounts.authentication.BearerAuthentication"
+    name = "apiKey"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """Describe the header."""
+        return {"type": "http", "scheme": "bearer", "description": "An API key of the account."}
+
+
+class OperationSchema(AutoSchema):
+    """Describe an operation as @operation declares it."""
+
+    view: Any  # Any: its methods are those of ApiViewSet, which spectacular does not know
+
+    @property
+    def declared(self) -> Declared:
+        """Find what @operation keeps of the method."""
+        declared: Declared = getattr(self.view, self.view.action).declared
+        return declared
+
+    def get_operation_id(self) -> str:
+        """Name an operation by what it does to what: listThreads, updatePersona.
+
+        A second verb of one operation carries the verb: escalateThreadByPost.
+        """
+        resource = type(self.view).__name__.removesuffix("ViewSet")
+        verb, _, rest = self.view.action.partition("_")
+        words = "".join(word.capitalize() for word in rest.split("_"))
+        words = words or (f"{resource}s" if verb == "list" else resource)
+        named = f"{VERBS.get(verb, verb)}{words}"
+        first = next(name for name, to in self.view.action_map.items() if to == self.view.action)
+        return named if self.method.lower() == first else f"{named}By{self.method.capitalize()}"
+
+    def get_tags(self) -> list[str]:
+        """Sort an operation under its part of the API."""
+        return [self.view.part]
+
+    def get_summary(self) -> str:
+        """Take the method's first line."""
+        line, *_ = super().get_description().splitlines()
+        return str(line).removesuffix(".")
+
+    def get_description(self) -> str:  # type: ignore[override]  # spectacular's is called so
+        """Take the rest of the method's docstring."""
+        _, *rest = super().get_description().splitlines()
+        return "\n".join(rest).strip()
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> Schema:
+        """Add the errors that the operation can answer, and examples."""
+        operation: Schema = super().get_operation(*args, **kwargs) or {}
+        schemas = self.registry.build({})["schemas"]
+        if given := operation.get("requestBody"):
+            media = given["content"][JSON]
+            media["example"] = example(media["schema"], schemas)
+        done = operation["responses"][str(OK)]
+        done["description"] = self.declared.message
+        done["headers"] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
+        media = done["content"][JSON]
+        media["example"] = example(media["schema"], schemas) | {"message": self.declared.message}
+        for status in self.possible_errors(operation):
+            ref = f"#/components/responses/{RESPONSES[status].name}"
+            operation["responses"][str(status)] = {"$ref": ref}
+        return operation
+
+    def possible_errors(self, operation: Schema) -> list[int]:
+        """Say which errors an operation can answer; its method exists, so 405 is none of them."""
+        places = {parameter["in"] for parameter in operation.get("parameters", ())}
+        reads = "requestBody" in operation or "query" in places
+        reads = reads or self.method.upper() == "POST"  # an Idempotency-Key
+        opens = "path" in places
+        return [*([400] if reads else []), 401, *([403, 404] if opens else []), 429, 500]
+
+    def _get_serializer_name(self, serializer: Any, direction: Any, *args: Any) -> str:
+        name = str(super()._get_serializer_name(serializer, direction, *args))
+        if direction == "response":
+            return name
+        plain = name.removesuffix("Request")
+        return plain if plain.endswith(GIVEN) else f"{plain}Input"
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Schema:
+        """Say what is always there, and what is a choice of ours.
+
+        A record has all of its fields, and none of a partial body's must be given.
+        """
+        schema: Schema = super()._map_basic_serializer(serializer, direction)
+        properties = schema["properties"]
+        for part in properties.values():
+            part.pop("readOnly", None)  # records are only ever sent, bodies only ever given
+        if direction == "request" and self.declared.partial:
+            schema.pop("required", None)
+        if direction == "response" and isinstance(serializer, Record):
+            schema["required"] = sorted(properties)
+        for name, points in getattr(serializer, "open_points", {}).items():
+            properties[camel(name)]["x-open-point"] = [*points]
+        if shown := getattr(serializer, "example", None):
+            schema["examples"] = [shown]
+        return schema
+
+    def _map_serializer_field(self, field: Any, direction: Any, *args: Any, **kwargs: Any) -> Any:
+        """Add the pattern of what our fields ask of a text that is given."""
+        schema = super()._map_serializer_field(field, direction, *args, **kwargs)
+        if direction == "request":
+            if isinstance(field, wire.Colour):
+                schema["pattern"] = f"^{wire.Colour.FORM.pattern}$"
+            elif isinstance(field, wire.Text) and not field.allow_blank:
+                given = [one for one in field.validators if isinstance(one, RegexValidator)]
+                schema |= {} if given else {"pattern": r"\S"}
+        return schema

@@ -1,0 +1,149 @@
+"""Shapes of the wire: Python names inside, camelCase outside; records read from rows.
+
+A shape writes values: `Record.write` takes a queryset (read by one `values_list`), a model
+instance, or a list of either; `Shape.write` takes a mapping or an object by field name.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple
+
+from django.db import models
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from config.api import fields as wire
+
+
+def camel(name: str) -> str:
+    """Turn a Python name into the wire's: `created_at` into `createdAt`."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+class Slot(NamedTuple):
+    """How one wire field is filled: its columns and a function of them, or a nested shape."""
+
+    name: str
+    columns: tuple[str, ...]
+    compute: Callable[..., Any] | None
+    nested: "type[Shape] | None"
+
+
+class Shape(serializers.Serializer[Any]):
+    """A free shape of the wire.
+
+    For the OpenAPI document: the open points of its fields by their Python names, and an
+    example where not every value of the fields' own fits the others.
+    """
+
+    open_points: ClassVar[Mapping[str, Sequence[str]]] = {}
+    example: ClassVar[Mapping[str, Any] | None] = None
+
+    default_error_messages = {
+        "invalid": "Expected object",
+        "required": wire.REQUIRED,
+        "null": "Expected object",
+    }
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        renamed = {}
+        for name, field in super().get_fields().items():
+            outside = camel(name)
+            if outside != name and field.source is None:
+                field.source = name
+            renamed[outside] = field
+        return renamed
+
+    @classmethod
+    @cache
+    def slots(cls) -> tuple[Slot, ...]:
+        """Work out, once per class, where each wire field comes from."""
+        made = []
+        for name, field in cls().fields.items():
+            inner = getattr(field, "child", field)
+            columns = getattr(field, "columns", None) or (".".join(field.source_attrs),)
+            nested = type(inner) if isinstance(inner, Shape) else None
+            made.append(Slot(name, columns, getattr(field, "compute", None), nested))
+        return tuple(made)
+
+    @classmethod
+    def write(cls, value: Any) -> Any:
+        """Turn a value into what the renderer sends."""
+        if value is None:
+            return None
+        if isinstance(value, (list, tuple, QuerySet)):
+            return [cls.write(item) for item in value]
+        given = value if isinstance(value, Mapping) else None
+        wire_object = {}
+        for slot in cls.slots():
+            parts = [
+                given[column] if given is not None else attrgetter(column)(value)
+                for column in slot.columns
+            ]
+            part = slot.compute(*parts) if slot.compute else parts[0]
+            wire_object[slot.name] = slot.nested.write(part) if slot.nested else part
+        return wire_object
+
+
+class Record(Shape, serializers.ModelSerializer[Any]):
+    """The wire form of a model's row."""
+
+    serializer_field_mapping = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.CharField: wire.Text,
+        models.TextField: wire.Text,
+        models.EmailField: wire.Text,
+        models.URLField: wire.Text,
+        models.IntegerField: wire.Whole,
+        models.PositiveIntegerField: wire.Whole,
+        models.FloatField: wire.Number,
+        models.BooleanField: wire.Flag,
+        models.UUIDField: wire.Identifier,
+        models.DateTimeField: wire.Moment,
+        models.JSONField: wire.Json,
+    }
+
+    def build_standard_field(self, field_name: str, model_field: Any) -> tuple[Any, dict[str, Any]]:
+        """Leave out the database's own bounds of an integer: they differ from one to the other."""
+        kind, options = super().build_standard_field(field_name, model_field)
+        if issubclass(kind, wire.Whole):
+            options.pop("max_value", None)
+        return kind, options
+
+    @classmethod
+    @cache
+    def paths(cls) -> tuple[str, ...]:
+        """List the columns that the record needs, in the order of `slots`."""
+        return tuple(column.replace(".", "__") for slot in cls.slots() for column in slot.columns)
+
+    @classmethod
+    def read(cls, rows: "QuerySet[Any]") -> list[dict[str, Any]]:
+        """Read the rows of a queryset as records, in one query and without instances."""
+        slots = cls.slots()
+        if not any(slot.compute or slot.nested for slot in slots):
+            names = [slot.name for slot in slots]
+            return [dict(zip(names, row, strict=True)) for row in rows.values_list(*cls.paths())]
+        records = []
+        for row in rows.values_list(*cls.paths()):
+            values = iter(row)
+            record = {}
+            for slot in slots:
+                parts = [next(values) for _ in slot.columns]
+                record[slot.name] = slot.compute(*parts) if slot.compute else parts[0]
+            records.append(record)
+        return records
+
+    @classmethod
+    def write(cls, value: Any) -> Any:
+        """Turn a queryset, an instance, or records read before into what the renderer sends."""
+        if isinstance(value, QuerySet):
+            return cls.read(value)
+        return value if isinstance(value, dict) else super().write(value)
+
+    @classmethod
+    def read_one(cls, rows: "QuerySet[Any]") -> dict[str, Any]:
+        """Read the one row of a queryset as a record."""
+        [record] = cls.read(rows)
+        return record

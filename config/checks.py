@@ -1,0 +1,49 @@
+"""System checks: what a start cannot refuse, and whoever runs the service should know."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core import checks
+
+SHARED = "django.core.cache.backends.redis.RedisCache"
+
+
+def cache_is_shared(**_: Any) -> list[checks.CheckMessage]:
+    """Warn where several processes are wanted, and each would count the limits by itself."""
+    several = not settings.EMBEDDED or (settings.WEB_WORKERS or 1) > 1
+    if settings.CACHES["default"]["BACKEND"] == SHARED or not several:
+        return []
+    return [
+        checks.Warning(
+            "the cache is of one process: limits count by process, so one web process is served",
+            hint="set REDIS_URL, and all processes count together",
+            id="config.W001",
+        )
+    ]
+
+
+def networks_are_public(**_: Any) -> list[checks.CheckMessage]:
+    """Report networks that webhooks may reach although they are not public."""
+    if not settings.WEBHOOK_ALLOWED_NETWORKS:
+        return []
+    names = ", ".join(map(str, settings.WEBHOOK_ALLOWED_NETWORKS))
+    return [
+        checks.Warning(
+            f"webhooks may reach networks that are not public: {names}",
+            hint="leave WEBHOOK_ALLOWED_NETWORKS empty unless receivers are there",
+            id="config.W002",
+        )
+    ]
+
+
+def demo_is_at_home(**_: Any) -> list[checks.CheckMessage]:
+    """Warn where an embedded installation can be reached from other machines."""
+    if not settings.EXPOSED:
+        return []
+    return [
+        checks.Warning(
+            f"a demo installation listens beyond this machine ({settings.HOST})",
+            hint="set HOST=127.0.0.1, or DATABASE_URL and REDIS_URL for production",
+            id="config.W003",
+        )
+    ]

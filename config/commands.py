@@ -1,0 +1,86 @@
+"""The base of every management command: `--json`, a progress bar, clear errors."""
+
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.validators import validate_email
+from django.db.models import QuerySet
+from tqdm import tqdm
+
+from config.api.body import dumps
+
+Item = TypeVar("Item")
+
+
+def email(text: str) -> str:
+    """Read an e-mail address. Raises ArgumentTypeError."""
+    try:
+        validate_email(text)
+    except ValidationError:
+        raise ArgumentTypeError(f"{text!r} is not an e-mail address") from None
+    return text
+
+
+def identifier(text: str) -> UUID:
+    """Read a uuid. Raises ArgumentTypeError."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is not an id (a uuid)") from None
+
+
+def positive(text: str) -> int:
+    """Read an integer above zero. Raises ArgumentTypeError."""
+    if not text.isdecimal() or int(text) == 0 or int(text) > 100_000:
+        raise ArgumentTypeError(f"{text!r} is not a number from 1 to 100000")
+    return int(text)
+
+
+def find(rows: "QuerySet[Any]", **lookup: Any) -> Any:
+    """Find the row that an argument names. Raises CommandError."""
+    found = rows.filter(**lookup).first()
+    if found is None:
+        [value] = lookup.values()
+        raise CommandError(f"no {rows.model._meta.verbose_name} {value}")
+    return found
+
+
+def progress(items: Iterable[Item], *, total: int, unit: str) -> Iterable[Item]:
+    """Show a bar on standard error while items are gone through."""
+    return tqdm(items, total=total, unit=f" {unit}", file=sys.stderr, disable=None)
+
+
+class RecordCommand(BaseCommand):
+    """A command that parses, calls one service and returns a record, or a list of records.
+
+    A subclass declares `arguments` and carries out `run`. Without `--json` a record is printed
+    as lines; with it as one JSON object (a list as an array), and nothing else.
+    """
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the command's own arguments, and `--json`."""
+        self.arguments(parser)
+        parser.add_argument("--json", action="store_true", help="print the record as JSON")
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Declare what the command takes."""
+
+    # Any in both: a command names the options that it takes
+    def run(self, *_: Any, **options: Any) -> Mapping[str, Any] | list[dict[str, Any]]:
+        """Do the work; returns what is printed."""
+        raise NotImplementedError
+
+    def handle(self, *_: str, **options: Any) -> None:
+        """Run, then print for people or for programs."""
+        record = self.run(**options)
+        if options["json"]:
+            self.stdout.write(dumps(record).decode())
+            return
+        for one in record if isinstance(record, list) else [record]:
+            for name, value in one.items():
+                self.stdout.write(f"{name}: {'-' if value is None else value}")

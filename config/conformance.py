@@ -1,0 +1,173 @@
+"""Which test proves which rule of the specification: read from the sources, no test is run.
+
+The rules stand in docs/specification-index.toml, the choices in docs/open-points.md; a test names
+what it proves by a marker on its module, its class or itself. A marker with a heading alone is for
+tests about all of it; each rule needs a test of its own.
+"""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MARKER = "proves"
+ROW = re.compile(r"^\| (?P<id>[a-z-]+) \| (?P<open>.+?) \| (?P<does>.+) \| (?P<where>.+?) \|$")
+PLACE = re.compile(r"`([\w./-]+\.\w+)` `([\w.]+)`")
+CHOICES = "## Additions"  # where the ledger's table of choices ends
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One open point of the ledger, with the files and names that decide it."""
+
+    id: str
+    does: str
+    places: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule below a heading; a heading without rules is a rule of its own name."""
+
+    id: str
+    text: str
+    open: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading of the specification."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    open: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A test and the rules that it names."""
+
+    test: str
+    rules: frozenset[str] = field(default_factory=frozenset)
+
+
+def read_index(path: Path) -> tuple[Heading, ...]:
+    """Read the headings and their rules."""
+    made = []
+    for given in tomllib.loads(path.read_text())["heading"]:
+        name, more = given["name"], given.get("rule-open", {})
+        rules = tuple(
+            Rule(f"{name}/{key}", text, tuple(more.get(key, ())))
+            for key, text in given.get("rules", {}).items()
+        )
+        made.append(Heading(name, rules or (Rule(name, "as documented"),), tuple(given["open"])))
+    return tuple(made)
+
+
+def read_ledger(path: Path) -> dict[str, Choice]:
+    """Read the open points by their ids."""
+    table, _, _ = path.read_text().partition(CHOICES)
+    found = (match for line in table.splitlines() if (match := ROW.match(line)))
+    return {
+        row["id"]: Choice(row["id"], row["does"], tuple(PLACE.findall(row["where"])))
+        for row in found
+        if row["id"] != "id"
+    }
+
+
+def collect(folder: Path) -> Iterator[Proof]:
+    """Find every test below a folder, with what it proves."""
+    for path in sorted(folder.rglob("test_*.py")):
+        module = ast.parse(path.read_text(), filename=str(path))
+        known = {name: _named([value]) for name, value in _assignments(module)}
+        of_module = known.get("pytestmark", frozenset())
+        for test, rules in _tests(module.body, known, of_module):
+            yield Proof(f"{path.relative_to(folder.parent)}::{test}", rules)
+
+
+def _assignments(module: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    for node in module.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            yield node.targets[0].id, node.value
+
+
+def _tests(
+    body: Iterable[ast.stmt], known: dict[str, frozenset[str]], above: frozenset[str]
+) -> Iterator[tuple[str, frozenset[str]]]:
+    for node in body:
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        own = above | _named(node.decorator_list)
+        for decorator in node.decorator_list:
+            if isinstance(decorator, ast.Name):
+                own |= known.get(decorator.id, frozenset())
+        if isinstance(node, ast.ClassDef):
+            for test, rules in _tests(node.body, known, own):
+                yield f"{node.name}::{test}", rules
+        elif node.name.startswith("test_"):
+            yield node.name, own
+
+
+def _named(expressions: Iterable[ast.expr]) -> frozenset[str]:
+    """Gather what calls of the marker name, wherever in the expressions they stand."""
+    return frozenset(
+        argument.value
+        for expression in expressions
+        for call in ast.walk(expression)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, (ast.Attribute, ast.Name))
+        and (call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id) == MARKER
+        for argument in call.args
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    )
+
+
+def faults(
+    headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[Proof]
+) -> Iterator[str]:
+    """Say what does not fit together: rules, tests and open points."""
+    rules = {rule.id for heading in headings for rule in heading.rules}
+    proved = {name for proof in proofs for name in proof.rules}
+    for rule in sorted(rules - proved):
+        yield f"no test proves {rule!r}"
+    for proof in proofs:
+        for name in sorted(proof.rules - rules - {heading.name for heading in headings}):
+            yield f"{proof.test} proves {name!r}, which is no heading and no rule"
+    used = {point for heading in headings for point in heading.open}
+    used |= {point for heading in headings for rule in heading.rules for point in rule.open}
+    for point in sorted(used - set(ledger)):
+        yield f"the index names {point!r}, which is no open point"
+    for point in sorted(set(ledger) - used):
+        yield f"no heading names the open point {point!r}"
+
+
+def page(headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[Proof]) -> str:
+    """Write the page of all headings, their rules with the tests, and their choices."""
+    lines = [
+        "# Conformance",
+        "",
+        "Written by `manage.py conformance`: every rule of the specification, the tests that prove",
+        "it, and what is chosen where it is open ([open-points.md](open-points.md)).",
+    ]
+    for heading in headings:
+        lines += ["", f"## {heading.name}", ""]
+        for rule in heading.rules:
+            short = rule.id.removeprefix(f"{heading.name}/")
+            lines.append(f"- **{short}**: {rule.text}")
+            lines += [f"  - `{test}`" for test in _proving(rule.id, proofs)]
+        general = {test.partition("::")[0] for test in _proving(heading.name, proofs)}
+        if general and heading.rules[0].id != heading.name:
+            lines.append(f"- in general: {', '.join(f'`{file}`' for file in sorted(general))}")
+        points = [*heading.open, *(point for rule in heading.rules for point in rule.open)]
+        if points:
+            lines += ["", "| open point | the service does | decided in |", "|---|---|---|"]
+        for choice in (ledger[point] for point in points if point in ledger):
+            where = ", ".join(f"`{file}` `{name}`" for file, name in choice.places)
+            lines.append(f"| {choice.id} | {choice.does} | {where} |")
+    return "\n".join([*lines, ""])
+
+
+def _proving(name: str, proofs: list[Proof]) -> list[str]:
+    return sorted(proof.test for proof in proofs if name in proof.rules)

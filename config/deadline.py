@@ -1,0 +1,164 @@
+"""One deadline for a whole exchange: the sockets and the name look-up that keep it.
+
+The time left is set anew before every step, since a socket's own timeout bounds one step alone
+and a peer that drips makes as many steps as it likes. The deadline travels in a context variable:
+it reaches a connection that was kept from an earlier exchange, and each thread has its own.
+"""
+
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Addresses = tuple[Address, ...]
+
+LOOK_UP_SECONDS = 3.0
+LOOK_UPS = 256  # names looked up at once; one whose server is silent holds a thread for long
+
+_ends: ContextVar[float] = ContextVar("_ends")
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Let everything sent and received inside end after `seconds`; inside another, the earlier.
+
+    What is late raises TimeoutError; its text says what was being done.
+    """
+    ends = time.monotonic() + seconds
+    token = _ends.set(min(ends, _ends.get(ends)))
+    try:
+        yield
+    finally:
+        _ends.reset(token)
+
+
+def left() -> float:
+    """Return the seconds left. Raises TimeoutError when there are none."""
+    seconds = _ends.get() - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError
+    return seconds
+
+
+@contextmanager
+def _armed(sock: socket.socket, *, doing: str, share: int = 1) -> Iterator[None]:
+    try:
+        sock.settimeout(left() / share)
+        yield
+    except TimeoutError as error:
+        raise TimeoutError(doing) from error
+
+
+class _Timed(socket.socket):
+    heard = 0.0  # monotonic time of the latest bytes
+
+    # Any: the buffer protocol has no type before Python 3.12, and ours are the base's arguments
+    def recv_into(self, *args: Any, **kwargs: Any) -> int:
+        with _armed(self, doing="while waiting for the answer"):
+            count = super().recv_into(*args, **kwargs)
+        if count:  # none is the end of the connection
+            self.heard = time.monotonic()
+        return count
+
+
+class TcpSocket(_Timed):
+    """A stream socket whose every step ends with the deadline."""
+
+    def connect_in_share(self, address: tuple[str, int], share: int) -> None:
+        """Connect in the time left divided by `share`."""
+        with _armed(self, doing="while connecting", share=share):
+            self.connect(address)
+
+    def sendall(self, *args: Any, **kwargs: Any) -> None:
+        """Send all of it."""
+        with _armed(self, doing="while sending"):
+            super().sendall(*args, **kwargs)
+
+
+class TlsSocket(_Timed, ssl.SSLSocket):
+    """The same under TLS."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        """Shake hands."""
+        with _armed(self, doing="during the TLS handshake"):
+            super().do_handshake(block)
+
+    def send(self, *args: Any, **kwargs: Any) -> int:
+        """Send some of it; under TLS, `sendall` is a loop over this."""
+        with _armed(self, doing="while sending"):
+            return super().send(*args, **kwargs)
+
+
+def connect(addresses: Addresses, port: int) -> tuple[TcpSocket, Address]:
+    """Connect to the first address that answers; each may take an equal share of what is left.
+
+    Raises the OSError of the last one.
+    """
+    failure = OSError("there is no address")
+    for untried, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+        family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+        sock = TcpSocket(family, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.connect_in_share((str(address), port), untried)
+        except OSError as error:
+            sock.close()
+            failure = error
+        else:
+            return sock, address
+    raise failure
+
+
+def look_up(host: str) -> Addresses:
+    """Return all addresses of a host, asked for now. Raises socket.gaierror or TimeoutError."""
+    try:
+        return (ipaddress.ip_address(host),)
+    except ValueError:
+        answer = _asked(host)
+    try:
+        return answer.result(min(LOOK_UP_SECONDS, left()))
+    except TimeoutError as error:
+        raise TimeoutError("while looking the name up") from error
+
+
+_asking: dict[str, Future[Addresses]] = {}
+_asking_lock = threading.Lock()
+
+
+def _asked(host: str) -> Future[Addresses]:
+    # Whoever asks for a name that is being looked up shares the answer, so a silent name server
+    # costs one thread a name, not one an attempt. The threads are daemons: getaddrinfo knows no
+    # limit of time, and must not hold up the end of the process.
+    with _asking_lock:
+        if host in _asking:
+            return _asking[host]
+        if len(_asking) >= LOOK_UPS:
+            raise socket.gaierror(socket.EAI_AGAIN, "too many names are being looked up")
+        answer: Future[Addresses] = Future()
+        threading.Thread(target=_ask, args=(host, answer), name="look-up", daemon=True).start()
+        _asking[host] = answer
+        return answer
+
+
+def _ask(host: str, answer: Future[Addresses]) -> None:
+    try:
+        # as bytes: for text Python applies its own IDNA, whose errors are no gaierror
+        found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)
+        addresses = tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
+    except (OSError, ValueError) as error:
+        outcome: Addresses | Exception = error
+    else:
+        outcome = addresses
+    with _asking_lock:
+        del _asking[host]
+    if isinstance(outcome, Exception):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)

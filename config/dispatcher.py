@@ -1,0 +1,239 @@
+"""The thread of every worker that finds what is due and hands it to Celery.
+
+The database knows what is due; a message only carries it to a thread, and may be lost or doubled.
+The thread goes on while the broker is away, and the broker's connection has no part in it.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import django.db
+import psycopg
+from celery import Task
+from celery.bootsteps import StartStopStep
+from celery.worker import state as worker_state
+from django.conf import settings
+from django.db import connection
+from kombu.exceptions import OperationalError as BrokerError
+
+from accounts import mailing
+from accounts import tasks as account_tasks
+from config import broker
+from config.models import PeriodicWork
+from webhooks import tasks as webhook_tasks
+from webhooks.engine import liveness, queue, recovery, schedule
+
+GATHER = 0.004  # seconds: what ends together is followed up together
+BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.03, 10.0
+FULL_PAUSE = 0.05  # something is due and may not start: an attempt that ends wakes us
+ERROR_PAUSE = 0.5
+RESERVED = 4  # threads at most that deliveries leave to mails and to periodic work
+STUCK_AFTER = 30  # seconds; longer than any wait for a database
+CLOCK_WAS_SET = 1.0  # seconds by which wall and steady clock part
+
+# Any: a task may take anything
+PERIODIC: dict[str, "Task[Any, Any]"] = {
+    webhook_tasks.PRUNE: webhook_tasks.prune,
+    account_tasks.CLEAR_SESSIONS: account_tasks.clear_sessions,
+    account_tasks.FORGET_ANSWERS: account_tasks.forget_answers,
+}
+
+logger = logging.getLogger(__name__)
+
+
+class Dispatcher(threading.Thread):
+    """Claims and publishes, round after round."""
+
+    def __init__(self, concurrency: int) -> None:
+        super().__init__(name="dispatcher", daemon=True)
+        self.reserved = min(RESERVED, concurrency // 4)
+        self.slots = concurrency - self.reserved
+        self.lives = liveness.lives()
+        self.stopping = threading.Event()
+        self.rounds = 0
+        self.busy_until = 0.0
+        self.unheard_since: float | None = None
+        self.clock = _wall_ahead()
+        self.chores: list[tuple[float, Callable[[], None]]] = [
+            (0.5, self.take_over),
+            (0.5, self.send_mails),
+            (5.0, self.begin_periodic_work),
+        ]
+        self.chores_due = [0.0] * len(self.chores)
+
+    def hold(self) -> None:
+        """Show that this worker lives. Raises AnotherWorker."""
+        for life in self.lives:
+            life.hold()
+
+    def run(self) -> None:
+        """Go round until told to stop. What is not an error of the database ends the process."""
+        threading.Thread(target=self.watch, name="watchdog", daemon=True).start()
+        while not self.must_stop():
+            try:
+                pause = self.round()
+            except (django.db.Error, psycopg.Error) as error:
+                logger.warning("dispatcher: the database does not answer: %s", error)
+                connection.close()
+                pause = ERROR_PAUSE
+            self.rounds += 1
+            self.stopping.wait(GATHER)
+            if schedule.freed.wait(pause):
+                schedule.freed.clear()
+                self.unheard_since = None
+        connection.close()
+
+    def must_stop(self) -> bool:
+        """Say whether the worker is about to end: told by it, or by the signal that it got."""
+        if self.stopping.is_set():
+            return True
+        if worker_state.should_stop is None and worker_state.should_terminate is None:
+            return False
+        broker.wake.set()
+        return True
+
+    def round(self) -> float:
+        """Look after everything once; returns the seconds until the next look."""
+        self.follow_clock()
+        now = time.monotonic()
+        for number, (period, chore) in enumerate(self.chores):
+            if now >= self.chores_due[number]:
+                self.chores_due[number] = now + period
+                chore()
+        return self.start_deliveries()
+
+    def start_deliveries(self) -> float:
+        """Claim and publish what is due; returns the seconds until the next look."""
+        due = queue.next_due()
+        pause = BUSY_PAUSE if time.monotonic() < self.busy_until else IDLE_PAUSE
+        if due is None:
+            return pause
+        if due > queue.LONG_AGO and (wait := (due - queue.now()).total_seconds()) > 0:
+            return min(wait, pause)
+        claimed = schedule.claim(liveness.ME, slots=self.slots)
+        if not claimed:
+            return FULL_PAUSE
+        self.busy_until = time.monotonic() + BUSY_FOR
+        for number, one in enumerate(claimed):
+            if not publish(webhook_tasks.deliver, str(one.delivery_id), str(one.claim)):
+                schedule.release(claimed[number:])
+                self.unheard_since = None
+                return ERROR_PAUSE
+        return 0.0
+
+    def take_over(self) -> None:
+        """Hold on to life, and free what dead workers hold."""
+        self.hold()
+        claimers = recovery.claimers()
+        if not (claimers and recovery.take_over(self.lives[-1].dead(claimers))):
+            return
+        # Messages were taken by the broker and nobody began: now and then one is lost; if it is
+        # all of them for long, this process has ceased to listen.
+        self.unheard_since = self.unheard_since or time.monotonic()
+        if time.monotonic() - self.unheard_since > STUCK_AFTER:
+            die("its own messages do not reach it any more")
+
+    def send_mails(self) -> None:
+        """Claim and publish mails that are due."""
+        for mail_id, claim in mailing.claim(max(1, self.reserved)):
+            if not publish(account_tasks.send_mail, mail_id, claim):
+                mailing.release(mail_id, claim)
+
+    def begin_periodic_work(self) -> None:
+        """Claim and publish periodic work that is due."""
+        for name in PeriodicWork.objects.claim():
+            if not (name in PERIODIC and publish(PERIODIC[name])):
+                PeriodicWork.objects.release(name)
+
+    def follow_clock(self) -> None:
+        """Notice that this machine's clock was set, where due times are made by it."""
+        before, self.clock = self.clock, _wall_ahead()
+        if settings.EMBEDDED and abs(self.clock - before) > CLOCK_WAS_SET:
+            logger.warning("the clock was set by %.1f s; due times follow", self.clock - before)
+            recovery.follow_clock(timedelta(seconds=self.clock - before))
+
+    def watch(self) -> None:
+        """End the process when no round is finished for long: a supervisor starts it again.
+
+        It counts its own seconds: a process that was halted as a whole has not hung.
+        """
+        seen, quiet = self.rounds, 0
+        while not self.stopping.wait(1):
+            seen, quiet = self.rounds, quiet + 1 if self.rounds == seen else 0
+            if quiet >= STUCK_AFTER:
+                die(f"the dispatcher has not moved for {STUCK_AFTER} s")
+
+    def stop(self) -> None:
+        """Claim nothing more, and give back what has not begun."""
+        self.stopping.set()
+        schedule.freed.set()
+        self.join(ERROR_PAUSE * 4)
+        try:
+            recovery.release_all(liveness.ME)
+        except django.db.Error as error:
+            logger.warning("claims are left to run out: %s", error)
+        connection.close()
+
+
+class DispatcherStep(StartStopStep):
+    """The dispatcher as a part of Celery's worker: it begins and ends with it."""
+
+    requires = ("celery.worker.components:Pool",)
+
+    def __init__(self, worker: Any, **options: Any) -> None:  # Any: Celery's own
+        super().__init__(worker, **options)
+        self.dispatcher: Dispatcher | None = None
+
+    def start(self, worker: Any) -> None:
+        """Start, unless another worker is there."""
+        dispatcher = Dispatcher(worker.concurrency)
+        try:
+            dispatcher.hold()
+        except liveness.AnotherWorker as error:
+            logger.critical("%s", error)
+            raise SystemExit(1) from None
+        except psycopg.Error as error:
+            logger.critical("the database does not answer: %s", error)
+            raise SystemExit(1) from None
+        PeriodicWork.objects.add(PERIODIC)
+        self.dispatcher = dispatcher
+        dispatcher.start()
+
+    def close(self, worker: Any) -> None:
+        """Claim nothing more; what runs is waited for by the pool."""
+        if self.dispatcher:
+            self.dispatcher.stopping.set()
+
+    def stop(self, worker: Any) -> None:
+        """Stop."""
+        if self.dispatcher:
+            self.dispatcher.stop()
+
+    def terminate(self, worker: Any) -> None:
+        """Stop."""
+        self.stop(worker)
+
+
+def publish(task: "Task[Any, Any]", *args: str) -> bool:
+    """Publish a task; False where the broker does not answer."""
+    try:
+        task.apply_async(args, retry=False)
+    except BrokerError as error:
+        logger.warning("the broker does not answer: %s", error)
+        return False
+    return True
+
+
+def die(reason: str) -> None:
+    """End the process at once; whoever supervises it starts another, which takes over."""
+    logger.critical("this worker ends: %s", reason)
+    os._exit(os.EX_SOFTWARE)
+
+
+def _wall_ahead() -> float:
+    return time.time() - time.monotonic()

@@ -1,0 +1,124 @@
+"""Why no answer came: what an exchange raises, put into a closed set of reasons."""
+
+import errno
+import http.client
+import socket
+import ssl
+from enum import StrEnum
+from typing import NamedTuple
+
+from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, RequestException
+from urllib3.exceptions import HTTPError
+
+DETAIL_LENGTH = 200
+
+
+class Reason(StrEnum):
+    """Why no answer came, in words for people; empty where one came."""
+
+    NONE = ""
+    TIMEOUT = "timeout"
+    URL_NOT_ALLOWED = "URL not allowed"
+    NAME_NOT_FOUND = "name not found"
+    NAME_LOOK_UP_FAILED = "name look-up failed"
+    ADDRESS_NOT_ALLOWED = "address not allowed"
+    NOT_REACHABLE = "host not reachable"
+    CONNECTION_REFUSED = "connection refused"
+    CONNECTION_CLOSED = "connection closed"
+    CONNECTION_FAILED = "connection failed"
+    CERTIFICATE_EXPIRED = "certificate expired"
+    CERTIFICATE_NAME = "certificate does not match the name"
+    CERTIFICATE_NOT_TRUSTED = "certificate not trusted"
+    TLS_FAILED = "TLS failed"
+    ANSWER_NOT_UNDERSTOOD = "answer not understood"
+
+
+class AddressNotAllowed(Exception):
+    """Raised by a judge of addresses for one that must not be connected to."""
+
+
+class Failure(NamedTuple):
+    """A reason, and what is known beyond it: one clean line, maybe empty, without any URL."""
+
+    reason: Reason
+    detail: str
+
+
+# What sending and reading raise when the peer, or the way to it, is at fault.
+FAILURES = (OSError, HTTPError, http.client.HTTPException, AddressNotAllowed)
+
+# The first that fits counts, so the narrower types stand above the wider.
+REASONS: tuple[tuple[type[Exception], Reason], ...] = (
+    (AddressNotAllowed, Reason.ADDRESS_NOT_ALLOWED),
+    (TimeoutError, Reason.TIMEOUT),
+    (socket.gaierror, Reason.NAME_LOOK_UP_FAILED),
+    (ssl.SSLCertVerificationError, Reason.CERTIFICATE_NOT_TRUSTED),
+    (ssl.SSLEOFError, Reason.CONNECTION_CLOSED),
+    (ssl.SSLZeroReturnError, Reason.CONNECTION_CLOSED),
+    (ssl.SSLError, Reason.TLS_FAILED),
+    (ConnectionRefusedError, Reason.CONNECTION_REFUSED),
+    (ConnectionError, Reason.CONNECTION_CLOSED),
+    (http.client.IncompleteRead, Reason.CONNECTION_CLOSED),
+    (http.client.HTTPException, Reason.ANSWER_NOT_UNDERSTOOD),
+    (InvalidURL, Reason.URL_NOT_ALLOWED),
+    (InvalidSchema, Reason.URL_NOT_ALLOWED),
+    (MissingSchema, Reason.URL_NOT_ALLOWED),
+    (HTTPError, Reason.ANSWER_NOT_UNDERSTOOD),
+)
+BY_ERRNO = {
+    socket.EAI_NONAME: Reason.NAME_NOT_FOUND,
+    socket.EAI_NODATA: Reason.NAME_NOT_FOUND,
+    errno.ENETUNREACH: Reason.NOT_REACHABLE,
+    errno.ENETDOWN: Reason.NOT_REACHABLE,
+    errno.EHOSTUNREACH: Reason.NOT_REACHABLE,
+    errno.EADDRNOTAVAIL: Reason.NOT_REACHABLE,
+}
+BY_VERIFY_CODE = {  # OpenSSL's X509_V_ERR_…
+    9: Reason.CERTIFICATE_EXPIRED,  # CERT_NOT_YET_VALID; the detail says which
+    10: Reason.CERTIFICATE_EXPIRED,  # CERT_HAS_EXPIRED
+    62: Reason.CERTIFICATE_NAME,  # HOSTNAME_MISMATCH
+    64: Reason.CERTIFICATE_NAME,  # IP_ADDRESS_MISMATCH
+}
+
+
+def explain(error: Exception) -> Failure:
+    """Say why an exchange failed that raised one of FAILURES."""
+    root = _root(error)
+    return Failure(_reason(root), clean(_words(root), DETAIL_LENGTH))
+
+
+def clean(text: str, length: int) -> str:
+    """Make one storable line of a peer's words: printable characters only, so many at most."""
+    return "".join(char if char.isprintable() else " " for char in text[:length]).strip()
+
+
+def _root(error: BaseException) -> BaseException:
+    """Take off what requests and urllib3 wrapped around it."""
+    while isinstance(error, (RequestException, HTTPError)):
+        wrapped = (error.__cause__, *error.args)
+        inner = next((part for part in wrapped if isinstance(part, Exception)), None)
+        if inner is None:
+            return error
+        error = inner
+    return error
+
+
+def _reason(root: BaseException) -> Reason:
+    if isinstance(root, ssl.SSLCertVerificationError) and root.verify_code in BY_VERIFY_CODE:
+        return BY_VERIFY_CODE[root.verify_code]
+    if isinstance(root, OSError) and root.errno in BY_ERRNO:
+        return BY_ERRNO[root.errno]
+    fitting = (reason for kind, reason in REASONS if isinstance(root, kind))
+    return next(fitting, Reason.CONNECTION_FAILED)
+
+
+def _words(root: BaseException) -> str:
+    if isinstance(root, ssl.SSLCertVerificationError):
+        return root.verify_message
+    if isinstance(root, ssl.SSLError):
+        # those that OpenSSL did not raise, Python itself did, and some of them lack a reason
+        return str(getattr(root, "reason", None) or "").replace("_", " ").lower()
+    if isinstance(root, OSError) and root.strerror:
+        return root.strerror
+    # the texts of other wrappers quote the URL, which may hold a token
+    return "" if isinstance(root, (RequestException, HTTPError)) else str(root)

@@ -1,0 +1,157 @@
+"""What comes before every view: the request's id, the caller's address and its limit."""
+
+import ipaddress
+import re
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponsePermanentRedirect
+from django.http.response import HttpResponseBase
+from django.middleware.common import CommonMiddleware
+
+from config import logs
+from config.api import limits
+from config.api.errors import TooManyRequests, plain_response
+from config.db import new_id
+
+SANE_ID = re.compile(r"[0-9A-Za-z._-]{1,64}")
+FORWARDED_FOR = re.compile(r"""(?:^|[;,])\s*for=("[^"]*"|[^;,]*)""", re.IGNORECASE)
+
+
+def trusted(address: str) -> bool:
+    """Say whether an address is one of TRUSTED_PROXIES."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    known = getattr(parsed, "ipv4_mapped", None) or parsed
+    return any(known in network for network in settings.TRUSTED_PROXIES)
+
+
+def address_of(hop: str) -> str | None:
+    """Read a hop's address, which may bear a port; None where it is not one."""
+    text = hop.strip().strip('"')
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return None
+
+
+def hops_of(request: HttpRequest) -> list[str]:
+    """List whom proxies say they were called by, in order.
+
+    A proxy that sets one of the two headers may pass on the other as the client sent it: where
+    both are there and differ, neither is believed.
+    """
+    given = request.META.get("HTTP_X_FORWARDED_FOR", "")
+    listed = given.split(",") if given else []
+    standard = FORWARDED_FOR.findall(request.META.get("HTTP_FORWARDED", ""))
+    if listed and standard and [*map(address_of, listed)] != [*map(address_of, standard)]:
+        return []
+    return listed or standard
+
+
+def client_address(request: HttpRequest) -> str:
+    """Find who calls: the peer, or the last hop that no trusted proxy vouches for."""
+    address: str = request.META.get("REMOTE_ADDR", "")
+    hops = hops_of(request)
+    while hops and trusted(address):
+        hop = address_of(hops.pop())
+        if hop is None:
+            break
+        address = hop
+    return address
+
+
+def counted_as(address: str) -> str:
+    """Name whom an address is counted as: itself, or its /64 where it is an IPv6 one."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped:
+            return str(parsed.ipv4_mapped)
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return address
+
+
+class RequestMiddleware:
+    """Name the request, believe trusted proxies alone, and count the address on /api.
+
+    Specification: Limits, per IP. The limit is judged before anything else of a request.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        given = request.headers.get("X-Request-Id", "")
+        name = given if SANE_ID.fullmatch(given) else new_id().hex
+        token = logs.request_id.set(name)
+        try:
+            response = self.answer(request)
+        finally:
+            logs.request_id.reset(token)
+        response["X-Request-Id"] = name
+        return response
+
+    def answer(self, request: HttpRequest) -> HttpResponseBase:
+        if trusted(request.META.get("REMOTE_ADDR", "")):
+            if request.headers.get("X-Forwarded-Proto") == "https":
+                request.META["wsgi.url_scheme"] = "https"
+            request.META["REMOTE_ADDR"] = client_address(request)
+        if request.path_info.startswith("/api/"):
+            try:
+                address = counted_as(request.META.get("REMOTE_ADDR", ""))
+                limits.count("address", address, settings.RATE_LIMIT_IP)
+            except TooManyRequests as refusal:
+                return plain_response(refusal)
+        return self.get_response(request)
+
+
+class HostMiddleware(CommonMiddleware):
+    """Refuse a host that is not ours, except to probes: they call a machine by its address.
+
+    Django's own also gives each answer its length, so that servers need not send it in chunks.
+    """
+
+    PROBES = ("/healthz", "/readyz", "/metrics")
+
+    def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
+        """Judge the host. Raises DisallowedHost."""
+        return None if request.path_info in self.PROBES else super().process_request(request)
+
+
+class ContentSecurityPolicyMiddleware:
+    """Let pages load and run nothing but what this service serves itself.
+
+    The admin's own scripts build functions of the expressions in its HTML, hence 'unsafe-eval'; no
+    script that stands in the HTML ever runs. JSON needs no policy: browsers do not run it.
+    """
+
+    POLICY = "; ".join(
+        (
+            "default-src 'self'",
+            "script-src 'self' 'unsafe-eval'",
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data:",
+            "object-src 'none'",
+            "base-uri 'self'",
+            "form-action 'self'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if response.get("Content-Type", "").startswith("text/html"):
+            response["Content-Security-Policy"] = self.POLICY
+        return response

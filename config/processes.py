@@ -1,0 +1,155 @@
+"""Start web and worker as processes of their own, watch them, and stop them together."""
+
+import ctypes
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+from django.conf import settings
+
+STOP_WITHIN = 15.0  # seconds until what does not stop is killed; an attempt may take 11
+PR_SET_PDEATHSIG = 1
+WEB_THREADS = 250  # at most; they are made when requests wait, and idle ones end
+
+
+class CannotStart(Exception):
+    """Raised where another start, or another program, is in the way; says what to do."""
+
+
+def web_command() -> list[str]:
+    """Name the web server. Embedded, it is one process: its threads share the counters."""
+    workers = 1 if settings.MACHINE_BOUND else settings.WEB_WORKERS or os.cpu_count() or 1
+    return [
+        sys.executable,
+        "-m",
+        "granian",
+        *("--interface", "wsgi"),
+        *("--host", settings.HOST),
+        *("--port", str(settings.PORT)),
+        *("--workers", str(workers)),
+        *("--blocking-threads", str(settings.WEB_THREADS or WEB_THREADS)),
+        *("--backpressure", str((settings.WEB_THREADS or WEB_THREADS) * 2)),
+        *("--log-level", "error"),  # it warns of many threads; ours mostly wait for models
+        "--respawn-failed-workers",
+        *("--respawn-interval", "0.5"),
+        *("--workers-kill-timeout", "10"),
+        "config.wsgi:application",
+    ]
+
+
+def worker_command() -> list[str]:
+    """Name the worker: threads, because deliveries wait for the network."""
+    return [
+        sys.executable,
+        *("-W", "ignore:You're running the worker with superuser"),
+        *("-m", "celery", "--quiet", "--app", "config", "worker"),
+        *("--pool", "threads"),
+        *("--concurrency", str(settings.WORKER_CONCURRENCY)),
+        *("--loglevel", "WARNING"),
+        "--without-gossip",
+        "--without-mingle",
+        "--without-heartbeat",
+    ]
+
+
+def hold(name: str) -> IO[str]:
+    """Take a lock of the state folder for as long as the returned file is open.
+
+    Raises CannotStart where another process holds it.
+    """
+    settings.STATE_DIR.mkdir(parents=True, exist_ok=True)
+    path: Path = settings.STATE_DIR / f"{name}.lock"
+    file = path.open("a")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise CannotStart(
+            f"the service already runs on {settings.STATE_DIR} ({path.name} is held): "
+            "stop it first, or set another STATE_DIR"
+        ) from None
+    os.set_inheritable(file.fileno(), True)
+    return file
+
+
+def check_port() -> None:
+    """Make sure that web can listen. Raises CannotStart."""
+    family = socket.AF_INET6 if ":" in settings.HOST else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.HOST, settings.PORT))
+        except OSError as error:
+            raise CannotStart(
+                f"cannot listen on {settings.HOST}:{settings.PORT} ({error.strerror}): "
+                "set HOST or PORT to something free"
+            ) from None
+
+
+def end_with_parent() -> None:
+    """Ask the kernel to end this process when its parent dies, be it killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+@dataclass
+class Family:
+    """The processes of one start."""
+
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, name: str, command: list[str]) -> None:
+        """Start a process in a session of its own: Ctrl-C reaches us alone, and we end them."""
+        self.running[name] = subprocess.Popen(  # noqa: S603 - our own command line
+            command,
+            cwd=settings.BASE_DIR,
+            start_new_session=True,
+            preexec_fn=end_with_parent,
+        )
+
+    def ended(self) -> str | None:
+        """Name a process that has ended, if one has."""
+        return next((name for name, one in self.running.items() if one.poll() is not None), None)
+
+    def stop(self) -> None:
+        """Ask all to stop, wait, and kill what does not."""
+        for process in self.running.values():
+            if process.poll() is None:
+                process.terminate()
+        deadline = time.monotonic() + STOP_WITHIN
+        for process in self.running.values():
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def answers(address: str) -> bool:
+    """Say whether web answers its probe."""
+    try:
+        directly = build_opener(ProxyHandler({}))  # whatever proxy the environment names
+        with directly.open(f"{address}/healthz", timeout=1) as answer:
+            return bool(answer.status == 200)
+    except (URLError, OSError):
+        return False
+
+
+def wait_until(fact: Callable[[], bool], seconds: float) -> bool:
+    """Wait for a fact; returns whether it came about in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if fact():
+            return True
+        time.sleep(0.05)
+    return False

@@ -1,0 +1,326 @@
+"""Read the environment, once; nothing else in the project does. README's table explains each."""
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import dj_database_url
+import dj_email_url
+import django_stubs_ext
+from cryptography.fernet import Fernet
+from django.core.management.utils import get_random_secret_key
+from environs.exceptions import EnvValidationError
+from marshmallow.validate import Range
+
+from config.environment import environment, kept_secret
+
+django_stubs_ext.monkeypatch()  # Django's generic classes take their types at run time, too
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environment(BASE_DIR / ".env")
+
+# Where the service listens and where it keeps what is its own
+HOST = env.str("HOST", "127.0.0.1")
+PORT = env.int("PORT", 8000, validate=Range(min=1, max=65_535))
+STATE_DIR = (BASE_DIR / env.str("STATE_DIR", "var")).absolute()
+REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(HOST, f"[{HOST}]" if ":" in HOST else HOST)
+PUBLIC_URL = env.web_address("PUBLIC_URL", f"http://{REACHED_AT}:{PORT}")
+DEBUG = env.bool("DEBUG", False)
+TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
+WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1))
+WEB_THREADS = env.int("WEB_THREADS", None, validate=Range(min=1))
+# Threads that mostly wait for receivers: many, so that dead ones leave room for the others
+WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 128, validate=Range(min=1))
+
+DATABASE_URL = env.str("DATABASE_URL", "")
+REDIS_URL = env.str("REDIS_URL", "")
+REDIS_PREFIX = env.str("REDIS_PREFIX", "chatbots")
+EMBEDDED = not DATABASE_URL
+EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "localhost", "::1")  # a demo, to the network
+MACHINE_BOUND = not (DATABASE_URL and REDIS_URL)  # one web process and one worker, no more
+
+SECRET_KEY = env.str("SECRET_KEY", "")
+ENCRYPTION_KEYS = env.fernet_keys("ENCRYPTION_KEYS", "")
+
+# Limits, webhooks, models, mail
+RATE_LIMIT_IP = env.rate("RATE_LIMIT_IP", "100/1s")
+RATE_LIMIT_USER = env.rate("RATE_LIMIT_USER", "500/60s")
+WEBHOOK_TIMEOUT = env.float("WEBHOOK_TIMEOUT", 10.0, validate=Range(min=0.1))
+WEBHOOK_RETRY_DELAYS = env.delays("WEBHOOK_RETRY_DELAYS", "1,5,25")
+WEBHOOK_ALLOWED_NETWORKS = env.networks("WEBHOOK_ALLOWED_NETWORKS", "")
+WEBHOOK_CA_BUNDLE = env.readable_file("WEBHOOK_CA_BUNDLE", "") or None
+WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", 30, validate=Range(min=1))
+LLM_BASE_URL = env.str("LLM_BASE_URL", "")
+LLM_MODEL = env.str("LLM_MODEL", "")
+LLM_TIMEOUT = env.float("LLM_TIMEOUT", 30.0, validate=Range(min=0.1))
+LLM_KEYS = {name: os.environ[name] for name in os.environ if name.startswith("LLM_API_KEY")}
+MAIL = dj_email_url.parse(env.str("EMAIL_URL", "console:"))
+ALLOWED_HOSTS = [
+    *env.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"]),
+    *filter(None, [urlsplit(PUBLIC_URL).hostname]),
+]
+
+required = {"SECRET_KEY": SECRET_KEY, "ENCRYPTION_KEYS": ENCRYPTION_KEYS}
+missing = {
+    name: ["must be set where DATABASE_URL is"]
+    for name, value in required.items()
+    if not (value or EMBEDDED)
+}
+try:
+    env.seal()
+    if missing:
+        raise EnvValidationError(f"Environment variables invalid: {missing}", missing)
+except EnvValidationError as error:
+    faults = {**missing, **(error.error_messages if isinstance(error.error_messages, dict) else {})}
+    lines = [f"  {name}: {'; '.join(map(str, texts))}" for name, texts in faults.items()]
+    raise SystemExit("\n".join(["The environment is not valid:", *lines])) from None
+
+if EMBEDDED:
+    STATE_DIR.mkdir(parents=True, exist_ok=True)
+SECRET_KEY = SECRET_KEY or kept_secret(STATE_DIR, "secret_key", get_random_secret_key)
+ENCRYPTION_KEYS = ENCRYPTION_KEYS or (
+    kept_secret(STATE_DIR, "encryption_key", lambda: Fernet.generate_key().decode()),
+)
+
+# Django
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+AUTH_USER_MODEL = "accounts.User"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+APPEND_SLASH = False
+TIME_ZONE = "UTC"
+USE_TZ = True
+INSTALLED_APPS = [
+    "config",
+    "unfold",
+    "unfold.contrib.filters",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "accounts",
+    "chatbots",
+    "webhooks",
+    "conversations",
+]
+MIDDLEWARE = [
+    "config.middleware.RequestMiddleware",
+    "config.middleware.ContentSecurityPolicyMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "config.middleware.HostMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "config" / "static"]
+WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()  # nothing was collected: a checkout, not an image
+warnings.filterwarnings("ignore", message="No directory at", category=UserWarning)
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+# Browsers
+SECURE = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
+SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+# Whoever ends TLS redirects to it; subdomains and preload lists are not ours to decide on.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
+X_FRAME_OPTIONS = "DENY"
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+
+# Storage: the embedded default and production differ here, and nowhere else
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": STATE_DIR / "database.sqlite3",
+        "CONN_MAX_AGE": None,
+        "TEST": {"NAME": STATE_DIR / "test.sqlite3"},
+        "OPTIONS": {
+            "timeout": 20,
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+        },
+    }
+    if EMBEDDED
+    else {**dj_database_url.parse(DATABASE_URL)},
+}
+if not EMBEDDED:
+    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+        "min_size": 1,
+        "max_size": 6,  # of each process; nobody holds one while waiting for a peer
+        "timeout": 15.0,
+    }
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": REDIS_PREFIX,
+        "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
+    }
+    if REDIS_URL
+    else {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},  # with Django's 300, many callers push counters out
+    },
+}
+RATELIMIT_FAIL_OPEN = True  # a count that failed lets pass
+CELERY_BROKER_URL = REDIS_URL or "waking://localhost"  # config.broker: within the process
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {"global_keyprefix": f"{REDIS_PREFIX}:", "socket_timeout": 5, "socket_connect_timeout": 2}
+    if REDIS_URL
+    else {}
+)
+# A worker takes no more from the others than it can begin; what is its own it takes at once.
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1 if REDIS_URL else 0
+CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
+# Tasks between which a thread keeps its connection: embedded, there is no pool to give it to.
+CELERY_DB_REUSE_MAX = 1_000_000_000 if EMBEDDED else 0
+
+CRASH_POINT = ""  # a place named by config.crash at which the process dies; set by tests alone
+
+# Mail
+EMAIL_BACKEND = MAIL["EMAIL_BACKEND"]
+EMAIL_FILE_PATH = MAIL["EMAIL_FILE_PATH"]
+EMAIL_HOST, EMAIL_PORT = MAIL["EMAIL_HOST"], MAIL["EMAIL_PORT"]
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = MAIL["EMAIL_HOST_USER"], MAIL["EMAIL_HOST_PASSWORD"]
+EMAIL_USE_TLS, EMAIL_USE_SSL = MAIL["EMAIL_USE_TLS"], MAIL["EMAIL_USE_SSL"]
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = MAIL.get("DEFAULT_FROM_EMAIL") or "chatbots@localhost"
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {
+        "request_id": {"()": "config.logs.RequestIdFilter"},
+        "secrets": {"()": "config.logs.SecretsFilter"},
+    },
+    "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "filters": ["request_id", "secrets"],
+            "formatter": "json",
+        }
+    },
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        "django": {"handlers": [], "level": "INFO"},
+        "django.server": {"handlers": [], "propagate": True},
+        "urllib3": {"level": "ERROR"},  # its warnings quote whole addresses
+        "celery": {"level": "WARNING"},
+        "kombu": {"level": "WARNING"},
+    },
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.BearerAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_PARSER_CLASSES": ["config.api.body.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["config.api.body.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.body.OnlyJSON",
+    "DEFAULT_SCHEMA_CLASS": "config.api.schema.OperationSchema",
+    "EXCEPTION_HANDLER": "config.api.errors.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
+# Choices that hold for the whole document; an operation or a field names its own.
+OPEN_EVERYWHERE = [
+    *("envelope", "messages", "unauthorized", "order-of-checks", "status-created"),
+    *("status-closed", "code-field", "code-status", "types", "texts", "body-bounds"),
+    *("unknown-fields", "timestamps", "pagination-bounds", "ids", "slash", "roles"),
+    *("permissions", "foreign-chatbot", "api-key-form", "concurrency", "not-built"),
+]
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Chatbot management and conversation service",
+    "DESCRIPTION": (
+        "Manage AI chatbots and their conversations. Every answer is JSON, errors too: 404 for an "
+        "unknown path and 405 for a method that a path is without also have the body Error. Fields "
+        "beyond the documented ones are passed over. What the interface's specification leaves "
+        "open is marked x-open-point, by the names of docs/open-points.md; points that hold "
+        "everywhere stand at the top of this document."
+    ),
+    "VERSION": "1.0.0",
+    "SERVERS": [{"url": "/", "description": "The host that serves this document."}],
+    "TAGS": [
+        {"name": "Chatbots", "description": "The chatbots of an account, and those of the caller."},
+        {"name": "Appearance", "description": "How a chatbot looks."},
+        {"name": "Localization", "description": "Interface texts by locale."},
+        {"name": "Follow-up prompts", "description": "What a visitor is offered to press."},
+        {"name": "Instructions", "description": "What a chatbot is told to do."},
+        {"name": "Personas", "description": "The roles that a chatbot plays."},
+        {"name": "Lead settings", "description": "Whose contact is asked for, and who is told."},
+        {"name": "Settings", "description": "General and user-data settings."},
+        {"name": "Conversation starters", "description": "What a conversation can begin with."},
+        {"name": "Threads", "description": "Conversations of visitors, and their escalation."},
+        {"name": "Messages", "description": "What is said in a thread."},
+        {"name": "Events", "description": "What the service tells a chatbot's webhook."},
+    ],
+    "EXTENSIONS_ROOT": {"x-open-point": OPEN_EVERYWHERE},
+    "OAS_VERSION": "3.1.0",
+    "SERVE_PUBLIC": True,
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "COMPONENT_SPLIT_PATCH": False,
+    "CAMELIZE_NAMES": True,
+    "PATH_CONVERTER_OVERRIDES": {"str": {"type": "string", "format": "uuid"}},
+    "SCHEMA_PATH_PREFIX": r"/api/v[01]",
+    "GET_LIB_DOC_EXCLUDES": "config.api.schema.library_classes",
+    "PREPROCESSING_HOOKS": ["config.api.schema.only_the_api"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.api.schema.add_shared_parts",
+        "webhooks.document.add_events",
+    ],
+}
+UNFOLD = {
+    "ENVIRONMENT": "config.dashboard.exposure",
+    "LOGIN": {"form": "accounts.sign_in.SignInForm"},
+    "SITE_TITLE": "Chatbots",
+    "SITE_HEADER": "Chatbots",
+    "SITE_URL": None,
+    "SHOW_HISTORY": True,
+    "SHOW_VIEW_ON_SITE": False,
+    "DASHBOARD_CALLBACK": "config.dashboard.home",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.dashboard.favicon"}],
+    "STYLES": ["config.dashboard.stylesheet"],
+    "SCRIPTS": ["config.dashboard.times_script", "config.dashboard.keyboard_script"],
+    "SIDEBAR": {"show_search": True, "navigation": "config.dashboard.navigation"},
+}
+LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"

@@ -1,0 +1,20 @@
+// A secret is shown once: a page that a browser has kept leads to the masked form instead.
+"use strict";
+
+const shown = document.getElementById("secret");
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted) location.replace(shown.dataset.back);
+});
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    const field = document.getElementById(button.dataset.copy);
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+      document.getElementById("copied").textContent = "Copied";
+    } catch {
+      document.getElementById("copied").textContent = "Press Ctrl+C to copy";
+    }
+  });
+}

@@ -1,0 +1,21 @@
+"""All routes. The contract's paths are its own: no router makes them."""
+
+from django.contrib import admin
+from django.urls import include, path
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
+
+from config import health, metrics
+
+urlpatterns = [
+    path("api/", include("chatbots.urls")),
+    path("api/", include("conversations.urls")),
+    path("admin/", admin.site.urls),
+    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
+    path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi"), name="docs"),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
+]
+handler400 = "config.api.errors.bad_request"
+handler404 = "config.api.errors.page_not_found"
+handler500 = "config.api.errors.server_error"

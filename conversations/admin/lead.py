@@ -1,0 +1,34 @@
+"""Leads: who left an e-mail address or a phone number."""
+
+from django.contrib import admin
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from accounts.admin.moments import at
+from accounts.admin.scope import ReadOnly
+from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from conversations.models import Lead
+
+CAPTURED = at("captured_at", "captured")
+
+
+@admin.register(Lead)
+class LeadAdmin(ReadOnly, ChatbotRows):
+    """Captured leads, newest first."""
+
+    key = ("-id",)
+    list_display = (CAPTURED, "name", "email", "phone", "chatbot")
+    list_select_related = ("chatbot",)
+    list_filter = (ChatbotFilter,)
+    id_columns = ("pk", "thread_id")
+    search_fields = ("pk",)
+    search_help_text = "a whole id of a lead or a thread"
+    fields = readonly_fields = ("chatbot", "name", "email", "phone", CAPTURED, "conversation")
+    empty_text = "No visitor has left an e-mail address or a phone number yet."
+
+    @admin.display(description="conversation")
+    def conversation(self, lead: Lead) -> SafeString:
+        """Link to what was said."""
+        address = reverse("admin:conversations_thread_change", args=[lead.thread_id])
+        return format_html('<a class="link" href="{}">open</a>', address)

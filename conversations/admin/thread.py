@@ -1,0 +1,172 @@
+"""The page of a thread: what happened, and what does an agent say?
+
+Every button is a POST that calls the service of the API's endpoint; the page has no rules.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.template.loader import render_to_string
+from django.urls import URLPattern, path, reverse
+from django.utils.http import quote_etag
+from django.views.decorators.http import require_POST
+
+from accounts.admin.keyset import whole_id
+from accounts.admin.page import first_time, page
+from accounts.admin.scope import ScopedAdmin, person, with_row
+from conversations.admin import conversation
+from conversations.admin.forms import DetailsForm, ReplyForm
+from conversations.models import Draft, Thread
+from conversations.models.thread import Mode, mode
+from conversations.services import answering, escalation, threads
+
+
+def address(thread: Thread) -> str:
+    """Address the page."""
+    return reverse("admin:conversations_thread_change", args=[thread.pk])
+
+
+class ThreadPage(ScopedAdmin):
+    """A thread as bubbles, with the box to answer in."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add what the page's buttons and its script call."""
+        return [*map(self.route, self.buttons()), *super().get_urls()]
+
+    def buttons(self) -> tuple[tuple[str, Any], ...]:
+        """Name the addresses below a thread."""
+        return (
+            ("reply", require_POST(self.reply)),
+            ("turn", require_POST(self.turn)),
+            ("resolve", require_POST(self.resolve)),
+            ("details", require_POST(self.details)),
+            ("seen", require_POST(self.seen)),
+            ("discard", require_POST(self.discard)),
+            ("messages", self.poll),
+        )
+
+    def route(self, button: tuple[str, Any]) -> URLPattern:
+        """Make the route of a button."""
+        name, view = button
+        route: URLPattern = path(
+            f"<uuid:object_id>/{name}/",
+            self.admin_site.admin_view(view),
+            name=f"conversations_thread_{name}",
+        )
+        return route
+
+    def has_answer_permission(self, request: HttpRequest, obj: Thread | None = None) -> bool:
+        """Let those work in a thread who hold the permission to change one."""
+        return person(request).has_perm("conversations.change_thread")
+
+    @with_row("view")
+    def change_view(
+        self, request: HttpRequest, thread: Thread, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Show the thread."""
+        return self.show(request, thread)
+
+    def show(
+        self, request: HttpRequest, thread: Thread, *, typed: str = "", details: Any = None
+    ) -> HttpResponse:
+        """Draw the page; `typed` is an answer that could not be sent."""
+        before = request.GET.get("before")
+        draft = conversation.chosen_draft(thread, request)
+        return page(
+            self,
+            request,
+            "admin/conversations/thread.html",
+            title=str(thread.visitor),
+            thread=thread,
+            mode=mode(thread.escalated),
+            excerpt=conversation.newest(thread, before),
+            before=before,
+            typed=typed or (draft.content if draft else ""),
+            draft=draft,
+            agent=person(request),
+            details=details or DetailsForm.of(thread),
+            lead=getattr(thread, "lead", None),
+            others=conversation.other_threads(thread),
+            deliveries=conversation.delivery_counts(thread),
+            can_answer=self.has_answer_permission(request, thread),
+        )
+
+    @with_row("answer")
+    def reply(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Answer the visitor; in AI mode that takes the thread over."""
+        form = ReplyForm(request.POST)
+        if not form.is_valid():
+            for fault in form.errors.get("content", []):
+                messages.error(request, f"Not sent: {fault}")
+            return self.show(request, thread, typed=request.POST.get("content", ""))
+        if first_time(request):
+            answering.answer(thread.pk, agent=person(request), content=form.cleaned_data["content"])
+            self.throw_away(thread, form.cleaned_data["draft"])
+        return HttpResponseRedirect(f"{address(thread)}#reply")
+
+    @with_row("answer")
+    def turn(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Take the thread over, or return it to the AI."""
+        if request.POST.get("to") == Mode.AGENT:
+            escalation.take_over(thread.pk, agent=person(request))
+        else:
+            escalation.return_to_ai(thread.pk)
+        return HttpResponseRedirect(address(thread))
+
+    @with_row("answer")
+    def resolve(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Mark the thread as resolved, or open it again."""
+        threads.update(thread, {"resolved": request.POST.get("resolved") == "1"})
+        return HttpResponseRedirect(address(thread))
+
+    @with_row("answer")
+    def details(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Change what staff know of the thread and its visitor."""
+        form = DetailsForm.of(thread, request.POST)
+        if not form.is_valid():
+            return self.show(request, thread, details=form)
+        if changes := form.changes():
+            threads.update(thread, changes)
+            messages.success(request, "Saved")
+        return HttpResponseRedirect(address(thread))
+
+    @with_row("answer")
+    def seen(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Note that staff have read the thread: its page is visible."""
+        threads.mark_seen(thread.pk)
+        return HttpResponse(status=204)
+
+    @with_row("answer")
+    def discard(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Throw a draft away."""
+        self.throw_away(thread, request.POST.get("draft"))
+        return HttpResponseRedirect(address(thread))
+
+    def throw_away(self, thread: Thread, draft_id: UUID | str | None) -> None:
+        """Discard a draft of this thread, if it is one."""
+        wanted = whole_id(str(draft_id or ""))
+        drafts = Draft.objects.filter(message__thread=thread)
+        if wanted and (draft := drafts.filter(pk=wanted).first()):
+            answering.discard_draft(draft)
+
+    @with_row("view")
+    def poll(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Answer what is new since a position, or 304 where nothing is."""
+        tag = quote_etag(f"{thread.last_position}-{thread.updated_at.timestamp()}")
+        if request.headers.get("If-None-Match") == tag:
+            response = HttpResponse(status=304)
+        else:
+            given = request.GET.get("after", "")
+            new = conversation.since(thread, int(given) if given.isdecimal() else 0)
+            html = render_to_string(
+                "admin/conversations/bubbles.html", {"bubbles": new, "thread": thread}, request
+            )
+            position = new[-1].message.position if new else thread.last_position
+            response = JsonResponse(
+                {"html": html, "position": position, "mode": mode(thread.escalated)}
+            )
+        response["ETag"] = tag
+        response["Cache-Control"] = "private, no-cache"
+        return response

@@ -1,0 +1,43 @@
+"""Visitors: who talks to the bots."""
+
+from django.contrib import admin
+
+from accounts.admin.moments import at
+from accounts.admin.scope import ReadOnly
+from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from conversations.models import Visitor
+
+SEEN = at("last_seen_at", "last seen")
+
+
+@admin.register(Visitor)
+class VisitorAdmin(ReadOnly, ChatbotRows):
+    """Visitors, newest first."""
+
+    key = ("-id",)
+    list_display = (
+        "__str__",
+        "email",
+        "phone",
+        "chatbot",
+        "total_sessions",
+        "total_messages",
+        SEEN,
+    )
+    list_select_related = ("chatbot",)
+    list_filter = (ChatbotFilter,)
+    id_columns = ("pk",)
+    search_fields = ("pk",)
+    search_help_text = "a visitor's whole id"
+    fields = readonly_fields = (
+        "chatbot",
+        "external_id",
+        "name",
+        "email",
+        "phone",
+        at("first_seen_at", "first seen"),
+        SEEN,
+        "total_sessions",
+        "total_messages",
+    )
+    empty_text = "No visitor has come yet."

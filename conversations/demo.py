@@ -1,0 +1,262 @@
+"""Demo data: two accounts with bots and conversations, found again at every run.
+
+What is secret is made afresh each time: the API keys and the administrator's password.
+"""
+
+import secrets
+from itertools import cycle, islice
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+
+from accounts.models import Account, ApiKey, Membership, Plan, User
+from accounts.roles import CHATBOT_VIEW, Role
+from accounts.services import api_key
+from accounts.services.account import find_or_create_user
+from chatbots.models import (
+    Chatbot,
+    ChatbotMember,
+    FollowUpPrompt,
+    Instruction,
+    LlmModel,
+    Localization,
+    Persona,
+)
+from chatbots.services.chatbot import create_chatbot
+from conversations.access import lock_thread
+from conversations.models import Thread
+from conversations.models.message import MessageType
+from conversations.services import history, threads
+
+ADMIN_EMAIL = "admin@example.com"
+KEY_LABEL = "demo"
+SHOP_TALK = (
+    (MessageType.USER_MESSAGE, "Do you deliver on Saturdays?"),
+    (MessageType.AI_MESSAGE, "Yes: orders placed by Friday noon arrive on Saturday."),
+    (MessageType.USER_MESSAGE, "And what does it cost?"),
+    (MessageType.AI_MESSAGE, "Delivery is free above 40 euros; below that it costs 4.90."),
+    (MessageType.USER_MESSAGE, "Can I change the address after ordering?"),
+    (MessageType.AI_MESSAGE, "Until the parcel is packed, yes. Tell me your order number."),
+)
+TABLE_TALK = (
+    (MessageType.USER_MESSAGE, "Do you have a table for four tonight?"),
+    (MessageType.AI_MESSAGE, "At seven or at nine. Which suits you?"),
+    (MessageType.USER_MESSAGE, "Nine, please. Is there anything vegan?"),
+    (MessageType.AI_MESSAGE, "Yes, five dishes; they are marked on the menu."),
+)
+Record = dict[str, Any]
+
+
+class Talk(NamedTuple):
+    """A conversation of the demo: who, and how many messages, over and over the same words."""
+
+    visitor_id: str
+    name: str
+    messages: int
+    words: tuple[tuple[MessageType, str], ...] = SHOP_TALK
+
+
+def person(
+    account: Account, email: str, name: str, *, role: Role, permissions: tuple[str, ...] = ()
+) -> User:
+    """Find or make a person of an account."""
+    user = find_or_create_user(email, name=name)
+    if role != Role.OWNER:
+        Membership.objects.get_or_create(
+            account=account, user=user, defaults={"role": role, "permissions": list(permissions)}
+        )
+    return user
+
+
+def account_of(name: str, plan: str, owner_email: str, owner_name: str) -> Account:
+    """Find or make an account; staff see it in the admin through its owner."""
+    owner = find_or_create_user(owner_email, name=owner_name)
+    found = Account.objects.filter(name=name, owner=owner).first()
+    return found or Account.objects.create(name=name, owner=owner, plan=Plan.objects.get(name=plan))
+
+
+def furnish(chatbot: Chatbot) -> None:
+    """Give a new bot instructions, a persona, follow-up prompts and German texts."""
+    Instruction.objects.create(
+        chatbot=chatbot,
+        title="Support",
+        instruction="Answer questions about orders and delivery. Be brief and friendly.",
+        is_active=True,
+        deletable=False,
+    )
+    Instruction.objects.create(
+        chatbot=chatbot, title="Sales", instruction="Recommend products that fit the question."
+    )
+    Persona.objects.create(
+        chatbot=chatbot,
+        title="Shop assistant",
+        description="Knows the catalogue and the delivery terms.",
+        instructions="Speak like a helpful shop assistant.",
+    )
+    FollowUpPrompt.objects.create(
+        chatbot=chatbot,
+        rank=1,
+        button_title="Talk to a person",
+        button_message="I would like to talk to a person.",
+        esclate=True,
+    )
+    FollowUpPrompt.objects.create(
+        chatbot=chatbot, rank=2, link_text="Delivery terms", link_src="https://example.com/delivery"
+    )
+    Localization.objects.create(chatbot=chatbot, locale_code="de")
+
+
+def converse(chatbot: Chatbot, talk: Talk) -> Thread:
+    """Begin a conversation and fill it with messages."""
+    begun = threads.create(chatbot, {"visitor_id": talk.visitor_id, "visitor_name": talk.name})
+    with transaction.atomic():
+        thread = lock_thread(begun.pk)
+        model = LlmModel.objects.filter(is_default=True).first()
+        for kind, content in islice(cycle(talk.words), talk.messages):
+            fields = {"llm_model": model} if kind == MessageType.AI_MESSAGE else {}
+            history.append(thread, kind, content, **fields)
+        thread.visitor.total_messages += thread.visitor_messages_count
+        thread.visitor.save(update_fields=["total_messages"])
+    return thread
+
+
+def bot_of(account: Account, name: str, description: str, talk: Talk) -> Chatbot:
+    """Find or make a bot with all that a demo shows."""
+    found = Chatbot.objects.filter(account=account, name=name).first()
+    if found:
+        return found
+    chatbot = create_chatbot(account, creator=account.owner, name=name, description=description)
+    furnish(chatbot)
+    converse(chatbot, talk)
+    return chatbot
+
+
+def fresh_key(user: User) -> str:
+    """End a person's earlier demo keys and make a new one."""
+    for key in ApiKey.objects.filter(user=user, label=KEY_LABEL, revoked_at=None):
+        api_key.revoke(key)
+    return api_key.issue(user, label=KEY_LABEL)[1]
+
+
+def user_record(account: Account, user: User) -> Record:
+    """Describe a person as `seed_demo --json` prints one."""
+    membership = Membership.objects.filter(account=account, user=user).first()
+    added = ChatbotMember.objects.filter(user=user, chatbot__account=account)
+    return {
+        "userId": user.pk,
+        "email": user.email,
+        "role": membership.role if membership else Role.OWNER,
+        "permissions": membership.permissions if membership else [],
+        "apiKey": fresh_key(user),
+        "chatbotIds": list(added.values_list("chatbot_id", flat=True)),
+    }
+
+
+def chatbot_record(chatbot: Chatbot) -> Record:
+    """Describe a bot as `seed_demo --json` prints one."""
+    prompts = FollowUpPrompt.objects.filter(chatbot=chatbot)
+    talks = Thread.objects.filter(chatbot=chatbot).order_by("created_at", "id")
+    return {
+        "chatbotId": chatbot.pk,
+        "name": chatbot.name,
+        "instructionIds": list(
+            Instruction.objects.filter(chatbot=chatbot).values_list("pk", flat=True)
+        ),
+        "personaIds": list(Persona.objects.filter(chatbot=chatbot).values_list("pk", flat=True)),
+        "followUpPromptIds": {
+            "button": prompts.exclude(button_title="").values_list("pk", flat=True).first(),
+            "link": prompts.exclude(link_text="").values_list("pk", flat=True).first(),
+        },
+        "localeCodes": list(
+            Localization.objects.filter(chatbot=chatbot).values_list("locale_code", flat=True)
+        ),
+        "threads": [
+            {
+                "threadId": thread.pk,
+                "visitorId": thread.visitor.external_id,
+                "messageCount": thread.last_position,
+            }
+            for thread in talks.select_related("visitor")
+        ],
+    }
+
+
+def account_record(account: Account, people: list[User], bots: list[Chatbot]) -> Record:
+    """Describe an account as `seed_demo --json` prints one."""
+    return {
+        "accountId": account.pk,
+        "accountName": account.name,
+        "plan": account.plan.name,
+        "users": [user_record(account, user) for user in people],
+        "chatbots": [chatbot_record(chatbot) for chatbot in bots],
+    }
+
+
+def scale_account() -> Record:
+    """Make the account that shows every role."""
+    account = account_of("Acme", "Scale", "owner@acme.example", "Olivia Owner")
+    people = [
+        account.owner,
+        person(account, "admin@acme.example", "Sam Admin", role=Role.SUPER_ADMIN),
+        person(account, "agent@acme.example", "Kim Agent", role=Role.MEMBER),
+        person(
+            account,
+            "viewer@acme.example",
+            "Vic Viewer",
+            role=Role.MEMBER,
+            permissions=(CHATBOT_VIEW,),
+        ),
+    ]
+    bots = [
+        bot_of(
+            account, "Shop", "Answers questions about orders", Talk("visitor-anna", "Anna B.", 45)
+        ),
+        bot_of(account, "Help desk", "Helps with accounts", Talk("visitor-ben", "Ben C.", 45)),
+    ]
+    ChatbotMember.objects.get_or_create(chatbot=bots[0], user=people[2], defaults={"role": "AGENT"})
+    return account_record(account, people, bots)
+
+
+def starter_account() -> Record:
+    """Make the small account beside it."""
+    account = account_of("Globex", "Starter", "owner@globex.example", "Gus Owner")
+    bot = bot_of(
+        account, "Concierge", "Books tables", Talk("visitor-cleo", "Cleo D.", 6, TABLE_TALK)
+    )
+    return account_record(account, [account.owner], [bot])
+
+
+def administrator() -> tuple[User, str]:
+    """Find or make the superuser, with a fresh password."""
+    password = secrets.token_urlsafe(12)
+    user = find_or_create_user(ADMIN_EMAIL, name="Administrator")
+    user.is_staff = user.is_superuser = True
+    user.set_password(password)
+    user.save()
+    return user, password
+
+
+def models() -> list[Record]:
+    """Make sure that a switched-off model exists beside the default; describe both kinds."""
+    LlmModel.objects.get_or_create(
+        provider=LlmModel.OFFLINE, title="Retired demo model", defaults={"is_active": False}
+    )
+    return [
+        {"id": row.pk, "provider": row.provider, "title": row.title, "isActive": row.is_active}
+        for row in LlmModel.objects.order_by("-is_active", "-is_default", "created_at")
+    ]
+
+
+def seed() -> Record:
+    """Make the demo data, in one transaction. Returns the record of `seed_demo --json`."""
+    with transaction.atomic():
+        admin, password = administrator()
+        return {
+            "baseUrl": f"{settings.PUBLIC_URL}/api",
+            "adminUrl": f"{settings.PUBLIC_URL}/admin/",
+            "adminEmail": admin.email,
+            "adminPassword": password,
+            "llmModels": models(),
+            "accounts": [scale_account(), starter_account()],
+        }

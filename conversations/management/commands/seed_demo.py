@@ -1,0 +1,25 @@
+"""Make the demo data."""
+
+from typing import Any
+
+from config.commands import RecordCommand
+from conversations import demo
+
+
+class Command(RecordCommand):
+    """`seed_demo`."""
+
+    help = "Make demo data, or find it again; API keys and the admin password are made afresh."
+
+    def run(self, **_: Any) -> dict[str, Any]:
+        """Seed; for people, the keys are listed one a line."""
+        record = demo.seed()
+        if _["json"]:
+            return record
+        lines = {
+            name: record[name] for name in ("baseUrl", "adminUrl", "adminEmail", "adminPassword")
+        }
+        for account in record["accounts"]:
+            for user in account["users"]:
+                lines[f"{account['accountName']} {user['email']} ({user['role']})"] = user["apiKey"]
+        return lines

@@ -1,0 +1,23 @@
+"""Replies that came too late: kept for staff, never sent to the visitor."""
+
+from django.db import models
+
+from chatbots.models import LlmModel
+from config.db import Row
+from conversations.models.message import Message
+
+
+class Draft(Row):
+    """A model's reply to a message of a thread that a person had taken over meanwhile."""
+
+    message = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="draft")
+    content = models.TextField()
+    source = models.JSONField(default=list)
+    llm_model = models.ForeignKey(LlmModel, null=True, on_delete=models.SET_NULL, related_name="+")
+    reply_ms = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        ordering = ["created_at"]
+
+    def __str__(self) -> str:
+        return f"draft for {self.message}"

@@ -1,0 +1,76 @@
+"""Messages, and the history's order, cursor and index. Specification: Resources, Message."""
+
+from uuid import UUID
+
+from django.conf import settings
+from django.db import models
+
+from chatbots.models import LlmModel
+from config.db import LONG, SHORT, Row
+from conversations.models.thread import Thread
+
+
+class MessageType(models.TextChoices):
+    """Who speaks. Open point: message-type."""
+
+    USER_MESSAGE = "USER_MESSAGE"
+    AI_MESSAGE = "AI_MESSAGE"
+    AGENT_MESSAGE = "AGENT_MESSAGE"
+    SYSTEM_MESSAGE = "SYSTEM_MESSAGE"
+
+
+class SystemMessageType(models.TextChoices):
+    """What a system message tells. Open point: system-type."""
+
+    CONVERSATION_ESCALATED = "CONVERSATION_ESCALATED"
+    CONVERSATION_RETURNED_TO_AI = "CONVERSATION_RETURNED_TO_AI"
+
+
+class MessageQuerySet(models.QuerySet["Message"]):
+    """Messages of one thread, by position."""
+
+    def newest_first(self) -> "MessageQuerySet":
+        """Order as the history does. Open point: message-order."""
+        return self.order_by("-position")
+
+    def older_than(self, message_id: UUID) -> "MessageQuerySet":
+        """Keep what lies before a message of the same rows. Raises Message.DoesNotExist."""
+        return self.filter(position__lt=self.values_list("position", flat=True).get(pk=message_id))
+
+
+class Message(Row):
+    """What was said. `position` counts within the thread, from 1, in the order of storing."""
+
+    thread = models.ForeignKey(
+        Thread, on_delete=models.CASCADE, related_name="messages", db_index=False
+    )
+    position = models.PositiveIntegerField()
+    message_type = models.CharField(max_length=20, choices=MessageType.choices)
+    system_message_type = models.CharField(
+        max_length=40, choices=SystemMessageType.choices, null=True
+    )
+    content = models.TextField(max_length=LONG)
+    agent = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    agent_name = models.CharField(max_length=SHORT, null=True)
+    parent_message = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, related_name="replies"
+    )
+    llm_model = models.ForeignKey(
+        LlmModel, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    reply_ms = models.PositiveIntegerField(null=True)  # how long the model took
+    reaction = models.CharField(max_length=SHORT, null=True)
+    source = models.JSONField(default=list)
+    is_edited = models.BooleanField(default=False)
+    edited_by = models.CharField(max_length=SHORT, null=True)
+    edited_at = models.DateTimeField(null=True)
+
+    objects = MessageQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["thread", "position"], name="message_order")]
+
+    def __str__(self) -> str:
+        return f"{self.message_type} {self.position}"

@@ -1,0 +1,97 @@
+"""Threads: conversations between a visitor and a bot. Specification: Resources, Thread."""
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from chatbots.models.llm_model import effective
+from config.db import LONG, SHORT, Row
+from conversations.models.visitor import Visitor
+
+CHOSEN_MODEL = "chatbot__generalsettings__llm_model"
+
+
+class Mode(models.TextChoices):
+    """Who answers. Open point: mode."""
+
+    AI = "AI"
+    AGENT = "AGENT"
+
+
+def mode(escalated: bool) -> str:
+    """Say who answers in a thread."""
+    return str(Mode.AGENT if escalated else Mode.AI)
+
+
+class ThreadQuerySet(models.QuerySet["Thread"]):
+    """Threads with what their records need."""
+
+    def with_llm(self) -> "ThreadQuerySet":
+        """Add the model that answers: `llm_id`, `llm_provider`, `llm_title`."""
+        return self.annotate(
+            llm_id=effective("id", CHOSEN_MODEL),
+            llm_provider=effective("provider", CHOSEN_MODEL),
+            llm_title=effective("title", CHOSEN_MODEL),
+        )
+
+    def latest_first(self) -> "ThreadQuerySet":
+        """Order by the latest activity. Open point: thread-list."""
+        return self.order_by("-updated_at", "-id")
+
+
+class Thread(Row):
+    """One conversation.
+
+    Every message takes its `position` from `last_position`, under this row's lock: that number
+    is the history's order, cursor and index.
+    """
+
+    chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="threads")
+    visitor = models.ForeignKey(Visitor, on_delete=models.CASCADE, related_name="threads")
+    title = models.CharField(max_length=SHORT, blank=True)
+    anonymous = models.BooleanField(default=False)
+    escalated = models.BooleanField(default=False)
+    important = models.BooleanField(default=False)
+    resolved = models.BooleanField(default=False)
+    archived = models.BooleanField(default=False)
+    unread_messages_count = models.PositiveIntegerField(default=0)
+    positive_count = models.PositiveIntegerField(default=0)
+    negative_count = models.PositiveIntegerField(default=0)
+    tags = models.JSONField(default=list, blank=True)
+    internal_notes = models.TextField(max_length=LONG, blank=True)
+    platform_source = models.CharField(max_length=SHORT, blank=True)
+    started_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    last_position = models.PositiveIntegerField(default=0)
+    visitor_messages_count = models.PositiveIntegerField(default=0)
+    taken_over_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    objects = ThreadQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["chatbot", "-updated_at", "-id"], name="thread_latest"),
+            # The inbox of those who see all chatbots, and what stands out of it: few rows of many
+            models.Index(fields=["-updated_at", "-id"], name="thread_newest"),
+            models.Index(
+                fields=["updated_at", "id"],
+                name="thread_escalated_open",
+                condition=models.Q(escalated=True, resolved=False, archived=False),
+            ),
+            models.Index(
+                fields=["-updated_at", "-id"],
+                name="thread_important",
+                condition=models.Q(important=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title or f"thread {self.pk}"
+
+    @property
+    def dashboard_url(self) -> str:
+        """Address of the page on which staff see the thread."""
+        return f"{settings.PUBLIC_URL}/admin/conversations/thread/{self.pk}/change/"

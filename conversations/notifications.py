@@ -1,0 +1,63 @@
+"""The mails to staff and to lead addresses: their words and addresses.
+
+Each is a row of the transaction that caused it; the worker sends it.
+"""
+
+from django.db.models import Q
+
+from accounts.models import Mail, User
+from accounts.roles import Role
+from chatbots.models import LeadSettings
+from conversations.models import Lead, Thread
+
+ONE_LINE = str.maketrans({"\r": " ", "\n": " "})
+
+
+def queue(thread: Thread, addresses: list[str], *, subject: str, body: str) -> None:
+    """Store one mail for each address."""
+    Mail.objects.bulk_create(
+        Mail(
+            account_id=thread.chatbot.account_id,
+            to=address,
+            subject=subject.translate(ONE_LINE)[:255],
+            body=body,
+        )
+        for address in addresses
+    )
+
+
+def staff_of(thread: Thread) -> list[str]:
+    """List who answers visitors of a thread's account in the admin."""
+    account = thread.chatbot.account_id
+    leads = Q(owned_accounts=account) | Q(
+        memberships__account=account, memberships__role=Role.SUPER_ADMIN
+    )
+    added = Q(memberships__account=account, chatbot_memberships__chatbot=thread.chatbot)
+    people = User.objects.filter(leads | added, is_staff=True, is_active=True)
+    return sorted(set(people.values_list("email", flat=True)))
+
+
+def escalated(thread: Thread) -> None:
+    """Tell the staff that a visitor asks for a person, where the account wants it."""
+    if thread.chatbot.account.mail_on_escalation:
+        queue(
+            thread,
+            staff_of(thread),
+            subject=f"{thread.chatbot.name}: {thread.visitor} asks for a person",
+            body=f"{thread.visitor} asks for a person.\n\nAnswer here: {thread.dashboard_url}\n",
+        )
+
+
+def new_lead(thread: Thread, lead: Lead, settings: LeadSettings) -> None:
+    """Tell the lead addresses, where the bot's settings say so. Specification: Lead settings."""
+    if settings.lead_notification:
+        queue(
+            thread,
+            settings.lead_notification_email,
+            subject=f"{thread.chatbot.name}: new lead {lead}",
+            body=(
+                f"A visitor of {thread.chatbot.name} left contact information.\n\n"
+                f"Name: {lead.name}\nE-mail: {lead.email}\nPhone: {lead.phone}\n\n"
+                f"Conversation: {thread.dashboard_url}\n"
+            ),
+        )

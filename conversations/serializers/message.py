@@ -1,0 +1,123 @@
+"""The wire forms of a message and of the history."""
+
+from rest_framework import serializers
+
+from config.api.fields import Flag, Identifier, Moment, QueryWhole, Text, Whole, computed
+from config.api.pagination import LIMIT, MAX_LIMIT
+from config.api.serializers import Record, Shape
+from config.db import LONG
+from conversations.models import Message, Thread
+from conversations.models.thread import mode
+
+
+class Source(serializers.Serializer[object]):
+    """Where an answer was taken from."""
+
+    title = Text()
+    url = Text()
+
+
+class MessageRecord(Record):
+    """What was said in a thread."""
+
+    chatbot_id = Identifier(source="thread.chatbot_id")
+    message_type = Text(help_text="USER_MESSAGE, AI_MESSAGE, AGENT_MESSAGE or SYSTEM_MESSAGE.")
+    system_message_type = Text(
+        allow_null=True,
+        help_text="CONVERSATION_ESCALATED or CONVERSATION_RETURNED_TO_AI; null on other messages.",
+    )
+    content_timestamp = Moment(source="created_at")
+    source = Source(many=True)  # type: ignore[assignment]  # the contract's word is DRF's, too
+    open_points = {
+        "message_type": ["message-type"],
+        "system_message_type": ["system-type"],
+        "content_timestamp": ["thread-fields"],
+        "reaction": ["message-reaction"],
+        "source": ["source"],
+        "is_edited": ["thread-fields"],
+        "edited_by": ["thread-fields"],
+        "edited_at": ["thread-fields"],
+    }
+
+    class Meta:
+        model = Message
+        fields = [
+            "id",
+            "thread_id",
+            "chatbot_id",
+            "message_type",
+            "system_message_type",
+            "content",
+            "content_timestamp",
+            "agent_name",
+            "parent_message_id",
+            "llm_model_id",
+            "reaction",
+            "source",
+            "is_edited",
+            "edited_by",
+            "edited_at",
+            "created_at",
+            "updated_at",
+        ]
+
+
+class ThreadState(Record):
+    """Who answers in a thread, and what staff have not read."""
+
+    mode = computed(Text, "escalated", of=mode, help_text="AGENT while escalated, else AI.")
+    open_points = {"mode": ["mode"]}
+
+    class Meta:
+        model = Thread
+        fields = ["id", "mode", "anonymous", "unread_messages_count"]
+
+
+class HistoryQuery(Shape):
+    """Which part of the history."""
+
+    limit = QueryWhole(
+        default=LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="Messages on a page."
+    )
+    before = serializers.UUIDField(
+        required=False,
+        help_text="A message's id; the answer has the messages older than it.",
+        error_messages={"invalid": "Expected the id of a message of this thread"},
+    )
+
+
+class Cursor(Shape):
+    """How to read on: give `nextCursor` as `before`."""
+
+    limit = Whole()
+    has_more = Flag()
+    next_cursor = Text(allow_null=True)
+    open_points = {"next_cursor": ["message-order"]}
+
+
+class History(Shape):
+    """A page of the history, newest first."""
+
+    messages = MessageRecord(many=True)
+    thread = ThreadState()
+    pagination = Cursor()
+
+
+class MessageInput(Shape):
+    """A visitor's message."""
+
+    content = Text(max_length=LONG)
+
+
+class Exchange(Shape):
+    """The visitor's message, then the AI reply where there is one."""
+
+    messages = MessageRecord(many=True)
+    thread = ThreadState()
+
+
+class ReactionInput(Shape):
+    """What a visitor thinks of a message; null takes it back."""
+
+    reaction = Text(allow_null=True, allow_blank=True)
+    open_points = {"reaction": ["message-reaction"]}

@@ -1,0 +1,191 @@
+"""The wire forms of a thread: two documented shapes, which differ. Specification: Thread."""
+
+from config.api.fields import Flag, Identifier, Moment, Text, TextList, Whole, computed
+from config.api.pagination import PageFigures
+from config.api.serializers import Record, Shape
+from config.db import LONG
+from conversations.models import Thread
+from conversations.serializers.message import MessageRecord
+
+FLAGS = ["anonymous", "escalated", "important", "resolved", "archived"]
+COUNTS = ["unread_messages_count", "positive_count", "negative_count"]
+ICONS = ["bot_icon_src", "user_icon_src", "agent_icon_src", "bubble_icon_src"]
+
+
+def known(text: str | None) -> str:
+    """Write what is not there as an empty string. Open point: event-strings."""
+    return text or ""
+
+
+def icon(name: str) -> Text:
+    """Read an icon from the chatbot's appearance."""
+    made: Text = computed(Text, f"chatbot.appearance.{name}", of=known)
+    return made
+
+
+def model_of(key: object, provider: str, title: str) -> dict[str, object] | None:
+    """Put a model together from its columns."""
+    return {"id": key, "provider": provider, "title": title} if key else None
+
+
+class LlmModelPart(Shape):
+    """The model that answers in a thread."""
+
+    id = Identifier()
+    provider = Text()
+    title = Text()
+
+
+class ThreadRecord(Record):
+    """A thread as it is escalated, listed and changed."""
+
+    visitor_id = Text(source="visitor.external_id")
+    tags = TextList()
+    visitor_name = Text(source="visitor.name")
+    visitor_email = Text(source="visitor.email")
+    visitor_phone = Text(source="visitor.phone")
+    bot_icon_src = icon("bot_icon_src")
+    user_icon_src = icon("user_icon_src")
+    agent_icon_src = icon("agent_icon_src")
+    bubble_icon_src = icon("bubble_icon_src")
+    llm_model = computed(
+        LlmModelPart, "llm_id", "llm_provider", "llm_title", of=model_of, allow_null=True
+    )
+    open_points = {
+        "visitor_id": ["visitor"],
+        "title": ["thread-fields"],
+        "unread_messages_count": ["thread-fields"],
+        "ended_at": ["thread-fields"],
+        "llm_model": ["default-model"],
+    }
+
+    class Meta:
+        model = Thread
+        fields = [
+            "id",
+            "chatbot_id",
+            "visitor_id",
+            "title",
+            *FLAGS,
+            *COUNTS,
+            "tags",
+            "platform_source",
+            "started_at",
+            "updated_at",
+            "ended_at",
+            "visitor_name",
+            "visitor_email",
+            "visitor_phone",
+            *ICONS,
+            "llm_model",
+        ]
+
+
+class ThreadDetails(Record):
+    """A thread with all that is known of its visitor."""
+
+    visitor_id = Text(source="visitor.external_id")
+    visitor_is_identified = computed(
+        Flag, "visitor.email", "visitor.phone", of=lambda email, phone: bool(email or phone)
+    )
+    visitor_total_sessions = Whole(source="visitor.total_sessions")
+    visitor_total_messages = Whole(source="visitor.total_messages")
+    webhook_url = computed(Text, "chatbot.endpoint.url", of=known, max_length=2048)
+    webhook_token = computed(Text, "chatbot.endpoint.masked_secret", of=known)
+    tags = TextList()
+    visitor_first_seen_at = Moment(source="visitor.first_seen_at")
+    visitor_last_seen_at = Moment(source="visitor.last_seen_at")
+    visitor_name = Text(source="visitor.name")
+    visitor_email = Text(source="visitor.email")
+    visitor_phone_number = Text(source="visitor.phone")
+    open_points = {
+        "visitor_id": ["visitor"],
+        "visitor_is_identified": ["thread-fields"],
+        "unread_messages_count": ["thread-fields"],
+        "visitor_total_sessions": ["thread-fields"],
+        "visitor_total_messages": ["thread-fields"],
+        "webhook_url": ["webhook-token"],
+        "webhook_token": ["webhook-token"],
+        "ended_at": ["thread-fields"],
+    }
+
+    class Meta:
+        model = Thread
+        fields = [
+            "id",
+            "chatbot_id",
+            "visitor_id",
+            *FLAGS,
+            "visitor_is_identified",
+            *COUNTS,
+            "visitor_total_sessions",
+            "visitor_total_messages",
+            "webhook_url",
+            "webhook_token",
+            "tags",
+            "internal_notes",
+            "platform_source",
+            "started_at",
+            "updated_at",
+            "ended_at",
+            "visitor_first_seen_at",
+            "visitor_last_seen_at",
+            "visitor_name",
+            "visitor_email",
+            "visitor_phone_number",
+        ]
+
+
+class OneThread(Shape):
+    """A thread."""
+
+    thread = ThreadRecord()
+
+
+class OneThreadDetails(Shape):
+    """A thread in detail."""
+
+    thread = ThreadDetails()
+
+
+class ThreadPage(Shape):
+    """A page of threads, latest activity first."""
+
+    threads = ThreadRecord(many=True)
+    pagination = PageFigures()
+
+
+class Toggled(Shape):
+    """The thread after its escalation was toggled, and the message that tells of it."""
+
+    thread = ThreadRecord()
+    system_message = MessageRecord()
+
+
+class ThreadInput(Shape):
+    """A new thread; everything is optional."""
+
+    open_points = {"visitor_id": ["visitor"]}
+    visitor_id = Text(required=False, allow_blank=False)
+    title = Text(required=False)
+    anonymous = Flag(required=False)
+    platform_source = Text(required=False)
+    tags = TextList(required=False)
+    visitor_name = Text(required=False)
+    visitor_email = Text(required=False)
+    visitor_phone = Text(required=False)
+
+
+class ThreadChanges(Shape):
+    """What of a thread can be changed; only what is given is applied."""
+
+    thread_id = Text(max_length=LONG)
+    title = Text(required=False)
+    important = Flag(required=False)
+    resolved = Flag(required=False)
+    archived = Flag(required=False)
+    tags = TextList(required=False)
+    internal_notes = Text(required=False, max_length=LONG)
+    visitor_name = Text(required=False)
+    visitor_email = Text(required=False)
+    visitor_phone = Text(required=False)

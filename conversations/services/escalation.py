@@ -1,0 +1,78 @@
+"""Hand a conversation to a person and back.
+
+Specification: States and transitions, Thread.escalated. Open points: escalated-event, system-type.
+"""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from accounts.models import User
+from chatbots.models.localization import system_text
+from conversations import events, notifications
+from conversations.access import lock_thread
+from conversations.models import Message, Thread
+from conversations.models.message import MessageType, SystemMessageType
+from conversations.services import history
+
+TEXTS = {
+    SystemMessageType.CONVERSATION_ESCALATED: "escalatedToHumanAgent",
+    SystemMessageType.CONVERSATION_RETURNED_TO_AI: "returnedToAi",
+}
+
+
+def turn(thread: Thread, *, escalated: bool) -> Message:
+    """Set the flag of a locked thread and tell the thread so, in the bot's own words."""
+    thread.escalated = escalated
+    if not escalated:
+        thread.taken_over_by = None
+    kind = (
+        SystemMessageType.CONVERSATION_ESCALATED
+        if escalated
+        else SystemMessageType.CONVERSATION_RETURNED_TO_AI
+    )
+    return history.append(
+        thread,
+        MessageType.SYSTEM_MESSAGE,
+        system_text(thread.chatbot_id, TEXTS[kind]),
+        system_message_type=kind,
+    )
+
+
+def request(thread: Thread) -> Message | None:
+    """Escalate a locked thread because its visitor asks for a person; None if it is already."""
+    if thread.escalated:
+        return None
+    message = turn(thread, escalated=True)
+    events.escalated(thread)
+    notifications.escalated(thread)
+    return message
+
+
+def toggle(thread_id: UUID) -> tuple[Thread, Message]:
+    """Flip `escalated`; on the way up it is the visitor's request. Raises ThreadNotFound."""
+    with transaction.atomic():
+        thread = lock_thread(thread_id)
+        message = request(thread) or turn(thread, escalated=False)
+    return thread, message
+
+
+def take_over(thread_id: UUID, *, agent: User) -> Thread:
+    """Let a person answer in a thread; no event, for no visitor asked. Raises ThreadNotFound."""
+    with transaction.atomic():
+        thread = lock_thread(thread_id)
+        thread.taken_over_by = agent
+        if thread.escalated:
+            thread.save(update_fields=["taken_over_by", "updated_at"])
+        else:
+            turn(thread, escalated=True)
+    return thread
+
+
+def return_to_ai(thread_id: UUID) -> Thread:
+    """Let the AI answer again; nothing happens where it does. Raises ThreadNotFound."""
+    with transaction.atomic():
+        thread = lock_thread(thread_id)
+        if thread.escalated:
+            turn(thread, escalated=False)
+    return thread

@@ -1,0 +1,30 @@
+"""Keep what a visitor thinks of a message. Open point: message-reaction."""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from conversations.access import lock_thread
+from conversations.models import Message
+
+COUNTERS = {"POSITIVE": "positive_count", "NEGATIVE": "negative_count"}
+
+
+def counter(reaction: str | None) -> str | None:
+    """Name the thread's counter that a reaction moves, if it moves one."""
+    return COUNTERS.get((reaction or "").upper())
+
+
+def react(message_id: UUID, reaction: str | None) -> Message:
+    """Replace a message's reaction and move the thread's counters with it."""
+    with transaction.atomic():
+        thread = lock_thread(Message.objects.values_list("thread_id", flat=True).get(pk=message_id))
+        message = Message.objects.get(pk=message_id)
+        for value, step in ((message.reaction, -1), (reaction, 1)):
+            if name := counter(value):
+                setattr(thread, name, getattr(thread, name) + step)
+        message.reaction = reaction
+        message.save(update_fields=["reaction", "updated_at"])
+        thread.save(update_fields=["positive_count", "negative_count"])
+    message.thread = thread
+    return message

@@ -1,0 +1,106 @@
+"""Take a visitor's message: limits, quota, the message, its event; then the reply.
+
+Specification: Endpoints, Threads and messages; Limits. Open points: send-order, max-messages,
+message-send, escalation-prompt.
+"""
+
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from accounts import quotas
+from chatbots.models import FollowUpPrompt, GeneralSettings
+from config.api import limits
+from config.api.errors import Refused
+from config.crash import crash_point
+from config.db import new_id
+from conversations import events
+from conversations.access import lock_thread
+from conversations.models import Draft, Message, Thread, Visitor
+from conversations.models.message import MessageType
+from conversations.services import escalation, history, replying
+
+MINUTE = 60
+
+
+def asks_for_a_person(thread: Thread, content: str) -> bool:
+    """Say whether a message is that of an escalation prompt."""
+    return FollowUpPrompt.objects.filter(
+        chatbot=thread.chatbot_id, esclate=True, button_message=content
+    ).exists()
+
+
+def check_length(thread: Thread) -> None:
+    """Refuse a message beyond the conversation's limit. Raises Refused."""
+    bound = (
+        GeneralSettings.objects.filter(
+            chatbot=thread.chatbot_id, limit_messages_per_conversation=True
+        )
+        .values_list("max_messages_per_conversation", flat=True)
+        .first()
+    )
+    if bound is not None and thread.visitor_messages_count >= bound:
+        raise Refused(f"this conversation is limited to {bound} messages")
+
+
+def store(
+    thread_id: UUID, content: str, *, escalates: bool, message_id: UUID
+) -> tuple[Thread, Message]:
+    """Store the message with its event, in one transaction; the quota's row is locked last."""
+    with transaction.atomic():
+        thread = lock_thread(thread_id)
+        check_length(thread)
+        message = history.append(thread, MessageType.USER_MESSAGE, content, id=message_id)
+        Visitor.objects.filter(pk=thread.visitor_id).update(
+            total_messages=F("total_messages") + 1, last_seen_at=timezone.now()
+        )
+        events.new_message(thread, message)
+        if escalates:
+            escalation.request(thread)
+        quotas.take_message(thread.chatbot.account)
+    return thread, message
+
+
+def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> list[Message]:
+    """Send a visitor's message. Returns it, and the AI reply where there is one.
+
+    Who gives the message's id may call again after a process died: nothing is done twice.
+    Raises TooManyRequests, MessagesLimitReached, Refused; then nothing is stored or used up.
+    """
+    begun = message_id and Message.objects.filter(thread=thread, pk=message_id).first()
+    if begun:
+        return finish(thread, begun)
+    account, name = thread.chatbot.account, message_id or new_id()
+    messages = (account.plan.messages_per_minute, MINUTE)
+    replies = (account.plan.ai_replies_per_minute, MINUTE)
+    escalates = asks_for_a_person(thread, content)
+    with limits.taken("messages", account.pk, messages):
+        if escalates or thread.escalated:  # and may be returned while the message is under way
+            thread, message = store(thread.pk, content, escalates=escalates, message_id=name)
+        else:
+            with limits.taken("replies", account.pk, replies) as give_back:
+                thread, message = store(thread.pk, content, escalates=False, message_id=name)
+            if thread.escalated:  # while the message was under way
+                give_back()
+    if thread.escalated:
+        return [message]
+    crash_point("message-stored")
+    return answered(message)
+
+
+def finish(thread: Thread, message: Message) -> list[Message]:
+    """Go on where a send was interrupted after its message was stored."""
+    reply = Message.objects.filter(thread=thread, parent_message=message).first()
+    if reply:
+        return [message, reply]
+    if thread.escalated or Draft.objects.filter(message=message).exists():
+        return [message]
+    return answered(message)
+
+
+def answered(message: Message) -> list[Message]:
+    """Let the AI reply. Returns the message, and the reply where there is one."""
+    reply = replying.reply(message)
+    return [message, reply] if reply else [message]

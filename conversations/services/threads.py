@@ -1,0 +1,73 @@
+"""Begin and change threads. Open points: thread-create, thread-update, visitor, thread-fields."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from config.db import new_id
+from conversations.access import lock_thread
+from conversations.models import Thread, Visitor
+from conversations.services import leads
+
+CONTACT = {"visitor_name": "name", "visitor_email": "email", "visitor_phone": "phone"}
+
+
+def contact_of(given: dict[str, Any]) -> dict[str, str]:
+    """Pick the visitor's contact out of a body, by the visitor's own names."""
+    return {inside: given[outside] for outside, inside in CONTACT.items() if outside in given}
+
+
+def welcome(chatbot: Chatbot, external_id: str, contact: dict[str, str]) -> Visitor:
+    """Find or make the visitor of a new thread, and keep his contact and his session."""
+    visitor, _ = Visitor.objects.get_or_create(chatbot=chatbot, external_id=external_id)
+    visitor = Visitor.objects.select_for_update().get(pk=visitor.pk)
+    for name, value in contact.items():
+        setattr(visitor, name, value)
+    visitor.last_seen_at = timezone.now()
+    visitor.total_sessions += 1
+    visitor.save()
+    return visitor
+
+
+def create(chatbot: Chatbot, given: dict[str, Any]) -> Thread:
+    """Begin a thread of what a ThreadInput gives; a contact in it may make a lead."""
+    own = {
+        name: given[name]
+        for name in ("title", "anonymous", "platform_source", "tags")
+        if name in given
+    }
+    with transaction.atomic():
+        visitor = welcome(chatbot, given.get("visitor_id") or str(new_id()), contact_of(given))
+        thread = lock_thread(
+            Thread.objects.create(
+                chatbot=chatbot, visitor=visitor, **{"anonymous": not visitor.identified} | own
+            ).pk
+        )
+        leads.capture(thread)
+    return thread
+
+
+def update(thread: Thread, changes: dict[str, Any]) -> Thread:
+    """Change a thread and its visitor's contact, as ThreadChanges or a form gives it."""
+    contact = contact_of(changes)
+    own = {name: value for name, value in changes.items() if name not in CONTACT}
+    with transaction.atomic():
+        thread = lock_thread(thread.pk)
+        if "resolved" in own and own["resolved"] != thread.resolved:
+            own["ended_at"] = timezone.now() if own["resolved"] else None
+        for name, value in own.items():
+            setattr(thread, name, value)
+        thread.save(update_fields=[*own, "updated_at"])
+        if contact:
+            Visitor.objects.filter(pk=thread.visitor_id).update(**contact)
+            thread.visitor.refresh_from_db()
+            leads.capture(thread)
+    return thread
+
+
+def mark_seen(thread_id: UUID) -> None:
+    """Note that staff opened a thread. It is no activity: the thread keeps its place."""
+    Thread.objects.filter(pk=thread_id, unread_messages_count__gt=0).update(unread_messages_count=0)

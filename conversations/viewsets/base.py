@@ -1,0 +1,23 @@
+"""What threads and messages share: something new is only said to an active chatbot."""
+
+from typing import Any
+
+from chatbots.viewsets.base import ChatbotViewSet
+from config.api.errors import Forbidden
+
+
+class ChatbotInactive(Forbidden):
+    """The chatbot is switched off. Open point: chatbot-active."""
+
+    message = "chatbot is not active"
+
+
+class ChattingViewSet(ChatbotViewSet):
+    """Opens the chatbot; where something new is said, it must be active."""
+
+    def open(self, **names: str) -> dict[str, Any]:
+        """Open the chatbot. Raises ApiError, ChatbotInactive among them."""
+        rest = super().open(**names)
+        if self.action == "create" and not self.chatbot.is_active:
+            raise ChatbotInactive
+        return rest

@@ -1,0 +1,66 @@
+"""Threads. Specification: Endpoints, Threads and messages."""
+
+from typing import Any
+
+from config.api.operation import operation
+from config.api.pagination import PageQuery, cut
+from conversations.models import Thread
+from conversations.serializers.thread import (
+    OneThread,
+    OneThreadDetails,
+    ThreadChanges,
+    ThreadDetails,
+    ThreadInput,
+    ThreadPage,
+    ThreadRecord,
+    Toggled,
+)
+from conversations.services import escalation, threads
+from conversations.viewsets.base import ChattingViewSet
+
+
+class ThreadViewSet(ChattingViewSet):
+    """Create, read, list, change and escalate threads."""
+
+    model = Thread
+    part = "Threads"
+
+    def record(self, thread: Thread) -> dict[str, Any]:
+        """Read a thread as it is stored now."""
+        return ThreadRecord.read_one(self.rows().filter(pk=thread.pk).with_llm())
+
+    @operation(
+        body=ThreadInput,
+        answer=OneThread,
+        open_points=("thread-create", "visitor", "thread-fields", "chatbot-active", "lead-capture"),
+    )
+    def create(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Begin a conversation."""
+        return {"thread": self.record(threads.create(self.chatbot, given))}
+
+    @operation(query=PageQuery, answer=ThreadPage, open_points=("thread-list",))
+    def list(self, query: dict[str, int]) -> dict[str, Any]:
+        """List the chatbot's threads, latest activity first."""
+        page, figures = cut(self.rows().latest_first(), query)
+        return {"threads": page.with_llm(), "pagination": figures}
+
+    @operation(answer=OneThreadDetails, open_points=("webhook-token", "thread-fields"))
+    def retrieve(self, thread_id: str) -> dict[str, Any]:
+        """Read a thread with all that is known of its visitor."""
+        thread = self.row(thread_id)
+        return {"thread": ThreadDetails.read_one(self.rows().filter(pk=thread.pk))}
+
+    @operation(body=ThreadChanges, answer=OneThread, open_points=("thread-update", "lead-capture"))
+    def update(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """Change a thread and its visitor: what the body gives is applied."""
+        thread = self.row(changes.pop("thread_id"))
+        return {"thread": self.record(threads.update(thread, changes))}
+
+    @operation(
+        answer=Toggled,
+        open_points=("escalate-verb", "escalated-event", "system-type", "system-locale"),
+    )
+    def escalate(self, thread_id: str) -> dict[str, Any]:
+        """Hand a conversation to a person, or back to the AI."""
+        thread, message = escalation.toggle(self.row(thread_id).pk)
+        return {"thread": self.record(thread), "system_message": message}

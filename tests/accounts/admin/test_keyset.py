@@ -1,0 +1,115 @@
+"""Long lists: every row on one page exactly, at the same price, wherever the page begins."""
+
+import re
+from datetime import timedelta
+from html import unescape
+from urllib.parse import quote
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from tests.factories.staff import signed_in, superuser
+from tests.factories.webhooks import DeliveryFactory
+from webhooks.models import Delivery
+
+LOG = reverse("admin:webhooks_delivery_changelist")
+ROW = re.compile(r'name="_selected_action" value="([0-9a-f-]{36})"')
+NEXT = re.compile(r'href="([^"]+)" rel="next"')
+
+
+@pytest.fixture
+def client(db: None) -> Client:
+    return signed_in(superuser())
+
+
+def rows_and_next(client: Client, address: str) -> tuple[list[str], str | None]:
+    """Read a page's rows and the address of the page after it."""
+    page = client.get(address)
+    assert page.status_code == 200
+    text = page.content.decode()
+    found = NEXT.search(text)
+    rows = re.findall(r"/delivery/([0-9a-f-]{36})/change/", text)
+    return list(dict.fromkeys(rows)), LOG + unescape(found[1]) if found else None
+
+
+def fill(chatbot: Chatbot, count: int, **fields: object) -> list[str]:
+    """Make deliveries; three at a time share their moment, and later ids are of earlier moments.
+
+    So neither column alone tells the order. Returns them newest first.
+    """
+    now = timezone.now()
+    made = [DeliveryFactory(chatbot=chatbot, **fields) for _ in range(count)]
+    for index, row in enumerate(made):
+        Delivery.objects.filter(pk=row.pk).update(created_at=now - timedelta(seconds=index // 3))
+    keys = Delivery.objects.order_by("-created_at", "-id").values_list("pk", flat=True)
+    return [str(key) for key in keys]
+
+
+@pytest.mark.parametrize("count", [0, 1, 25, 26, 50, 60])
+def test_the_pages_hold_every_row_once_and_in_order(client, chatbot, count):
+    wanted = fill(chatbot, count)
+    seen: list[str] = []
+    pages, address = 0, LOG
+    while address:
+        rows, address = rows_and_next(client, address)
+        seen += rows
+        pages += 1
+    assert seen == wanted
+    assert pages == max(1, -(-count // 25))
+
+
+def test_a_filter_stays_on_the_next_page(client, chatbot):
+    fill(chatbot, 30, state="FAILED")
+    fill(chatbot, 30, state="SUCCESS")
+    _, address = rows_and_next(client, f"{LOG}?state__exact=FAILED")
+    assert address
+    rows, _ = rows_and_next(client, address)
+    assert len(rows) == 5
+    assert {row.state for row in Delivery.objects.filter(pk__in=rows)} == {"FAILED"}
+
+
+def test_a_page_costs_the_same_queries_however_many_rows_there_are(client, chatbot):
+    def queries(address: str) -> list[str]:
+        with CaptureQueriesContext(connection) as asked:
+            client.get(address)
+        return [query["sql"] for query in asked]
+
+    fill(chatbot, 26)
+    few = queries(LOG)
+    fill(chatbot, 60)
+    many = queries(LOG)
+    assert len(many) == len(few)
+    _, later = rows_and_next(client, LOG)
+    assert len(queries(str(later))) == len(few)
+    assert not [sql for sql in many if "OFFSET" in sql]
+    counted = [sql for sql in many if "COUNT" in sql]
+    assert all("LIMIT" in sql for sql in counted), counted  # the menu's figures, which are capped
+
+
+@pytest.mark.parametrize("place", ["x", "~", "2026-01-01~x", "yesterday~" + "0" * 32, "1"])
+def test_a_made_up_place_is_turned_away(client, chatbot, place):
+    answer = client.get(f"{LOG}?after={quote(place)}")
+    assert (answer.status_code, answer["Location"]) == (302, f"{LOG}?e=1")
+
+
+@pytest.mark.parametrize("query", ["o=1", "o=-3.2", "p=7", "all="])
+def test_no_other_order_and_no_page_number_is_taken(client, chatbot, query):
+    wanted = fill(chatbot, 30)
+    rows, _ = rows_and_next(client, f"{LOG}?{query}")
+    assert rows == wanted[:25]
+
+
+@pytest.mark.parametrize(("term", "found"), [("delivery", 1), ("thread", 2), ("other", 0)])
+def test_a_whole_id_is_searched_for(client, chatbot, term, found):
+    thread = "01890000-0000-7000-8000-000000000001"
+    mine = DeliveryFactory(chatbot=chatbot, thread_id=thread)
+    DeliveryFactory(chatbot=chatbot, thread_id=thread)
+    DeliveryFactory(chatbot=chatbot)
+    text = {"delivery": str(mine.pk), "thread": thread, "other": "503 in 41 ms"}[term]
+    rows, _ = rows_and_next(client, f"{LOG}?q={quote(text)}")
+    assert len(rows) == found

@@ -1,0 +1,215 @@
+"""Nobody sees or changes what belongs to another account, whatever the address."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from django.urls import URLPattern, URLResolver, reverse
+
+from accounts.models import Account, ApiKey, User
+from conversations.models import Draft, Lead, Thread, Visitor
+from tests.factories.accounts import AccountFactory, PlanFactory, UserFactory
+from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
+from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
+from tests.factories.tenant import Tenant
+from tests.pages import submit
+from webhooks.models import Delivery
+
+MARK = "zebra"  # stands in every text of the other account
+LEAVES = {"logout"}  # asked at the end: it ends the session
+LISTS = {
+    reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist")
+    for model in admin.site._registry
+}
+ACTIONS = ("delete_selected", "revoke_selected", "retry_selected")
+QUERIES = ({"q": MARK[:-1]}, {"view": "all"}, {"view": "waiting"}, {"state__exact": "FAILED"})
+AUTOCOMPLETE = (
+    {"app_label": "accounts", "model_name": "account", "field_name": "owner"},
+    {"app_label": "chatbots", "model_name": "chatbotmember", "field_name": "user"},
+    {"app_label": "chatbots", "model_name": "chatbot", "field_name": "account"},
+)
+FORM = {
+    **dict.fromkeys(("content", "title", "tags", "name", "description"), "intruded"),
+    **dict.fromkeys(("password1", "password2"), "intruded-12345"),
+    "to": "AGENT",
+    "resolved": "1",
+    "event": "NEW_LEAD",
+    "url": "https://example.com/intruded",
+    "events": "NEW_LEAD",
+    "secret_choice": "make",
+    "post": "yes",
+}
+
+
+@pytest.fixture
+def foreign(default_model: Any) -> Tenant:
+    return Tenant(MARK)
+
+
+@pytest.fixture
+def own(foreign: Tenant) -> Tenant:
+    return Tenant("mine")
+
+
+@pytest.fixture
+def manager(own: Tenant) -> Client:
+    return signed_in(staff(own.owner, ACCOUNT_ADMINS))
+
+
+@pytest.fixture
+def agent(own: Tenant) -> Client:
+    return signed_in(staff(own.member, AGENTS))
+
+
+def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
+    """List the admin's routes: the name, and the names of what the path holds."""
+    for route in found:
+        if isinstance(route, URLResolver):
+            held = set(route.pattern.converters)
+            yield from ((name, held | inner) for name, inner in routes(route.url_patterns))
+        elif isinstance(route, URLPattern):
+            yield route.name, {*route.pattern.converters, *route.pattern.regex.groupindex}
+
+
+def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]:
+    """Aim a route at another account's rows. A route that is not known fails the test."""
+    if not held:
+        return [{}]
+    if held == {"chatbot_id"}:
+        return [{"chatbot_id": tenant.chatbot.pk}]
+    if held == {"app_label"}:
+        return [{"app_label": label} for label in ("accounts", "chatbots")]
+    if held == {"content_type_id", "object_id"}:
+        return [{"content_type_id": 1, "object_id": tenant.account.pk}]
+    assert held in ({"object_id"}, {"id"}), f"no arguments are known for {name}: {held}"
+    if name == "auth_user_password_change":
+        keys = tenant.keys_of(User)
+    else:
+        [model] = [
+            m
+            for m in admin.site._registry
+            if name.startswith(f"{m._meta.label_lower.replace('.', '_')}_")
+        ]
+        keys = tenant.keys_of(model) or [
+            str(key) for key in model.objects.values_list("pk", flat=True)
+        ]
+    return [{next(iter(held)): key} for key in keys]
+
+
+def addresses(tenant: Tenant) -> Iterator[str]:
+    """Make every address of the admin that can aim at a tenant's rows."""
+    for name, held in routes(admin.site.get_urls()):
+        if name is None:  # Django's old form of a page's address, and what catches all the rest
+            assert held in ({"object_id"}, {"url"}), f"a route that is not known: {held}"
+            continue
+        if name not in LEAVES:
+            for names in arguments(name, held, tenant):
+                yield reverse(f"admin:{name}", kwargs=names)
+
+
+def answers(client: Client, address: str, tenant: Tenant) -> Iterator[tuple[str, Any]]:
+    """Ask an address in every way that somebody might try."""
+    draft = tenant.keys_of(Draft)[0]
+    yield f"GET {address}", client.get(address, {"draft": draft})
+    yield f"POST {address}", client.post(address, FORM | {"draft": draft})
+    if address not in LISTS:
+        return
+    keys = [key for model in (Thread, Delivery, Visitor, Lead) for key in tenant.keys_of(model)]
+    for query in (*QUERIES, {"chatbot": str(tenant.chatbot.pk)}, *({"q": key} for key in keys)):
+        yield f"GET {address} {query}", client.get(address, query)
+    chosen = [*tenant.keys_of(ApiKey), *tenant.keys_of(Delivery)]
+    for action in ACTIONS:
+        given = {"action": action, "_selected_action": chosen, "select_across": "1"}
+        yield f"POST {address} {action}", client.post(address, given)
+
+
+def said(answer: Any) -> str:
+    """Read an answer."""
+    text = b"".join(answer) if answer.streaming else answer.content
+    return text.decode(errors="replace").lower()
+
+
+@pytest.mark.parametrize("who", ["manager", "agent"])
+def test_no_address_shows_or_changes_another_accounts_rows(who, request, foreign, own):
+    client = request.getfixturevalue(who)
+    before, asked = foreign.snapshot(), 0
+    for address in dict.fromkeys(addresses(foreign)):
+        for way, answer in answers(client, address, foreign):
+            assert answer.status_code in (200, 302, 304, 400, 403, 404, 405), way
+            assert MARK not in said(answer), way
+            asked += 1
+    for field in AUTOCOMPLETE:
+        assert MARK not in said(
+            client.get(reverse("admin:autocomplete"), field | {"term": MARK[:-1]})
+        )
+    assert asked > 300
+    assert foreign.snapshot() == before
+
+
+def test_the_walk_would_see_what_it_is_for(foreign, own, manager):
+    """As a superuser the very same addresses show the other account: the walk is not blind."""
+    User.objects.filter(pk=own.owner.pk).update(is_superuser=True)
+    shown = {
+        "".join(address.split("/")[3:4])
+        for address in dict.fromkeys(addresses(foreign))
+        if MARK in said(manager.get(address, {"view": "all"}))
+    }
+    assert shown >= {
+        *("account", "user", "apikey", "usage", "mail", "chatbot", "localization", "instruction"),
+        *("persona", "delivery", "endpoint", "thread", "visitor", "lead"),
+    }
+
+
+@pytest.mark.parametrize("who", ["manager", "agent"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "chatbots_chatbot",
+        "chatbots_instruction",
+        "chatbots_persona",
+        "webhooks_endpoint",
+        "webhooks_delivery",
+        "conversations_thread",
+        "conversations_lead",
+        "conversations_visitor",
+    ],
+)
+def test_ones_own_rows_are_there(who, page, request, own):
+    answer = request.getfixturevalue(who).get(reverse(f"admin:{page}_changelist"))
+    assert "mine" in answer.content.decode()
+
+
+def test_an_agent_sees_the_bots_that_he_or_she_was_added_to_and_no_other(agent, own):
+    ChatbotFactory(account=own.account, name="another bot")
+    page = agent.get(reverse("admin:chatbots_chatbot_changelist")).content.decode()
+    assert "mine bot" in page
+    assert "another bot" not in page
+
+
+@pytest.mark.parametrize("page", ["accounts_plan", "chatbots_llmmodel"])
+def test_plans_and_models_are_for_superusers(page, manager):
+    assert manager.get(reverse(f"admin:{page}_changelist")).status_code == 403
+    assert manager.post(reverse(f"admin:{page}_add"), FORM).status_code == 403
+
+
+def test_an_accounts_manager_changes_neither_plan_nor_owner_nor_add_on(manager, own):
+    other = AccountFactory(plan=PlanFactory(name="Starter"))
+    taken = {"plan": str(other.plan.pk), "owner": str(other.owner.pk), "webhooks_enabled": ""}
+    address = reverse("admin:accounts_account_change", args=[own.account.pk])
+    submit(manager, address, name="renamed", **taken)
+    after = Account.objects.get(pk=own.account.pk)
+    assert after.name == "renamed"
+    assert (after.owner, after.plan, after.webhooks_enabled) == (own.owner, own.account.plan, True)
+
+
+def test_a_person_without_a_membership_is_told_so(default_model):
+    client = signed_in(staff(UserFactory(), AGENTS))
+    assert "No chatbot is open to you" in client.get(reverse("admin:index")).content.decode()
+
+
+def test_only_active_models_are_offered(manager, own):
+    LlmModelFactory(title="retired", is_active=False)
+    page = manager.get(reverse("admin:chatbots_chatbot_change", args=[own.chatbot.pk]))
+    assert "retired" not in page.content.decode()

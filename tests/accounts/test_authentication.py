@@ -1,0 +1,155 @@
+"""Bearer header to caller."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts import keys
+from accounts.models import ApiKey
+from accounts.services import api_key
+from chatbots.models import Chatbot
+from tests.conftest import Api
+
+pytestmark = pytest.mark.proves("Authentication", "Authentication/1", "Authentication/4")
+
+HERE = "/api/v1/chatbots"
+REFUSAL = {
+    "success": False,
+    "message": "Authorization header does not contain a valid API key",
+    "code": "API_KEY_NOT_VALID",
+}
+
+
+def call(header: str | None, path: str = HERE) -> Any:
+    """Call with an Authorization header as it stands."""
+    return Client().get(path, headers={} if header is None else {"Authorization": header})
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_the_scheme_s_letter_case_does_not_matter(api: Api, scheme: str) -> None:
+    assert call(f"{scheme} {api.key}").status_code == 200
+
+
+@pytest.mark.proves("Bodies/authentication", "HTTP statuses/401")
+@pytest.mark.parametrize(
+    "header",
+    [
+        pytest.param(None, id="no header"),
+        pytest.param("", id="an empty one"),
+        pytest.param("Bearer", id="no key"),
+        pytest.param("Bearer ", id="an empty key"),
+        pytest.param("{key}", id="no scheme"),
+        pytest.param("Basic {key}", id="another scheme"),
+        pytest.param("Token {key}", id="a token"),
+        pytest.param("Bearer  {key}", id="two spaces"),
+        pytest.param("Bearer\t{key}", id="a tab"),
+        pytest.param("Bearer {key} ", id="a space behind it"),
+        pytest.param("Bearer {key}, Bearer {key}", id="two keys"),
+        pytest.param("Bearer {key}x", id="one character more"),
+        pytest.param("Bearer x" + "x" * 10_000, id="a long text"),
+        pytest.param("Bearer ключ", id="not ASCII"),
+    ],
+)
+def test_a_header_without_a_key_is_a_401(api: Api, header: str | None) -> None:
+    answer = call(header.format(key=api.key) if header else header)
+    assert (answer.status_code, answer.json()) == (401, REFUSAL)
+    assert answer["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("name", ["api_key", "apiKey", "key", "token", "access_token"])
+def test_a_key_in_the_query_opens_nothing(api: Api, name: str) -> None:
+    assert call(None, f"{HERE}?{name}={api.key}").status_code == 401
+
+
+@pytest.mark.parametrize("name", ["X-API-Key", "Cookie", "Proxy-Authorization"])
+def test_a_key_in_another_header_opens_nothing(api: Api, name: str) -> None:
+    assert Client().get(HERE, headers={name: f"Bearer {api.key}"}).status_code == 401
+
+
+def test_garbage_costs_no_query(api: Api, django_assert_num_queries: Any) -> None:
+    made = keys.make().text
+    with django_assert_num_queries(0):
+        for text in ("garbage", made[:-1] + ("a" if made[-1] != "a" else "b"), made[1:]):
+            assert call(f"Bearer {text}").status_code == 401
+    with django_assert_num_queries(1):
+        assert call(f"Bearer {made}").status_code == 401
+
+
+def test_a_person_who_is_switched_off_is_out_at_once(api: Api, chatbot: Chatbot) -> None:
+    chatbot.account.owner.is_active = False
+    chatbot.account.owner.save()
+    assert call(f"Bearer {api.key}").status_code == 401
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(-1, 401), (0, 401), (60, 200)])
+def test_a_key_ends_when_it_says(api: Api, seconds: int, status: int) -> None:
+    ApiKey.objects.update(expires_at=timezone.now() + timedelta(seconds=seconds))
+    assert call(f"Bearer {api.key}").status_code == status
+
+
+def test_a_use_is_noted_at_most_once_a_minute(api: Api, django_assert_num_queries: Any) -> None:
+    key = ApiKey.objects.get()
+    assert key.last_used_at is None
+    call(f"Bearer {api.key}")
+    first = ApiKey.objects.get().last_used_at
+    assert first is not None
+    call(f"Bearer {api.key}")
+    assert ApiKey.objects.get().last_used_at == first
+    ApiKey.objects.update(last_used_at=first - timedelta(seconds=61))
+    call(f"Bearer {api.key}")
+    assert ApiKey.objects.get().last_used_at >= first
+
+
+@pytest.mark.proves("Authentication/2")
+def test_a_key_is_not_stored(api: Api) -> None:
+    [row] = ApiKey.objects.values()
+    assert api.key
+    assert api.key not in str(row)
+    assert api.key.rsplit("_")[-1] not in str(row)
+
+
+@pytest.mark.proves("Authentication/3")
+class TestRotation:
+    """New keys for old."""
+
+    def rotated(self, **options: Any) -> list[tuple[ApiKey, str]]:
+        return list(api_key.rotate(ApiKey.objects.all(), **options))
+
+    def test_without_grace_the_old_key_ends_at_once(self, api: Api) -> None:
+        [(_, text)] = self.rotated()
+        assert [call(f"Bearer {each}").status_code for each in (api.key, text)] == [401, 200]
+
+    def test_within_its_grace_the_old_key_works_beside_the_new_one(self, api: Api) -> None:
+        [(_, text)] = self.rotated(grace_hours=1)
+        assert [call(f"Bearer {each}").status_code for each in (api.key, text)] == [200, 200]
+        old = ApiKey.objects.get(digest=keys.digest(api.key or ""))
+        left = (old.expires_at - timezone.now()).total_seconds()
+        assert 3590 < left <= 3600
+
+    def test_a_grace_lengthens_no_life(self, api: Api) -> None:
+        end = timezone.now() + timedelta(minutes=5)
+        ApiKey.objects.update(expires_at=end)
+        self.rotated(grace_hours=24)
+        assert set(ApiKey.objects.values_list("expires_at", flat=True)) == {end}
+
+    def test_a_key_that_has_ended_gets_no_new_one(self, api: Api) -> None:
+        api_key.revoke(ApiKey.objects.get())
+        assert self.rotated() == []
+
+    def test_a_new_key_keeps_person_and_label(self, api: Api) -> None:
+        ApiKey.objects.update(label="shop")
+        old = ApiKey.objects.get()
+        [(new, _)] = self.rotated()
+        assert (new.user_id, new.label) == (old.user_id, "shop")
+
+
+def test_a_key_is_revoked_at_once_and_its_first_end_stays(api: Api) -> None:
+    key = ApiKey.objects.get()
+    api_key.revoke(key)
+    ended = key.revoked_at
+    assert call(f"Bearer {api.key}").status_code == 401
+    api_key.revoke(key)
+    assert key.revoked_at == ended

@@ -1,0 +1,269 @@
+"""Idempotency-Key: a POST that is sent again is answered again, and done once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import requests
+from django.db import connection
+from django.utils import timezone
+
+from accounts import idempotency
+from accounts.models import Plan, StoredAnswer, Usage
+from chatbots.models import Chatbot, GeneralSettings, Instruction, LlmModel
+from conversations.models import Message, Thread
+from tests.conftest import Api, caller
+from tests.factories.conversations import ThreadFactory
+from tests.factories.webhooks import EndpointFactory
+from tests.servers.model import ModelServer, replying, saying
+from tests.servers.processes import Web, wait_until
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.proves("Threads and messages")
+
+INSTRUCTION = {"title": "Greet", "instruction": "Say hello."}
+
+
+@pytest.fixture
+def thread(chatbot: Chatbot) -> Thread:
+    return ThreadFactory(chatbot=chatbot)
+
+
+def path_of(thread: Thread) -> str:
+    return f"/v1/chatting/{thread.chatbot_id}/thread/{thread.pk}/message"
+
+
+def instructions(chatbot: Chatbot) -> str:
+    return f"/v1/chatbots/chatbot/{chatbot.pk}/instructions"
+
+
+def test_the_same_key_and_body_give_the_stored_answer_again(api: Api, chatbot: Chatbot) -> None:
+    path = instructions(chatbot)
+    first = api.post(path, INSTRUCTION, Idempotency_Key="one")
+    again = api.post(path, INSTRUCTION, Idempotency_Key="one")
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert again.content == first.content
+    assert again["Content-Type"] == first["Content-Type"]
+    assert Instruction.objects.count() == 1
+    api.post(path, INSTRUCTION, Idempotency_Key="two")
+    api.post(path, INSTRUCTION)
+    assert Instruction.objects.count() == 3
+
+
+def test_another_body_with_a_used_key_is_refused(api: Api, chatbot: Chatbot) -> None:
+    path = instructions(chatbot)
+    api.post(path, INSTRUCTION, Idempotency_Key="one")
+    answer = api.post(path, INSTRUCTION | {"title": "Else"}, Idempotency_Key="one")
+    assert (answer.status_code, answer.json()) == (
+        400,
+        {
+            "success": False,
+            "message": "request body is not valid",
+            "code": "REQUEST_VALIDATION_FAILED",
+            "errors": [{"path": ["Idempotency-Key"], "message": "Used before with another body"}],
+        },
+    )
+    assert Instruction.objects.count() == 1
+
+
+@pytest.mark.parametrize("key", ["", "two words", "é", "x" * 256, "tab\there"])
+def test_a_key_that_is_not_visible_ascii_is_refused(api: Api, chatbot: Chatbot, key: str) -> None:
+    answer = api.post(instructions(chatbot), INSTRUCTION, Idempotency_Key=key)
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["path"] == ["Idempotency-Key"]
+    assert not Instruction.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["!", "~", "x" * 255])
+def test_any_visible_ascii_is_a_key(api: Api, chatbot: Chatbot, key: str) -> None:
+    answer = api.post(instructions(chatbot), INSTRUCTION, Idempotency_Key=key)
+    assert answer.status_code == 200
+
+
+def test_a_key_counts_for_one_caller_and_one_route(api: Api, chatbot: Chatbot) -> None:
+    """A caller's keys of the API are one caller."""
+    path, other = instructions(chatbot), f"{instructions(chatbot)}/select-instruction"
+    api.post(path, INSTRUCTION, Idempotency_Key="one")
+    second_key = caller(chatbot.account.owner)
+    assert second_key.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 200
+    assert Instruction.objects.count() == 1
+    assert api.post(other, INSTRUCTION, Idempotency_Key="one").status_code == 200
+    assert StoredAnswer.objects.count() == 2
+
+
+def test_another_caller_with_the_key_is_judged_as_without_it(
+    api: Api, stranger: Api, chatbot: Chatbot
+) -> None:
+    path = instructions(chatbot)
+    api.post(path, INSTRUCTION, Idempotency_Key="one")
+    assert stranger.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 403
+    assert Api("garbage").post(path, INSTRUCTION, Idempotency_Key="one").status_code == 401
+
+
+def test_limits_come_first_as_without_the_key(settings: Any, api: Api, chatbot: Chatbot) -> None:
+    settings.RATE_LIMIT_USER = (1, 86_400)
+    path = instructions(chatbot)
+    assert api.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 200
+    assert api.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 429
+    settings.RATE_LIMIT_USER = None
+    assert api.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 200
+
+
+def test_a_refusal_by_the_body_is_kept_and_one_by_a_quota_is_not(api: Api, thread: Thread) -> None:
+    path = path_of(thread)
+    bad = [api.post(path, {"content": ""}, Idempotency_Key="bad").content for _ in range(2)]
+    assert bad[0] == bad[1]
+    assert StoredAnswer.objects.get().status == 400
+    Plan.objects.filter(pk=thread.chatbot.account.plan_id).update(monthly_messages=0)
+    assert api.post(path, {"content": "Hi"}, Idempotency_Key="one").status_code == 429
+    assert StoredAnswer.objects.count() == 1  # the key is free at once
+    Plan.objects.filter(pk=thread.chatbot.account.plan_id).update(monthly_messages=None)
+    assert api.post(path, {"content": "Hi"}, Idempotency_Key="one").status_code == 200
+
+
+def test_other_methods_pass_the_header_over(api: Api, thread: Thread) -> None:
+    path = path_of(thread).replace("/message", "/escalate")
+    escalated = [
+        api.patch(path, Idempotency_Key="one").json()["data"]["thread"]["escalated"]
+        for _ in range(2)
+    ]
+    assert escalated == [True, False]
+    again = [api.post(path, Idempotency_Key="one").json() for _ in range(2)]
+    assert again[0] == again[1]
+
+
+@pytest.mark.parametrize(
+    ("age", "kept"), [(timedelta(hours=23), True), (timedelta(25 / 24), False)]
+)
+def test_an_answer_is_kept_for_a_day(
+    api: Api, chatbot: Chatbot, age: timedelta, kept: bool
+) -> None:
+    path = instructions(chatbot)
+    api.post(path, INSTRUCTION, Idempotency_Key="one")
+    StoredAnswer.objects.update(created_at=timezone.now() - age)
+    api.post(path, INSTRUCTION, Idempotency_Key="one")
+    assert Instruction.objects.count() == (1 if kept else 2)
+    StoredAnswer.objects.update(created_at=timezone.now() - age)
+    idempotency.forget()
+    assert StoredAnswer.objects.exists() is kept
+
+
+def test_an_oversized_body_is_refused_as_without_the_key(api: Api, chatbot: Chatbot) -> None:
+    body = b'{"title": "' + b"x" * 3_000_000 + b'"}'
+    answer = api.post(instructions(chatbot), body, Idempotency_Key="one")
+    assert answer.status_code == 400
+
+
+class Service:
+    """The running service, its model and a webhook."""
+
+    def __init__(self, web: Web, key: str | None) -> None:
+        self.web, self.key = web, key
+
+    def send(self, thread: Thread, name: str) -> Any:
+        headers = {"Authorization": f"Bearer {self.key}", "Idempotency-Key": name}
+        url = f"{self.web.address}/api{path_of(thread)}"
+        return requests.post(url, json={"content": "Hi"}, headers=headers, timeout=60)
+
+
+@pytest.fixture
+def model() -> Any:
+    with ModelServer() as server:
+        server.say(saying("Hello.", delay=1.0))
+        yield server
+
+
+@pytest.fixture
+def slow(transactional_db: None, chatbot: Chatbot, model: ModelServer) -> Thread:
+    """A thread whose bot has a slow model and a webhook."""
+    row = LlmModel.objects.create(provider="openai", title="Slow", base_url=model.base_url)
+    GeneralSettings.objects.update(llm_model=row)
+    EndpointFactory(chatbot=chatbot)
+    return ThreadFactory(chatbot=chatbot)
+
+
+def said_once(thread: Thread) -> None:
+    """Assert that one message was sent and answered, with one event each."""
+    kinds = list(Message.objects.filter(thread=thread).order_by("position"))
+    assert [each.message_type for each in kinds] == ["USER_MESSAGE", "AI_MESSAGE"]
+    assert Delivery.objects.filter(thread_id=thread.pk).count() == 2
+    assert Usage.objects.get().messages == 1
+
+
+def rename(table: str, to: str) -> None:
+    """Let a table be missing, or be there again."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {table} RENAME TO {to}")
+    connection.close()
+
+
+def test_a_send_that_failed_after_its_message_was_stored_goes_on_where_it_was(
+    api: Api, slow: Thread, model: ModelServer
+) -> None:
+    table = Message._meta.db_table
+
+    def fail(_: Any) -> str:
+        rename(table, "away")
+        return "Never stored."
+
+    model.say(replying(fail), saying("Hello."))
+    path = path_of(slow)
+    assert api.post(path, {"content": "Hi"}, Idempotency_Key="k").status_code == 500
+    rename("away", table)
+    again = api.post(path, {"content": "Hi"}, Idempotency_Key="k")
+    assert [one["content"] for one in again.json()["data"]["messages"]] == ["Hi", "Hello."]
+    said_once(slow)
+
+
+def test_a_hundred_retries_at_once_make_one_message_one_reply_one_event_each(
+    api: Api, slow: Thread, model: ModelServer
+) -> None:
+    with Web() as web, ThreadPoolExecutor(100) as pool:
+        service = Service(web, api.key)
+        answers = [
+            future.result() for future in [pool.submit(service.send, slow, "k") for _ in range(100)]
+        ]
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.content for answer in answers}) == 1
+    assert len(model.arrivals) == 1
+    said_once(slow)
+
+
+@pytest.mark.parametrize("fault", ["message-stored", "killed"])
+def test_a_process_that_dies_in_the_middle_does_not_block_the_key(
+    api: Api, slow: Thread, model: ModelServer, fault: str
+) -> None:
+    """Nor is anything said twice."""
+    doomed = Web(TEST_CRASH_POINT=fault)
+    with doomed, ThreadPoolExecutor(1) as pool:
+        attempt = pool.submit(Service(doomed, api.key).send, slow, "k")
+        if fault == "killed":
+            wait_until(lambda: model.arrivals, told=doomed.said)
+            doomed.kill()
+        else:
+            wait_until(lambda: Message.objects.filter(thread=slow).exists(), told=doomed.said)
+        assert isinstance(attempt.exception(), requests.ConnectionError)
+    with Web() as web:
+        answer = Service(web, api.key).send(slow, "k")
+        assert answer.status_code == 200
+        assert [each["content"] for each in answer.json()["data"]["messages"]] == ["Hi", "Hello."]
+        assert answer.elapsed < idempotency.LEASE + timedelta(seconds=5)
+    said_once(slow)
+
+
+def test_what_a_halted_process_runs_is_taken_over_and_its_own_answer_is_not_kept(
+    chatbot: Chatbot,
+) -> None:
+    caller_id = chatbot.account.owner_id
+    holder = idempotency.begin(caller_id, route="POST /x", key="k", body=b"")
+    assert isinstance(holder, idempotency.Claim)
+    StoredAnswer.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+    taker = idempotency.begin(caller_id, route="POST /x", key="k", body=b"")
+    assert isinstance(taker, idempotency.Claim)
+    assert taker.row == holder.row
+    with pytest.raises(idempotency.ApiError):
+        idempotency.keep(holder, 200, b"late")
+    idempotency.keep(taker, 200, b"in time")
+    kept = idempotency.begin(caller_id, route="POST /x", key="k", body=b"")
+    assert kept == (200, b"in time")

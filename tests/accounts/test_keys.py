@@ -1,0 +1,37 @@
+"""The form of an API key."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accounts import keys
+
+pytestmark = pytest.mark.proves("Authentication")
+
+
+def test_a_key_shows_what_it_is_and_ends_in_its_checksum() -> None:
+    made = keys.make()
+    assert re.fullmatch(r"cbk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}", made.text)
+    assert made.text.startswith(f"{made.prefix}_")
+    assert keys.well_formed(made.text)
+    assert made.digest == keys.digest(made.text)
+    assert made.text not in made.digest
+
+
+def test_no_two_keys_are_alike() -> None:
+    assert len({keys.make().text for _ in range(1000)}) == 1000
+
+
+@given(at=st.integers(0, 61), to=st.sampled_from(keys.ALPHABET))
+def test_one_wrong_character_is_noticed(at: int, to: str) -> None:
+    text = "cbk_kMoZ1fT2_" + "a" * 43
+    text += keys.checksum(text)
+    changed = text[:at] + to + text[at + 1 :]
+    assert keys.well_formed(changed) is (changed == text)
+
+
+@given(text=st.text(max_size=80))
+def test_what_is_no_key_is_not_taken_for_one(text: str) -> None:
+    assert not keys.well_formed(text)

@@ -1,0 +1,74 @@
+"""Signing in: five failures of one name from one address, then no more tries for a while."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import User
+from tests import counters
+from tests.factories.accounts import UserFactory
+
+LOGIN = reverse("admin:login")
+TOLD = "Too many attempts have failed. Try again in"
+
+
+@pytest.fixture(autouse=True)
+def still_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let no window end while a test runs."""
+    counters.forget()
+    monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
+    yield
+
+
+@pytest.fixture
+def person(db: None) -> User:
+    user = UserFactory(email="ann@example.com", is_staff=True, is_superuser=True)
+    user.set_password("right-password-1")
+    user.save()
+    return user
+
+
+def sign_in(password: str, name: str = "ann@example.com", address: str = "192.0.2.1") -> Any:
+    body = {"username": name, "password": password}
+    return Client(REMOTE_ADDR=address).post(LOGIN, body)
+
+
+def test_after_five_failures_the_right_password_is_refused_too(person: User) -> None:
+    for _ in range(5):
+        answer = sign_in("wrong")
+        assert TOLD not in answer.content.decode()
+    for password in ("wrong", "right-password-1"):
+        answer = sign_in(password)
+        assert answer.status_code == 200
+        assert TOLD in answer.content.decode()
+        assert "Please enter the correct" not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [("bob@example.com", "192.0.2.1"), ("ann@example.com", "192.0.2.2")],
+    ids=["another name", "another address"],
+)
+def test_others_are_not_held_up(person: User, name: str, address: str) -> None:
+    for _ in range(6):
+        sign_in("wrong", name="ann@example.com", address="192.0.2.1")
+    assert TOLD not in sign_in("wrong", name=name, address=address).content.decode()
+
+
+@pytest.mark.parametrize("name", ["ANN@example.com", " ann@example.com "])
+def test_a_name_is_counted_however_it_is_written(person: User, name: str) -> None:
+    for _ in range(5):
+        sign_in("wrong")
+    assert TOLD in sign_in("wrong", name=name).content.decode()
+
+
+def test_a_success_is_not_counted(person: User) -> None:
+    for _ in range(4):
+        sign_in("wrong")
+    for _ in range(3):
+        assert sign_in("right-password-1").status_code == 302
+    sign_in("wrong")
+    assert TOLD in sign_in("wrong").content.decode()

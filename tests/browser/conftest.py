@@ -1,0 +1,69 @@
+"""A real browser on the real pages, as staff see them."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from accounts.models import User
+from chatbots.models import Chatbot, LlmModel
+from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
+from tests.factories.staff import signed_in, superuser
+from tests.groups import needs
+
+QUIETLY = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = needs("chromium")
+    # The browser is driven from an event loop of its own, in which Django refuses its database
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=[*QUIETLY])
+        yield browser
+        browser.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def person(transactional_db: None) -> User:
+    user = superuser()
+    user.name = "Kim"
+    user.save()
+    return user
+
+
+@pytest.fixture
+def shop(transactional_db: None) -> Chatbot:
+    if not LlmModel.objects.filter(is_default=True).exists():
+        LlmModelFactory(is_default=True)
+    return ChatbotFactory(name="Shop")
+
+
+@pytest.fixture
+def page(browser: Browser, live_server: object, person: User) -> Iterator[Page]:
+    """A window in which Kim is signed in; whatever a page complains of fails the test."""
+    context = browser.new_context(base_url=str(live_server))
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "console",
+        lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None,
+    )
+    session = signed_in(person).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": session, "url": str(live_server)}])
+    page.goto("/admin/")
+    yield page
+    context.close()
+    assert not complaints

@@ -1,0 +1,133 @@
+"""What an agent and an integrator do in a day, in a browser."""
+
+import re
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from accounts.models import ApiKey, User
+from chatbots.models import Chatbot
+from conversations.models import Message, Thread
+from conversations.services import answering
+from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
+from tests.factories.webhooks import DeliveryFactory
+from webhooks.models import Delivery
+
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
+
+
+@pytest.fixture
+def thread(shop: Chatbot) -> Thread:
+    visitor = VisitorFactory(chatbot=shop, name="Anna Berg")
+    thread = ThreadFactory(chatbot=shop, visitor=visitor, escalated=True)
+    MessageFactory(thread=thread, content="I was charged twice")
+    return thread
+
+
+def address(thread: Thread) -> str:
+    return reverse("admin:conversations_thread_change", args=[thread.pk])
+
+
+def test_somebody_signs_in_and_out(page: Page, person: User):
+    person.set_password("correct horse battery")
+    person.save()
+    page.context.clear_cookies()
+    page.goto("/admin/login/")
+    page.get_by_label("Email").fill(person.email.upper())
+    page.get_by_label("Password").fill("correct horse battery")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Home")).to_be_visible()
+    page.context.clear_cookies()
+    page.goto(reverse("admin:conversations_thread_changelist"))
+    expect(page.get_by_role("button", name="Log in")).to_be_visible()
+
+
+def test_an_agent_finds_who_waits_and_answers(page: Page, thread: Thread):
+    page.get_by_role("link", name="waiting for a person").click()
+    page.get_by_role("link", name="I was charged twice").click()
+    expect(page.get_by_role("log")).to_contain_text("I was charged twice")
+    box = page.get_by_label("Reply as Kim")
+    box.fill("Let me look")
+    box.press("Control+Enter")
+    expect(page.get_by_role("log")).to_contain_text("Let me look")
+    expect(page.get_by_label("Reply as Kim")).to_have_value("")
+    message = Message.objects.get(message_type="AGENT_MESSAGE")
+    assert (message.content, message.agent_name) == ("Let me look", "Kim")
+
+
+def test_a_new_message_appears_by_itself_and_what_is_typed_stays(page: Page, thread: Thread):
+    page.goto(address(thread))
+    page.get_by_label("Reply as Kim").fill("half a sent")
+    answering.answer(thread.pk, agent=thread.chatbot.account.owner, content="A colleague is here")
+    expect(page.get_by_role("log")).to_contain_text("A colleague is here")
+    expect(page.get_by_label("Reply as Kim")).to_have_value("half a sent")
+    page.reload()
+    expect(page.get_by_label("Reply as Kim")).to_have_value("half a sent")
+
+
+def test_an_open_page_counts_its_messages_as_read(page: Page, thread: Thread):
+    Thread.objects.filter(pk=thread.pk).update(unread_messages_count=1)
+    with page.expect_response(re.compile("/seen/$")) as seen:
+        page.goto(address(thread))
+    assert seen.value.status == 204
+    assert Thread.objects.get(pk=thread.pk).unread_messages_count == 0
+
+
+def test_an_integrator_retries_a_failed_delivery(page: Page, shop: Chatbot):
+    failed = DeliveryFactory(chatbot=shop, state="FAILED", due_at=None, last_code=503, last_ms=41)
+    page.get_by_role("link", name="deliveries failed in 24 h").click()
+    page.locator("#result_list a").first.click()
+    page.get_by_role("button", name="Retry now").click()
+    expect(page.get_by_text("It will be tried once more")).to_be_visible()
+    assert Delivery.objects.get(pk=failed.pk).due_at is not None
+
+
+def test_chosen_deliveries_are_retried_from_the_list(page: Page, shop: Chatbot):
+    DeliveryFactory(chatbot=shop, state="FAILED", due_at=None)
+    DeliveryFactory(chatbot=shop, state="SUCCESS", due_at=None)
+    page.goto(reverse("admin:webhooks_delivery_changelist"))
+    page.get_by_label("Select all objects on this page for an action").check()
+    page.get_by_label("Select action to run").select_option("retry_selected")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_text("1 will be tried once more")).to_be_visible()
+    expect(page.get_by_text("1 left out")).to_be_visible()
+
+
+def test_a_new_key_is_gone_after_a_reload(page: Page):
+    page.goto(reverse("admin:accounts_apikey_add"))
+    page.get_by_role("button", name="Issue").click()
+    key = page.get_by_label("API key").input_value()
+    assert key.startswith("cbk_")
+    page.reload()
+    assert key not in page.content()
+    assert ApiKey.objects.count() == 1
+    page.go_back()
+    assert key not in page.content()
+
+
+def test_filters_and_tabs_are_reached_by_the_keyboard(page: Page, shop: Chatbot):
+    page.goto(reverse("admin:webhooks_delivery_changelist"))
+    filters = page.get_by_role("button", name="Filters")
+    filters.focus()
+    filters.press("Enter")
+    expect(page.get_by_role("button", name="Apply filters")).to_be_visible()
+
+
+@pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
+def test_no_page_scrolls_sideways(page: Page, thread: Thread, size):
+    delivery = DeliveryFactory(chatbot=thread.chatbot, state="FAILED", body=b"x" * 5_000)
+    page.set_viewport_size(size)
+    for name, key in (
+        ("index", None),
+        ("conversations_thread_changelist", None),
+        ("conversations_thread_change", thread.pk),
+        ("webhooks_delivery_changelist", None),
+        ("webhooks_delivery_change", delivery.pk),
+        ("webhooks_endpoint_of", thread.chatbot_id),
+        ("chatbots_chatbot_change", thread.chatbot_id),
+        ("accounts_apikey_add", None),
+    ):
+        page.goto(reverse(f"admin:{name}", args=[key] if key else []))
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= size["width"], name

@@ -1,0 +1,206 @@
+"""A chatbot's page and the pages that it leads to."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import Plan
+from chatbots.models import (
+    Chatbot,
+    FollowUpPrompt,
+    GeneralSettings,
+    Instruction,
+    LeadSettings,
+    LlmModel,
+    Localization,
+)
+from tests.factories.chatbots import (
+    ChatbotFactory,
+    FollowUpPromptFactory,
+    InstructionFactory,
+    LeadSettingsFactory,
+    LlmModelFactory,
+    PersonaFactory,
+)
+from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
+from tests.pages import fields_of, submit
+
+ADD = reverse("admin:chatbots_chatbot_add")
+
+
+@pytest.fixture
+def client(chatbot: Chatbot) -> Client:
+    return signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
+
+
+@pytest.fixture
+def address(chatbot: Chatbot) -> str:
+    return reverse("admin:chatbots_chatbot_change", args=[chatbot.pk])
+
+
+def stored(chatbot: Chatbot) -> list[dict[str, Any]]:
+    """Write down a chatbot with its settings, but for the time of saving."""
+    rows = [
+        *Chatbot.objects.filter(pk=chatbot.pk).values(),
+        *GeneralSettings.objects.filter(chatbot=chatbot).values(),
+        *LeadSettings.objects.filter(chatbot=chatbot).values(),
+        *FollowUpPrompt.objects.filter(chatbot=chatbot).values(),
+    ]
+    return [{k: v for k, v in row.items() if k != "updated_at"} for row in rows]
+
+
+def test_a_chatbot_is_made_with_its_settings(client, chatbot):
+    given = {"account": str(chatbot.account_id), "name": " Second ", "description": "more"}
+    answer = client.post(ADD, given)
+    made = Chatbot.objects.get(name=" Second ")
+    assert answer["Location"] == reverse("admin:chatbots_chatbot_change", args=[made.pk])
+    assert made.created_by_user == chatbot.account.owner
+    assert GeneralSettings.objects.filter(chatbot=made).exists()
+    assert Localization.objects.filter(chatbot=made, locale_code="en").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"name": "Taken"}, "Must be unique within the account"),
+        ({"description": "x" * 51}, "at most 50 characters"),
+        ({"name": ""}, "required"),
+    ],
+)
+def test_a_chatbot_that_cannot_be_is_refused(client, chatbot, changes, fault):
+    ChatbotFactory(account=chatbot.account, name="Taken")
+    given = {"account": str(chatbot.account_id), "name": "New", "description": "more"}
+    assert fault in client.post(ADD, given | changes).content.decode()
+    assert Chatbot.objects.filter(account=chatbot.account).count() == 2
+
+
+def test_the_plans_quota_holds_in_the_admin_too(client, chatbot):
+    Plan.objects.update(max_chatbots=1)
+    given = {"account": str(chatbot.account_id), "name": "New", "description": "more"}
+    assert "chatbot quota exceeded" in client.post(ADD, given).content.decode()
+
+
+def test_saving_a_page_unchanged_changes_nothing(client, chatbot, address):
+    LeadSettingsFactory(
+        chatbot=chatbot,
+        lead_notification_email=["a@example.com", "b@example.com"],
+        customer_form_field=[
+            {"display_label": "Size", "field_name": "size", "field_type": "text", "required": True}
+        ],
+    )
+    FollowUpPromptFactory(chatbot=chatbot)
+    InstructionFactory(chatbot=chatbot)
+    PersonaFactory(chatbot=chatbot)
+    before = stored(chatbot)
+    assert submit(client, address).status_code == 302
+    assert stored(chatbot) == before
+
+
+def test_settings_are_saved_from_the_page(client, chatbot, address):
+    model = LlmModelFactory(title="other")
+    submit(
+        client,
+        address,
+        **{
+            "description": "new words",
+            "generalsettings-0-description": "Be kind.",
+            "generalsettings-0-llm_model": str(model.pk),
+            "appearance-0-brand_primary_color": "#123abc",
+        },
+    )
+    chatbot.refresh_from_db()
+    assert chatbot.description == "new words"
+    assert (chatbot.generalsettings.description, chatbot.generalsettings.llm_model) == (
+        "Be kind.",
+        model,
+    )
+    assert chatbot.appearance.brand_primary_color == "#123abc"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fault"),
+    [
+        ("appearance-0-brand_primary_color", "red", "enter a colour such as #1a2b3c"),
+        ("generalsettings-0-history_message_context", "-1", "greater than or equal to 0"),
+        (
+            "leadsettings-0-lead_notification_email",
+            "a@b.example\nx",
+            "1: Expected an e-mail address",
+        ),
+        (
+            "leadsettings-0-customer_form_field",
+            '[{"field_name": "Size"}]',
+            "0.display_label: Required",
+        ),
+        ("leadsettings-0-customer_form_field", '{"a": 1}', "Expected array"),
+    ],
+)
+def test_a_bad_setting_is_named_and_nothing_is_saved(client, chatbot, address, field, value, fault):
+    LeadSettingsFactory(chatbot=chatbot)
+    before = stored(chatbot)
+    page = submit(client, address, **{field: value, "description": "new words"})
+    assert fault in page.content.decode()
+    assert stored(chatbot) == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "fault"),
+    [
+        ({"link_text": "Shop"}, "Cannot provide both button fields and link fields"),
+        ({"button_message": ""}, "Must provide either (buttonTitle + buttonMessage)"),
+    ],
+)
+def test_a_prompt_is_a_button_or_a_link(client, chatbot, address, fields, fault):
+    FollowUpPromptFactory(chatbot=chatbot)
+    changes = {f"follow_up_prompts-0-{name}": value for name, value in fields.items()}
+    assert fault in submit(client, address, **changes).content.decode()
+
+
+def test_one_instruction_is_active_after_its_button(client, chatbot):
+    first = InstructionFactory(chatbot=chatbot, is_active=True)
+    second = InstructionFactory(chatbot=chatbot)
+    button = reverse("admin:chatbots_instruction_activate", args=[second.pk])
+    assert client.get(button).status_code == 405
+    client.post(button)
+    active = Instruction.objects.filter(is_active=True)
+    assert [row.pk for row in active] == [second.pk]
+    page = reverse("admin:chatbots_instruction_change", args=[first.pk])
+    submit(client, page, is_active="on", title="renamed")
+    assert list(active.values_list("pk", flat=True)) == [second.pk]
+    assert Instruction.objects.get(pk=first.pk).title == "renamed"
+
+
+def test_what_is_not_deletable_is_not_deleted(client, chatbot):
+    kept = InstructionFactory(chatbot=chatbot, deletable=False)
+    gone = InstructionFactory(chatbot=chatbot)
+    for row in (kept, gone):
+        client.post(reverse("admin:chatbots_instruction_delete", args=[row.pk]), {"post": "yes"})
+    assert [row.pk for row in Instruction.objects.all()] == [kept.pk]
+
+
+def test_only_changed_texts_are_kept_and_the_others_are_shown_as_they_are(client, chatbot):
+    row = chatbot.localizations.get()
+    address = reverse("admin:chatbots_localization_change", args=[row.pk])
+    submit(client, address, homeTitle="Ahoy", retryButton=" Once more ")
+    row.refresh_from_db()
+    assert row.texts == {"homeTitle": "Ahoy", "retryButton": " Once more "}
+    page = client.get(address)
+    assert fields_of(page)["homeTitle"] == "Ahoy"
+    assert row.complete_texts["cancel"] in page.content.decode()
+    submit(client, address, homeTitle="")
+    row.refresh_from_db()
+    assert row.texts == {"retryButton": " Once more "}
+
+
+def test_a_text_set_of_another_locale_is_added(client, chatbot):
+    address = f"{reverse('admin:chatbots_localization_add')}?chatbot={chatbot.pk}"
+    submit(client, address, locale_code="de", homeTitle="Hallo")
+    assert chatbot.localizations.get(locale_code="de").texts == {"homeTitle": "Hallo"}
+
+
+def test_another_model_is_made_the_default(default_model):
+    other = LlmModelFactory(title="other")
+    signed_in(superuser()).post(reverse("admin:chatbots_llmmodel_make_default", args=[other.pk]))
+    assert LlmModel.objects.get(is_default=True) == other

@@ -1,0 +1,42 @@
+"""A chatbot's addresses, and many callers at once."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connections, models
+
+from chatbots.models import Chatbot
+
+
+@pytest.fixture
+def here(chatbot: Chatbot) -> str:
+    return f"/v1/chatbots/chatbot/{chatbot.pk}"
+
+
+@pytest.fixture
+def here_v0(chatbot: Chatbot) -> str:
+    return f"/v0/chatbots/chatbot/{chatbot.pk}"
+
+
+def stored(row: models.Model) -> dict[str, Any]:
+    """Read a row's columns afresh; two instances are equal by their id alone."""
+    found: dict[str, Any] = type(row)._default_manager.filter(pk=row.pk).values().get()
+    return found
+
+
+def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
+    """Make calls in as many threads, all begun together; returns what each returned."""
+    together = Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> Any:
+        together.wait()
+        try:
+            return call()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(run, calls))

@@ -1,0 +1,55 @@
+"""What holds when many create and rename chatbots at once."""
+
+from collections import Counter
+from functools import partial
+
+import pytest
+
+from chatbots.models import Chatbot, GeneralSettings
+from tests.chatbots.conftest import at_once
+from tests.conftest import Api
+from tests.factories.accounts import PlanFactory
+from tests.factories.chatbots import ChatbotFactory
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.proves("Chatbots"),
+]
+MANY = 12
+
+
+def test_of_many_creations_with_one_name_one_succeeds(api: Api, chatbot: Chatbot) -> None:
+    path = f"/v1/chatbots/account/{chatbot.account_id}/create-chatbot"
+    create = partial(api.post, path, {"name": "same", "description": "x"})
+    answers = at_once([create] * MANY)
+    assert Counter(answer.status_code for answer in answers) == {200: 1, 400: MANY - 1}
+    refused = [answer.json() for answer in answers if answer.status_code == 400]
+    assert all([error["path"] for error in each["errors"]] == [["name"]] for each in refused)
+    assert Chatbot.objects.filter(name="same").count() == 1
+    assert GeneralSettings.objects.count() == Chatbot.objects.count() == 2
+
+
+def test_of_many_renamings_to_one_name_one_succeeds(api: Api, chatbot: Chatbot) -> None:
+    bots = ChatbotFactory.create_batch(6, account=chatbot.account)
+    path = f"/v1/chatbots/account/{chatbot.account_id}/chatbot"
+    rename = [partial(api.patch, f"{path}/{bot.pk}", {"name": "same"}) for bot in bots]
+    answers = at_once(rename)
+    assert Counter(answer.status_code for answer in answers) == {200: 1, 400: 5}
+    assert Chatbot.objects.filter(name="same").count() == 1
+
+
+def test_of_many_creations_only_as_many_succeed_as_the_plan_allows(
+    api: Api, chatbot: Chatbot
+) -> None:
+    account = chatbot.account
+    account.plan = PlanFactory(name="Small", max_chatbots=4)
+    account.save()
+    path = f"/v1/chatbots/account/{account.pk}/create-chatbot"
+    answers = at_once(
+        [partial(api.post, path, {"name": f"{n}", "description": "x"}) for n in range(MANY)]
+    )
+    assert Counter(answer.status_code for answer in answers) == {200: 3, 403: MANY - 3}
+    assert {each.json()["code"] for each in answers if each.status_code == 403} == {
+        "CHATBOT_LIMIT_REACHED"
+    }
+    assert Chatbot.objects.filter(account=account).count() == 4

@@ -1,0 +1,288 @@
+import uuid
+from typing import Any
+
+import pytest
+
+from accounts.models import Account
+from accounts.roles import CHATBOT_VIEW, Role
+from chatbots.models import Appearance, Chatbot, GeneralSettings, LeadSettings, Localization
+from tests.chatbots.conftest import stored
+from tests.chatbots.shapes import CHATBOT, NEW_CHATBOT, check
+from tests.conftest import Api, caller
+from tests.factories.accounts import AccountFactory, MembershipFactory, PlanFactory
+from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
+
+pytestmark = pytest.mark.proves("Chatbots", "Chatbot")
+MY = "/v1/chatbots/my-chatbots"
+
+
+@pytest.fixture
+def account(chatbot: Chatbot) -> Account:
+    return chatbot.account
+
+
+@pytest.fixture
+def there(account: Account) -> str:
+    return f"/v1/chatbots/account/{account.pk}"
+
+
+@pytest.fixture
+def one(there: str, chatbot: Chatbot) -> str:
+    return f"{there}/chatbot/{chatbot.pk}"
+
+
+def member(account: Account, **fields: Any) -> Api:
+    return caller(MembershipFactory(account=account, **fields).user)
+
+
+# create-chatbot
+
+
+@pytest.mark.proves("Chatbots/create", "Chatbot/record")
+def test_a_chatbot_is_created_with_its_settings(api: Api, account: Account, there: str) -> None:
+    answer = api.post(f"{there}/create-chatbot", {"name": " Anna ✓", "description": "helps"})
+    assert (answer.status_code, answer.json()["message"]) == (200, "chatbot created")
+    record = answer.json()["data"]
+    check(record, NEW_CHATBOT)
+    assert record == {
+        "chatbotId": record["chatbotId"],
+        "accountId": str(account.pk),
+        "name": " Anna ✓",
+        "description": "helps",
+        "isActive": True,
+    }
+    made = Chatbot.objects.get(pk=record["chatbotId"])
+    assert made.created_by_user == account.owner
+    for kind in (Appearance, GeneralSettings, Localization):
+        assert kind.objects.filter(chatbot=made).count() == 1
+    assert Localization.objects.get(chatbot=made).locale_code == "en"
+    assert not LeadSettings.objects.filter(chatbot=made).exists()
+
+
+@pytest.mark.proves("Bodies/validation")
+@pytest.mark.parametrize(
+    ("body", "errors"),
+    [
+        ({}, {"name": "Required", "description": "Required"}),
+        ({"name": "a"}, {"description": "Required"}),
+        ({"description": "a"}, {"name": "Required"}),
+        ({"name": "", "description": "a"}, {"name": "Required"}),
+        ({"name": " \n\t", "description": "a"}, {"name": "Required"}),
+        ({"name": "a", "description": " "}, {"description": "Required"}),
+        ({"name": 5, "description": "a"}, {"name": "Expected string"}),
+        ({"name": None, "description": "a"}, {"name": "Expected string"}),
+        (
+            {"name": ["a"], "description": True},
+            {"name": "Expected string", "description": "Expected string"},
+        ),
+        ({"name": "x" * 256, "description": "a"}, {"name": "Must have at most 255 characters"}),
+        (
+            {"name": "a", "description": "x" * 51},
+            {"description": "Must have at most 50 characters"},
+        ),
+    ],
+)
+def test_a_bad_chatbot_is_refused_by_its_fields(
+    api: Api, there: str, body: Any, errors: dict[str, str]
+) -> None:
+    answer = api.post(f"{there}/create-chatbot", body)
+    assert answer.status_code == 400
+    assert answer.json() == {
+        "success": False,
+        "message": "request body is not valid",
+        "code": "REQUEST_VALIDATION_FAILED",
+        "errors": [{"path": [name], "message": text} for name, text in errors.items()],
+    }
+    assert Chatbot.objects.count() == 1
+
+
+@pytest.mark.proves("Chatbot/description")
+def test_bounds_of_a_new_chatbot_count_characters(api: Api, there: str) -> None:
+    body = {"name": "😀" * 255, "description": "😀" * 50}
+    record = api.post(f"{there}/create-chatbot", body).json()["data"]
+    assert (record["name"], record["description"]) == (body["name"], body["description"])
+
+
+def test_what_is_not_documented_is_ignored(api: Api, there: str) -> None:
+    body = {"name": "a", "description": "b", "isActive": False, "chatbotId": "x", "extra": None}
+    assert api.post(f"{there}/create-chatbot", body).json()["data"]["isActive"] is True
+
+
+@pytest.mark.proves("Chatbot/name")
+def test_a_name_is_unique_within_its_account_and_case_matters(
+    api: Api, there: str, chatbot: Chatbot
+) -> None:
+    body = {"name": chatbot.name, "description": "b"}
+    answer = api.post(f"{there}/create-chatbot", body)
+    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [["name"]])
+    other = f"/v1/chatbots/account/{AccountFactory(owner=chatbot.account.owner).pk}"
+    assert api.post(f"{other}/create-chatbot", body).status_code == 200
+    upper = body | {"name": chatbot.name.upper()}
+    assert api.post(f"{there}/create-chatbot", upper).status_code == 200
+
+
+@pytest.mark.proves("Codes/CHATBOT_LIMIT_REACHED")
+def test_the_plan_bounds_the_number_of_chatbots(
+    api: Api, account: Account, there: str, chatbot: Chatbot
+) -> None:
+    account.plan = PlanFactory(name="Small", max_chatbots=2)
+    account.save()
+    ChatbotFactory()  # of another account
+    answers = [
+        api.post(f"{there}/create-chatbot", {"name": name, "description": "b"})
+        for name in ("second", "third")
+    ]
+    assert [answer.status_code for answer in answers] == [200, 403]
+    assert answers[1].json() == {
+        "success": False,
+        "message": "chatbot quota exceeded",
+        "code": "CHATBOT_LIMIT_REACHED",
+    }
+    assert Chatbot.objects.filter(account=account).count() == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"role": Role.SUPER_ADMIN}, 200),
+        ({"role": Role.MEMBER}, 403),
+        ({"role": Role.MEMBER, "permissions": [CHATBOT_VIEW]}, 403),
+    ],
+)
+def test_owner_and_super_admin_create(
+    account: Account, there: str, fields: dict[str, Any], status: int
+) -> None:
+    answer = member(account, **fields).post(
+        f"{there}/create-chatbot", {"name": "a", "description": "b"}
+    )
+    assert answer.status_code == status
+
+
+# an account's path
+
+
+@pytest.mark.parametrize(
+    ("method", "rest", "body"),
+    [
+        ("POST", "create-chatbot", b"["),
+        ("GET", "all-chatbots", None),
+        ("PATCH", "chatbot/{chatbot}", b"["),
+    ],
+)
+def test_the_account_is_judged_before_the_body(
+    api: Api, stranger: Api, chatbot: Chatbot, method: str, rest: str, body: Any
+) -> None:
+    for account_id in (uuid.uuid4(), "nonsense"):
+        path = f"/v1/chatbots/account/{account_id}/{rest.format(chatbot=chatbot.pk)}"
+        answer = api.call(method, path, body)
+        assert answer.status_code == 404
+        assert answer.json() == {"success": False, "message": "account not found"}
+    path = f"/v1/chatbots/account/{chatbot.account_id}/{rest.format(chatbot=chatbot.pk)}"
+    answer = stranger.call(method, path, body)
+    assert (answer.status_code, answer.json()) == (
+        403,
+        {"success": False, "message": "insufficient permissions"},
+    )
+    assert Api(None).call(method, path, body).status_code == 401
+
+
+# chatbot/{chatbotId}
+
+
+@pytest.mark.proves("Chatbots/update", "States and transitions/Chatbot.isActive")
+def test_only_what_is_given_is_changed(api: Api, one: str, chatbot: Chatbot) -> None:
+    before = stored(chatbot)
+    answer = api.patch(one, {"description": "new"})
+    assert (answer.status_code, answer.json()["message"]) == (200, "success")
+    check(answer.json()["data"], CHATBOT)
+    after = stored(chatbot)
+    changed = {name for name in after if after[name] != before[name]}
+    assert (after["description"], changed) == ("new", {"description", "updated_at"})
+
+
+def test_a_record_tells_what_is_stored(api: Api, one: str, chatbot: Chatbot) -> None:
+    Chatbot.objects.filter(pk=chatbot.pk).update(created_by_user=chatbot.account.owner)
+    record = api.patch(one, {"name": "N", "isActive": False}).json()["data"]
+    row = stored(chatbot)
+    assert record["chatbotId"] == str(row["id"])
+    assert record["createdByUserId"] == str(chatbot.account.owner_id)
+    assert (record["name"], record["isActive"]) == (row["name"], row["is_active"]) == ("N", False)
+    assert record["createdAt"].endswith("Z")
+
+
+def test_an_empty_body_changes_nothing(api: Api, one: str, chatbot: Chatbot) -> None:
+    before = stored(chatbot)
+    assert api.patch(one, {}).status_code == 200
+    assert stored(chatbot) == before
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        pytest.param({"name": ""}, ["name"], id="a name is needed"),
+        pytest.param({"name": " "}, ["name"], id="white space is no name"),
+        pytest.param({"name": None}, ["name"], id="null is not documented"),
+        pytest.param({"name": 1}, ["name"], id="a number is no string"),
+        pytest.param({"name": "x" * 256}, ["name"], id="name one over"),
+        pytest.param({"description": "x" * 101}, ["description"], id="description one over"),
+        pytest.param({"description": None}, ["description"], id="null is no description"),
+        pytest.param({"isActive": "true"}, ["isActive"], id="text is no boolean"),
+        pytest.param({"isActive": 1}, ["isActive"], id="one is no boolean"),
+        pytest.param({"isActive": None}, ["isActive"], id="null is no boolean"),
+    ],
+)
+def test_a_bad_change_is_named_and_nothing_changes(
+    api: Api, one: str, chatbot: Chatbot, body: Any, path: list[str]
+) -> None:
+    before = stored(chatbot)
+    answer = api.patch(one, {"description": "other"} | body)
+    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [path])
+    assert stored(chatbot) == before
+
+
+@pytest.mark.proves("Chatbot/description")
+def test_bounds_of_a_change_count_characters(api: Api, one: str) -> None:
+    body = {"name": "😀" * 255, "description": "😀" * 100}
+    record = api.patch(one, body).json()["data"]
+    assert (record["name"], record["description"]) == (body["name"], body["description"])
+
+
+def test_a_taken_name_is_refused_and_the_own_one_is_not(
+    api: Api, account: Account, one: str, chatbot: Chatbot
+) -> None:
+    ChatbotFactory(account=account, name="taken")
+    answer = api.patch(one, {"name": "taken", "description": "other"})
+    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [["name"]])
+    assert stored(chatbot)["description"] == chatbot.description
+    assert api.patch(one, {"name": chatbot.name}).status_code == 200
+
+
+def test_a_chatbot_of_another_account_is_missing_even_to_its_owner(
+    api: Api, there: str, account: Account
+) -> None:
+    elsewhere = ChatbotFactory(account=AccountFactory(owner=account.owner))
+    foreign = ChatbotFactory()
+    for key in (elsewhere.pk, foreign.pk, uuid.uuid4(), "nonsense"):
+        answer = api.patch(f"{there}/chatbot/{key}", {"name": "taken over"})
+        assert (answer.status_code, answer.json()["code"]) == (404, "CHATBOT_NOT_FOUND")
+    assert not Chatbot.objects.filter(name="taken over").exists()
+
+
+def test_a_foreign_account_is_refused_even_with_a_chatbot_of_ones_own(
+    chatbot: Chatbot, there: str
+) -> None:
+    own = ChatbotFactory()
+    answer = caller(own.account.owner).patch(f"{there}/chatbot/{own.pk}", {"name": "x"})
+    assert answer.status_code == 403
+
+
+def test_a_member_changes_the_chatbots_that_he_was_added_to(
+    account: Account, there: str, one: str, chatbot: Chatbot
+) -> None:
+    membership = MembershipFactory(account=account, permissions=[CHATBOT_VIEW])
+    api = caller(membership.user)
+    answer = api.patch(one, {"description": "x"})
+    assert (answer.status_code, answer.json()["code"]) == (403, "CHATBOT_FETCH_FORBIDDEN")
+    ChatbotMemberFactory(chatbot=chatbot, user=membership.user)
+    assert api.patch(one, {"description": "x"}).status_code == 200
+    assert api.patch(f"{there}/chatbot/{uuid.uuid4()}", {}).status_code == 404

@@ -1,0 +1,221 @@
+"""The three lists of chatbots: an account's, the caller's by account, the caller's in pages."""
+
+from typing import Any
+
+import pytest
+
+from accounts.models import Account
+from accounts.roles import CHATBOT_VIEW, Role
+from chatbots.models import Chatbot
+from tests.chatbots.shapes import CHATBOT, MY_CHATBOT, check
+from tests.conftest import Api, caller
+from tests.factories.accounts import AccountFactory, MembershipFactory
+from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
+
+pytestmark = pytest.mark.proves("Chatbots", "Chatbot")
+MY = "/v1/chatbots/my-chatbots"
+
+
+@pytest.fixture
+def account(chatbot: Chatbot) -> Account:
+    return chatbot.account
+
+
+@pytest.fixture
+def there(account: Account) -> str:
+    return f"/v1/chatbots/account/{account.pk}"
+
+
+def member(account: Account, **fields: Any) -> Api:
+    return caller(MembershipFactory(account=account, **fields).user)
+
+
+# all-chatbots
+
+
+@pytest.mark.proves("Chatbots/all-chatbots", "Chatbot/record")
+@pytest.mark.parametrize(
+    ("fields", "role"),
+    [
+        (None, "OWNER"),
+        ({"role": Role.SUPER_ADMIN}, "SUPER_ADMIN"),
+        ({"permissions": [CHATBOT_VIEW]}, "MEMBER"),
+    ],
+)
+def test_every_chatbot_of_the_account_is_listed_newest_first(
+    api: Api, account: Account, there: str, chatbot: Chatbot, fields: Any, role: str
+) -> None:
+    newer = ChatbotFactory(account=account, is_active=False)
+    ChatbotFactory()
+    answer = (api if fields is None else member(account, **fields)).get(f"{there}/all-chatbots")
+    assert (answer.status_code, answer.json()["message"]) == (200, "success")
+    data = answer.json()["data"]
+    assert sorted(data) == ["chatbots", "count", "userRole"]
+    for record in data["chatbots"]:
+        check(record, CHATBOT)
+    assert [record["chatbotId"] for record in data["chatbots"]] == [
+        str(newer.pk),
+        str(chatbot.pk),
+    ]
+    assert (data["count"], data["userRole"]) == (2, role)
+
+
+@pytest.mark.proves("Chatbots/all-chatbots", "Authentication/5")
+def test_the_account_list_needs_its_permission(account: Account, chatbot: Chatbot) -> None:
+    membership = MembershipFactory(account=account)
+    ChatbotMemberFactory(chatbot=chatbot, user=membership.user)
+    answer = caller(membership.user).get(f"/v1/chatbots/account/{account.pk}/all-chatbots")
+    assert answer.status_code == 403
+
+
+def test_the_account_list_costs_the_same_at_any_size(
+    api: Api, account: Account, there: str, django_assert_max_num_queries: Any
+) -> None:
+    ChatbotFactory.create_batch(10, account=account)
+    with django_assert_max_num_queries(4):
+        assert api.get(f"{there}/all-chatbots").json()["data"]["count"] == 11
+
+
+# my-chatbots
+
+
+@pytest.mark.proves("Chatbots/my-chatbots", "Chatbot/record")
+def test_the_owner_sees_all_with_his_role_on_each(
+    api: Api, account: Account, chatbot: Chatbot
+) -> None:
+    joined = ChatbotFactory(account=account)
+    ChatbotMemberFactory(chatbot=joined, user=account.owner, role="Reviewer")
+    empty = AccountFactory(owner=account.owner)
+    ChatbotFactory()
+    answer = api.get(MY)
+    assert (answer.status_code, answer.json()["message"]) == (200, "success")
+    data = answer.json()["data"]
+    assert sorted(data) == ["accounts", "totalCount"]
+    assert data["totalCount"] == 2
+    assert {each["accountId"] for each in data["accounts"]} == {str(account.pk), str(empty.pk)}
+    for each in data["accounts"]:
+        assert sorted(each) == ["accountId", "accountName", "chatbots", "userRole"]
+        assert each["userRole"] == "OWNER"
+    own = next(each for each in data["accounts"] if each["accountId"] == str(account.pk))
+    assert own["accountName"] == account.name
+    for record in own["chatbots"]:
+        check(record, MY_CHATBOT)
+        assert record["accountId"] == str(account.pk)
+    assert {record["chatbotId"]: record["userChatbotRole"] for record in own["chatbots"]} == {
+        str(chatbot.pk): None,
+        str(joined.pk): "Reviewer",
+    }
+
+
+@pytest.mark.proves("Chatbots/my-chatbots")
+@pytest.mark.parametrize(
+    ("fields", "seen"),
+    [
+        ({"role": Role.SUPER_ADMIN}, {"first", "second"}),
+        ({"role": Role.MEMBER}, {"second"}),
+        ({"role": Role.MEMBER, "permissions": [CHATBOT_VIEW]}, {"second"}),
+    ],
+)
+def test_a_super_admin_sees_all_and_a_member_what_he_was_added_to(
+    account: Account, chatbot: Chatbot, fields: dict[str, Any], seen: set[str]
+) -> None:
+    Chatbot.objects.filter(pk=chatbot.pk).update(name="first")
+    second = ChatbotFactory(account=account, name="second")
+    membership = MembershipFactory(account=account, **fields)
+    ChatbotMemberFactory(chatbot=second, user=membership.user)
+    data = caller(membership.user).get(MY).json()["data"]
+    [only] = data["accounts"]
+    assert (only["accountId"], only["userRole"]) == (str(account.pk), fields["role"])
+    assert {record["name"] for record in only["chatbots"]} == seen
+    assert data["totalCount"] == len(seen)
+
+
+def test_who_has_left_the_account_sees_nothing_of_it(chatbot: Chatbot) -> None:
+    left = ChatbotMemberFactory(chatbot=chatbot).user
+    assert caller(left).get(MY).json()["data"] == {"accounts": [], "totalCount": 0}
+
+
+def test_an_owner_who_is_a_member_too_is_listed_once_as_owner(api: Api, account: Account) -> None:
+    MembershipFactory(account=account, user=account.owner, role=Role.MEMBER)
+    data = api.get(MY).json()["data"]
+    assert [each["userRole"] for each in data["accounts"]] == ["OWNER"]
+    assert data["totalCount"] == 1
+
+
+def test_my_chatbots_cost_the_same_at_any_size(
+    api: Api, account: Account, django_assert_max_num_queries: Any
+) -> None:
+    for other in [account, *AccountFactory.create_batch(3, owner=account.owner)]:
+        for bot in ChatbotFactory.create_batch(3, account=other):
+            ChatbotMemberFactory(chatbot=bot, user=account.owner)
+    with django_assert_max_num_queries(4):  # the key and its last use among them
+        assert api.get(MY).json()["data"]["totalCount"] == 13
+
+
+# GET /v1/chatbots
+
+
+@pytest.mark.proves(
+    "Endpoints named without shape/list-chatbots", "Pagination (list endpoints)/figures"
+)
+@pytest.mark.proves("Endpoints named without shape", "Pagination (list endpoints)")
+def test_the_callers_chatbots_come_in_pages_newest_first(
+    api: Api, account: Account, chatbot: Chatbot
+) -> None:
+    bots = [chatbot, *ChatbotFactory.create_batch(4, account=account)]
+    membership = MembershipFactory(user=account.owner)
+    added = ChatbotFactory(account=membership.account)
+    ChatbotMemberFactory(chatbot=added, user=account.owner)
+    ChatbotFactory(account=membership.account)
+    newest_first = [str(bot.pk) for bot in (added, *reversed(bots))]
+    seen = []
+    for page in (1, 2, 3, 4):
+        data = api.get(f"/v1/chatbots?page={page}&limit=2").json()["data"]
+        assert sorted(data) == ["chatbots", "pagination"]
+        assert data["pagination"] == {"page": page, "limit": 2, "total": 6, "pages": 3}
+        for record in data["chatbots"]:
+            check(record, CHATBOT)
+        seen += [record["chatbotId"] for record in data["chatbots"]]
+    assert seen == newest_first
+
+
+@pytest.mark.proves("Pagination (list endpoints)/query")
+@pytest.mark.proves("Pagination (list endpoints)")
+def test_a_page_holds_twenty_unless_asked(api: Api, account: Account, chatbot: Chatbot) -> None:
+    ChatbotFactory.create_batch(20, account=account)
+    data = api.get("/v1/chatbots").json()["data"]
+    assert len(data["chatbots"]) == 20
+    assert data["pagination"] == {"page": 1, "limit": 20, "total": 21, "pages": 2}
+
+
+@pytest.mark.proves("Pagination (list endpoints)/query")
+@pytest.mark.proves("Pagination (list endpoints)")
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("limit=0", ["limit"]),
+        ("limit=101", ["limit"]),
+        ("limit=x", ["limit"]),
+        ("limit=", ["limit"]),
+        ("limit=1.0", ["limit"]),
+        ("page=0", ["page"]),
+        ("page=-1", ["page"]),
+        ("page=x", ["page"]),
+    ],
+)
+def test_a_bad_page_is_refused(api: Api, query: str, path: list[str]) -> None:
+    answer = api.get(f"/v1/chatbots?{query}")
+    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [path])
+
+
+@pytest.mark.proves("Pagination (list endpoints)")
+def test_the_largest_page_is_allowed(api: Api) -> None:
+    assert api.get("/v1/chatbots?limit=100").status_code == 200
+
+
+def test_the_list_costs_the_same_at_any_size(
+    api: Api, account: Account, django_assert_max_num_queries: Any
+) -> None:
+    ChatbotFactory.create_batch(10, account=account)
+    with django_assert_max_num_queries(4):
+        assert len(api.get("/v1/chatbots").json()["data"]["chatbots"]) == 11

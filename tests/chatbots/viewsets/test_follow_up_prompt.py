@@ -1,0 +1,161 @@
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from chatbots.models import Chatbot, FollowUpPrompt
+from tests.chatbots.conftest import stored
+from tests.chatbots.shapes import FOLLOW_UP_PROMPT, check
+from tests.conftest import Api
+from tests.factories.chatbots import FollowUpPromptFactory
+
+pytestmark = pytest.mark.proves("Follow-up prompts", "Follow-up prompt")
+
+BUTTON, LINK = ("buttonTitle", "buttonMessage"), ("linkText", "linkSrc")
+BOTH = "Cannot provide both button fields and link fields"
+NEITHER = "Must provide either (buttonTitle + buttonMessage) or (linkText + linkSrc)"
+ABSENT = object()
+
+
+@pytest.fixture
+def prompt(chatbot: Chatbot) -> FollowUpPrompt:
+    return FollowUpPromptFactory(
+        chatbot=chatbot, rank=3, esclate=True, button_title="old", button_message="old message"
+    )
+
+
+@pytest.fixture
+def there(here: str, prompt: FollowUpPrompt) -> str:
+    return f"{here}/follow-up-prompts/{prompt.pk}"
+
+
+@pytest.mark.proves(
+    "Follow-up prompts/4", "Follow-up prompt/record", "States and transitions/Follow-up prompt type"
+)
+@pytest.mark.parametrize("pair", [BUTTON, LINK])
+@pytest.mark.parametrize("other", [{}, "", None])
+def test_a_pair_makes_the_type_and_clears_the_other(
+    api: Api, there: str, prompt: FollowUpPrompt, pair: tuple[str, str], other: Any
+) -> None:
+    texts = dict.fromkeys((*BUTTON, *LINK), "") | {pair[0]: " first ✓", pair[1]: "second"}
+    body = {name: texts[name] for name in pair}
+    if other != {}:
+        body |= dict.fromkeys(LINK if pair is BUTTON else BUTTON, other)
+    answer = api.patch(there, body)
+    assert answer.status_code == 200
+    assert answer.json()["message"] == "follow-up prompt updated successfully"
+    record = answer.json()["data"]
+    check(record, FOLLOW_UP_PROMPT)
+    assert {name: record[name] for name in texts} == texts
+    assert (record["id"], record["chatbotId"]) == (str(prompt.pk), str(prompt.chatbot_id))
+    assert record["rank"] == 3
+    row = stored(prompt)
+    kept = (row["button_title"], row["button_message"], row["link_text"], row["link_src"])
+    assert kept == tuple(texts.values())
+
+
+@pytest.mark.parametrize(("given_", "becomes"), [(ABSENT, False), (False, False), (True, True)])
+def test_esclate_is_false_unless_given(api: Api, there: str, given_: Any, becomes: bool) -> None:
+    body = dict.fromkeys(BUTTON, "x") | ({} if given_ is ABSENT else {"esclate": given_})
+    assert api.patch(there, body).json()["data"]["esclate"] is becomes
+
+
+def verdict(values: tuple[Any, ...]) -> str | None:
+    """Say which rule a body of four values breaks, as the table of rules reads."""
+    present = [value not in (ABSENT, "", None) for value in values]
+    if any(present[:2]) and any(present[2:]):
+        return BOTH
+    return None if all(present[:2]) or all(present[2:]) else NEITHER
+
+
+@pytest.mark.proves("Follow-up prompts/1", "Follow-up prompts/2", "Follow-up prompts/3")
+def test_every_combination_of_present_and_absent_fields(api: Api, there: str) -> None:
+    seen = set()
+    for values in product(("x", "", None, ABSENT), repeat=4):
+        pairs = zip((*BUTTON, *LINK), values, strict=True)
+        answer = api.patch(there, {name: value for name, value in pairs if value is not ABSENT})
+        expected = verdict(values)
+        seen.add(expected)
+        if expected is None:
+            assert answer.status_code == 200, values
+        else:
+            assert answer.status_code == 400, values
+            assert answer.json() == {
+                "success": False,
+                "message": expected,
+                "code": "REQUEST_VALIDATION_FAILED",
+            }
+    assert seen == {None, BOTH, NEITHER}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        pytest.param({"buttonTitle": " ", "buttonMessage": "x"}, NEITHER, id="a blank title"),
+        pytest.param({"linkText": "x", "linkSrc": "\n"}, NEITHER, id="a blank address"),
+        pytest.param(
+            {"buttonTitle": " ", "linkText": "x", "linkSrc": "x"}, BOTH, id="blank is not absent"
+        ),
+    ],
+)
+def test_a_text_of_white_space_makes_no_pair(api: Api, there: str, body: Any, message: str) -> None:
+    answer = api.patch(there, body)
+    assert (answer.status_code, answer.json()["message"]) == (400, message)
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        *(({name: value}, [name]) for name in (*BUTTON, *LINK) for value in (5, True, [], {})),
+        *(({"esclate": value}, ["esclate"]) for value in ("true", 1, None, [])),
+        ({"buttonTitle": "x" * 256}, ["buttonTitle"]),
+        ({"buttonMessage": "x" * 65_536}, ["buttonMessage"]),
+        ({"linkText": "x" * 256}, ["linkText"]),
+        ({"linkSrc": "x" * 256}, ["linkSrc"]),
+    ],
+)
+def test_a_bad_field_is_named_and_nothing_changes(
+    api: Api, there: str, prompt: FollowUpPrompt, body: Any, path: list[str]
+) -> None:
+    before = stored(prompt)
+    whole = dict.fromkeys(LINK if path[0] in LINK else BUTTON, "x") | body
+    answer = api.patch(there, whole)
+    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [path])
+    assert stored(prompt) == before
+
+
+def test_bounds_count_characters(api: Api, there: str) -> None:
+    for body in (
+        {"buttonTitle": "😀" * 255, "buttonMessage": "😀" * 65_535},
+        {"linkText": "😀" * 255, "linkSrc": "😀" * 255},
+    ):
+        record = api.patch(there, body).json()["data"]
+        assert {name: record[name] for name in body} == body
+
+
+def test_a_refused_body_changes_nothing(api: Api, there: str, prompt: FollowUpPrompt) -> None:
+    before = stored(prompt)
+    for body in ({}, {"buttonTitle": "x"}, dict.fromkeys((*BUTTON, *LINK), "x")):
+        assert api.patch(there, body).status_code == 400
+    assert stored(prompt) == before
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    body=st.dictionaries(
+        st.sampled_from([*BUTTON, *LINK, "esclate", "rank"]),
+        st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3) | st.just([]),
+    )
+)
+def test_no_body_makes_a_prompt_of_no_type_or_of_both(
+    api: Api, there: str, prompt: FollowUpPrompt, body: dict[str, Any]
+) -> None:
+    assert api.patch(there, body).status_code in (200, 400)
+    row = stored(prompt)
+    button = [row["button_title"], row["button_message"]]
+    link = [row["link_text"], row["link_src"]]
+    assert (all(button) and not any(link)) or (all(link) and not any(button))

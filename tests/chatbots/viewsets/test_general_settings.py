@@ -1,0 +1,158 @@
+import uuid
+from typing import Any
+
+import pytest
+
+from chatbots.models import Chatbot, GeneralSettings, LlmModel
+from tests.chatbots.conftest import stored
+from tests.chatbots.shapes import GENERAL, WRONG, check, settable
+from tests.conftest import Api
+from tests.factories.chatbots import LlmModelFactory
+
+pytestmark = pytest.mark.proves(
+    "General and user-data settings (v0 paths)", "General settings (one per chatbot)"
+)
+INPUTS = settable(GENERAL, without={"llmId", "chatStart"})
+LIMITED = {"limitMessagesPerConversation": True}
+
+
+@pytest.fixture
+def there(here_v0: str) -> str:
+    return f"{here_v0}/settings/general"
+
+
+@pytest.fixture
+def row(chatbot: Chatbot) -> GeneralSettings:
+    return GeneralSettings.objects.get(chatbot=chatbot)
+
+
+@pytest.mark.proves("General settings (one per chatbot)/record")
+def test_settings_never_set_show_their_defaults(
+    api: Api, there: str, row: GeneralSettings, default_model: LlmModel
+) -> None:
+    answer = api.patch(there, {})
+    assert answer.status_code == 200
+    assert answer.json()["message"] == "general settings updated successfully"
+    record = answer.json()["data"]
+    check(record, GENERAL)
+    assert (record["id"], record["chatbotId"]) == (str(row.pk), str(row.chatbot_id))
+    assert record["llmId"] == str(default_model.pk)
+    assert (record["maxMessagesPerConversation"], record["chatStart"]) == (50, "")
+
+
+def test_a_bot_that_lacks_its_row_gets_it(api: Api, there: str, row: GeneralSettings) -> None:
+    row.delete()
+    record = api.patch(there, {"description": "new"}).json()["data"]
+    check(record, GENERAL)
+    assert record["description"] == "new"
+    assert GeneralSettings.objects.count() == 1
+
+
+@pytest.mark.proves("General and user-data settings (v0 paths)/general")
+def test_every_field_can_be_set_and_is_kept(api: Api, there: str) -> None:
+    values: dict[type, Any] = {bool: True, int: 7, str: "x ✓"}
+    body = {name: values[GENERAL[name]] for name in INPUTS}
+    assert body | LIMITED == body
+    for answer in (api.patch(there, body), api.patch(there, {})):
+        assert {name: answer.json()["data"][name] for name in body} == body
+
+
+@pytest.mark.parametrize("name", [name for name in INPUTS if name != "maxMessagesPerConversation"])
+def test_only_what_is_given_is_changed(
+    api: Api, there: str, row: GeneralSettings, name: str
+) -> None:
+    before = stored(row)
+    values: dict[type, Any] = {bool: True, int: 7, str: "x"}
+    api.patch(there, {name: values[GENERAL[name]], "llmId": "x", "chatStart": "x"})
+    after = stored(row)
+    changed = {column for column in after if after[column] != before[column]}
+    assert len(changed) == 2
+    assert "updated_at" in changed
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_a_wrong_type_is_named_and_nothing_changes(
+    api: Api, there: str, row: GeneralSettings, name: str
+) -> None:
+    before = stored(row)
+    for value in WRONG[GENERAL[name]]:
+        answer = api.patch(there, {"description": "x"} | LIMITED | {name: value})
+        assert answer.status_code == 400, value
+        assert [error["path"] for error in answer.json()["errors"]] == [[name]]
+    assert stored(row) == before
+
+
+@pytest.mark.parametrize("name", ["description", "fallbackMessage"])
+def test_bounds_count_characters(api: Api, there: str, name: str) -> None:
+    assert api.patch(there, {name: "😀" * 65_535}).json()["data"][name] == "😀" * 65_535
+    answer = api.patch(there, {name: "x" * 65_536})
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, [name])
+    assert api.patch(there, {name: ""}).json()["data"][name] == ""
+
+
+# llmModelId
+
+
+@pytest.mark.proves("General settings (one per chatbot)/record")
+def test_an_active_model_is_chosen(api: Api, there: str, default_model: LlmModel) -> None:
+    chosen = LlmModelFactory()
+    for body in ({"llmModelId": str(chosen.pk)}, {}, {"llmModelId": str(chosen.pk).upper()}):
+        assert api.patch(there, body).json()["data"]["llmId"] == str(chosen.pk)
+    LlmModel.objects.filter(pk=chosen.pk).update(is_active=False)
+    assert api.patch(there, {}).json()["data"]["llmId"] == str(default_model.pk)
+
+
+@pytest.mark.proves("General and user-data settings (v0 paths)/general")
+@pytest.mark.parametrize("value", ["unknown", "inactive", "nonsense", "", 5, None, True, []])
+def test_another_than_an_active_model_is_refused(
+    api: Api, there: str, row: GeneralSettings, value: Any
+) -> None:
+    before = stored(row)
+    known = {"unknown": uuid.uuid4(), "inactive": LlmModelFactory(is_active=False).pk}
+    given = str(known[value]) if value in ("unknown", "inactive") else value
+    answer = api.patch(there, {"description": "other", "llmModelId": given})
+    assert answer.status_code == 400
+    assert [error["path"] for error in answer.json()["errors"]] == [["llmModelId"]]
+    assert stored(row) == before
+
+
+# maxMessagesPerConversation
+
+
+@pytest.mark.proves("General and user-data settings (v0 paths)/general")
+@pytest.mark.parametrize(
+    ("limited", "body", "status"),
+    [
+        (False, {"maxMessagesPerConversation": 5}, 400),
+        (False, {"maxMessagesPerConversation": 5, "limitMessagesPerConversation": False}, 400),
+        (False, {"maxMessagesPerConversation": 5, "limitMessagesPerConversation": True}, 200),
+        (True, {"maxMessagesPerConversation": 5}, 200),
+        (True, {"maxMessagesPerConversation": 0}, 200),
+        (True, {"maxMessagesPerConversation": 5, "limitMessagesPerConversation": True}, 200),
+        (True, {"maxMessagesPerConversation": 5, "limitMessagesPerConversation": False}, 400),
+    ],
+)
+def test_the_number_needs_the_switch(
+    api: Api,
+    there: str,
+    row: GeneralSettings,
+    limited: bool,
+    body: dict[str, Any],
+    status: int,
+) -> None:
+    GeneralSettings.objects.filter(pk=row.pk).update(limit_messages_per_conversation=limited)
+    before = stored(row)
+    answer = api.patch(there, {"description": "other"} | body)
+    assert answer.status_code == status
+    if status == 200:
+        assert {name: answer.json()["data"][name] for name in body} == body
+    else:
+        errors = answer.json()["errors"]
+        assert [error["path"] for error in errors] == [["maxMessagesPerConversation"]]
+        assert stored(row) == before
+
+
+def test_the_number_is_kept_while_the_switch_is_off(api: Api, there: str) -> None:
+    api.patch(there, LIMITED | {"maxMessagesPerConversation": 7})
+    record = api.patch(there, {"limitMessagesPerConversation": False}).json()["data"]
+    assert record["maxMessagesPerConversation"] == 7

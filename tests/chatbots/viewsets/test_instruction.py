@@ -1,0 +1,270 @@
+import uuid
+from typing import Any
+
+import pytest
+
+from chatbots.models import Chatbot, Instruction
+from tests.chatbots.conftest import stored
+from tests.chatbots.shapes import INSTRUCTION, check
+from tests.conftest import Api
+from tests.factories.chatbots import InstructionFactory
+
+pytestmark = pytest.mark.proves("Instructions", "Instruction", "States and transitions")
+
+CREATED = "instruction settings created successfully"
+UPDATED = "instruction settings updated successfully"
+SELECTED = "instruction found and set as active"
+NEW = {"title": "Sales", "instruction": "Sell."}
+
+
+@pytest.fixture
+def first(chatbot: Chatbot) -> Instruction:
+    return InstructionFactory(chatbot=chatbot, title="first", is_active=True)
+
+
+@pytest.fixture
+def second(chatbot: Chatbot) -> Instruction:
+    return InstructionFactory(chatbot=chatbot, title="second")
+
+
+@pytest.fixture
+def there(here: str) -> str:
+    return f"{here}/instructions"
+
+
+@pytest.fixture
+def select(there: str) -> str:
+    return f"{there}/select-instruction"
+
+
+def active(chatbot: Chatbot) -> list[str]:
+    """Name the active instructions of a chatbot."""
+    rows = Instruction.objects.filter(chatbot=chatbot, is_active=True)
+    return [str(key) for key in rows.values_list("pk", flat=True)]
+
+
+BAD_FIELDS = [
+    pytest.param({"title": 5}, ["title"], id="a number is no string"),
+    pytest.param({"title": None}, ["title"], id="null is no title"),
+    pytest.param({"title": ""}, ["title"], id="a title is needed"),
+    pytest.param({"title": " "}, ["title"], id="white space is no title"),
+    pytest.param({"title": "😀" * 101}, ["title"], id="title one over its bound"),
+    pytest.param({"instruction": False}, ["instruction"], id="false is no string"),
+    pytest.param({"instruction": "\t"}, ["instruction"], id="white space is no instruction"),
+    pytest.param({"instruction": "x" * 65_536}, ["instruction"], id="instruction one over"),
+    pytest.param({"creativityLevel": 1.01}, ["creativityLevel"], id="above one"),
+    pytest.param({"creativityLevel": -0.01}, ["creativityLevel"], id="below zero"),
+    pytest.param({"creativityLevel": "1"}, ["creativityLevel"], id="text is no number"),
+    pytest.param({"creativityLevel": True}, ["creativityLevel"], id="true is no number"),
+    pytest.param({"deletable": 1}, ["deletable"], id="one is no boolean"),
+    pytest.param({"deletable": None}, ["deletable"], id="null is no boolean"),
+    pytest.param({"isActive": "true"}, ["isActive"], id="text is no boolean"),
+]
+
+
+@pytest.mark.proves("Instructions/create", "Instruction/record")
+def test_an_instruction_is_created_with_its_defaults(
+    api: Api, there: str, chatbot: Chatbot
+) -> None:
+    answer = api.post(there, NEW)
+    assert (answer.status_code, answer.json()["message"]) == (200, CREATED)
+    record = answer.json()["data"]
+    check(record, INSTRUCTION)
+    assert {name: record[name] for name in NEW} == NEW
+    assert (record["chatbotId"], record["deletable"], record["isActive"]) == (
+        str(chatbot.pk),
+        True,
+        False,
+    )
+    assert Instruction.objects.get(pk=record["id"]).creativity_level == 0.5
+
+
+def test_an_instruction_keeps_what_it_is_given(api: Api, there: str) -> None:
+    body = {"title": "😀" * 100, "instruction": "😀" * 65_535, "deletable": False, "isActive": True}
+    record = api.post(there, body | {"creativityLevel": 1}).json()["data"]
+    assert {name: record[name] for name in body} == body
+    assert Instruction.objects.get(pk=record["id"]).creativity_level == 1
+
+
+@pytest.mark.parametrize(("body", "path"), BAD_FIELDS)
+def test_a_bad_field_creates_nothing(
+    api: Api, there: str, first: Instruction, body: Any, path: list[str]
+) -> None:
+    answer = api.post(there, NEW | {"isActive": True} | body)
+    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [path])
+    assert Instruction.objects.get() == first
+    assert stored(first)["is_active"]
+
+
+def test_title_and_instruction_are_required(api: Api, there: str) -> None:
+    assert api.post(there, {}).json()["errors"] == [
+        {"path": ["title"], "message": "Required"},
+        {"path": ["instruction"], "message": "Required"},
+    ]
+
+
+@pytest.mark.proves("Instructions/update")
+@pytest.mark.parametrize(
+    ("body", "column"),
+    [
+        ({"title": "new"}, "title"),
+        ({"instruction": "new"}, "instruction"),
+        ({"creativityLevel": 0}, "creativity_level"),
+        ({"deletable": False}, "deletable"),
+        ({"isActive": True}, "is_active"),
+    ],
+)
+def test_only_what_is_given_is_changed(
+    api: Api, there: str, second: Instruction, body: dict[str, Any], column: str
+) -> None:
+    before = stored(second)
+    answer = api.patch(f"{there}/{second.pk}", body)
+    assert (answer.status_code, answer.json()["message"]) == (200, UPDATED)
+    check(answer.json()["data"], INSTRUCTION)
+    after = stored(second)
+    assert {name for name in after if after[name] != before[name]} == {column, "updated_at"}
+    assert [after[column]] == list(body.values())
+
+
+@pytest.mark.parametrize(("body", "path"), BAD_FIELDS)
+def test_a_bad_field_changes_nothing(
+    api: Api, there: str, first: Instruction, body: Any, path: list[str]
+) -> None:
+    before = stored(first)
+    answer = api.patch(f"{there}/{first.pk}", {"title": "new"} | body)
+    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [path])
+    assert stored(first) == before
+
+
+@pytest.mark.proves("States and transitions/Instruction.isActive by writing")
+def test_an_activated_one_takes_the_others_place(
+    api: Api, there: str, select: str, chatbot: Chatbot, first: Instruction, second: Instruction
+) -> None:
+    elsewhere = InstructionFactory(is_active=True)
+    before = stored(first)["updated_at"]
+    assert active(chatbot) == [str(first.pk)]
+    api.patch(f"{there}/{second.pk}", {"isActive": True})
+    assert active(chatbot) == [str(second.pk)]
+    assert stored(first)["updated_at"] > before
+    made = api.post(there, NEW | {"isActive": True}).json()["data"]
+    assert active(chatbot) == [made["id"]]
+    api.post(select, {"instructionId": str(first.pk)})
+    assert active(chatbot) == [str(first.pk)]
+    api.patch(f"{there}/{first.pk}", {"isActive": False})
+    assert active(chatbot) == []
+    assert stored(elsewhere)["is_active"]
+
+
+# select-instruction
+
+
+@pytest.mark.proves(
+    "Instructions/select", "States and transitions/Instruction.isActive by selection"
+)
+@pytest.mark.parametrize("extra", [{}, {"title": "nobody", "instruction": "x"}, {"title": ""}])
+def test_an_instruction_is_selected_by_its_id(
+    api: Api,
+    select: str,
+    chatbot: Chatbot,
+    first: Instruction,
+    second: Instruction,
+    extra: dict[str, str],
+) -> None:
+    for _ in range(2):
+        answer = api.post(select, {"instructionId": str(second.pk)} | extra)
+        assert (answer.status_code, answer.json()["message"]) == (200, SELECTED)
+        record = answer.json()["data"]
+        check(record, INSTRUCTION)
+        assert (record["id"], record["title"], record["isActive"]) == (
+            str(second.pk),
+            "second",
+            True,
+        )
+        assert active(chatbot) == [str(second.pk)]
+    assert Instruction.objects.filter(chatbot=chatbot).count() == 2
+
+
+@pytest.mark.proves(
+    "Instructions/select", "States and transitions/Instruction.isActive by selection"
+)
+@pytest.mark.parametrize("extra", [{}, {"instruction": "another text"}, {"instructionId": ""}])
+def test_an_instruction_is_selected_by_its_title(
+    api: Api,
+    select: str,
+    chatbot: Chatbot,
+    first: Instruction,
+    second: Instruction,
+    extra: dict[str, str],
+) -> None:
+    InstructionFactory(chatbot=chatbot, title="second")  # a younger namesake
+    answer = api.post(select, {"title": "second"} | extra)
+    assert (answer.status_code, answer.json()["message"]) == (200, SELECTED)
+    assert answer.json()["data"]["id"] == str(second.pk)
+    assert active(chatbot) == [str(second.pk)]
+    assert stored(second)["instruction"] == second.instruction
+
+
+@pytest.mark.proves("Instructions/select")
+def test_a_title_that_is_not_found_becomes_a_new_instruction(
+    api: Api, select: str, chatbot: Chatbot, first: Instruction
+) -> None:
+    InstructionFactory(title="Sales")  # of another chatbot
+    answer = api.post(select, NEW)
+    assert (answer.status_code, answer.json()["message"]) == (200, CREATED)
+    record = answer.json()["data"]
+    check(record, INSTRUCTION)
+    assert record | NEW | {"isActive": True, "deletable": True} == record
+    assert active(chatbot) == [record["id"]]
+    assert Instruction.objects.get(pk=record["id"]).creativity_level == 0.5
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        pytest.param({}, ["title"], id="nothing to look up"),
+        pytest.param({"instruction": "Sell."}, ["title"], id="a text alone"),
+        pytest.param({"title": "", "instruction": "Sell."}, ["title"], id="an empty title"),
+        pytest.param({"title": " ", "instruction": "Sell."}, ["title"], id="a blank title"),
+        pytest.param({"title": "Sales"}, ["instruction"], id="not found, and no text"),
+        pytest.param({"title": "Sales", "instruction": " "}, ["instruction"], id="a blank text"),
+        pytest.param({"title": 5}, ["title"], id="a number is no title"),
+        pytest.param({"title": "x" * 101, "instruction": "x"}, ["title"], id="title one over"),
+        pytest.param({"title": None}, ["title"], id="null is no title"),
+        pytest.param({"instructionId": 5}, ["instructionId"], id="a number is no id"),
+        pytest.param({"instructionId": None}, ["instructionId"], id="null is no id"),
+        pytest.param({"title": "Sales", "instruction": 5}, ["instruction"], id="a number no text"),
+    ],
+)
+def test_a_bad_selection_is_named_and_nothing_changes(
+    api: Api, select: str, chatbot: Chatbot, first: Instruction, body: Any, path: list[str]
+) -> None:
+    answer = api.post(select, body)
+    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [path])
+    assert active(chatbot) == [str(first.pk)]
+    assert Instruction.objects.filter(chatbot=chatbot).count() == 1
+
+
+def test_the_missing_text_of_a_new_instruction_is_required(api: Api, select: str) -> None:
+    assert api.post(select, {"title": "Sales"}).json() == {
+        "success": False,
+        "message": "request body is not valid",
+        "code": "REQUEST_VALIDATION_FAILED",
+        "errors": [{"path": ["instruction"], "message": "Required"}],
+    }
+
+
+def test_an_unknown_id_is_missing_whatever_else_is_given(
+    api: Api, select: str, chatbot: Chatbot, first: Instruction
+) -> None:
+    foreign = InstructionFactory()
+    for key in (str(uuid.uuid4()), "nonsense", str(foreign.pk)):
+        answer = api.post(select, {"instructionId": key, **NEW})
+        assert (answer.status_code, answer.json()["message"]) == (404, "instruction not found")
+    assert active(chatbot) == [str(first.pk)]
+    assert not stored(foreign)["is_active"]
+    assert Instruction.objects.filter(chatbot=chatbot).count() == 1
+
+
+def test_a_new_title_of_a_hundred_characters_fits(api: Api, select: str) -> None:
+    body = {"title": "😀" * 100, "instruction": "x"}
+    assert api.post(select, body).json()["data"]["title"] == body["title"]

@@ -1,0 +1,88 @@
+from typing import Any
+
+import pytest
+
+from chatbots.models import Chatbot, Persona
+from tests.chatbots.conftest import stored
+from tests.chatbots.shapes import PERSONA, check
+from tests.conftest import Api
+from tests.factories.chatbots import PersonaFactory
+
+pytestmark = pytest.mark.proves("Personas", "Persona")
+
+
+@pytest.fixture
+def persona(chatbot: Chatbot) -> Persona:
+    return PersonaFactory(chatbot=chatbot, description="old", instructions="old")
+
+
+@pytest.fixture
+def there(here: str, persona: Persona) -> str:
+    return f"{here}/personas/{persona.pk}"
+
+
+@pytest.mark.proves("Personas/update", "Persona/record")
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"title": " Anna ✓"}, id="title"),
+        pytest.param({"title": "😀" * 50}, id="title at its bound"),
+        pytest.param({"description": None}, id="no description"),
+        pytest.param({"description": ""}, id="empty description"),
+        pytest.param({"description": "😀" * 65_535}, id="description at its bound"),
+        pytest.param({"instructions": ""}, id="no instructions"),
+        pytest.param({"instructions": "x" * 65_535}, id="instructions at their bound"),
+        pytest.param({"creativityLevel": 0}, id="lowest"),
+        pytest.param({"creativityLevel": 1}, id="highest"),
+        pytest.param({"creativityLevel": 0.75}, id="between"),
+    ],
+)
+def test_only_what_is_given_is_changed(
+    api: Api, there: str, persona: Persona, body: dict[str, Any]
+) -> None:
+    before = stored(persona)
+    answer = api.patch(there, body)
+    assert answer.status_code == 200
+    assert answer.json()["message"] == "persona updated successfully"
+    record = answer.json()["data"]
+    check(record, PERSONA)
+    assert {name: record[name] for name in body} == body
+    assert (record["id"], record["chatbotId"]) == (str(persona.pk), str(persona.chatbot_id))
+    after = stored(persona)
+    assert len({name for name in after if after[name] != before[name]}) == 2  # and updated_at
+
+
+def test_flags_cannot_be_set(api: Api, there: str, persona: Persona) -> None:
+    before = stored(persona)
+    assert api.patch(there, {"deletable": False, "isActive": False}).status_code == 200
+    assert stored(persona) == before
+
+
+@pytest.mark.proves("Personas/update", "Persona/record")
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        pytest.param({"title": "x" * 51}, ["title"], id="title one over its bound"),
+        pytest.param({"title": 5}, ["title"], id="a number is no string"),
+        pytest.param({"title": None}, ["title"], id="null is no title"),
+        pytest.param({"title": " "}, ["title"], id="white space is no title"),
+        pytest.param({"description": 5}, ["description"], id="a number is no description"),
+        pytest.param({"description": "x" * 65_536}, ["description"], id="description one over"),
+        pytest.param({"instructions": None}, ["instructions"], id="null is not documented"),
+        pytest.param({"instructions": "x" * 65_536}, ["instructions"], id="instructions one over"),
+        pytest.param({"creativityLevel": "0.5"}, ["creativityLevel"], id="text is no number"),
+        pytest.param({"creativityLevel": True}, ["creativityLevel"], id="true is no number"),
+        pytest.param({"creativityLevel": None}, ["creativityLevel"], id="null is no number"),
+        pytest.param({"creativityLevel": 1.0000001}, ["creativityLevel"], id="just above"),
+        pytest.param({"creativityLevel": -1e-9}, ["creativityLevel"], id="just below"),
+        pytest.param({"creativityLevel": 10**400}, ["creativityLevel"], id="beyond all floats"),
+    ],
+)
+def test_a_bad_field_is_named_and_nothing_changes(
+    api: Api, there: str, persona: Persona, body: dict[str, Any], path: list[str]
+) -> None:
+    before = stored(persona)
+    raw = repr(body).replace("'", '"').replace("None", "null").replace("True", "true")
+    answer = api.patch(there, raw.encode())
+    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [path])
+    assert stored(persona) == before

@@ -1,0 +1,79 @@
+from typing import Any
+
+import pytest
+
+from chatbots.models import Chatbot, LeadSettings
+from tests.chatbots.conftest import stored
+from tests.chatbots.shapes import USER_DATA, WRONG, check
+from tests.conftest import Api
+from tests.factories.chatbots import LeadSettingsFactory
+
+pytestmark = pytest.mark.proves(
+    "General and user-data settings (v0 paths)", "User-data settings (returned shape)"
+)
+
+
+@pytest.fixture
+def there(here_v0: str) -> str:
+    return f"{here_v0}/settings/user-data"
+
+
+@pytest.fixture
+def row(chatbot: Chatbot) -> LeadSettings:
+    return LeadSettingsFactory(chatbot=chatbot)
+
+
+@pytest.mark.proves(
+    "General and user-data settings (v0 paths)/user-data",
+    "User-data settings (returned shape)/record",
+)
+@pytest.mark.parametrize("name", USER_DATA)
+@pytest.mark.parametrize("value", [True, False])
+def test_a_switch_is_that_of_the_lead_settings(
+    api: Api, there: str, here: str, name: str, value: bool
+) -> None:
+    api.post(f"{here}/lead-settings", dict.fromkeys(USER_DATA, not value))
+    answer = api.patch(there, {name: value})
+    assert answer.status_code == 200
+    assert answer.json()["message"] == "user data settings updated successfully"
+    record = answer.json()["data"]
+    check(record, USER_DATA)
+    assert record == dict.fromkeys(USER_DATA, not value) | {name: value}
+    lead = api.get(f"{here}/lead-settings").json()["data"]
+    assert {each: lead[each] for each in USER_DATA} == record
+
+
+def test_lead_settings_are_made_on_demand(api: Api, there: str, chatbot: Chatbot) -> None:
+    answer = api.patch(there, {"customerPhoneTake": False})
+    check(answer.json()["data"], USER_DATA)
+    assert LeadSettings.objects.get().chatbot == chatbot
+    assert answer.json()["data"]["customerPhoneTake"] is False
+
+
+@pytest.mark.proves("General and user-data settings (v0 paths)/user-data")
+@pytest.mark.parametrize("value", ["mandatory", "optional", "do_not_collect"])
+def test_when_users_share_details_is_kept_and_not_returned(
+    api: Api, there: str, row: LeadSettings, value: str
+) -> None:
+    check(api.patch(there, {"whenUserShareDetails": value}).json()["data"], USER_DATA)
+    assert stored(row)["when_user_share_details"] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, value) for name in USER_DATA for value in WRONG[bool]),
+        *(
+            ("whenUserShareDetails", value)
+            for value in ("", "Mandatory", "never", 5, None, True, [], {})
+        ),
+    ],
+)
+def test_a_bad_field_is_named_and_nothing_changes(
+    api: Api, there: str, row: LeadSettings, name: str, value: Any
+) -> None:
+    before = stored(row)
+    good = dict.fromkeys(USER_DATA, False) | {"whenUserShareDetails": "optional"}
+    answer = api.patch(there, good | {name: value})
+    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [[name]])
+    assert stored(row) == before

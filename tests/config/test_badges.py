@@ -1,0 +1,15 @@
+import pytest
+
+from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.factories.staff import signed_in, superuser
+
+pytestmark = pytest.mark.django_db
+BADGE = b"min-w-[18px] bg-red-100"
+
+
+def test_the_menu_marks_only_what_there_is_to_count() -> None:
+    staff = signed_in(superuser())
+    assert BADGE not in staff.get("/admin/accounts/plan/").content
+    MessageFactory(thread=ThreadFactory(escalated=True))
+    page = staff.get("/admin/accounts/plan/").content
+    assert page.count(BADGE) == 1

@@ -1,0 +1,143 @@
+"""Which test proves which rule: read from sources, and held together."""
+
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from config import conformance
+from config.conformance import Choice, Heading, Proof, Rule
+
+INDEX = """
+    [[heading]]
+    name = "Personas"
+    open = ["texts"]
+    [heading.rules]
+    update = "a persona changes"
+    [heading.rule-open]
+    update = ["types"]
+
+    [[heading]]
+    name = "Request headers"
+    open = []
+"""
+LEDGER = """
+    | id | what is open | what the service does | decided in |
+    |---|---|---|---|
+    | texts | trimming | a pipe \\| and `code` | `a/b.py` `Text`, `a/c.py` `Class.method` |
+    | types | strictness | strict | `a/b.py` `Whole` |
+
+    ## Additions
+
+    | addition | does | where |
+    |---|---|---|
+    | extra | nothing | `a/d.py` `Extra` |
+"""
+TESTS = """
+    import pytest
+    from pytest import mark
+
+    pytestmark = [pytest.mark.django_db, pytest.mark.proves("Personas")]
+    put = pytest.mark.proves("by a name")
+
+    @pytest.mark.proves("Personas/update", "another")
+    @pytest.mark.parametrize("x", ["not a rule"])
+    def test_one(x): ...
+
+    @put
+    def test_two(): ...
+
+    @mark.proves("of a class")
+    class TestIt:
+        async def test_three(self): ...
+        def helper(self): ...
+
+    def not_a_test(): ...
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in (("index.toml", INDEX), ("ledger.md", LEDGER), ("tests/test_x.py", TESTS)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(dedent(text))
+    return tmp_path
+
+
+def test_a_heading_has_its_rules_or_is_one(folder: Path) -> None:
+    assert conformance.read_index(folder / "index.toml") == (
+        Heading(
+            "Personas", (Rule("Personas/update", "a persona changes", ("types",)),), ("texts",)
+        ),
+        Heading("Request headers", (Rule("Request headers", "as documented"),), ()),
+    )
+
+
+def test_the_ledger_ends_where_the_additions_begin(folder: Path) -> None:
+    ledger = conformance.read_ledger(folder / "ledger.md")
+    assert sorted(ledger) == ["texts", "types"]
+    assert ledger["texts"].does == "a pipe \\| and `code`"
+    assert ledger["texts"].places == (("a/b.py", "Text"), ("a/c.py", "Class.method"))
+
+
+def test_a_test_proves_what_its_module_its_class_and_itself_name(folder: Path) -> None:
+    found = {proof.test: set(proof.rules) for proof in conformance.collect(folder / "tests")}
+    assert found == {
+        "tests/test_x.py::test_one": {"Personas", "Personas/update", "another"},
+        "tests/test_x.py::test_two": {"Personas", "by a name"},
+        "tests/test_x.py::TestIt::test_three": {"Personas", "of a class"},
+    }
+
+
+def test_what_does_not_fit_together_is_named(folder: Path) -> None:
+    headings = conformance.read_index(folder / "index.toml")
+    proofs = [Proof("t::a", frozenset({"Personas"})), Proof("t::b", frozenset({"Nothing"}))]
+    assert list(conformance.faults(headings, {"texts": Choice("texts", "", ())}, proofs)) == [
+        "no test proves 'Personas/update'",
+        "no test proves 'Request headers'",
+        "t::b proves 'Nothing', which is no heading and no rule",
+        "the index names 'types', which is no open point",
+    ]
+    unused = {name: Choice(name, "", ()) for name in ("texts", "types", "unused")}
+    good = [Proof("t::a", frozenset({"Personas/update", "Request headers"}))]
+    assert list(conformance.faults(headings, unused, good)) == [
+        "no heading names the open point 'unused'"
+    ]
+
+
+def test_the_page_names_rules_tests_and_choices(folder: Path) -> None:
+    headings = conformance.read_index(folder / "index.toml")
+    ledger = conformance.read_ledger(folder / "ledger.md")
+    page = conformance.page(headings, ledger, list(conformance.collect(folder / "tests")))
+    for line in (
+        "## Personas",
+        "- **update**: a persona changes",
+        "  - `tests/test_x.py::test_one`",
+        "- in general: `tests/test_x.py`",
+        "| types | strict | `a/b.py` `Whole` |",
+        "- **Request headers**: as documented",
+    ):
+        assert f"\n{line}\n" in page
+
+
+def test_the_command_refuses_a_page_that_is_out_of_date(folder: Path, settings: Any) -> None:
+    docs = folder / "docs"
+    docs.mkdir()
+    (folder / "index.toml").rename(docs / "specification-index.toml")
+    (folder / "ledger.md").rename(docs / "open-points.md")
+    settings.BASE_DIR = folder
+    with pytest.raises(CommandError, match="no test proves 'Request headers'"):
+        call_command("conformance")
+    tests = folder / "tests" / "test_x.py"
+    names = {"another": "Personas", "by a name": "Request headers", "of a class": "Personas"}
+    for name, rule in names.items():
+        tests.write_text(tests.read_text().replace(f'"{name}"', f'"{rule}"'))
+    with pytest.raises(CommandError, match="out of date"):
+        call_command("conformance", "--check")
+    call_command("conformance")
+    call_command("conformance", "--check")
+    tests.write_text(tests.read_text().replace("test_one", "test_other"))
+    with pytest.raises(CommandError, match="out of date"):
+        call_command("conformance", "--check")

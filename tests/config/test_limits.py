@@ -1,0 +1,207 @@
+"""Limits under pressure: many clients at once, against the running service."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import requests
+from django.test import RequestFactory
+
+from accounts.models import Plan, Usage
+from chatbots.models import Chatbot
+from config.api import limits
+from config.api.errors import TooManyRequests
+from config.environment import networks
+from config.middleware import client_address, counted_as
+from conversations.models import Message
+from tests import counters
+from tests.conftest import Api
+from tests.factories.conversations import ThreadFactory
+from tests.servers.processes import Web
+
+CLIENTS = 50
+LONG = 86_400  # seconds: a window that does not end while a test runs
+
+
+def at_once(call: Callable[[], Any], times: int, clients: int = CLIENTS) -> list[Any]:
+    """Call from many clients in parallel."""
+    with ThreadPoolExecutor(clients) as pool:
+        return [future.result() for future in [pool.submit(call) for _ in range(times)]]
+
+
+@pytest.mark.proves("Limits/address", "Limits/user", "Bodies/rate-limit")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("limit", ["RATE_LIMIT_IP", "RATE_LIMIT_USER"])
+def test_of_many_clients_at_once_exactly_the_allowed_number_passes(api: Api, limit: str) -> None:
+    rates = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"} | {limit: f"120/{LONG}s"}
+    with Web(**rates) as web:
+        headers = {"Authorization": f"Bearer {api.key}"}
+        url = f"{web.address}/api/v1/chatbots"
+        answers = at_once(lambda: requests.get(url, headers=headers, timeout=30), 200)
+    assert Counter(answer.status_code for answer in answers) == {200: 120, 429: 80}
+    for answer in answers:
+        if answer.status_code == 429:
+            told = answer.json()
+            later = told.pop("retryAfter")
+            assert answer.headers["Retry-After"] == str(later)
+            assert 1 <= later <= LONG
+            assert told == {
+                "success": False,
+                "message": "too many requests",
+                "limit": 120,
+                "remaining": 0,
+                "windowSeconds": LONG,
+            }
+
+
+@pytest.mark.proves("Limits/messages", "Limits/quota")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("field", "code"),
+    [
+        ("messages_per_minute", None),
+        ("ai_replies_per_minute", None),
+        ("monthly_messages", "MESSAGES_LIMIT_REACHED"),
+    ],
+)
+def test_a_hundred_sends_at_once_store_what_is_left(
+    api: Api, chatbot: Chatbot, field: str, code: str | None
+) -> None:
+    Plan.objects.filter(pk=chatbot.account.plan_id).update(**{field: 10})
+    threads = [ThreadFactory(chatbot=chatbot) for _ in range(4)]
+    with Web() as web:
+        headers = {"Authorization": f"Bearer {api.key}"}
+        urls = iter(
+            f"{web.address}/api/v1/chatting/{chatbot.pk}/thread/{threads[n % 4].pk}/message"
+            for n in range(100)
+        )
+
+        def send() -> Any:
+            return requests.post(next(urls), json={"content": "Hi"}, headers=headers, timeout=60)
+
+        answers = at_once(send, 100)
+    statuses = Counter(answer.status_code for answer in answers)
+    if field == "monthly_messages":
+        assert statuses == {200: 10, 429: 90}
+    else:  # a minute may end meanwhile
+        assert set(statuses) == {200, 429}
+        assert statuses[200] in (10, 20)
+    assert Message.objects.filter(message_type="USER_MESSAGE").count() == statuses[200]
+    assert Usage.objects.get().messages == statuses[200]
+    assert {answer.json().get("code") for answer in answers if answer.status_code == 429} == {code}
+
+
+@pytest.mark.proves("Codes/CHATBOT_LIMIT_REACHED")
+@pytest.mark.django_db(transaction=True)
+def test_of_simultaneous_creations_as_many_succeed_as_the_quota_has_left(
+    api: Api, chatbot: Chatbot
+) -> None:
+    Plan.objects.filter(pk=chatbot.account.plan_id).update(max_chatbots=2)
+    names = iter(range(100))
+    with Web() as web:
+        headers = {"Authorization": f"Bearer {api.key}"}
+        url = f"{web.address}/api/v1/chatbots/account/{chatbot.account_id}/create-chatbot"
+
+        def create() -> Any:
+            body = {"name": f"Bot {next(names)}", "description": "new"}
+            return requests.post(url, json=body, headers=headers, timeout=60)
+
+        answers = at_once(create, 100)
+    told = Counter((answer.status_code, answer.json().get("code")) for answer in answers)
+    assert told == {(200, None): 1, (403, "CHATBOT_LIMIT_REACHED"): 99}
+    assert Chatbot.objects.count() == 2
+
+
+def test_what_fails_is_given_back_and_only_that() -> None:
+    rate = (3, 60)
+    for _ in range(5):
+        with pytest.raises(ZeroDivisionError), limits.taken("given", "back", rate):
+            raise ZeroDivisionError
+    for _ in range(3):
+        with limits.taken("given", "back", rate):
+            pass
+    for _ in range(3):
+        with pytest.raises(TooManyRequests), limits.taken("given", "back", rate):
+            pass
+    with pytest.raises(TooManyRequests):
+        limits.count("given", "back", rate)
+
+
+@pytest.mark.parametrize("key", [f"caller {number}" for number in range(12)])
+def test_the_moment_to_come_again_is_the_first_of_the_next_window(
+    monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """The clock stands still here; the moment told, and no earlier one, lets pass."""
+    now = 1_800_000_007.25
+    monkeypatch.setattr("time.time", lambda: now)
+    limits.count("window", key, (1, 60))
+    with pytest.raises(TooManyRequests) as refusal:
+        limits.count("window", key, (1, 60))
+    now += refusal.value.retry_after - 1.25
+    with pytest.raises(TooManyRequests):
+        limits.count("window", key, (1, 60))
+    now += 1.25
+    limits.count("window", key, (1, 60))
+
+
+TRUSTED = "10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded_for", "forwarded", "client"),
+    [
+        pytest.param("192.0.2.1", "198.51.100.7", "", "192.0.2.1", id="a stranger is not believed"),
+        pytest.param(TRUSTED, "", "", TRUSTED, id="a proxy that says nothing"),
+        pytest.param(TRUSTED, "198.51.100.7", "", "198.51.100.7", id="a proxy is believed"),
+        pytest.param(
+            TRUSTED, "203.0.113.9, 198.51.100.7", "", "198.51.100.7", id="what the client made up"
+        ),
+        pytest.param(TRUSTED, "198.51.100.7, 10.0.0.2", "", "198.51.100.7", id="two proxies"),
+        pytest.param(TRUSTED, "198.51.100.7:4711", "", "198.51.100.7", id="a port"),
+        pytest.param(TRUSTED, "nonsense", "", TRUSTED, id="no address"),
+        pytest.param(TRUSTED, "198.51.100.7, ", "", TRUSTED, id="an empty hop"),
+        pytest.param(TRUSTED, "", "for=198.51.100.7;proto=https", "198.51.100.7", id="Forwarded"),
+        pytest.param(
+            TRUSTED,
+            "",
+            'for=203.0.113.9, by=x;For="[2001:db8::7]:4711"',
+            "2001:db8::7",
+            id="Forwarded, IPv6",
+        ),
+        pytest.param(
+            TRUSTED, "203.0.113.9", "for=198.51.100.7", TRUSTED, id="headers that contradict"
+        ),
+        pytest.param(
+            TRUSTED, "198.51.100.7", "for=198.51.100.7", "198.51.100.7", id="headers that agree"
+        ),
+    ],
+)
+def test_the_client_is_the_last_hop_that_no_proxy_vouches_for(
+    settings: Any, peer: str, forwarded_for: str, forwarded: str, client: str
+) -> None:
+    settings.TRUSTED_PROXIES = networks("10.0.0.0/8")
+    given = {"X-Forwarded-For": forwarded_for, "Forwarded": forwarded}
+    request = RequestFactory(REMOTE_ADDR=peer).get(
+        "/", headers={name: value for name, value in given.items() if value}
+    )
+    assert client_address(request) == client
+
+
+@pytest.mark.proves("Limits/address")
+@pytest.mark.django_db(transaction=True)
+def test_a_made_up_address_opens_no_further_window() -> None:
+    counters.forget()
+    numbers = iter(range(200))
+    with Web(RATE_LIMIT_IP=f"20/{LONG}s") as web:
+
+        def call() -> int:
+            spoofed = {"X-Forwarded-For": f"198.51.100.{next(numbers)}"}
+            return requests.get(f"{web.address}/api/x", headers=spoofed, timeout=30).status_code
+
+        assert Counter(at_once(call, 200)) == {404: 20, 429: 180}
+
+
+def test_an_address_with_a_zone_is_counted_by_its_network() -> None:
+    assert counted_as("fe80::1%eth0") == counted_as("fe80::2%eth0")

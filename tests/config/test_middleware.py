@@ -1,0 +1,91 @@
+"""Who calls: the peer, or what a trusted proxy says of it."""
+
+import ipaddress
+from typing import Any
+
+import pytest
+from django.test import Client, RequestFactory
+
+from config.middleware import client_address, counted_as, trusted
+
+PROXIES = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8"))
+
+
+@pytest.fixture(autouse=True)
+def proxies(settings: Any) -> None:
+    settings.TRUSTED_PROXIES = PROXIES
+
+
+def address(peer: str, forwarded: str | None = None) -> str:
+    """Find who calls, of a peer and what it says."""
+    headers = {} if forwarded is None else {"X-Forwarded-For": forwarded}
+    return client_address(RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers))
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "found"),
+    [
+        pytest.param("192.0.2.1", None, "192.0.2.1", id="nobody between"),
+        pytest.param("192.0.2.1", "1.2.3.4", "192.0.2.1", id="a stranger's word counts nothing"),
+        pytest.param("10.0.0.1", None, "10.0.0.1", id="a proxy itself"),
+        pytest.param("10.0.0.1", "192.0.2.1", "192.0.2.1", id="one proxy"),
+        pytest.param("10.0.0.1", "192.0.2.1, 10.0.0.2", "192.0.2.1", id="two proxies"),
+        pytest.param("10.0.0.1", "1.2.3.4, 192.0.2.1", "192.0.2.1", id="a caller who made one up"),
+        pytest.param("10.0.0.1", "10.0.0.9", "10.0.0.9", id="a caller inside"),
+        pytest.param("10.0.0.1", "nonsense", "10.0.0.1", id="nonsense"),
+        pytest.param("10.0.0.1", "192.0.2.1, nonsense", "10.0.0.1", id="nonsense from a proxy"),
+        pytest.param("10.0.0.1", "", "10.0.0.1", id="an empty word"),
+        pytest.param("10.0.0.1", " 192.0.2.1 ", "192.0.2.1", id="spaces"),
+        pytest.param("::ffff:10.0.0.1", "192.0.2.1", "192.0.2.1", id="a proxy as mapped"),
+        pytest.param("fd00::1", "2001:db8::1", "2001:db8::1", id="IPv6"),
+    ],
+)
+def test_only_a_trusted_proxy_is_believed(peer: str, forwarded: str | None, found: str) -> None:
+    assert address(peer, forwarded) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "is_trusted"), [("10.1.2.3", True), ("192.0.2.1", False), ("", False), ("x", False)]
+)
+def test_who_is_trusted(text: str, is_trusted: bool) -> None:
+    assert trusted(text) is is_trusted
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("", ""),
+        ("unix:", "unix:"),
+    ],
+)
+def test_an_address_is_counted_by_what_its_holder_cannot_change(text: str, name: str) -> None:
+    assert counted_as(text) == name
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("peer", "reached"), [("192.0.2.1", [404, 429, 429]), ("10.0.0.1", [404, 404, 404])]
+)
+def test_a_made_up_address_does_not_escape_the_limit(
+    settings: Any, peer: str, reached: list[int]
+) -> None:
+    settings.RATE_LIMIT_IP = (1, 3600)
+    statuses = [
+        Client(REMOTE_ADDR=peer)
+        .get("/api/nowhere", headers={"X-Forwarded-For": f"198.51.100.{n}"})
+        .status_code
+        for n in range(3)
+    ]
+    assert statuses == reached
+
+
+@pytest.mark.parametrize(("peer", "secure"), [("10.0.0.1", True), ("192.0.2.1", False)])
+def test_https_is_believed_from_a_trusted_proxy_alone(
+    settings: Any, peer: str, secure: bool
+) -> None:
+    settings.SECURE_HSTS_SECONDS = 60
+    answer = Client(REMOTE_ADDR=peer).get("/healthz", headers={"X-Forwarded-Proto": "https"})
+    assert ("Strict-Transport-Security" in answer.headers) is secure

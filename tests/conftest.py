@@ -1,0 +1,124 @@
+"""What every test may ask for: callers of the API, and a clean cache."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import orjson
+import pytest
+from django.apps import apps
+from django.http import HttpResponse
+from django.test import Client
+from pytest_django.plugin import blocking_manager_key
+
+from accounts.services import api_key as keys
+from chatbots.models import Chatbot, LlmModel
+from tests import counters
+from tests.factories.accounts import AccountFactory, MembershipFactory
+from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
+
+pytest_plugins = ["tests.groups"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "proves(rule, ...): what of docs/specification-index.toml a test proves"
+    )
+
+
+class Api:
+    """A caller of the API: JSON in, JSON out, one key."""
+
+    def __init__(self, key: str | None) -> None:
+        self.key = key
+        self.client = Client(raise_request_exception=False)
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> HttpResponse:
+        known = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        raw = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
+        return self.client.generic(
+            method,
+            f"/api{path}",
+            raw,
+            content_type="application/json" if raw else "",
+            headers=known | {name.replace("_", "-"): value for name, value in headers.items()},
+        )
+
+    def get(self, path: str, **headers: str) -> HttpResponse:
+        return self.call("GET", path, **headers)
+
+    def post(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
+        return self.call("POST", path, body, **headers)
+
+    def put(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
+        return self.call("PUT", path, body, **headers)
+
+    def patch(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
+        return self.call("PATCH", path, body, **headers)
+
+    def delete(self, path: str, **headers: str) -> HttpResponse:
+        return self.call("DELETE", path, **headers)
+
+
+def caller(user: Any) -> Api:
+    """Make a caller with a fresh key of a user."""
+    return Api(keys.issue(user)[1])
+
+
+SHIPPED = (
+    ("accounts.migrations.0002_groups", "make_groups"),
+    ("accounts.migrations.0003_plans", "add_plans"),
+    ("chatbots.migrations.0002_offline_model", "add_offline_model"),
+)
+
+
+def commits(item: pytest.Item) -> bool:
+    """Say whether a test commits: then its end empties the tables, and what migrations ship."""
+    marker = item.get_closest_marker("django_db")
+    marked = marker is not None and marker.kwargs.get("transaction")
+    return bool(marked or "transactional_db" in getattr(item, "fixturenames", ()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Ship again what the end of a test that commits has emptied."""
+    yield
+    if nextitem and commits(item):  # after the last one there is no database any more
+        with item.config.stash[blocking_manager_key].unblock():
+            for module, function in SHIPPED:
+                getattr(import_module(module), function)(apps, None)
+
+
+@pytest.fixture(autouse=True)
+def clean_cache() -> Iterator[None]:
+    yield
+    counters.forget()
+
+
+@pytest.fixture
+def default_model(db: None) -> Any:
+    return LlmModel.objects.filter(is_default=True).first() or LlmModelFactory(is_default=True)
+
+
+@pytest.fixture
+def chatbot(default_model: Any) -> Chatbot:
+    """A chatbot with its settings, in an account of its own."""
+    return ChatbotFactory()
+
+
+@pytest.fixture
+def api(chatbot: Chatbot) -> Api:
+    """The owner of the chatbot's account."""
+    return caller(chatbot.account.owner)
+
+
+@pytest.fixture
+def stranger(db: None) -> Api:
+    """The owner of another account."""
+    return caller(AccountFactory().owner)
+
+
+@pytest.fixture
+def bystander(chatbot: Chatbot) -> Api:
+    """A member of the chatbot's account who was added to no chatbot."""
+    return caller(MembershipFactory(account=chatbot.account).user)

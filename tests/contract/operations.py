@@ -1,0 +1,141 @@
+"""Every operation that the specification names: method, path, who may, and a body that is good."""
+
+from typing import Any, NamedTuple
+
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from accounts.roles import CHATBOT_VIEW, Role
+from chatbots.models import Chatbot
+from tests.conftest import Api, caller
+from tests.factories.accounts import MembershipFactory
+from tests.factories.chatbots import (
+    ChatbotMemberFactory,
+    FollowUpPromptFactory,
+    InstructionFactory,
+    LeadSettingsFactory,
+    PersonaFactory,
+)
+from tests.factories.conversations import MessageFactory, ThreadFactory
+
+ACCOUNT = "/v1/chatbots/account/{account}"
+BOT, BOT_V0 = "/v1/chatbots/chatbot/{chatbot}", "/v0/chatbots/chatbot/{chatbot}"
+CHAT = "/v1/chatting/{chatbot}"
+
+LEADERS = {"owner", "super_admin"}
+USERS = LEADERS | {"added"}
+ANYONE = USERS | {"stranger", "bystander", "viewer"}
+
+
+class Operation(NamedTuple):
+    """One method of one path; `may` names the callers of `callers` whom it lets in."""
+
+    method: str
+    path: str
+    may: set[str]
+    body: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+OPERATIONS = [
+    Operation("GET", "/v1/chatbots", ANYONE),
+    Operation("GET", "/v1/chatbots/my-chatbots", ANYONE),
+    Operation("POST", f"{ACCOUNT}/create-chatbot", LEADERS, {"name": "new", "description": "new"}),
+    Operation("PATCH", f"{ACCOUNT}/chatbot/{{chatbot}}", USERS, {"name": "renamed"}),
+    Operation("GET", f"{ACCOUNT}/all-chatbots", LEADERS | {"viewer"}),
+    Operation("GET", f"{BOT}/appearance", USERS),
+    Operation("PUT", f"{BOT}/appearance", USERS, {"tooltip": "new"}),
+    Operation("GET", f"{BOT}/localization", USERS),
+    Operation(
+        "PATCH",
+        f"{BOT}/follow-up-prompts/{{follow_up_prompt}}",
+        USERS,
+        {"linkText": "a", "linkSrc": "b"},
+    ),
+    Operation("POST", f"{BOT}/instructions", USERS, {"title": "new", "instruction": "new"}),
+    Operation("PATCH", f"{BOT}/instructions/{{instruction}}", USERS, {"isActive": True}),
+    Operation(
+        "POST",
+        f"{BOT}/instructions/select-instruction",
+        USERS,
+        {"title": "new", "instruction": "new"},
+    ),
+    Operation("PATCH", f"{BOT}/personas/{{persona}}", USERS, {"title": "new"}),
+    Operation("POST", f"{BOT}/lead-settings", USERS, {"industryTemplate": "new"}),
+    Operation("GET", f"{BOT}/lead-settings", USERS),
+    Operation("DELETE", f"{BOT}/lead-settings", USERS),
+    Operation("POST", f"{BOT}/conversation-starters", USERS, {"text": "new"}),
+    Operation("PUT", f"{BOT}/settings", USERS, {"description": "new"}),
+    Operation("PATCH", f"{BOT_V0}/settings/general", USERS, {"description": "new"}),
+    Operation("PATCH", f"{BOT_V0}/settings/user-data", USERS, {"customerNameTake": True}),
+    Operation("GET", f"{CHAT}/threads", USERS),
+    Operation("POST", f"{CHAT}/threads", USERS, {"title": "new"}),
+    Operation(
+        "PATCH", f"{CHAT}/thread/update-thread", USERS, {"threadId": "{thread}", "tags": ["new"]}
+    ),
+    Operation("GET", f"{CHAT}/thread/{{thread}}", USERS),
+    Operation("PATCH", f"{CHAT}/thread/{{thread}}/escalate", USERS),
+    Operation("POST", f"{CHAT}/thread/{{thread}}/escalate", USERS),
+    Operation("GET", f"{CHAT}/thread/{{thread}}/messages", USERS),
+    Operation("POST", f"{CHAT}/thread/{{thread}}/message", USERS, {"content": "new"}),
+    Operation("PATCH", f"{CHAT}/message/{{message}}", USERS, {"reaction": "POSITIVE"}),
+]
+
+
+def routes() -> set[tuple[str, str]]:
+    """Read method and path of every route below /api, as the table writes them."""
+    return {
+        (method.upper(), f"/{path}".replace("<str:", "{").replace("_id>", "}"))
+        for part in get_resolver().url_patterns
+        if isinstance(part, URLResolver) and str(part.pattern) == "api/"
+        for pattern in part.url_patterns
+        if isinstance(pattern, URLPattern)
+        for path in [str(pattern.pattern)]
+        for method in pattern.callback.actions
+        if method != "head"  # DRF adds it to each that has a get
+    }
+
+
+def ids_of(chatbot: Chatbot) -> dict[str, str]:
+    """Make one row of each kind below a chatbot, and name them as the paths do."""
+    thread = ThreadFactory(chatbot=chatbot)
+    LeadSettingsFactory(chatbot=chatbot)
+    rows = {
+        "account": chatbot.account,
+        "chatbot": chatbot,
+        "follow_up_prompt": FollowUpPromptFactory(chatbot=chatbot),
+        "instruction": InstructionFactory(chatbot=chatbot),
+        "persona": PersonaFactory(chatbot=chatbot),
+        "thread": thread,
+        "message": MessageFactory(thread=thread),
+    }
+    return {name: str(row.pk) for name, row in rows.items()}
+
+
+def call(who: Api, operation: Operation, ids: dict[str, str]) -> Any:
+    """Call an operation with its good body."""
+    body = operation.body
+    if body and "threadId" in body:
+        body = body | {"threadId": ids["thread"]}
+    return who.call(operation.method, operation.path.format(**ids), body)
+
+
+def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
+    """Make a member of the chatbot's account."""
+    membership = MembershipFactory(account=chatbot.account, **fields)
+    if added:
+        ChatbotMemberFactory(chatbot=chatbot, user=membership.user)
+    return caller(membership.user)
+
+
+def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
+    """Make everyone who holds a key, by what they are to the chatbot."""
+    return {
+        "owner": caller(chatbot.account.owner),
+        "super_admin": member(chatbot, role=Role.SUPER_ADMIN),
+        "added": member(chatbot, added=True),
+        "bystander": member(chatbot),
+        "viewer": member(chatbot, permissions=[CHATBOT_VIEW]),
+        "stranger": stranger,
+    }

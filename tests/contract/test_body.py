@@ -1,0 +1,251 @@
+"""What a request's body may be: strict JSON, within bounds, else a 400 in the envelope."""
+
+import json
+from contextlib import closing
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.test import Client, RequestFactory
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from chatbots.models import Chatbot, ConversationStarter
+from config.api import body
+from config.api.errors import InvalidRequest
+from config.wsgi import application
+from tests.conftest import Api
+
+pytestmark = pytest.mark.proves("Bodies", "HTTP statuses")
+
+BOM = b"\xef\xbb\xbf"
+
+
+def nested(depth: int, *, of: str = "{}") -> bytes:
+    """Write an object of so many levels, itself among them."""
+    opening, closing = ('{"a":', "}") if of == "{}" else ("[", "]")
+    inner = opening * (depth - 1) + ("{}" if of == "{}" else "[]") + closing * (depth - 1)
+    return inner.encode() if of == "{}" else b'{"a":' + inner.encode() + b"}"
+
+
+@pytest.fixture
+def starters(chatbot: Chatbot) -> str:
+    """The one operation that keeps any object."""
+    return f"/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
+
+
+REFUSED = [
+    pytest.param(b" ", [], "Expected a JSON object", id="white space"),
+    pytest.param(b"{", [], "Expected a JSON object", id="cut short"),
+    pytest.param(b"{} {}", [], "Expected a JSON object", id="two"),
+    pytest.param(b"{'a': 1}", [], "Expected a JSON object", id="single quotes"),
+    pytest.param(b'{"a": 1,}', [], "Expected a JSON object", id="a comma too many"),
+    pytest.param(b"[]", [], "Expected object", id="an array"),
+    pytest.param(b"null", [], "Expected object", id="null"),
+    pytest.param(b"5", [], "Expected object", id="a number"),
+    pytest.param(b'"x"', [], "Expected object", id="a string"),
+    pytest.param(BOM + b"{}", [], "Expected a JSON object", id="a byte order mark"),
+    pytest.param('{"a": "ä"}'.encode("latin-1"), [], "Expected a JSON object", id="Latin-1"),
+    pytest.param('{"a": 1}'.encode("utf-16"), [], "Expected a JSON object", id="UTF-16"),
+    pytest.param(b'{"a": NaN}', [], "NaN is not JSON", id="NaN"),
+    pytest.param(b'{"a": Infinity}', [], "Infinity is not JSON", id="Infinity"),
+    pytest.param(b'{"a": -Infinity}', [], "-Infinity is not JSON", id="-Infinity"),
+    pytest.param(b'{"a": 1e999}', [], "Number out of range", id="1e999"),
+    pytest.param(b'{"a": ' + b"9" * 5000 + b"}", [], "Expected a JSON object", id="5,000 digits"),
+    pytest.param(b'{"a": 1, "a": 2}', [], "Duplicate key", id="a key twice"),
+    pytest.param(b'{"b": {"a": 1, "\\u0061": 2}}', [], "Duplicate key", id="twice, deep, escaped"),
+    pytest.param(b'{"a": "\\u0000"}', ["a"], "Contains a character", id="NUL"),
+    pytest.param(b'{"a": ["x", "\\ud800"]}', ["a", "1"], "Contains a character", id="a surrogate"),
+    pytest.param(b'{"\\u0000": 1}', [], "Contains a character", id="NUL in a key"),
+    pytest.param(nested(33), [], "Nested deeper than 32", id="33 objects deep"),
+    pytest.param(nested(32, of="[]"), [], "Nested deeper than 32", id="33 deep, with arrays"),
+    pytest.param(nested(100_000), [], "Nested deeper than 32", id="100,000 deep"),
+    pytest.param(b'{"a":"' + b"x" * 1024 * 1024 + b'"}', [], "Larger than 1048576", id="large"),
+]
+
+
+@pytest.mark.proves("Bodies/validation", "Response envelope/error", "HTTP statuses/400")
+@pytest.mark.parametrize(("raw", "path", "message"), REFUSED)
+def test_a_body_that_is_none_is_a_400_that_says_why(
+    api: Api, starters: str, raw: bytes, path: list[str], message: str
+) -> None:
+    answer = api.client.generic(
+        "POST",
+        f"/api{starters}",
+        raw,
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {api.key}"},
+    )
+    assert answer.status_code == 400
+    told = answer.json()
+    assert list(told) == ["success", "message", "code", "errors"]
+    assert told["success"] is False
+    assert told["message"] == "request body is not valid"
+    assert told["code"] == "REQUEST_VALIDATION_FAILED"
+    [fault] = told["errors"]
+    assert fault["path"] == path
+    assert fault["message"].startswith(message)
+    assert not ConversationStarter.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(b"{}", id="empty"),
+        pytest.param(nested(32), id="32 objects deep"),
+        pytest.param(nested(31, of="[]"), id="32 deep, with arrays"),
+        pytest.param(b' \n{"a": 1}\t', id="white space around it"),
+        pytest.param('{"a": "😀\\ud83d\\ude00"}'.encode(), id="whole surrogate pairs"),
+        pytest.param(b'{"a": 123456789012345678901234567890}', id="a large integer"),
+        pytest.param(b'{"a": -0.0, "b": 1e-400, "c": 1E5}', id="numbers at their edges"),
+        pytest.param(b'{"a":"' + b"x" * (1024 * 1024 - 8) + b'"}', id="1 MiB"),
+    ],
+)
+def test_a_body_within_the_bounds_is_taken_as_it_is(api: Api, starters: str, raw: bytes) -> None:
+    answer = api.post(starters, raw)
+    assert answer.status_code == 200, answer.content[:300]
+    assert json.loads(raw).items() <= answer.json()["data"].items()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "",
+        "text/plain",
+        "text/json",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/json-patch+json",
+        "application/xml",
+        "nonsense",
+    ],
+)
+def test_another_content_type_is_a_400(api: Api, starters: str, kind: str) -> None:
+    answer = api.client.generic(
+        "POST",
+        f"/api{starters}",
+        b"{}",
+        content_type=kind,
+        headers={"Authorization": f"Bearer {api.key}"},
+    )
+    assert answer.status_code == 400
+    [fault] = answer.json()["errors"]
+    assert fault == {"path": [], "message": "Expected content type application/json"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "application/json",
+        "APPLICATION/JSON",
+        "application/json; charset=utf-8",
+        "application/json;charset=latin-1",  # JSON is UTF-8, whatever this says
+        "application/json; charset=nonsense",
+    ],
+)
+def test_json_is_utf_8_whatever_its_parameters_say(api: Api, starters: str, kind: str) -> None:
+    answer = api.client.generic(
+        "POST",
+        f"/api{starters}",
+        '{"a": "ä"}'.encode(),
+        content_type=kind,
+        headers={"Authorization": f"Bearer {api.key}"},
+    )
+    assert (answer.status_code, answer.json()["data"]["a"]) == (200, "ä")
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/xml", "nonsense", "*/*;q=0"])
+def test_every_answer_is_json_whatever_is_accepted(api: Api, accept: str) -> None:
+    for path in ("/v1/chatbots", "/v1/nowhere"):
+        answer = api.get(path, Accept=accept)
+        assert answer["Content-Type"] == "application/json"
+
+
+def test_fields_that_nobody_knows_are_passed_over(api: Api, chatbot: Chatbot) -> None:
+    there = f"/v1/chatbots/account/{chatbot.account_id}/chatbot/{chatbot.pk}"
+    answer = api.patch(there, {"name": "known", "accountId": "x", "unknown": {"a": [1]}})
+    assert (answer.status_code, answer.json()["data"]["name"]) == (200, "known")
+
+
+def declared(size: int | str) -> dict[str, Any]:
+    """Make a request's environment that declares a length of its own."""
+    return {"CONTENT_LENGTH": str(size)}
+
+
+def test_a_length_that_is_declared_too_large_is_refused_unread(api: Api, starters: str) -> None:
+    answer = Client(raise_request_exception=False).generic(
+        "POST",
+        f"/api{starters}",
+        b"{}",
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {api.key}"},
+        **declared(10**12),
+    )
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"path": [], "message": "Larger than 1048576 bytes"}]
+
+
+def in_chunks(path: str, key: str, raw: bytes) -> tuple[int, Any]:
+    """Call the web server's entry as servers do for a body without a length."""
+    told: list[str] = []
+    environ = RequestFactory().generic("POST", f"/api{path}", b"").environ
+    environ |= {
+        "CONTENT_TYPE": "application/json",
+        "CONTENT_LENGTH": "",
+        "HTTP_AUTHORIZATION": f"Bearer {key}",
+        "wsgi.input": BytesIO(raw),
+        "wsgi.input_terminated": True,
+    }
+    with closing(application(environ, lambda status, _: told.append(status))) as answer:
+        made = b"".join(answer)
+    return int(told[0][:3]), json.loads(made)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_body_without_a_length_is_read_and_bounded_all_the_same(api: Api, starters: str) -> None:
+    status, told = in_chunks(starters, api.key or "", b'{"text": "in chunks"}')
+    assert (status, told["data"]["text"]) == (200, "in chunks")
+    status, told = in_chunks(starters, api.key or "", b'{"a":"' + b"x" * body.MAX_BYTES + b'"}')
+    assert (status, told["errors"][0]["message"]) == (400, "Larger than 1048576 bytes")
+
+
+def test_no_body_at_all_is_one_without_fields(api: Api, chatbot: Chatbot) -> None:
+    answer = api.post(f"/v1/chatbots/account/{chatbot.account_id}/create-chatbot")
+    assert (answer.status_code, answer.json()["errors"]) == (
+        400,
+        [{"path": [name], "message": "Required"} for name in ("name", "description")],
+    )
+
+
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(value=JSON)
+def test_what_is_json_is_read_as_what_it_says(value: Any) -> None:
+    raw = json.dumps(value, ensure_ascii=False).encode()
+    assert body.parse(raw) == value
+    assert json.loads(body.dumps(value)) == value
+
+
+@given(
+    raw=st.binary(max_size=200) | st.text('{}[]",:0123456789eE+-.\\u nulltrefas').map(str.encode)
+)
+@example(raw=b"\xff\xfe")
+@example(raw=b'{"a":' * 5000)
+@example(raw=b"[" * 200_000)
+def test_whatever_comes_it_is_read_or_refused(raw: bytes) -> None:
+    try:
+        value = body.parse(raw)
+    except InvalidRequest as refusal:
+        assert refusal.errors
+    else:
+        assert value == json.loads(raw)

@@ -1,0 +1,219 @@
+"""The document itself: valid, complete, and with examples that are valid by it."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.urls import URLPattern, URLResolver, get_resolver
+from drf_spectacular.generators import SchemaGenerator
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import validate
+
+from tests.house.source import ROOT
+
+pytestmark = pytest.mark.proves("Endpoints", "HTTP statuses", "Bodies", "Body shapes")
+
+DOCUMENT: dict[str, Any] = json.loads((ROOT / "openapi.json").read_text())
+COMPONENTS = DOCUMENT["components"]
+SCHEMAS = COMPONENTS["schemas"]
+OPERATIONS = {
+    operation["operationId"]: (method, path, operation)
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+}
+EACH = pytest.mark.parametrize("name", OPERATIONS)
+LEDGER = re.compile(r"^\| ([a-z-]+) \|", re.MULTILINE)
+
+
+def walk(value: Any, place: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object of the document, and where it stands; what is only an example is left out."""
+    if isinstance(value, dict):
+        yield place, value
+        for name, inner in value.items():
+            if name not in ("example", "examples"):
+                yield from walk(inner, f"{place}/{name}")
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from walk(inner, f"{place}/{number}")
+
+
+def served(patterns: list[Any], before: str = "/") -> Iterator[tuple[str, str]]:
+    """Every method and path that the service's routes have under /api."""
+    for pattern in patterns:
+        here = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from served(pattern.url_patterns, here)
+        elif isinstance(pattern, URLPattern) and here.startswith("/api/"):
+            for method in pattern.callback.actions:
+                yield (
+                    method,
+                    re.sub("<str:([a-z_]+)>", lambda found: f"{{{camel(found[1])}}}", here),
+                )
+
+
+def camel(name: str) -> str:
+    return re.sub("_([a-z])", lambda found: found[1].upper(), name)
+
+
+def test_the_committed_document_is_the_services_own():
+    assert json.loads(json.dumps(SchemaGenerator().get_schema(public=True))) == DOCUMENT
+
+
+def test_the_document_is_valid():
+    assert DOCUMENT["openapi"].startswith("3.1")
+    validate(DOCUMENT)
+
+
+def test_it_has_every_route_and_no_other():
+    there = {(method, path) for method, path, _ in OPERATIONS.values()}
+    assert there == set(served(get_resolver().url_patterns))
+    assert len(OPERATIONS) == len(there)
+
+
+def test_no_object_stands_in_it_twice_under_one_name():
+    tags = [tag["name"] for tag in DOCUMENT["tags"]]
+    used = {tag for _, _, operation in OPERATIONS.values() for tag in operation["tags"]}
+    assert len(tags) == len(set(tags))
+    assert used <= set(tags)
+
+
+EXAMPLES = [
+    pytest.param(part["schema"], part["example"], id=place)
+    for place, part in walk(DOCUMENT)
+    if "schema" in part and "example" in part
+] + [
+    pytest.param(part, example, id=place)
+    for place, part in walk(SCHEMAS, "#/components/schemas")
+    for example in (part["examples"] if isinstance(part.get("examples"), list) else ())
+]
+
+
+@pytest.mark.parametrize(("schema", "example"), EXAMPLES)
+def test_an_example_is_valid_by_its_schema(schema, example):
+    validator = Draft202012Validator(
+        {**schema, "components": COMPONENTS}, format_checker=Draft202012Validator.FORMAT_CHECKER
+    )
+    assert [error.message for error in validator.iter_errors(example)] == []
+
+
+@EACH
+def test_an_operation_has_examples_of_what_it_takes_and_answers(name):
+    _, _, operation = OPERATIONS[name]
+    media = [operation["responses"]["200"], operation.get("requestBody")]
+    assert all("example" in one["content"]["application/json"] for one in media if one)
+
+
+@EACH
+def test_an_operation_names_the_errors_that_it_can_answer(name):
+    method, path, operation = OPERATIONS[name]
+    queries = [one for one in operation["parameters"] if one.get("in") == "query"]
+    expected = {"200", "401", "429", "500"}
+    reads = queries or "requestBody" in operation or method == "post"  # an Idempotency-Key
+    expected |= {"400"} if reads else set()
+    expected |= {"403", "404"} if "{" in path else set()
+    assert set(operation["responses"]) == expected
+
+
+@EACH
+def test_an_answer_is_an_envelope_of_which_nothing_is_missing(name):
+    answer = OPERATIONS[name][2]["responses"]["200"]["content"]["application/json"]["schema"]
+    envelope = SCHEMAS[answer["$ref"].rpartition("/")[2]]
+    assert set(envelope["required"]) == {"statusCode", "success", "message", "data"}
+    assert envelope["properties"]["statusCode"]["const"] == 200
+    assert envelope["properties"]["success"]["const"] is True
+
+
+@EACH
+def test_the_ids_of_a_path_are_uuids_in_the_specifications_spelling(name):
+    _, path, operation = OPERATIONS[name]
+    given = [one for one in operation["parameters"] if one.get("in") == "path"]
+    assert {one["name"] for one in given} == set(re.findall(r"\{([a-z][A-Za-z]+)\}", path))
+    assert all(one["required"] and one["schema"]["format"] == "uuid" for one in given)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in SCHEMAS if name.endswith(("Record", "Answer", "Details", "Payload"))]
+)
+def test_a_record_has_all_of_its_fields(name):
+    assert set(SCHEMAS[name]["required"]) == set(SCHEMAS[name]["properties"])
+
+
+@pytest.mark.parametrize(
+    ("name", "required"),
+    [
+        ("ChatbotInput", {"name", "description"}),
+        ("ChatbotChanges", set()),
+        ("InstructionInput", {"title", "instruction"}),
+        ("InstructionChanges", set()),
+        ("InstructionChoice", set()),
+        ("PersonaInput", set()),
+        ("FollowUpPromptInput", set()),
+        ("LeadSettingsInput", set()),
+        ("FormFieldInput", {"display_label", "field_name", "field_type", "required"}),
+        ("GeneralSettingsInput", set()),
+        ("UserDataInput", set()),
+        ("AllSettingsInput", set()),
+        ("AppearanceInput", set()),
+        ("ThreadInput", set()),
+        ("ThreadChanges", {"threadId"}),
+        ("MessageInput", {"content"}),
+        ("ReactionInput", {"reaction"}),
+    ],
+)
+def test_a_body_asks_for_what_is_required_and_no_more(name, required):
+    assert set(SCHEMAS[name].get("required", ())) == required
+
+
+def test_a_list_of_values_stands_only_where_the_specification_has_one():
+    lists = {place for place, part in walk(DOCUMENT) if "enum" in part}
+    assert lists == {
+        "#/components/schemas/FieldTypeEnum",
+        "#/components/schemas/WhenUserShareDetailsEnum",
+    }
+
+
+def test_null_stands_only_where_it_can_be_sent_or_given():
+    nullable = {
+        (name, field)
+        for name, schema in SCHEMAS.items()
+        for field, part in schema.get("properties", {}).items()
+        if "null" in part.get("type", ()) or {"type": "null"} in part.get("oneOf", ())
+    }
+    message = ("agentName", "editedAt", "editedBy", "llmModelId", "parentMessageId", "reaction")
+    pair = ("buttonTitle", "buttonMessage", "linkText", "linkSrc")
+    assert nullable == {
+        *(("MessageRecord", field) for field in (*message, "systemMessageType")),
+        *(("FollowUpPromptInput", field) for field in pair),
+        *((f"{name}Record", "createdByUserId") for name in ("Chatbot", "MyChatbot")),
+        ("MyChatbotRecord", "userChatbotRole"),
+        ("PersonaRecord", "description"),
+        ("PersonaInput", "description"),
+        ("ReactionInput", "reaction"),
+        ("Cursor", "nextCursor"),
+        ("ThreadRecord", "endedAt"),
+        ("ThreadRecord", "llmModel"),
+        ("ThreadDetails", "endedAt"),
+        ("NewMessagePayload", "question"),
+        ("NewMessagePayload", "answer"),
+        ("ConversationEscalatedPayload", "user"),
+        ("ConversationEscalatedPayload", "leadInfo"),
+    }
+
+
+def test_every_point_of_the_ledger_is_marked_and_every_mark_is_in_the_ledger():
+    marks = [part["x-open-point"] for _, part in walk(DOCUMENT) if "x-open-point" in part]
+    assert all(isinstance(mark, list) and mark for mark in marks)
+    ledger = (ROOT / "docs" / "open-points.md").read_text().partition("\n## Additions")[0]
+    assert {point for mark in marks for point in mark} == set(LEDGER.findall(ledger)) - {"id"}
+
+
+def test_an_event_is_described_with_its_headers():
+    events = {name: item["post"] for name, item in DOCUMENT["webhooks"].items()}
+    assert set(events) == {"NEW_MESSAGE", "CONVERSATION_ESCALATED", "NEW_LEAD"}
+    for name, event in events.items():
+        body = event["requestBody"]["content"]["application/json"]["schema"]
+        assert body["properties"]["event"]["const"] == name
+        headers = {one["name"] for one in event["parameters"]}
+        assert headers == {"X-WEBHOOK-TOKEN", "X-SIGNATURE", "User-Agent"}

@@ -1,0 +1,93 @@
+"""Writes at the same moment: what must be one stays one, and nobody gets a 500."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import requests
+
+from chatbots.models import Chatbot, GeneralSettings, Instruction, LeadSettings
+from conversations.models import Message, Thread
+from tests.conftest import Api
+from tests.factories.chatbots import InstructionFactory
+from tests.factories.conversations import ThreadFactory
+from tests.factories.webhooks import EndpointFactory
+from tests.servers.processes import Web
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CLIENTS = 50
+TOGGLES = int(os.environ.get("TEST_TOGGLES", "101"))  # odd; CI sets 1001
+Many = Callable[[str, str, list[Any]], list[Any]]
+
+
+@pytest.fixture
+def many(api: Api) -> Iterator[Many]:
+    """Send bodies to one path, from many clients at once."""
+    with Web() as web, ThreadPoolExecutor(CLIENTS) as pool:
+        headers = {"Authorization": f"Bearer {api.key}"}
+
+        def send(method: str, path: str, bodies: list[Any]) -> list[Any]:
+            def one(body: Any) -> Any:
+                return requests.request(
+                    method, f"{web.address}/api{path}", json=body, headers=headers, timeout=60
+                )
+
+            return list(pool.map(one, bodies))
+
+        yield send
+
+
+@pytest.mark.proves("Chatbot", "Chatbots")
+def test_of_simultaneous_creations_of_one_name_one_wins(many: Many, chatbot: Chatbot) -> None:
+    path = f"/v1/chatbots/account/{chatbot.account_id}/create-chatbot"
+    answers = many("POST", path, [{"name": "Porter", "description": "new"}] * 100)
+    assert Counter(answer.status_code for answer in answers) == {200: 1, 400: 99}
+    refused = [answer.json()["errors"] for answer in answers if answer.status_code == 400]
+    assert all(
+        errors == [{"path": ["name"], "message": "Must be unique within the account"}]
+        for errors in refused
+    )
+    assert Chatbot.objects.filter(name="Porter").count() == 1
+
+
+@pytest.mark.proves("General and user-data settings (v0 paths)", "Lead settings")
+def test_settings_that_are_made_on_demand_are_made_once(many: Many, chatbot: Chatbot) -> None:
+    GeneralSettings.objects.all().delete()
+    here = f"chatbots/chatbot/{chatbot.pk}"
+    calls = [
+        ("PATCH", f"/v0/{here}/settings/general", {"description": "new"}),
+        ("PATCH", f"/v0/{here}/settings/user-data", {"customerNameTake": True}),
+        ("POST", f"/v1/{here}/lead-settings", {"industryTemplate": "new"}),
+    ]
+    for method, path, body in calls:
+        answers = many(method, path, [body] * 60)
+        assert {answer.status_code for answer in answers} == {200}
+    assert (GeneralSettings.objects.count(), LeadSettings.objects.count()) == (1, 1)
+
+
+@pytest.mark.proves("Instructions")
+def test_instructions_selected_at_once_leave_one_active(many: Many, chatbot: Chatbot) -> None:
+    rows = InstructionFactory.create_batch(10, chatbot=chatbot)
+    path = f"/v1/chatbots/chatbot/{chatbot.pk}/instructions/select-instruction"
+    answers = many("POST", path, [{"instructionId": str(row.pk)} for row in rows] * 10)
+    assert {answer.status_code for answer in answers} == {200}
+    assert Instruction.objects.filter(is_active=True).count() == 1
+
+
+@pytest.mark.proves("States and transitions")
+def test_a_thread_that_is_toggled_many_times_at_once_ends_toggled(
+    many: Many, chatbot: Chatbot
+) -> None:
+    EndpointFactory(chatbot=chatbot)
+    thread = ThreadFactory(chatbot=chatbot)
+    path = f"/v1/chatting/{chatbot.pk}/thread/{thread.pk}/escalate"
+    answers = many("PATCH", path, [None] * TOGGLES)
+    assert {answer.status_code for answer in answers} == {200}
+    assert Thread.objects.get().escalated
+    assert Message.objects.filter(message_type="SYSTEM_MESSAGE").count() == TOGGLES
+    assert Delivery.objects.filter(event="CONVERSATION_ESCALATED").count() == (TOGGLES + 1) // 2

@@ -1,0 +1,90 @@
+"""Every operation, with data made of the document, good and bad: nothing contradicts it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract.conftest import Service
+from tests.house.source import ROOT
+
+KEY = {"$ref": "#/components/parameters/IdempotencyKey"}
+CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
+# For each operation. Few find what is wrong everywhere; CI asks for many, and for sequences, too.
+EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "0"))
+RANDOM = ("examples", "fuzzing", "stateful") if EXAMPLES else ("examples", "fuzzing")
+
+
+def document_without_keys() -> dict[str, Any]:
+    """The document but for Idempotency-Key: one used before with another body is a 400 by right."""
+    document: dict[str, Any] = json.loads((ROOT / "openapi.json").read_text())
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            operation["parameters"] = [one for one in operation["parameters"] if one != KEY]
+    return document
+
+
+def bare(part: Any) -> Any:
+    """The same document, in which bounds alone say what a good value is.
+
+    Where there is an example or a pattern, schemathesis tries no text as long as its bound.
+    """
+    if isinstance(part, list):
+        return [bare(inner) for inner in part]
+    if isinstance(part, dict):
+        return {
+            name: bare(inner)
+            for name, inner in part.items()
+            if name not in ("example", "examples") and (name, inner) != ("pattern", r"\S")
+        }
+    return part
+
+
+def operations(document: dict[str, Any]) -> Iterator[str]:
+    """The methods of all paths."""
+    return (method for path in document["paths"].values() for method in path)
+
+
+DOCUMENT = document_without_keys()
+
+
+@pytest.mark.proves("Endpoints", "HTTP statuses", "Bodies")
+@pytest.mark.timeout(3600 if EXAMPLES else 240)
+@pytest.mark.parametrize(
+    ("phases", "document"),
+    [
+        pytest.param(RANDOM, DOCUMENT, id="values by chance"),
+        pytest.param(("coverage",), bare(DOCUMENT), id="values at each bound"),
+    ],
+)
+def test_schemathesis_finds_nothing(
+    service: Service, tmp_path: Path, phases: tuple[str, ...], document: dict[str, Any]
+) -> None:
+    shutil.copy(CONFIGURATION, tmp_path)
+    (tmp_path / "openapi.json").write_text(json.dumps(document))
+    ids = service.ids()
+    for name, value in ids.items():
+        (tmp_path / f"{name}.txt").write_text(json.dumps(value))
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("st")),
+            *("--config-file", CONFIGURATION.name, "--no-color"),
+            *("run", "openapi.json", "--url", service.address),
+            *("--phases", ",".join(phases), "--max-examples", str(EXAMPLES or 3)),
+            *("--generation-deterministic", "--continue-on-failure", "--warnings", "off"),
+        ],
+        cwd=tmp_path,
+        env=os.environ | ids | {"API_KEY": service.key},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
+    assert f"Tested: {len(list(operations(document)))}" in done.stdout

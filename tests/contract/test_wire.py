@@ -1,0 +1,259 @@
+"""What is the same for every request: envelope, statuses, order of checks, the request's name."""
+
+import json
+import logging
+import re
+import uuid
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from chatbots.models import Chatbot
+from config import logs
+from tests.chatbots.conftest import stored
+from tests.conftest import Api
+from tests.contract.operations import OPERATIONS, Operation, call, ids_of
+from tests.factories.chatbots import PersonaFactory
+
+NOT_FOUND = {"success": False, "message": "resource not found"}
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND")
+PATHS = sorted({operation.path for operation in OPERATIONS})
+
+
+def told(answer: Any) -> dict[str, Any]:
+    """Read an error's body; it must be in the envelope, and JSON."""
+    assert answer["Content-Type"] == "application/json"
+    body: dict[str, Any] = answer.json()
+    assert body["success"] is False
+    assert isinstance(body["message"], str)
+    return body
+
+
+@pytest.mark.proves("Response envelope/success")
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_a_success_has_four_fields_and_times_in_milliseconds(
+    api: Api, chatbot: Chatbot, operation: Operation
+) -> None:
+    answer = call(api, operation, ids_of(chatbot))
+    assert answer["Content-Type"] == "application/json"
+    body = answer.json()
+    assert list(body) == ["statusCode", "success", "message", "data"]
+    assert (body["statusCode"], body["success"]) == (200, True)
+    assert isinstance(body["data"], dict)
+    times = re.findall(r'"\w+At":"([^"]+)"', answer.content.decode())
+    assert all(map(TIME.fullmatch, times))
+    assert not answer.cookies
+
+
+@pytest.mark.proves("HTTP statuses/405", "Response envelope/error")
+@pytest.mark.parametrize("path", PATHS)
+def test_a_method_that_a_path_lacks_is_a_405(api: Api, chatbot: Chatbot, path: str) -> None:
+    there = path.format(**ids_of(chatbot))
+    allowed = {operation.method for operation in OPERATIONS if operation.path == path}
+    allowed |= {"HEAD"} if "GET" in allowed else set()
+    for method in set(METHODS) - allowed:
+        answer = api.call(method, there)
+        assert answer.status_code == 405, method
+        assert set(answer["Allow"].split(", ")) == allowed
+        if method != "HEAD":
+            assert told(answer) == {"success": False, "message": "HTTP method not supported"}
+
+
+@pytest.mark.parametrize("path", ["/v1/chatbots", "/v1/chatbots/my-chatbots"])
+def test_head_answers_as_get_does_without_the_body(api: Api, path: str) -> None:
+    assert api.call("HEAD", path).status_code == 200
+    assert api.call("HEAD", path).content == b""
+
+
+@pytest.mark.proves("HTTP statuses/404")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/v1",
+        "/v1/",
+        "/v2/chatbots",
+        "/v1/chatbots/",
+        "/v1/chatbots/my-chatbots/",
+        "/v1//chatbots",
+        "/V1/chatbots",
+        "/v1/chatbots/my-chatbots%0A",
+        "/v1/chatbots/chatbot/a%2Fb/appearance",
+        "/v0/chatbots",
+        "/v1/nowhere?x=%00",
+        "/v1/%ff%fe",
+    ],
+)
+def test_an_unknown_path_is_a_404_in_json_with_a_key_or_without(api: Api, path: str) -> None:
+    for who in (api, Api(None)):
+        for method in ("GET", "POST", "OPTIONS"):
+            answer = who.call(method, path)
+            assert (answer.status_code, told(answer)) == (404, NOT_FOUND)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_slash_at_the_end_makes_another_path(api: Api, chatbot: Chatbot, path: str) -> None:
+    answer = api.get(f"{path.format(**ids_of(chatbot))}/")
+    assert (answer.status_code, told(answer)) == (404, NOT_FOUND)
+
+
+class TestOrder:
+    """Each pair of checks in its order; the later fault is there in every case."""
+
+    @pytest.fixture
+    def there(self, chatbot: Chatbot) -> str:
+        return f"/v1/chatbots/chatbot/{chatbot.pk}/personas/{uuid.uuid4()}"
+
+    @pytest.fixture(autouse=True)
+    def limits(self, settings: Any) -> Any:
+        settings.RATE_LIMIT_IP = settings.RATE_LIMIT_USER = None
+        return settings
+
+    def test_the_address_comes_before_the_route_and_the_key(self, limits: Any) -> None:
+        limits.RATE_LIMIT_IP = (1, 3600)
+        Api(None).get("/v1/nowhere")
+        for path in ("/v1/nowhere", "/v1/chatbots"):
+            assert Api(None).get(path).status_code == 429
+
+    def test_the_route_comes_before_the_key(self) -> None:
+        assert Api(None).get("/v1/nowhere").status_code == 404
+
+    def test_the_key_comes_before_the_user_s_limit(self, api: Api, limits: Any) -> None:
+        limits.RATE_LIMIT_USER = (1, 3600)
+        assert [Api("garbage").get("/v1/chatbots").status_code for _ in range(3)] == [401] * 3
+        assert api.get("/v1/chatbots").status_code == 200
+
+    def test_the_key_comes_before_the_method_and_the_id(self) -> None:
+        for method, path in (("DELETE", "/v1/chatbots"), ("GET", "/v1/chatting/nonsense/threads")):
+            assert Api(None).call(method, path).status_code == 401
+
+    def test_the_user_s_limit_comes_before_the_method(self, api: Api, limits: Any) -> None:
+        limits.RATE_LIMIT_USER = (1, 3600)
+        api.get("/v1/chatbots")
+        assert api.delete("/v1/chatbots").status_code == 429
+
+    def test_the_method_comes_before_the_chatbot(self, api: Api) -> None:
+        assert api.delete(f"/v1/chatting/{uuid.uuid4()}/threads").status_code == 405
+
+    def test_the_chatbot_comes_before_the_body(self, stranger: Api, there: str) -> None:
+        assert stranger.patch(there, b"[").status_code == 403
+        unknown = there.replace(there.split("/")[4], str(uuid.uuid4()))
+        assert stranger.patch(unknown, b"[").status_code == 404
+
+    def test_the_account_comes_before_the_query_and_the_body(self, stranger: Api, api: Api) -> None:
+        path = f"/v1/chatbots/account/{uuid.uuid4()}/create-chatbot"
+        assert api.post(path, b"[").status_code == 404
+
+    def test_the_chatbot_comes_before_the_query(self, stranger: Api, chatbot: Chatbot) -> None:
+        assert stranger.get(f"/v1/chatting/{chatbot.pk}/threads?page=0").status_code == 403
+
+    def test_the_body_comes_before_the_rest_of_the_path(self, api: Api, there: str) -> None:
+        assert api.patch(there, {"title": 5}).status_code == 400
+        assert api.patch(there, {}).status_code == 404
+
+    def test_the_query_comes_before_the_rest_of_the_path(self, api: Api, chatbot: Chatbot) -> None:
+        thread = f"/v1/chatting/{chatbot.pk}/thread/{uuid.uuid4()}/messages"
+        assert api.get(f"{thread}?limit=0").status_code == 400
+        assert api.get(thread).status_code == 404
+
+
+@pytest.fixture
+def broken_personas(chatbot: Chatbot) -> Any:
+    """Personas whose table is not what the code takes it for."""
+    row = PersonaFactory(chatbot=chatbot, title="a title that nobody is told")
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE chatbots_persona RENAME COLUMN title TO lost")
+    return row
+
+
+@pytest.mark.proves("HTTP statuses/500", "Response envelope/error")
+def test_a_fault_of_the_server_is_a_500_that_tells_nothing(
+    api: Api, chatbot: Chatbot, broken_personas: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    there = f"/v1/chatbots/chatbot/{chatbot.pk}/personas/{broken_personas.pk}"
+    answer = api.patch(there, {"title": "new"}, X_Request_Id="the-broken-one")
+    assert answer.status_code == 500
+    assert told(answer) == {"success": False, "message": "internal server error"}
+    assert answer["X-Request-Id"] == "the-broken-one"
+    [record] = [each for each in caplog.records if each.message == "request failed"]
+    assert record.exc_info  # those who run the service are told
+
+
+class TestRequestId:
+    """The name of a request."""
+
+    @pytest.mark.parametrize("given", ["abc", "A-b_c.9", "x" * 64])
+    def test_a_sane_one_is_kept(self, given: str) -> None:
+        assert Api(None).get("/v1/chatbots", X_Request_Id=given)["X-Request-Id"] == given
+
+    @pytest.mark.parametrize("given", ["", " ", "a b", "x" * 65, "ä", "a\tb", "<script>", 'a"b'])
+    def test_another_is_replaced(self, given: str) -> None:
+        made = Api(None).get("/v1/chatbots", X_Request_Id=given)["X-Request-Id"]
+        assert re.fullmatch(r"[0-9a-f]{32}", made)
+
+    def test_every_answer_has_one_of_its_own(self, api: Api, settings: Any) -> None:
+        answers = [
+            api.get("/v1/chatbots"),
+            api.get("/v1/nowhere"),
+            api.delete("/v1/chatbots"),
+            api.get("/v1/chatbots?page=0"),
+            Api(None).get("/v1/chatbots"),
+            Client().get("/healthz"),
+        ]
+        settings.RATE_LIMIT_IP = (1, 3600)
+        answers += [api.get("/v1/chatbots"), api.get("/v1/chatbots")]
+        assert [answer.status_code for answer in answers] == [
+            200,
+            404,
+            405,
+            400,
+            401,
+            200,
+            200,
+            429,
+        ]
+        assert len({answer["X-Request-Id"] for answer in answers}) == len(answers)
+
+    def test_the_lines_of_a_request_carry_it(
+        self, api: Api, chatbot: Chatbot, broken_personas: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        lines: list[str] = []
+
+        class Kept(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                lines.append(logs.JsonFormatter().format(record))
+
+        handler = Kept()
+        handler.addFilter(logs.RequestIdFilter())
+        logger = logging.getLogger("config.api.errors")
+        logger.addHandler(handler)
+        try:
+            there = f"/v1/chatbots/chatbot/{chatbot.pk}/personas/{broken_personas.pk}"
+            api.patch(there, {"title": "new"}, X_Request_Id="named")
+        finally:
+            logger.removeHandler(handler)
+        assert [json.loads(line)["requestId"] for line in lines] == ["named"]
+
+
+def test_a_host_that_is_not_ours_is_refused_in_the_envelope(api: Api) -> None:
+    answer = api.get("/v1/chatbots", Host="evil.example")
+    assert answer.status_code == 400
+    assert told(answer)["message"] == "bad request"
+    assert Client().get("/healthz", headers={"Host": "10.0.0.7"}).status_code == 200
+
+
+def test_an_answer_says_its_length(api: Api) -> None:
+    for path in ("/v1/chatbots", "/v1/nowhere"):
+        answer = api.get(path)
+        assert int(answer["Content-Length"]) == len(answer.content)
+
+
+def test_a_refused_change_is_rolled_back_whole(api: Api, chatbot: Chatbot) -> None:
+    """General settings are good and user data is not: neither is applied."""
+    before = stored(chatbot.generalsettings)
+    path = f"/v1/chatbots/chatbot/{chatbot.pk}/settings"
+    assert api.put(path, {"description": "new", "customerNameTake": 1}).status_code == 400
+    assert stored(chatbot.generalsettings) == before

@@ -1,0 +1,254 @@
+"""The page of a thread: what happened, and what an agent says."""
+
+import re
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from accounts.models import User
+from chatbots.models import Chatbot
+from conversations.models import Draft, Message, Thread
+from conversations.models.message import MessageType
+from tests.factories.conversations import LeadFactory, MessageFactory
+from tests.factories.staff import AGENTS, signed_in, staff
+from tests.factories.webhooks import EndpointFactory
+from tests.pages import fields_of
+from webhooks.models import Delivery
+
+HOSTILE = '<img src=x onerror=alert(1)> see https://example.com/?a=1&b="x"'
+
+
+@pytest.fixture
+def agent(chatbot: Chatbot) -> User:
+    return staff(chatbot.account.owner, AGENTS)
+
+
+@pytest.fixture
+def client(agent: User) -> Client:
+    return signed_in(agent)
+
+
+def at(thread: Thread, name: str = "change") -> str:
+    return reverse(f"admin:conversations_thread_{name}", args=[thread.pk])
+
+
+def text_of(client: Client, address: str) -> str:
+    page = client.get(address)
+    assert page.status_code == 200
+    return page.content.decode()
+
+
+def kinds(thread: Thread) -> list[str]:
+    return list(
+        Message.objects.filter(thread=thread)
+        .order_by("position")
+        .values_list("message_type", flat=True)
+    )
+
+
+def test_a_message_is_text_whatever_is_in_it(client, thread):
+    MessageFactory(thread=thread, content=HOSTILE)
+    MessageFactory(
+        thread=thread,
+        message_type=MessageType.AI_MESSAGE,
+        content="x" * 5_000 + HOSTILE,
+        source=[
+            {"title": "<b>page</b>", "url": "https://example.com/page"},
+            {"title": "trap", "url": "javascript:alert(1)"},
+        ],
+    )
+    text = text_of(client, at(thread))
+    assert "<img src=x" not in text
+    assert "javascript:alert" not in text
+    assert "&lt;b&gt;page&lt;/b&gt;" in text
+    assert text.count("&lt;img src=x onerror=alert(1)&gt;") == 2
+    assert 'rel="nofollow"' in text
+
+
+def test_every_speaker_is_named(client, thread, agent):
+    for kind in MessageType.values:
+        name = "Sam <x>" if kind == MessageType.AGENT_MESSAGE else None
+        MessageFactory(thread=thread, message_type=kind, agent_name=name)
+    text = text_of(client, at(thread))
+    for who in ("Visitor", "AI", "System", "Sam &lt;x&gt;"):
+        assert f"<b>{who}</b>" in text
+
+
+def test_the_newest_fifty_are_shown_and_older_ones_behind_a_link(client, thread):
+    for index in range(1, 121):
+        MessageFactory(thread=thread, content=f"line {index}.")
+    shown: list[list[int]] = []
+    address: str | None = at(thread)
+    while address:
+        text = text_of(client, address)
+        shown.append([int(number) for number in re.findall(r"line (\d+)\.", text)])
+        older = re.search(r'href="(\?before=[^"]+)"', text)
+        address = at(thread) + older[1] if older else None
+    assert shown == [list(range(71, 121)), list(range(21, 71)), list(range(1, 21))]
+
+
+@pytest.mark.parametrize("before", ["x", "01890000-0000-7000-8000-000000000001"])
+def test_a_message_that_is_not_there_is_no_mark(client, thread, before):
+    MessageFactory(thread=thread, content="hello")
+    assert "hello" in text_of(client, f"{at(thread)}?before={before}")
+
+
+def test_a_page_costs_the_same_queries_however_much_was_said(client, thread):
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            client.get(at(thread))
+        return len(asked)
+
+    message = MessageFactory(thread=thread)
+    Draft.objects.create(message=message, content="late")
+    few = queries()
+    for _ in range(40):
+        Draft.objects.create(message=MessageFactory(thread=thread), content="late")
+    assert queries() == few
+    assert few < 20
+
+
+def test_an_answer_takes_the_thread_over_and_no_visitor_asked_for_it(client, thread, agent):
+    EndpointFactory(chatbot=thread.chatbot)
+    assert "Send and take over" in text_of(client, at(thread))
+    client.post(at(thread, "reply"), {"content": " Let me look \n"})
+    thread.refresh_from_db()
+    assert (thread.escalated, thread.taken_over_by) == (True, agent)
+    assert kinds(thread) == ["SYSTEM_MESSAGE", "AGENT_MESSAGE"]
+    message = Message.objects.get(message_type="AGENT_MESSAGE")
+    assert (message.content, message.agent_name) == (" Let me look \n", str(agent))
+    assert list(Delivery.objects.values_list("event", flat=True)) == ["NEW_MESSAGE"]
+    assert "Send and take over" not in text_of(client, at(thread))
+
+
+@pytest.mark.parametrize("content", ["", "   ", "x" * 65_536])
+def test_what_cannot_be_sent_is_refused_and_stays_in_the_box(client, thread, content):
+    page = client.post(at(thread, "reply"), {"content": content})
+    assert "Not sent" in page.content.decode()
+    assert fields_of(page)["content"] == content
+    assert kinds(thread) == []
+
+
+def test_the_buttons_hand_the_thread_over_and_back(client, thread, agent):
+    client.post(at(thread, "turn"), {"to": "AGENT"})
+    thread.refresh_from_db()
+    assert (thread.escalated, thread.taken_over_by) == (True, agent)
+    client.post(at(thread, "turn"), {"to": "AI"})
+    thread.refresh_from_db()
+    assert (thread.escalated, thread.taken_over_by) == (False, None)
+
+
+@pytest.mark.parametrize(("value", "resolved"), [("1", True), ("0", False)])
+def test_a_thread_is_resolved_and_opened_again(client, thread, value, resolved):
+    Thread.objects.filter(pk=thread.pk).update(resolved=not resolved)
+    client.post(at(thread, "resolve"), {"resolved": value})
+    assert Thread.objects.get(pk=thread.pk).resolved is resolved
+
+
+def test_details_are_changed(client, thread):
+    form = {"tags": "billing, vip ,billing,", "internal_notes": "calls back", "important": "on"}
+    client.post(at(thread, "details"), fields_of(client.get(at(thread))) | form)
+    thread.refresh_from_db()
+    assert (thread.tags, thread.internal_notes) == (["billing", "vip"], "calls back")
+    assert (thread.important, thread.archived) == (True, False)
+
+
+def test_only_what_was_changed_is_written(client, thread):
+    form = fields_of(client.get(at(thread)))
+    Thread.objects.filter(pk=thread.pk).update(internal_notes="a colleague's")
+    page = client.get(at(thread))
+    client.post(at(thread, "details"), fields_of(page) | {"title": "new"})
+    thread.refresh_from_db()
+    assert (thread.title, thread.internal_notes) == ("new", "a colleague's")
+    assert form["internal_notes"] == ""
+
+
+def test_too_long_a_title_is_refused_and_kept(client, thread):
+    page = client.post(at(thread, "details"), {"title": "x" * 256})
+    assert page.status_code == 200
+    assert fields_of(page)["title"] == "x" * 256
+    assert Thread.objects.get(pk=thread.pk).title == ""
+
+
+def test_a_poll_answers_what_is_new_and_else_nothing(client, thread):
+    MessageFactory(thread=thread, content="first")
+    first = client.get(at(thread, "messages"), {"after": "0"})
+    assert "first" in first.json()["html"]
+    assert first.json()["position"] == 1
+    again = client.get(
+        at(thread, "messages"), {"after": "1"}, headers={"If-None-Match": first["ETag"]}
+    )
+    assert (again.status_code, again.content) == (304, b"")
+    client.post(at(thread, "reply"), {"content": "<i>second</i>"})
+    new = client.get(
+        at(thread, "messages"), {"after": "1"}, headers={"If-None-Match": first["ETag"]}
+    )
+    assert new.status_code == 200
+    assert "&lt;i&gt;second&lt;/i&gt;" in new.json()["html"]
+    assert "first" not in new.json()["html"]
+    assert (new.json()["position"], new.json()["mode"]) == (3, "AGENT")
+
+
+@pytest.mark.parametrize("after", ["", "x", "-1", "9" * 30])
+def test_a_poll_from_nowhere_does_no_harm(client, thread, after):
+    MessageFactory(thread=thread)
+    assert client.get(at(thread, "messages"), {"after": after}).status_code == 200
+
+
+def test_seen_ends_the_count_of_unread_messages(client, thread):
+    Thread.objects.filter(pk=thread.pk).update(unread_messages_count=3)
+    text_of(client, at(thread))
+    assert Thread.objects.get(pk=thread.pk).unread_messages_count == 3  # a GET changes nothing
+    assert client.post(at(thread, "seen")).status_code == 204
+    assert Thread.objects.get(pk=thread.pk).unread_messages_count == 0
+
+
+@pytest.fixture
+def draft(thread: Thread) -> Draft:
+    return Draft.objects.create(message=MessageFactory(thread=thread), content="came too late")
+
+
+def test_a_draft_is_used_as_an_answer_and_is_gone_then(client, thread, draft):
+    form = fields_of(client.get(at(thread), {"draft": str(draft.pk)}))
+    assert form["content"] == "came too late"
+    assert set(form["draft"]) == {str(draft.pk)}  # of the answer's form and of the one beside it
+    client.post(at(thread, "reply"), {"content": form["content"], "draft": str(draft.pk)})
+    assert not Draft.objects.exists()
+    assert kinds(thread)[-1] == "AGENT_MESSAGE"
+
+
+def test_a_draft_is_thrown_away(client, thread, draft):
+    client.post(at(thread, "discard"), {"draft": str(draft.pk)})
+    assert not Draft.objects.exists()
+    assert kinds(thread) == ["USER_MESSAGE"]
+
+
+@pytest.mark.parametrize("name", ["reply", "turn", "resolve", "details", "seen", "discard"])
+def test_a_get_does_nothing(client, thread, name):
+    assert client.get(at(thread, name)).status_code == 405
+
+
+@pytest.mark.parametrize("name", ["reply", "turn", "resolve", "details", "seen", "discard"])
+def test_a_post_needs_its_token(agent, thread, name):
+    strict = signed_in(agent, enforce_csrf_checks=True)
+    given: dict[str, Any] = {"content": "hello", "to": "AGENT", "resolved": "1", "title": "x"}
+    assert strict.post(at(thread, name), given).status_code == 403
+    thread.refresh_from_db()
+    assert (thread.escalated, thread.resolved, thread.title) == (False, False, "")
+
+
+def test_the_sidebar_leads_on(client, thread):
+    lead = LeadFactory(thread=thread)
+    text = text_of(client, at(thread))
+    assert reverse("admin:conversations_lead_change", args=[lead.pk]) in text
+
+
+def test_a_double_click_sends_once(client, thread):
+    form = fields_of(client.get(at(thread))) | {"content": "hello"}
+    for _ in range(2):
+        assert client.post(at(thread, "reply"), form).status_code == 302
+    assert kinds(thread).count("AGENT_MESSAGE") == 1

@@ -1,0 +1,132 @@
+import json
+from typing import Any
+
+import pytest
+
+from accounts.models import Mail
+from chatbots.models import Chatbot
+from conversations.models import Lead, Message
+from tests.conftest import Api
+from tests.factories.chatbots import LeadSettingsFactory
+from tests.factories.webhooks import EndpointFactory
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.proves("Event kinds", "Body shapes", "Lead settings")
+
+CONTACT = {"visitorName": "Anna", "visitorEmail": "anna@example.com", "visitorPhone": "030"}
+
+
+def events(kind: str) -> list[dict[str, Any]]:
+    """List the data of the recorded events of a kind, oldest first."""
+    rows = Delivery.objects.filter(event=kind).order_by("created_at", "id")
+    return [json.loads(bytes(row.body))["data"] for row in rows]
+
+
+@pytest.fixture
+def endpoint(chatbot: Chatbot) -> Any:
+    return EndpointFactory(chatbot=chatbot)
+
+
+@pytest.mark.proves("Event kinds/NEW_LEAD", "Body shapes/NEW_LEAD")
+@pytest.mark.parametrize(
+    ("settings", "given", "taken"),
+    [
+        pytest.param({}, CONTACT, ("Anna", "anna@example.com", "030"), id="everything"),
+        pytest.param({}, {"visitorEmail": "a@b.c"}, ("", "a@b.c", ""), id="an e-mail alone"),
+        pytest.param({}, {"visitorPhone": "030"}, ("", "", "030"), id="a phone number alone"),
+        pytest.param({}, {"visitorName": "Anna"}, None, id="a name alone is no lead"),
+        pytest.param({"enable_lead_collection": False}, CONTACT, None, id="collection is off"),
+        pytest.param(
+            {"customer_name_take": False}, CONTACT, ("", "anna@example.com", "030"), id="no names"
+        ),
+        pytest.param({"customer_email_take": False}, CONTACT, ("Anna", "", "030"), id="no e-mails"),
+        pytest.param(
+            {"customer_email_take": False, "customer_phone_take": False},
+            CONTACT,
+            None,
+            id="neither e-mail nor phone may be taken",
+        ),
+    ],
+)
+@pytest.mark.parametrize("way", ["created", "updated"])
+def test_a_lead_is_what_may_be_taken(
+    api: Api,
+    base: str,
+    chatbot: Chatbot,
+    endpoint: Any,
+    settings: Any,
+    given: Any,
+    taken: Any,
+    way: str,
+) -> None:
+    LeadSettingsFactory(chatbot=chatbot, **settings)
+    begun = api.post(f"{base}/threads", given if way == "created" else {})
+    thread_id = begun.json()["data"]["thread"]["id"]
+    if way == "updated":
+        api.patch(f"{base}/thread/update-thread", {"threadId": thread_id} | given)
+    leads = [(lead.name, lead.email, lead.phone) for lead in Lead.objects.all()]
+    assert leads == ([taken] if taken else [])
+    assert [
+        (one["leadDetails"]["name"], one["leadDetails"]["email"], one["leadDetails"]["phone"])
+        for one in events("NEW_LEAD")
+    ] == leads
+
+
+def test_without_lead_settings_nothing_is_captured(api: Api, base: str, endpoint: Any) -> None:
+    api.post(f"{base}/threads", CONTACT)
+    assert not Lead.objects.exists()
+    assert not Delivery.objects.exists()
+
+
+def test_a_thread_has_one_lead_kept_up_to_date_and_told_once(
+    api: Api, base: str, chatbot: Chatbot, endpoint: Any
+) -> None:
+    LeadSettingsFactory(chatbot=chatbot)
+    thread = api.post(f"{base}/threads", CONTACT).json()["data"]["thread"]
+    body = {"threadId": thread["id"], "visitorPhone": "040"}
+    api.patch(f"{base}/thread/update-thread", body)
+    lead = Lead.objects.get()
+    assert (lead.phone, len(events("NEW_LEAD"))) == ("040", 1)
+    [event] = events("NEW_LEAD")
+    assert event == {
+        "chatbotId": str(chatbot.pk),
+        "chatbotName": chatbot.name,
+        "leadDetails": {
+            "id": str(lead.pk),
+            "name": "Anna",
+            "email": "anna@example.com",
+            "phone": "030",
+            "capturedAt": event["leadDetails"]["capturedAt"],
+        },
+    }
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_every_address_gets_a_mail_where_the_settings_say_so(
+    api: Api, base: str, chatbot: Chatbot, on: bool
+) -> None:
+    addresses = ["sales@example.com", "boss@example.com"]
+    LeadSettingsFactory(chatbot=chatbot, lead_notification=on, lead_notification_email=addresses)
+    api.post(f"{base}/threads", CONTACT | {"visitorName": "Anna\r\nBcc: x@example.com"})
+    mails = Mail.objects.order_by("to")
+    assert [mail.to for mail in mails] == (sorted(addresses) if on else [])
+    for mail in mails:
+        assert (mail.state, mail.account) == ("PENDING", chatbot.account)
+        assert "\n" not in mail.subject
+        assert "anna@example.com" in mail.body
+
+
+@pytest.mark.parametrize("auto", [True, False])
+def test_a_lead_escalates_where_the_settings_say_so(
+    api: Api, base: str, chatbot: Chatbot, endpoint: Any, auto: bool
+) -> None:
+    LeadSettingsFactory(chatbot=chatbot, auto_escalate_on_lead_capture=auto)
+    thread = api.post(f"{base}/threads", CONTACT).json()["data"]["thread"]
+    assert thread["escalated"] is auto
+    body = {"threadId": thread["id"], "visitorName": "Anna B."}
+    api.patch(f"{base}/thread/update-thread", body)
+    told = events("CONVERSATION_ESCALATED")
+    assert len(told) == auto
+    if auto:
+        assert told[0]["leadInfo"] == {"name": "Anna", "email": "anna@example.com", "phone": "030"}
+        assert [m.system_message_type for m in Message.objects.all()] == ["CONVERSATION_ESCALATED"]

@@ -1,0 +1,302 @@
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from chatbots.models import Appearance, Chatbot
+from conversations.models import Thread, Visitor
+from tests.conftest import Api
+from tests.conversations.shapes import DETAILS, MESSAGE, THREAD, check
+from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
+from tests.factories.webhooks import EndpointFactory
+
+pytestmark = pytest.mark.proves("Threads and messages", "Thread", "Endpoints named without shape")
+
+
+@pytest.mark.proves("Endpoints named without shape/create-thread", "Thread/record")
+def test_a_thread_begins_with_nothing_given(api: Api, base: str, chatbot: Chatbot) -> None:
+    answer = api.post(f"{base}/threads")
+    thread = answer.json()["data"]["thread"]
+    assert (answer.status_code, answer.json()["message"]) == (200, "success")
+    check(thread, THREAD)
+    uuid.UUID(thread["visitorId"])
+    assert (thread["chatbotId"], thread["title"], thread["anonymous"]) == (
+        str(chatbot.pk),
+        "",
+        True,
+    )
+
+
+@pytest.mark.proves("Endpoints named without shape/create-thread")
+def test_a_thread_keeps_what_it_is_given(api: Api, base: str) -> None:
+    given = {
+        "visitorId": "  my visitor ✓ ",
+        "title": "About an order",
+        "anonymous": True,
+        "platformSource": "ios",
+        "tags": ["vip", "order"],
+        "visitorName": "Anna",
+        "visitorEmail": "anna@example.com",
+        "visitorPhone": "+49 30 1",
+    }
+    thread = api.post(f"{base}/threads", given).json()["data"]["thread"]
+    assert {name: thread[name] for name in given} == given
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        pytest.param({"visitorId": 5}, ["visitorId"], id="a number is no string"),
+        pytest.param({"visitorId": " "}, ["visitorId"], id="a visitor needs a name"),
+        pytest.param({"visitorId": "x" * 256}, ["visitorId"], id="visitorId one over"),
+        pytest.param({"title": None}, ["title"], id="null is not documented"),
+        pytest.param({"title": "😀" * 256}, ["title"], id="title one over"),
+        pytest.param({"anonymous": "true"}, ["anonymous"], id="text is no boolean"),
+        pytest.param({"anonymous": 1}, ["anonymous"], id="one is no boolean"),
+        pytest.param({"tags": "vip"}, ["tags"], id="a string is no array"),
+        pytest.param({"tags": ["ok", 5]}, ["tags", "1"], id="a number is no tag"),
+        pytest.param({"visitorEmail": ["a@b.c"]}, ["visitorEmail"], id="an array is no string"),
+    ],
+)
+def test_a_bad_field_is_named_and_no_thread_begins(
+    api: Api, base: str, body: Any, path: list[str]
+) -> None:
+    answer = api.post(f"{base}/threads", body)
+    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [path])
+    assert not Thread.objects.exists()
+    assert not Visitor.objects.exists()
+
+
+def test_too_many_items_are_refused_as_one_fault(api: Api, base: str) -> None:
+    answer = api.post(f"{base}/threads", {"tags": [1] * 200_000})
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"path": ["tags"], "message": "Must have at most 100 items"}]
+
+
+def test_bounds_count_characters(api: Api, base: str) -> None:
+    body = {"visitorId": "😀" * 255, "title": "😀" * 255}
+    thread = api.post(f"{base}/threads", body).json()["data"]["thread"]
+    assert (thread["visitorId"], thread["title"]) == (body["visitorId"], body["title"])
+
+
+def test_a_visitor_who_comes_again_is_the_same_one(api: Api, base: str) -> None:
+    first = api.post(f"{base}/threads", {"visitorId": "v", "visitorName": "Anna"}).json()
+    second = api.post(f"{base}/threads", {"visitorId": "v"}).json()
+    assert second["data"]["thread"]["visitorName"] == "Anna"
+    assert first["data"]["thread"]["id"] != second["data"]["thread"]["id"]
+    details = api.get(f"{base}/thread/{second['data']['thread']['id']}").json()["data"]["thread"]
+    assert details["visitorTotalSessions"] == 2
+
+
+def test_a_name_names_one_visitor_in_each_chatbot(api: Api, base: str, chatbot: Chatbot) -> None:
+    other = ChatbotFactory(account=chatbot.account)
+    api.post(f"{base}/threads", {"visitorId": "v", "visitorName": "Anna"})
+    there = api.post(f"/v1/chatting/{other.pk}/threads", {"visitorId": "v"}).json()
+    assert there["data"]["thread"]["visitorName"] == ""
+
+
+def test_an_inactive_chatbot_begins_no_thread(api: Api, base: str, chatbot: Chatbot) -> None:
+    Chatbot.objects.update(is_active=False)
+    answer = api.post(f"{base}/threads", {"title": 5})
+    assert (answer.status_code, answer.json()["message"]) == (403, "chatbot is not active")
+
+
+def test_icons_and_model_are_those_of_the_chatbot(
+    api: Api, base: str, chatbot: Chatbot, default_model: Any
+) -> None:
+    Appearance.objects.update(bot_icon_src="https://x.example/b.png")
+    chosen = LlmModelFactory(title="Chosen", provider="openai")
+    thread = api.post(f"{base}/threads").json()["data"]["thread"]
+    assert thread["botIconSrc"] == "https://x.example/b.png"
+    assert thread["llmModel"]["id"] == str(default_model.pk)
+    chatbot.generalsettings.llm_model = chosen
+    chatbot.generalsettings.save()
+    thread = api.post(f"{base}/threads").json()["data"]["thread"]
+    assert thread["llmModel"] == {"id": str(chosen.pk), "provider": "openai", "title": "Chosen"}
+    chosen.is_active = False
+    chosen.save()
+    thread = api.post(f"{base}/threads").json()["data"]["thread"]
+    assert thread["llmModel"]["id"] == str(default_model.pk)
+
+
+@pytest.mark.proves("Threads and messages/details", "Thread/details")
+def test_details_have_their_own_shape(api: Api, here: str, thread: Thread) -> None:
+    thread.visitor.phone = "030"
+    thread.visitor.save()
+    details = api.get(here).json()["data"]["thread"]
+    check(details, DETAILS)
+    assert (details["visitorPhoneNumber"], details["visitorIsIdentified"]) == ("030", True)
+    assert (details["webhookUrl"], details["webhookToken"]) == ("", "")
+
+
+def test_details_show_the_webhook_with_its_token_masked(
+    api: Api, here: str, chatbot: Chatbot
+) -> None:
+    EndpointFactory(chatbot=chatbot, url="https://hooks.example/in", secret="0123456789abcdefWXYZ")
+    details = api.get(here).json()["data"]["thread"]
+    assert (details["webhookUrl"], details["webhookToken"]) == (
+        "https://hooks.example/in",
+        "****WXYZ",
+    )
+
+
+@pytest.mark.parametrize(
+    "thread_id", ["0199d7a0-0000-7000-8000-000000000000", "not-a-uuid", "1", "update-thread"]
+)
+def test_an_unknown_thread_is_missing(api: Api, base: str, thread_id: str) -> None:
+    answer = api.get(f"{base}/thread/{thread_id}/messages")
+    assert (answer.status_code, answer.json()["success"]) == (404, False)
+
+
+def test_a_thread_of_another_chatbot_is_missing(api: Api, base: str, chatbot: Chatbot) -> None:
+    elsewhere = ThreadFactory(chatbot=ChatbotFactory(account=chatbot.account))
+    for path in ("", "/messages"):
+        assert api.get(f"{base}/thread/{elsewhere.pk}{path}").status_code == 404
+    assert api.patch(f"{base}/thread/{elsewhere.pk}/escalate").status_code == 404
+    assert (
+        api.patch(f"{base}/thread/update-thread", {"threadId": str(elsewhere.pk)}).status_code
+        == 404
+    )
+
+
+class TestList:
+    @pytest.mark.proves("Endpoints named without shape/list-threads")
+    def test_the_latest_activity_comes_first(self, api: Api, base: str, chatbot: Chatbot) -> None:
+        first, second = ThreadFactory.create_batch(2, chatbot=chatbot)
+        api.post(f"{base}/thread/{first.pk}/message", {"content": "again"})
+        listed = api.get(f"{base}/threads").json()["data"]
+        assert [one["id"] for one in listed["threads"]] == [str(first.pk), str(second.pk)]
+        check(listed["threads"][0], THREAD)
+
+    @pytest.mark.proves(
+        "Endpoints named without shape/list-threads", "Pagination (list endpoints)/figures"
+    )
+    def test_pages_have_true_figures(self, api: Api, base: str, chatbot: Chatbot) -> None:
+        ThreadFactory.create_batch(5, chatbot=chatbot)
+        ThreadFactory()
+        seen = []
+        for page, size in ((1, 2), (2, 2), (3, 1), (4, 0)):
+            data = api.get(f"{base}/threads?limit=2&page={page}").json()["data"]
+            assert data["pagination"] == {"page": page, "limit": 2, "total": 5, "pages": 3}
+            assert len(data["threads"]) == size
+            seen += [one["id"] for one in data["threads"]]
+        assert len(set(seen)) == 5
+
+    @pytest.mark.parametrize(
+        ("query", "path"),
+        [
+            ("limit=0", ["limit"]),
+            ("limit=101", ["limit"]),
+            ("limit=x", ["limit"]),
+            ("page=0", ["page"]),
+            ("page=-1", ["page"]),
+            ("page=1.5", ["page"]),
+        ],
+    )
+    def test_a_page_out_of_bounds_is_refused(
+        self, api: Api, base: str, query: str, path: list[str]
+    ) -> None:
+        answer = api.get(f"{base}/threads?{query}")
+        assert (answer.status_code, answer.json()["message"]) == (400, "request body is not valid")
+        assert [error["path"] for error in answer.json()["errors"]] == [path]
+
+    def test_the_list_costs_the_same_at_any_size(
+        self, api: Api, base: str, chatbot: Chatbot, django_assert_num_queries: Any
+    ) -> None:
+        api.get(f"{base}/threads")  # notes the key's use
+        for visitors in (1, 30):
+            for visitor in VisitorFactory.create_batch(visitors, chatbot=chatbot):
+                ThreadFactory(chatbot=chatbot, visitor=visitor)
+            with django_assert_num_queries(4):  # key, chatbot, count, page
+                api.get(f"{base}/threads?limit=100")
+
+
+class TestUpdate:
+    @pytest.mark.proves("Endpoints named without shape/update-thread")
+    def test_only_what_is_given_changes(self, api: Api, base: str, thread: Thread) -> None:
+        changes = {
+            "title": "New",
+            "important": True,
+            "archived": True,
+            "tags": ["a"],
+            "visitorName": "Anna",
+            "visitorEmail": "a@b.c",
+            "visitorPhone": "1",
+        }
+        answer = api.patch(f"{base}/thread/update-thread", {"threadId": str(thread.pk)} | changes)
+        after = answer.json()["data"]["thread"]
+        check(after, THREAD)
+        assert {name: after[name] for name in changes} == changes
+        again = api.patch(f"{base}/thread/update-thread", {"threadId": str(thread.pk)})
+        unchanged = again.json()["data"]["thread"]
+        assert {name: unchanged[name] for name in changes} == changes
+
+    def test_notes_stay_internal(self, api: Api, base: str, here: str, thread: Thread) -> None:
+        body = {"threadId": str(thread.pk), "internalNotes": "be nice"}
+        answer = api.patch(f"{base}/thread/update-thread", body)
+        assert "internalNotes" not in answer.json()["data"]["thread"]
+        assert api.get(here).json()["data"]["thread"]["internalNotes"] == "be nice"
+
+    def test_a_resolved_thread_ends_and_a_reopened_one_does_not(
+        self, api: Api, base: str, thread: Thread
+    ) -> None:
+        body = {"threadId": str(thread.pk), "resolved": True}
+        ended = api.patch(f"{base}/thread/update-thread", body).json()["data"]["thread"]["endedAt"]
+        moment = datetime.fromisoformat(ended)
+        assert datetime.now(UTC) - moment < timedelta(minutes=1)
+        again = api.patch(f"{base}/thread/update-thread", body).json()["data"]["thread"]["endedAt"]
+        assert again == ended
+        body["resolved"] = False
+        reopened = api.patch(f"{base}/thread/update-thread", body).json()["data"]["thread"]
+        assert reopened["endedAt"] is None
+
+    @pytest.mark.parametrize(
+        ("body", "path", "message"),
+        [
+            pytest.param({}, ["threadId"], "Required", id="no thread"),
+            pytest.param({"threadId": None}, ["threadId"], "Expected string", id="null thread"),
+            pytest.param({"threadId": 7}, ["threadId"], "Expected string", id="number"),
+        ],
+    )
+    def test_the_thread_must_be_named(
+        self, api: Api, base: str, body: Any, path: list[str], message: str
+    ) -> None:
+        answer = api.patch(f"{base}/thread/update-thread", body)
+        assert answer.status_code == 400
+        assert answer.json()["errors"] == [{"path": path, "message": message}]
+
+    def test_the_body_is_judged_before_the_thread(self, api: Api, base: str) -> None:
+        body = {"threadId": str(uuid.uuid4()), "title": 5}
+        assert api.patch(f"{base}/thread/update-thread", body).status_code == 400
+        body["title"] = "fine"
+        assert api.patch(f"{base}/thread/update-thread", body).status_code == 404
+
+
+class TestEscalate:
+    @pytest.mark.proves("Threads and messages/escalate", "States and transitions/Thread.escalated")
+    @pytest.mark.parametrize("verb", ["PATCH", "POST"])
+    def test_each_call_flips_and_tells(
+        self, api: Api, here: str, thread: Thread, verb: str
+    ) -> None:
+        MessageFactory(thread=thread)
+        for escalated, kind, text in (
+            (True, "CONVERSATION_ESCALATED", "escalatedToHumanAgent"),
+            (False, "CONVERSATION_RETURNED_TO_AI", "returnedToAi"),
+            (True, "CONVERSATION_ESCALATED", "escalatedToHumanAgent"),
+        ):
+            data = api.call(verb, f"{here}/escalate").json()["data"]
+            check(data["thread"], THREAD)
+            check(data["systemMessage"], MESSAGE)
+            assert data["thread"]["escalated"] is escalated
+            assert data["systemMessage"]["messageType"] == "SYSTEM_MESSAGE"
+            assert data["systemMessage"]["systemMessageType"] == kind
+            texts = thread.chatbot.localizations.get().complete_texts
+            assert data["systemMessage"]["content"] == texts[text]
+            newest = api.get(f"{here}/messages?limit=1").json()["data"]
+            assert newest["messages"] == [data["systemMessage"]]
+            assert newest["thread"]["mode"] == ("AGENT" if escalated else "AI")
+
+    def test_a_body_is_not_read(self, api: Api, here: str) -> None:
+        assert api.patch(f"{here}/escalate", b"not json").status_code == 200

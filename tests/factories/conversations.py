@@ -1,0 +1,54 @@
+"""Valid visitors, threads and messages with the fewest words."""
+
+from typing import Any
+
+from factory import LazyAttribute, Sequence, SubFactory
+from factory.django import DjangoModelFactory
+
+from conversations.models import Lead, Message, Thread, Visitor
+from conversations.models.message import MessageType
+from tests.factories.chatbots import ChatbotFactory
+
+
+class VisitorFactory(DjangoModelFactory):
+    class Meta:
+        model = Visitor
+
+    chatbot = SubFactory(ChatbotFactory)
+    external_id = Sequence("visitor-{}".format)
+    total_sessions = 1
+
+
+class ThreadFactory(DjangoModelFactory):
+    class Meta:
+        model = Thread
+
+    chatbot = SubFactory(ChatbotFactory)
+    visitor = LazyAttribute(lambda thread: VisitorFactory(chatbot=thread.chatbot))
+
+
+class MessageFactory(DjangoModelFactory):
+    """A message at the next position of its thread."""
+
+    class Meta:
+        model = Message
+
+    thread = SubFactory(ThreadFactory)
+    message_type = MessageType.USER_MESSAGE
+    content = Sequence("message {}".format)
+
+    @classmethod
+    def _create(cls, model_class: type[Message], *args: Any, **fields: Any) -> Message:
+        thread = fields["thread"]
+        thread.last_position += 1
+        thread.save(update_fields=["last_position"])
+        return super()._create(model_class, *args, **{"position": thread.last_position} | fields)
+
+
+class LeadFactory(DjangoModelFactory):
+    class Meta:
+        model = Lead
+
+    thread = SubFactory(ThreadFactory)
+    chatbot = LazyAttribute(lambda lead: lead.thread.chatbot)
+    email = "visitor@example.com"

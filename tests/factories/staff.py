@@ -1,0 +1,31 @@
+"""Staff of the admin with the fewest words: people in a group, signed in."""
+
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.test import Client
+
+from accounts.models import User
+from tests.factories.accounts import UserFactory
+
+AGENTS, ACCOUNT_ADMINS = "Agents", "Account admins"
+
+
+def staff(user: User, group: str) -> User:
+    """Make a person a member of staff."""
+    user.is_staff = True
+    user.save()
+    user.groups.add(Group.objects.get(name=group))
+    return user
+
+
+def superuser() -> User:
+    """Make somebody who may do everything."""
+    return UserFactory(is_staff=True, is_superuser=True)
+
+
+def signed_in(user: User, **options: Any) -> Client:
+    """Sign somebody in."""
+    client = Client(**options)
+    client.force_login(user)
+    return client

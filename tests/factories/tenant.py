@@ -1,0 +1,108 @@
+"""An account with a row of each kind, all of whose texts hold one word."""
+
+from typing import Any
+
+from django.db.models import Model
+from django.utils import timezone
+
+from accounts.models import Account, Mail, Usage, User
+from accounts.services import api_key
+from chatbots.models import Chatbot
+from conversations.models import Draft
+from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
+from tests.factories.chatbots import (
+    ChatbotFactory,
+    ChatbotMemberFactory,
+    FollowUpPromptFactory,
+    InstructionFactory,
+    LeadSettingsFactory,
+    PersonaFactory,
+)
+from tests.factories.conversations import (
+    LeadFactory,
+    MessageFactory,
+    ThreadFactory,
+    VisitorFactory,
+)
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from webhooks.models import Attempt
+
+
+class Tenant:
+    """What belongs to one account."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self.owner: User = UserFactory(email=f"{word}-owner@example.com", name=f"{word} owner")
+        self.member: User = UserFactory(email=f"{word}-member@example.com", name=f"{word} member")
+        self.account: Account = AccountFactory(name=f"{word} account", owner=self.owner)
+        self.chatbot: Chatbot = ChatbotFactory(
+            account=self.account, name=f"{word} bot", description=word
+        )
+        month = timezone.now().date().replace(day=1)
+        self.rows: list[Model] = [
+            self.owner,
+            self.member,
+            self.account,
+            self.chatbot,
+            *self.chatbot.localizations.all(),
+            MembershipFactory(account=self.account, user=self.member),
+            Usage.objects.create(account=self.account, month=month, messages=7),
+            Mail.objects.create(
+                account=self.account, to=f"{word}@example.com", subject=word, body=word
+            ),
+            api_key.issue(self.owner, label=word)[0],
+            *self.settings(),
+            *self.conversation(),
+        ]
+
+    def settings(self) -> list[Model]:
+        """Furnish the chatbot."""
+        chatbot, word = self.chatbot, self.word
+        return [
+            ChatbotMemberFactory(chatbot=chatbot, user=self.member, role=word),
+            InstructionFactory(chatbot=chatbot, title=f"{word} instruction", instruction=word),
+            PersonaFactory(chatbot=chatbot, title=f"{word} persona"),
+            FollowUpPromptFactory(chatbot=chatbot, button_title=word),
+            LeadSettingsFactory(chatbot=chatbot, industry_template=word),
+            EndpointFactory(
+                chatbot=chatbot,
+                url=f"https://{word}.example.com/hook",
+                failing_since=timezone.now(),
+            ),
+        ]
+
+    def conversation(self) -> list[Model]:
+        """Let a visitor talk, and an event fail."""
+        chatbot, word = self.chatbot, self.word
+        visitor = VisitorFactory(
+            chatbot=chatbot, name=f"{word} visitor", email=f"{word}@visitor.example"
+        )
+        thread = ThreadFactory(
+            chatbot=chatbot, visitor=visitor, title=f"{word} title", escalated=True, tags=[word]
+        )
+        message = MessageFactory(thread=thread, content=f"{word} words")
+        delivery = DeliveryFactory(
+            chatbot=chatbot,
+            thread_id=thread.pk,
+            state="FAILED",
+            due_at=None,
+            last_error=word,
+            body=f'{{"{word}":1}}'.encode(),
+        )
+        attempt = Attempt.objects.create(
+            delivery=delivery, number=1, status="FAILED", error=word, started_at=timezone.now()
+        )
+        draft = Draft.objects.create(message=message, content=f"{word} draft")
+        lead = LeadFactory(thread=thread, name=f"{word} lead")
+        return [visitor, thread, message, delivery, attempt, draft, lead]
+
+    def keys_of(self, model: type[Model]) -> list[str]:
+        """Name the rows of a model."""
+        return [str(row.pk) for row in self.rows if isinstance(row, model)]
+
+    def snapshot(self) -> list[dict[str, Any]]:
+        """Write down all columns of all rows, as they are stored now."""
+        return [
+            type(row)._default_manager.filter(pk=row.pk).values().first() or {} for row in self.rows
+        ]

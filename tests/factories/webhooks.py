@@ -1,0 +1,44 @@
+"""Valid endpoints and deliveries with the fewest words."""
+
+from typing import Any
+
+from django.utils import timezone
+from factory import LazyAttribute, SubFactory
+from factory.django import DjangoModelFactory
+
+from tests.factories.chatbots import ChatbotFactory
+from webhooks import sealing
+from webhooks.models import Delivery, Endpoint
+
+SECRET = "a-secret-of-the-tests"
+
+
+class EndpointFactory(DjangoModelFactory):
+    """An endpoint; `secret` is what it signs with."""
+
+    class Meta:
+        model = Endpoint
+
+    chatbot = SubFactory(ChatbotFactory)
+    url = "https://127.0.0.1:9/hook"
+
+    @classmethod
+    def _create(cls, model_class: type[Endpoint], *args: Any, **fields: Any) -> Endpoint:
+        secret = fields.pop("secret", SECRET)
+        sealed = {
+            "sealed_secret": sealing.seal(secret),
+            "masked_secret": sealing.mask(secret),
+            "secret_made_at": timezone.now(),
+        }
+        return super()._create(model_class, *args, **sealed | fields)
+
+
+class DeliveryFactory(DjangoModelFactory):
+    class Meta:
+        model = Delivery
+
+    chatbot = SubFactory(ChatbotFactory)
+    account = LazyAttribute(lambda delivery: delivery.chatbot.account)
+    event = "NEW_MESSAGE"
+    body = b'{"event":"NEW_MESSAGE","data":{}}'
+    due_at = LazyAttribute(lambda _: timezone.now())

@@ -1,0 +1,20 @@
+"""A receiver, and an endpoint whose deliveries go there."""
+
+import pytest
+from django.utils import timezone
+
+from tests.factories.webhooks import EndpointFactory
+from tests.servers import certificates
+from tests.servers.receiver import Receiver
+
+
+@pytest.fixture
+def receiver():
+    with Receiver(certificates.good()) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def endpoint(transactional_db, receiver, settings):
+    settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
+    return EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())

@@ -1,0 +1,95 @@
+"""The broker dies, forgets everything and comes back: it never held anything."""
+
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+import pytest
+import redis
+from django.conf import settings
+
+from tests.factories.webhooks import DeliveryFactory
+from tests.groups import needs
+from tests.servers.processes import Worker, wait_until
+from webhooks.models import Delivery
+from webhooks.tasks import deliver
+
+
+class Broker:
+    """A Redis server of one test's own, which keeps nothing."""
+
+    def __init__(self):
+        self.command = needs("redis-server")
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.port = probe.getsockname()[1]
+        self.folder = tempfile.mkdtemp(prefix="chatbots-broker-")
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        shutil.rmtree(self.folder)
+
+    def start(self):
+        options = f"--port {self.port} --bind 127.0.0.1 --appendonly no --dir {self.folder}"
+        self.running = subprocess.Popen(
+            [self.command, *options.split(), "--save", ""],
+            stdout=subprocess.DEVNULL,
+        )
+
+        def listens():
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+        wait_until(listens)
+
+    def kill(self):
+        self.running.kill()
+        self.running.wait()
+
+
+@pytest.fixture
+def broker():
+    with Broker() as broker:
+        yield broker
+
+
+def have_ended(count):
+    return lambda: Delivery.objects.filter(state="SUCCESS", due_at=None).count() == count
+
+
+def test_a_broker_that_dies_and_forgets_delays_and_loses_nothing(receiver, endpoint, broker):
+    with Worker(REDIS_URL=broker.url) as worker:
+        DeliveryFactory(chatbot=endpoint.chatbot)
+        wait_until(have_ended(1), told=worker.said)
+        broker.kill()
+        DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
+        wait_until(lambda: "the broker does not answer" in worker.said(), told=worker.said)
+        broker.start()
+        wait_until(have_ended(4), 5.0, told=worker.said)
+    assert len(receiver.arrivals) == 4
+
+
+def test_messages_that_are_doubled_or_made_up_send_nothing(receiver, endpoint, broker):
+    with Worker(REDIS_URL=broker.url) as worker:
+        made = DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
+        wait_until(have_ended(3), told=worker.said)
+        prefix = f"{settings.REDIS_PREFIX}:"
+        options = {"transport_options": {"global_keyprefix": prefix}}
+        queue = redis.Redis.from_url(broker.url)
+        worker.signal(signal.SIGSTOP)
+        with deliver.app.connection_for_write(broker.url, **options) as connection:
+            for delivery in made * 20:
+                ids = (str(delivery.pk), str(delivery.pk))
+                deliver.apply_async(ids, connection=connection, retry=False)
+        assert queue.llen(f"{prefix}celery") >= 60 - 1  # one may be read already
+        worker.signal(signal.SIGCONT)
+        wait_until(lambda: not queue.exists(f"{prefix}celery"), told=worker.said)
+        DeliveryFactory(chatbot=endpoint.chatbot)
+        wait_until(have_ended(4), told=worker.said)
+    assert len(receiver.arrivals) == 4

@@ -1,0 +1,91 @@
+"""The cache dies, or hangs: limits open, quotas hold, answers come as quickly as ever."""
+
+import signal
+import time
+from typing import Any
+
+import pytest
+import requests
+
+from accounts.models import Plan
+from chatbots.models import Chatbot
+from tests.conftest import Api
+from tests.factories.conversations import ThreadFactory
+from tests.faults.test_broker import Broker
+from tests.servers.processes import Web, wait_until
+
+pytestmark = [pytest.mark.proves("Limits"), pytest.mark.django_db(transaction=True)]
+
+OPEN = "limits are open: the cache does not answer"
+
+
+@pytest.fixture
+def broker() -> Any:
+    with Broker() as broker:
+        yield broker
+
+
+class Callers:
+    """Requests of one key to one service."""
+
+    def __init__(self, web: Web, key: str | None) -> None:
+        self.web, self.headers = web, {"Authorization": f"Bearer {key}"}
+
+    def get(self, path: str) -> Any:
+        return requests.get(f"{self.web.address}{path}", headers=self.headers, timeout=30)
+
+    def post(self, path: str, body: Any) -> Any:
+        return requests.post(
+            f"{self.web.address}{path}", json=body, headers=self.headers, timeout=30
+        )
+
+    def timed(self, path: str, times: int) -> list[float]:
+        """Call again and again, each time with success; returns the seconds, least first."""
+        taken = []
+        for _ in range(times):
+            began = time.monotonic()
+            assert self.get(path).status_code == 200
+            taken.append(time.monotonic() - began)
+        return sorted(taken)
+
+    def figure(self, name: str) -> float:
+        """Read one figure of /metrics."""
+        lines = self.get("/metrics").text.splitlines()
+        return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
+
+
+@pytest.mark.parametrize("fault", ["killed", "hangs"])
+def test_without_its_cache_the_api_goes_on_with_limits_open_and_quotas_held(
+    api: Api, chatbot: Chatbot, broker: Any, fault: str
+) -> None:
+    Plan.objects.filter(pk=chatbot.account.plan_id).update(monthly_messages=3)
+    thread = ThreadFactory(chatbot=chatbot)
+    limits = {"RATE_LIMIT_IP": "10/1h", "RATE_LIMIT_USER": "10/1h"}
+    with Web(REDIS_URL=broker.url, WEB_WORKERS="1", **limits) as web:
+        callers = Callers(web, api.key)
+        for _ in range(10):
+            callers.get("/api/v1/chatbots")
+        assert callers.get("/api/v1/chatbots").status_code == 429
+        assert callers.get("/readyz").json()["status"] == "ok"
+        if fault == "killed":
+            broker.kill()
+        else:
+            broker.running.send_signal(signal.SIGSTOP)
+        wait_until(lambda: callers.get("/api/v1/chatbots").status_code == 200, told=web.said)
+        assert callers.timed("/api/v1/chatbots", 100)[98] < 0.25
+        ready = callers.get("/readyz")
+        assert ready.status_code == 200
+        assert ready.json()["status"] == "degraded"
+        assert ready.json()["parts"]["cache"] == "unavailable"
+        assert callers.figure("chatbots_cache_up") == 0
+        there = f"/api/v1/chatting/{chatbot.pk}/thread/{thread.pk}/message"
+        sent = [callers.post(there, {"content": "Hi"}).status_code for _ in range(5)]
+        assert sent == [200, 200, 200, 429, 429]
+        assert web.said().count(OPEN) == 1
+        if fault == "killed":
+            broker.start()
+        else:
+            broker.running.send_signal(signal.SIGCONT)
+        wait_until(lambda: "limits hold again" in web.said(), told=web.said)
+        assert callers.get("/readyz").json()["status"] == "ok"
+        wait_until(lambda: callers.get("/api/v1/chatbots").status_code == 429, told=web.said)

@@ -1,0 +1,127 @@
+"""Workers that are killed, halted and stopped: nothing is lost, nothing goes back."""
+
+import signal
+
+import pytest
+from django.conf import settings
+
+from tests.factories.webhooks import DeliveryFactory
+from tests.servers.behaviours import answer
+from tests.servers.processes import Worker, wait_until
+from webhooks.models import Attempt, Delivery
+
+pytestmark = pytest.mark.proves("Delivery rules")
+OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
+
+
+def have_ended(count, state="SUCCESS"):
+    return lambda: Delivery.objects.filter(state=state, due_at=None, claim=None).count() == count
+
+
+def has_begun():
+    return Attempt.objects.filter(status="PENDING").exists()
+
+
+@pytest.mark.proves("Delivery rules/2", "Delivery rules/4")
+def test_four_attempts_come_at_their_times_and_carry_the_same_bytes(receiver, endpoint):
+    receiver.on("/hook", BROKEN)
+    with Worker() as worker:
+        delivery = DeliveryFactory(chatbot=endpoint.chatbot)
+        wait_until(have_ended(1, "FAILED"), told=worker.said)
+    assert len({arrival.body for arrival in receiver.arrivals}) == 1
+    attempts = list(delivery.attempts.all())
+    assert [each.status for each in attempts] == ["RETRYING", "RETRYING", "RETRYING", "FAILED"]
+    for before, after, delay in zip(attempts, attempts[1:], (0.2, 0.4, 0.6), strict=False):
+        late = (after.started_at - before.finished_at).total_seconds() - delay
+        assert 0 <= late < 0.25
+
+
+@pytest.mark.parametrize(
+    ("point", "arrivals"),
+    [("after-claim", 1), ("attempt-begun", 1), ("after-answer", 2), ("before-settle-commit", 2)],
+)
+def test_a_worker_killed_at_any_point_loses_nothing(receiver, endpoint, point, arrivals):
+    delivery = DeliveryFactory(chatbot=endpoint.chatbot)
+    with Worker(crash_point=point) as doomed:
+        assert doomed.wait() == -signal.SIGKILL, doomed.said()
+    with Worker(state_dir=doomed.state_dir) as worker:
+        wait_until(have_ended(1), told=worker.said)
+    bodies = [arrival.body for arrival in receiver.arrivals]
+    assert bodies == [bytes(delivery.body)] * arrivals
+    begun = point != "after-claim"
+    assert delivery.attempts.filter(interrupted=True).count() == begun
+    assert set(delivery.attempts.values_list("number", flat=True)) == {1}
+
+
+def test_what_kills_every_worker_is_given_up(receiver, endpoint):
+    """And whatever waited beside it arrives."""
+    DeliveryFactory(chatbot=endpoint.chatbot)
+    with Worker(crash_point="after-answer") as first:
+        first.wait()
+    for _ in range(2):
+        with Worker(crash_point="after-answer", state_dir=first.state_dir) as doomed:
+            assert doomed.wait() == -signal.SIGKILL
+    with Worker(state_dir=first.state_dir) as worker:
+        wait_until(have_ended(1, "FAILED"), told=worker.said)
+        DeliveryFactory(chatbot=endpoint.chatbot)
+        wait_until(have_ended(1), told=worker.said)
+    assert Delivery.objects.get(state="FAILED").last_error == "interrupted three times"
+
+
+def test_a_halted_worker_that_goes_on_changes_nothing_that_was_taken_over(receiver, endpoint):
+    if settings.EMBEDDED:
+        pytest.skip("the embedded default has one worker")
+    receiver.on("/hook", SLOW, OK)
+    DeliveryFactory(chatbot=endpoint.chatbot)
+    with Worker() as zombie:
+        receiver.wait_for(1)
+        zombie.signal(signal.SIGSTOP)
+        # as if the lease's half minute had passed
+        Delivery.objects.update(claimed_until=Delivery.objects.get().created_at)
+        with Worker() as worker:
+            wait_until(have_ended(1), told=worker.said)
+            before = Delivery.objects.values().get()
+            zombie.signal(signal.SIGCONT)
+            wait_until(lambda: "settled late" in zombie.said(), told=zombie.said)
+    assert Delivery.objects.values().get() == before
+    assert [each.interrupted for each in Attempt.objects.all()] == [True, False]
+
+
+def test_the_death_of_one_of_two_workers_is_noticed_at_once(receiver, endpoint):
+    if settings.EMBEDDED:
+        pytest.skip("the embedded default has one worker")
+    receiver.on("/hook", answer(delay=60.0), OK)
+    with Worker() as doomed:
+        DeliveryFactory(chatbot=endpoint.chatbot)
+        receiver.wait_for(1)
+        with Worker() as worker:
+            DeliveryFactory(chatbot=endpoint.chatbot)
+            wait_until(have_ended(1), told=worker.said)
+            doomed.kill()
+            wait_until(have_ended(2), 5.0, told=worker.said)
+
+
+def test_a_worker_that_is_asked_to_stop_finishes_what_it_has_begun(receiver, endpoint):
+    receiver.on("/hook", SLOW)
+    DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
+    with Worker(slots=4) as worker:
+        wait_until(has_begun, told=worker.said)
+        receiver.wait_for(1)
+        assert worker.stop() == 0, worker.said()
+    done = Delivery.objects.filter(state="SUCCESS").count()
+    assert done == len(receiver.arrivals) > 0
+    assert not Delivery.objects.exclude(claim=None).exists()
+    assert not Attempt.objects.filter(interrupted=True).exists()
+
+
+def test_a_second_worker_on_one_machine_is_refused(receiver, endpoint):
+    if not settings.MACHINE_BOUND:
+        pytest.skip("several workers are served here")
+    with Worker() as worker:
+        DeliveryFactory(chatbot=endpoint.chatbot)
+        wait_until(have_ended(1), told=worker.said)
+        with Worker(state_dir=worker.state_dir) as second:
+            assert second.wait() == 1
+            assert "a worker already runs on" in second.said()
+        DeliveryFactory(chatbot=endpoint.chatbot)
+        wait_until(have_ended(2), told=worker.said)

@@ -1,0 +1,166 @@
+"""Hostile requests to every operation, drawn from a seed, and what every answer has to keep."""
+
+import http.client
+import json
+import random
+import time
+from collections import Counter
+from contextlib import suppress
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from chatbots.models import Chatbot
+from tests.contract.operations import OPERATIONS, Operation, ids_of
+
+STATUSES = {200, 400, 401, 403, 404, 405, 429}
+SLOWEST = 5.0  # seconds
+WORDS = [
+    *("", " ", "x", "é" * 40, "x" * 256, "y" * 70_000, "\0", "\u202e", "💥" * 60, "a\nb\r\n"),
+    *("' OR 1=1 --", "<script>alert(1)</script>", "{{7*7}}", "../../etc", "%s%n", "#fff", "null"),
+    *("0190a000-0000-7000-8000-000000000000", "en", "mandatory", "person@example.com"),
+]
+VALUES = [
+    *(None, True, False, 0, -1, 1, 101, 2**31, 2**63, -(2**63) - 1, 10**400, 0.5, 1e308, -0.0),
+    *([], {}, [[]], [None], [{}], {"": ""}, {"a": {"b": ["c"]}}, ["x"] * 2_000),
+]
+RAW = [
+    *(
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"1",
+        b'"x"',
+        b"\xef\xbb\xbf{}",
+        b"\xff\xfe",
+        b"{}{}",
+        b"{'a': 1}",
+    ),
+    *(b'{"name": NaN}', b'{"content": 1e999}', b'{"title": "\\ud800"}', b'{"title": "\\u0000"}'),
+    *(b'{"title": "a", "title": "b"}', b"[" * 100_000, b'{"a":' * 40 + b"1" + b"}" * 40),
+    *(b'{"limit": ' + b"9" * 5_000 + b"}", b'{"content": "' + b"x" * 1_100_000 + b'"}'),
+]
+TYPES = ["application/json; charset=utf-16", "text/plain", "multipart/form-data", "", "x" * 300]
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "BREW"]
+IDS = ["0", "..", "%00", "\0", "é", "x" * 3_000, "0190a000000070008000000000000000", "{id}", " "]
+QUERIES = ["page=0", "page=2&limit=101", "limit=x", "before=1", "before=%00", "limit=1&limit=2"]
+KEYS = ["", "x", "k" * 255, "k" * 256, "two words"]
+
+
+class Sent(NamedTuple):
+    """One request."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Fuzzer:
+    """Sends requests to a running service, as one caller with rows of all kinds."""
+
+    def __init__(self, *, port: int, key: str, chatbot: Chatbot, seed: int) -> None:
+        self.dice = random.Random(seed)
+        self.port, self.key, self.chatbot = port, key, chatbot
+        self.ids = ids_of(chatbot)
+        self.statuses: Counter[int] = Counter()
+        self.reached: Counter[str] = Counter()  # operations that answered 200
+        self.faults: list[tuple[str, Sent]] = []
+
+    def chance(self, share: float) -> bool:
+        return self.dice.random() < share
+
+    def value(self, depth: int = 0) -> Any:
+        """Draw any JSON value."""
+        if depth < 3 and self.chance(0.1):
+            return {self.dice.choice(WORDS): self.value(depth + 1) for _ in range(3)}
+        return self.dice.choice(WORDS if self.chance(0.5) else VALUES)
+
+    def body(self, operation: Operation) -> bytes:
+        """Draw a body: the good one, with some of it replaced, or what is no body at all."""
+        if self.chance(0.15):
+            return self.dice.choice(RAW)
+        body = dict(operation.body or {})
+        if "threadId" in body:
+            body["threadId"] = self.ids["thread"]
+        for name in [*body, self.dice.choice(["description", "isActive", "tags", "limit"])]:
+            if self.chance(0.4):
+                body[name] = self.value()
+        return json.dumps(body).encode() if body or operation.method != "GET" else b""
+
+    def path(self, operation: Operation) -> str:
+        """Draw a path: the operation's, at times with a wrong id, a wrong end or a query."""
+        ids = dict(self.ids)
+        if self.chance(0.15):
+            ids[self.dice.choice(list(ids))] = quote(self.dice.choice(IDS), safe="%")
+        path = f"/api{operation.path.format(**ids)}"
+        if self.chance(0.03):
+            path += self.dice.choice(["/", "//", "/..", "%2f", "/x", "?" * 5])
+        return f"{path}?{self.dice.choice(QUERIES)}" if self.chance(0.2) else path
+
+    def headers(self) -> dict[str, str]:
+        """Draw headers: mostly good ones."""
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        if self.chance(0.04):
+            wrong = ["", "Bearer", f"Bearer {self.key}x", "Basic eDp5", "\xff" * 100]
+            headers["Authorization"] = self.dice.choice(wrong)
+        if self.chance(0.05):
+            headers["Content-Type"] = self.dice.choice(TYPES)
+        if self.chance(0.1):
+            headers["Idempotency-Key"] = self.dice.choice([*KEYS, str(self.dice.random())])
+        if self.chance(0.05):
+            headers["X-Forwarded-For"] = self.dice.choice(WORDS[:3])
+            headers["X-Request-Id"] = "x" * self.dice.choice([0, 64, 65, 3_000])
+        return headers
+
+    def draw(self, operation: Operation) -> Sent:
+        """Draw a request to an operation."""
+        method = self.dice.choice(METHODS) if self.chance(0.03) else operation.method
+        return Sent(method, self.path(operation), self.headers(), self.body(operation))
+
+    def run(self, requests: int) -> None:
+        """Send so many requests, in turn to every operation."""
+        for number in range(requests):
+            if number % 100 == 0:  # what earlier ones switched off is on again
+                Chatbot.objects.filter(pk=self.chatbot.pk).update(is_active=True)
+            operation = OPERATIONS[number % len(OPERATIONS)]
+            self.send(operation, self.draw(operation))
+
+    def send(self, operation: Operation, sent: Sent) -> None:
+        """Send a request and judge its answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        began = time.monotonic()
+        try:
+            with suppress(BrokenPipeError):  # answered before the whole of a large body was read
+                connection.request(sent.method, sent.path, sent.body or None, sent.headers)
+            answer = connection.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.faults.append((repr(error), sent))
+            return
+        finally:
+            connection.close()
+        self.statuses[answer.status] += 1
+        if answer.status == 200 and sent.method == operation.method:
+            self.reached[str(operation)] += 1
+        if time.monotonic() - began > SLOWEST:
+            self.faults.append((f"{time.monotonic() - began:.1f} s", sent))
+        if fault := judged(answer.status, text, headless=sent.method == "HEAD"):
+            self.faults.append((fault, sent))
+
+
+def judged(status: int, text: bytes, *, headless: bool) -> str | None:
+    """Say what is wrong with an answer, if anything is."""
+    if status not in STATUSES:
+        return f"status {status}"
+    if headless:
+        return "HEAD with a body" if text else None
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return f"no JSON: {text[:80]!r}"
+    if status == 200:
+        whole = {"statusCode", "success", "message", "data"} == set(body) and body["success"]
+    else:
+        whole = body.get("success") is False and isinstance(body.get("message"), str)
+    return None if whole else f"no envelope: {text[:80]!r}"

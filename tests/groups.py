@@ -1,0 +1,45 @@
+"""Groups of tests that need a tool which not every machine has: left out by name, or demanded.
+
+A pytest plugin: conftest.py names it in `pytest_plugins`. Who asks `needs("chromium")` gets the
+path of the tool. On a machine without it those tests are left out, and the last lines of the run
+name the group; with REQUIRE_ALL_GROUPS=1, as in CI, they fail.
+"""
+
+import os
+import re
+import shutil
+from collections import Counter
+
+import pytest
+
+# A tool's name here, and the commands that are good for it, best first.
+TOOLS = {
+    "chromium": ("chromium", "chromium-browser", "google-chrome"),
+    "node": ("node", "nodejs"),
+}
+REQUIRED = os.environ.get("REQUIRE_ALL_GROUPS", "") not in ("", "0")
+REASON = re.compile(r"needs (\S+), which is not on this machine")
+
+
+def needs(tool: str) -> str:
+    """Return the path of a tool, or leave out the test, fixture or module that asks for it."""
+    for command in TOOLS.get(tool, (tool,)):
+        if path := shutil.which(command):
+            return path
+    reason = f"needs {tool}, which is not on this machine"
+    if REQUIRED:
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter):
+    """Name the groups that were left out, after everything but the closing line."""
+    result = yield
+    reasons = (str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
+    left_out = Counter(found[1] for reason in reasons if (found := REASON.search(reason)))
+    if left_out:
+        terminalreporter.section("left out", sep="-", yellow=True)
+    for tool, count in sorted(left_out.items()):
+        terminalreporter.line(f"{tool}: {count} left out for want of it")
+    return result

@@ -1,0 +1,106 @@
+"""The import contracts hold: what they forbid is found, in a small house built for the purpose.
+
+That the project itself keeps them is `make check`'s part.
+"""
+
+import configparser
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.source import APPS, PACKAGES, ROOT
+
+CONTRACTS = ROOT / ".importlinter"
+HOUSE = {
+    ("config.health", "conversations.models"): True,
+    ("conversations.services", "webhooks.outbox"): True,
+    ("config.api", "accounts.models"): False,
+    ("config.settings", "chatbots.models"): False,
+    ("config.models", "config.dispatcher"): False,
+    ("accounts.services", "chatbots.models"): False,
+    ("chatbots.models", "webhooks.models"): False,
+    ("webhooks.engine", "conversations.models"): False,
+    ("conversations.services", "config.dispatcher"): False,
+}
+INSIDE = {
+    ("chatbots.admin", "chatbots.services"): True,
+    ("chatbots.viewsets", "chatbots.serializers"): True,
+    ("chatbots.serializers", "chatbots.services"): False,
+    ("chatbots.services", "chatbots.serializers"): False,
+    ("chatbots.services", "chatbots.viewsets"): False,
+    ("webhooks.tasks", "webhooks.services"): False,
+    ("webhooks.engine", "webhooks.outbox"): False,
+    ("conversations.notifications", "conversations.events"): False,
+    ("accounts.models", "accounts.access"): False,
+    ("accounts.roles", "accounts.models"): False,
+    ("conversations.viewsets", "conversations.urls"): False,
+}
+
+
+def broken(house: Path, *, contract: str) -> str:
+    """Run the linter on a house of its own and return what it says."""
+    lint = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    options = ["--no-cache", "--no-logo", "--config", str(CONTRACTS), "--contract", contract]
+    environment = os.environ | {"COLUMNS": "500", "PYTHONPATH": str(house)}
+    done = subprocess.run(
+        [sys.executable, "-c", lint, *options],
+        cwd=house,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout + done.stderr
+
+
+def build(house: Path, imports: dict[tuple[str, str], bool]) -> None:
+    """Write packages whose only imports are the given ones, each between two modules of its own."""
+    for package in PACKAGES:
+        (house / package).mkdir(parents=True)
+        (house / package / "__init__.py").touch()
+    for number, (importer, imported) in enumerate(imports):
+        for name, text in ((importer, f"import {imported}.case{number}b"), (imported, "")):
+            folder = house / name.replace(".", "/")
+            folder.mkdir(exist_ok=True)
+            (folder / "__init__.py").touch()
+            suffix = "a" if text else "b"
+            (folder / f"case{number}{suffix}.py").write_text(text)
+
+
+@pytest.mark.parametrize(("contract", "imports"), [("house", HOUSE), ("inside", INSIDE)])
+def test_an_import_upwards_breaks_the_contract_and_one_downwards_keeps_it(
+    tmp_path, contract, imports
+):
+    build(tmp_path, imports)
+    said = broken(tmp_path, contract=contract)
+    allowed = {
+        (importer, imported): f"{importer}.case{number}a -> {imported}.case{number}b" not in said
+        for number, (importer, imported) in enumerate(imports)
+    }
+    assert allowed == imports, said
+
+
+def test_a_module_without_a_place_breaks_the_contract(tmp_path):
+    build(tmp_path, INSIDE)
+    (tmp_path / "accounts" / "novelty.py").touch()
+    assert "novelty" in broken(tmp_path, contract="inside")
+
+
+def test_every_module_of_the_ground_and_the_roof_has_a_place():
+    contracts = configparser.ConfigParser()
+    contracts.read(CONTRACTS)
+    layers = contracts["importlinter:contract:house"]["layers"]
+    there = {
+        path.stem
+        for path in (ROOT / "config").iterdir()
+        if (path.suffix == ".py" or (path / "__init__.py").exists())
+    }
+    assert not {name for name in there - {"__init__"} if f"(config.{name})" not in layers}
+
+
+def test_no_import_is_let_through():
+    text = CONTRACTS.read_text()
+    assert "ignore_imports =" not in text
+    assert all(app in text for app in APPS)

@@ -1,0 +1,82 @@
+"""Rules about the source that neither a type nor an import contract can hold."""
+
+import ast
+
+from tests.house.source import APPS, PACKAGES, modules, place, tree
+
+EMPTY_NAMES = {"utils.py", "helpers.py", "common.py", "util.py", "helper.py", "misc.py"}
+MANAGERS = {"objects", "_default_manager", "_base_manager"}
+BY_CHANCE = {"uuid1", "uuid4", "new_id", "now", "time", "random", "token_hex", "token_urlsafe"}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LONGEST_FILE, LONGEST_FUNCTION = 350, 40
+
+
+def test_a_viewset_starts_from_its_own_rows_and_never_from_a_manager():
+    found = [
+        place(path, node)
+        for path in modules(*PACKAGES)
+        if path.parent.name == "viewsets" and path.name != "base.py"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute) and node.attr in MANAGERS
+    ]
+    assert not found, "use self.rows() or self.get(id)"
+
+
+def test_a_file_is_named_after_what_it_holds():
+    assert not [place(path) for path in modules(*PACKAGES, "tests") if path.name in EMPTY_NAMES]
+
+
+def test_every_public_function_and_class_says_what_it_is_for():
+    """A command is left out: its `help` says it, to those who run it."""
+    found = [
+        f"{place(path, node)} {node.name}"
+        for path in modules(*PACKAGES)
+        for node in tree(path).body
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef))
+        and not node.name.startswith("_")
+        and not (node.name == "Command" and "commands" in path.parts)
+        and not ast.get_docstring(node)
+    ]
+    assert not found
+
+
+def test_a_file_is_one_resource_or_one_mechanism():
+    lengths = {place(path): path.read_text().count("\n") for path in modules(*PACKAGES, "tests")}
+    assert not {name: length for name, length in lengths.items() if length > LONGEST_FILE}
+
+
+def test_a_function_is_one_thought():
+    found = {
+        f"{place(path, node)} {node.name}": length
+        for path in modules(*PACKAGES, "tests")
+        for node in ast.walk(tree(path))
+        if isinstance(node, FUNCTIONS)
+        and (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+    }
+    assert not found
+
+
+def test_packages_re_export_only_where_django_needs_it():
+    """`models` and `admin` do; `texts` is itself the one tuple of text names."""
+    found = [
+        place(path)
+        for path in modules(*APPS)
+        if path.name == "__init__.py"
+        and path.parent.name not in {"models", "admin", "texts"}
+        and [node for node in tree(path).body if not isinstance(node, ast.Expr)]
+    ]
+    assert not found
+
+
+def test_a_table_of_cases_reads_the_same_in_every_process():
+    """Tests run in parallel processes, which must find the same ones."""
+    found = [
+        place(path, call)
+        for path in modules("tests")
+        for function in ast.walk(tree(path))
+        if isinstance(function, FUNCTIONS)
+        for decorator in function.decorator_list
+        for call in ast.walk(decorator)
+        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in BY_CHANCE
+    ]
+    assert not found, "write the value out"

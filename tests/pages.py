@@ -1,0 +1,66 @@
+"""What stands on a page: the fields of its forms, as a browser would send them."""
+
+from html.parser import HTMLParser
+from typing import Any
+
+from django.http import HttpResponse
+from django.test import Client
+
+
+class Fields(HTMLParser):
+    """Collects names and values; an unchecked box and an empty template of a row are not sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[str, Any] = {}
+        self.select: str | None = None
+        self.textarea: str | None = None
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        name = given.get("name") or ""
+        if tag == "input" and "__prefix__" not in name:
+            box = given.get("type") in ("checkbox", "radio")
+            if name and (not box or "checked" in given) and given.get("type") != "submit":
+                self.add(name, given.get("value") or ("on" if box else ""))
+        elif tag == "select":
+            self.select = name
+        elif tag == "option" and self.select and "selected" in given:
+            self.add(self.select, given.get("value") or "")
+        elif tag == "textarea" and "__prefix__" not in name:
+            self.textarea = name
+            self.values[name] = ""
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "select":
+            self.select = None
+        elif tag == "textarea":
+            # A browser leaves out the line break that HTML allows before the text
+            if self.textarea:
+                self.values[self.textarea] = self.values[self.textarea].removeprefix("\n")
+            self.textarea = None
+
+    def handle_data(self, data: str) -> None:
+        if self.textarea:
+            self.values[self.textarea] = self.values.get(self.textarea, "") + data.replace("\r", "")
+
+    def add(self, name: str, value: str) -> None:
+        known = self.values.get(name)
+        if known is None:
+            self.values[name] = value
+        else:
+            self.values[name] = [*(known if isinstance(known, list) else [known]), value]
+
+
+def fields_of(page: HttpResponse) -> dict[str, Any]:
+    """Read what the forms of a page hold."""
+    parser = Fields()
+    parser.feed(page.content.decode())
+    return {name: value for name, value in parser.values.items() if name != "csrfmiddlewaretoken"}
+
+
+def submit(client: Client, address: str, **changes: Any) -> HttpResponse:
+    """Open a page, change some fields, and send its form back."""
+    page = client.get(address)
+    assert page.status_code == 200, page.content[-500:]
+    return client.post(address, fields_of(page) | changes)

@@ -1,0 +1,123 @@
+"""What a receiver may do to a request, good and hostile.
+
+A behaviour is called with the request and gives steps: bytes are sent, a number is a pause in
+seconds, CLOSE and RESET end the connection. After the last step it waits for the next request.
+"""
+
+import gzip
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+CLOSE, RESET = object(), object()
+FOR_EVER = 3600.0
+
+Step = bytes | float | object
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A request as it came: header names and values as sent, the body's raw bytes."""
+
+    monotonic: float
+    wall: float
+    method: str
+    path: str
+    headers: list[tuple[str, str]]
+    body: bytes
+    connection: int
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header, whatever its case."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+
+Behaviour = Callable[[Arrival], Iterable[Step]]
+
+
+def head(status: int, *headers: str, length: int | None = None) -> bytes:
+    lines = [f"HTTP/1.1 {status} Said", *headers]
+    if length is not None:
+        lines.append(f"Content-Length: {length}")
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def steps(*those: Step) -> Behaviour:
+    """The same steps for every request."""
+    return lambda arrival: those
+
+
+def answer(status: int = 200, body: bytes = b"", *headers: str, delay: float = 0.0) -> Behaviour:
+    whole = head(status, *headers, length=len(body)) + body
+    return steps(delay, whole) if delay else steps(whole)
+
+
+def redirect(to: str, status: int = 302) -> Behaviour:
+    return answer(status, b"elsewhere", f"Location: {to}")
+
+
+def hang_up(said: bytes = b"") -> Behaviour:
+    return steps(said, CLOSE)
+
+
+def reset(said: bytes = b"") -> Behaviour:
+    return steps(said, RESET)
+
+
+def stall(said: bytes = b"") -> Behaviour:
+    return steps(said, FOR_EVER)
+
+
+def early_hints(status: int = 200) -> Behaviour:
+    hints = head(100) + head(103, "Link: </style.css>; rel=preload") + head(102)
+    return steps(hints + head(status, length=0))
+
+
+def repeat(first: bytes, again: bytes, *, gap: float = 0.0) -> Behaviour:
+    """Say one thing, then another for ever, with a pause between or as fast as it goes."""
+
+    def endless(arrival: Arrival) -> Iterator[Step]:
+        yield first
+        while True:
+            yield again
+            if gap:
+                yield gap
+
+    return endless
+
+
+def drip_headers(gap: float = 0.05) -> Behaviour:
+    return repeat(b"HTTP/1.1 200 OK\r\nX-Drip: ", b"a", gap=gap)
+
+
+def drip_header_lines(gap: float = 0.05) -> Behaviour:
+    return repeat(b"HTTP/1.1 200 OK\r\n", b"X-Drip: a\r\n", gap=gap)
+
+
+def drip_body(status: int = 200, gap: float = 0.05) -> Behaviour:
+    return repeat(head(status, length=1_000_000), b"a", gap=gap)
+
+
+def drip_interim(gap: float = 0.05) -> Behaviour:
+    return repeat(b"", head(102), gap=gap)
+
+
+def endless_headers() -> Behaviour:
+    return repeat(b"HTTP/1.1 200 OK\r\n", b"X-Endless: " + b"a" * 1000 + b"\r\n")
+
+
+def endless_line() -> Behaviour:
+    return repeat(b"HTTP/1.1 200 OK\r\nX-Endless: ", b"a" * 1000)
+
+
+def endless_body(status: int = 200, *headers: str) -> Behaviour:
+    return repeat(head(status, *headers), b"a" * 65_536)
+
+
+def flood_of_interim() -> Behaviour:
+    return repeat(b"", head(102) * 100)
+
+
+def bomb(megabytes: int = 64) -> Behaviour:
+    """A small body that would be a large one, were it decompressed."""
+    packed = gzip.compress(bytes(megabytes * 1024 * 1024), 9)
+    return answer(200, packed, "Content-Encoding: gzip")

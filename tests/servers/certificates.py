@@ -1,0 +1,119 @@
+"""Certificates of an authority that exists for one test run, and TLS contexts with them."""
+
+import datetime as dt
+import ssl
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+
+import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+NAMES = ("127.0.0.1", "::1", "localhost", "hooks.example.com", "*.hooks.example.com")
+
+
+@cache
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="chatbots-certificates-"))
+
+
+@cache
+def _authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def _context(chain: trustme.LeafCert) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    chain.configure_cert(context)
+    return context
+
+
+@cache
+def ca_file() -> str:
+    """Path of the authority's certificate: what a client has to trust."""
+    path = _folder() / "ca.pem"
+    _authority().cert_pem.write_to_path(path)
+    return str(path)
+
+
+@cache
+def chain_file() -> str:
+    """Path of a good server's key and certificates in one file, for another process."""
+    path = _folder() / "server.pem"
+    _authority().issue_cert(*NAMES).private_key_and_cert_chain_pem.write_to_path(path)
+    return str(path)
+
+
+@cache
+def good() -> ssl.SSLContext:
+    return good_of_its_own()
+
+
+def good_of_its_own() -> ssl.SSLContext:
+    """A good context that a test may change."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain_file())
+    return context
+
+
+@cache
+def expired() -> ssl.SSLContext:
+    yesterday = dt.datetime.now(dt.UTC) - dt.timedelta(days=1)
+    return _context(_authority().issue_cert(*NAMES, not_after=yesterday))
+
+
+@cache
+def not_yet_valid() -> ssl.SSLContext:
+    tomorrow = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
+    return _context(_authority().issue_cert(*NAMES, not_before=tomorrow))
+
+
+@cache
+def wrong_name() -> ssl.SSLContext:
+    return _context(_authority().issue_cert("other.example.com", "192.0.2.1"))
+
+
+@cache
+def untrusted() -> ssl.SSLContext:
+    """A certificate of an authority that nobody trusts."""
+    return _context(trustme.CA().issue_cert(*NAMES))
+
+
+@cache
+def self_signed() -> ssl.SSLContext:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = dt.datetime.now(dt.UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = _folder() / "self-signed.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    return context
+
+
+@cache
+def old() -> ssl.SSLContext:
+    """A server that speaks nothing newer than TLS 1.1."""
+    context = _context(_authority().issue_cert(*NAMES))
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    return context

@@ -1,0 +1,103 @@
+"""An installation of its own, run as `make run` runs it, on the servers of the tests."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from cryptography.fernet import Fernet
+
+from tests.servers import certificates
+from tests.servers.processes import ROOT, free_port, wait_until
+
+
+class Installation:
+    """An installation with a database of its own, as a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.database = f"chatbots_e2e_{os.getpid()}_{self.port}"
+        self.log = folder / "serve.log"
+        self.environment = os.environ | {
+            "STATE_DIR": str(folder / "state"),
+            "PORT": str(self.port),
+            "PUBLIC_URL": self.address,
+            "SECRET_KEY": "",
+            "ENCRYPTION_KEYS": "",
+            "RATE_LIMIT_IP": "100/1s",
+            "RATE_LIMIT_USER": "500/60s",
+            "REDIS_PREFIX": self.database,
+            "WEBHOOK_CA_BUNDLE": certificates.ca_file(),
+            "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
+            # A proxy that nobody may ask: neither for webhooks nor at the start
+            "http_proxy": "http://127.0.0.1:9",
+            "https_proxy": "http://127.0.0.1:9",
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+        }
+        self.server = os.environ.get("TEST_DATABASE_URL", "")
+        if self.server:
+            self.environment |= {
+                "DATABASE_URL": urlunsplit(urlsplit(self.server)._replace(path=self.database)),
+                "SECRET_KEY": "only for tests",
+                "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+            }
+        self.running: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.database_does("CREATE DATABASE")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.running and self.running.poll() is None:
+            os.killpg(self.running.pid, signal.SIGKILL)
+            self.running.wait()
+        self.database_does("DROP DATABASE IF EXISTS")
+
+    def database_does(self, command: str) -> None:
+        if self.server:
+            with psycopg.connect(self.server, autocommit=True) as connection:
+                connection.execute(f'{command} "{self.database}"'.encode())
+
+    def command(self, *words: str, given: str | None = None) -> Any:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=ROOT,
+            env=self.environment,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if "--json" in words else done.stdout
+
+    def start(self) -> str:
+        """Run the service until its welcome; returns what it printed."""
+        self.log.write_bytes(b"")
+        with self.log.open("ab") as log:
+            self.running = subprocess.Popen(
+                [sys.executable, "manage.py", "serve"],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        wait_until(lambda: "Ctrl-C stops it." in self.said(), 40, told=self.said)
+        return self.said()
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def interrupt(self) -> int:
+        """Press Ctrl-C; returns the exit code."""
+        assert self.running
+        self.running.send_signal(signal.SIGINT)
+        return self.running.wait(20)

@@ -1,0 +1,77 @@
+"""A real OpenAI-compatible endpoint over plain HTTP that answers as it is told."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+
+from tests.servers.behaviours import Arrival, Behaviour, Step, answer, head
+from tests.servers.receiver import Receiver
+
+Messages = list[dict[str, str]]
+PATH = "/v1/chat/completions"
+
+
+class ModelServer(Receiver):
+    """A model that echoes the last message until it is told otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.say(replying(lambda messages: f"You said: {messages[-1]['content']}"))
+
+    @property
+    def base_url(self) -> str:
+        return self.url("/v1")
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        """The bodies of all requests that came."""
+        return [orjson.loads(arrival.body) for arrival in self.arrivals]
+
+    def say(self, *plan: Behaviour) -> None:
+        """Let each behaviour answer one question, the last all that follow."""
+        self.on(PATH, *plan)
+
+
+def completion(content: str | None, *, usage: bool = False) -> bytes:
+    said: dict[str, Any] = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": content},
+                "finish_reason": "stop",
+            }
+        ],
+    }
+    counts = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    return orjson.dumps(said | {"usage": counts} if usage else said)
+
+
+def replying(reply: Callable[[Messages], str], *, delay: float = 0.0) -> Behaviour:
+    """Answer by a function of the messages."""
+
+    def behaviour(arrival: Arrival) -> Iterator[Step]:
+        body = completion(reply(orjson.loads(arrival.body)["messages"]), usage=True)
+        yield delay
+        yield head(200, "Content-Type: application/json", length=len(body)) + body
+
+    return behaviour
+
+
+def saying(content: str | None, *, delay: float = 0.0) -> Behaviour:
+    return answer(200, completion(content), "Content-Type: application/json", delay=delay)
+
+
+def dripping(content: str, *, gap: float = 0.05) -> Behaviour:
+    """Give a good answer byte by byte."""
+    body = completion(content)
+
+    def behaviour(arrival: Arrival) -> Iterator[Step]:
+        yield head(200, length=len(body))
+        for byte in body:
+            yield bytes([byte])
+            yield gap
+
+    return behaviour

@@ -1,0 +1,132 @@
+"""The service's own processes, on the tests' database: started, halted, killed by their id."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import requests
+from django.conf import settings
+from django.db import connection
+
+from tests.servers import certificates
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKER = ("-m", "celery", "--app", "config", "worker", "--loglevel", "WARNING")
+QUICKLY = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+
+
+def wait_until(fact: Callable[[], Any], seconds: float = 10.0, *, told: Any = None) -> Any:
+    """Return a fact once it is true; fail when it is not in time."""
+    deadline = time.monotonic() + seconds
+    while not (found := fact()):
+        assert time.monotonic() < deadline, told() if callable(told) else f"not within {seconds} s"
+        time.sleep(0.02)
+    return found
+
+
+class Process:
+    """A process of the service with an environment of its own, as a context manager."""
+
+    command: tuple[str, ...] = ()
+
+    def __init__(self, *, state_dir: Path | None = None, **environment: str) -> None:
+        self.state_dir = state_dir or Path(tempfile.mkdtemp(prefix="chatbots-process-"))
+        self.log = self.state_dir / f"{type(self).__name__.lower()}.log"
+        self.environment = os.environ | {
+            "DJANGO_SETTINGS_MODULE": "tests.servers.settings",
+            "TEST_DATABASE_NAME": str(connection.settings_dict["NAME"]),
+            "STATE_DIR": str(self.state_dir),
+            "WEBHOOK_CA_BUNDLE": certificates.ca_file(),
+            "WEBHOOK_RETRY_DELAYS": ",".join(map(str, settings.WEBHOOK_RETRY_DELAYS)),
+            "WEBHOOK_TIMEOUT": str(settings.WEBHOOK_TIMEOUT),
+        }
+        self.environment |= environment
+        self.running: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.running = subprocess.Popen(
+                [sys.executable, *self.command],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def signal(self, number: int) -> None:
+        assert self.running
+        os.kill(self.running.pid, number)
+
+    def kill(self) -> None:
+        """Kill it, as a machine that fails would; a halted one, too."""
+        if self.running and self.running.poll() is None:
+            self.signal(signal.SIGKILL)
+        self.wait()
+
+    def stop(self) -> int:
+        """Ask it to stop, and wait for that; returns its exit code."""
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self, seconds: float = 20.0) -> int:
+        assert self.running
+        return self.running.wait(seconds)
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+
+class Worker(Process):
+    """A worker."""
+
+    def __init__(self, *, slots: int = 8, crash_point: str = "", **options: Any) -> None:
+        super().__init__(TEST_CRASH_POINT=crash_point, **options)
+        self.command = (*WORKER, *QUICKLY, "--concurrency", str(slots))
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+class Web(Process):
+    """The web server, which answers once it is entered."""
+
+    command = ("manage.py", "serve", "web")
+
+    def __init__(self, **options: Any) -> None:
+        self.port = free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        super().__init__(PORT=str(self.port), PUBLIC_URL=self.address, **options)
+
+    def __enter__(self) -> Self:
+        self.start()
+        wait_until(self.answers, 30, told=self.said)
+        return self
+
+    def kill(self) -> None:
+        """Kill the server with its own workers, which would outlive it."""
+        if self.running and self.running.poll() is None:
+            os.killpg(self.running.pid, signal.SIGKILL)
+        self.wait()
+
+    def answers(self) -> bool:
+        with contextlib.suppress(OSError):
+            return bool(requests.get(f"{self.address}/healthz", timeout=1).ok)
+        return False

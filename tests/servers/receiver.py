@@ -1,0 +1,222 @@
+"""A real receiver of webhooks: threads, sockets, TLS; it keeps what came and does as it is told.
+
+As a process of its own: `python -m tests.servers.receiver --port 0 --chain server.pem`. Its first
+line is `{"port": …}`; then one JSON line a request, the body in base64.
+"""
+
+import argparse
+import base64
+import contextlib
+import itertools
+import json
+import socket
+import ssl
+import struct
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import BinaryIO, Self
+
+from tests.servers.behaviours import CLOSE, FOR_EVER, RESET, Arrival, Behaviour, answer
+
+Greeting = Callable[["Receiver", socket.socket], socket.socket | None]
+
+
+def shake_hands(receiver: "Receiver", raw: socket.socket) -> socket.socket | None:
+    """Begin as servers do: TLS where there is a context."""
+    if receiver.context is None:
+        return raw
+    return receiver.context.wrap_socket(raw, server_side=True)
+
+
+class Receiver:
+    """A server on a free port of 127.0.0.1, as a context manager.
+
+    Without a TLS context it speaks plain HTTP. `arrivals` holds every request in its order,
+    `connections` counts those that were opened.
+    """
+
+    def __init__(
+        self,
+        context: ssl.SSLContext | None = None,
+        *,
+        greeting: Greeting = shake_hands,
+        port: int = 0,
+        tell: Callable[[Arrival], None] | None = None,
+    ) -> None:
+        self.context, self.greeting = context, greeting
+        self.arrivals: list[Arrival] = []
+        self.connections = 0
+        self.stopping = threading.Event()
+        self._tell = tell or self.arrivals.append
+        self._plans: dict[str, deque[Behaviour]] = {}
+        self._default: deque[Behaviour] = deque([answer()])
+        self._arrived = threading.Condition()
+        self._open: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", port), backlog=1024)
+        self.port: int = self._listener.getsockname()[1]
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopping.set()
+        self._listener.close()
+        for sock in list(self._open):
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        return f"{'https' if self.context else 'http'}://{host}:{self.port}{path}"
+
+    def on(self, path: str, *plan: Behaviour) -> None:
+        """Let each behaviour answer one request to a path, the last all that follow."""
+        self._plans[path] = deque(plan)
+
+    def wait_for(self, count: int, seconds: float = 5.0) -> list[Arrival]:
+        """Return the arrivals once there are so many; fail when there are not in time."""
+        with self._arrived:
+            enough = self._arrived.wait_for(lambda: len(self.arrivals) >= count, seconds)
+        assert enough, f"{len(self.arrivals)} of {count} requests came within {seconds} s"
+        return list(self.arrivals)
+
+    def _accept(self) -> None:
+        for number in itertools.count(1):
+            try:
+                raw, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections = number
+            threading.Thread(target=self._serve, args=(raw, number), daemon=True).start()
+
+    def _serve(self, raw: socket.socket, number: int) -> None:
+        sock: socket.socket | None = raw
+        self._open.add(raw)
+        try:
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock = self.greeting(self, raw)
+            if sock is not None:
+                self._open.add(sock)
+                self._converse(sock, number)
+        except (OSError, ValueError):
+            pass  # the other side went away, or the server stops
+        finally:
+            self._open -= {raw, sock}
+            for each in (sock, raw):
+                if each is not None:
+                    each.close()
+
+    def _converse(self, sock: socket.socket, number: int) -> None:
+        with sock.makefile("rb") as file:
+            while arrival := read_request(file, number):
+                plan = self._plans.get(arrival.path, self._default)
+                behaviour = plan.popleft() if len(plan) > 1 else plan[0]
+                with self._arrived:
+                    self._tell(arrival)
+                    self._arrived.notify_all()
+                for step in behaviour(arrival):
+                    if not self._do(sock, step):
+                        return
+
+    def _do(self, sock: socket.socket, step: object) -> bool:
+        if isinstance(step, bytes):
+            sock.sendall(step)
+        elif isinstance(step, float):
+            return not self.stopping.wait(step)
+        elif step is RESET:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        return step not in (CLOSE, RESET)
+
+
+def read_request(file: BinaryIO, connection: int) -> Arrival | None:
+    """Read one request, or None at the end of the connection."""
+    first = file.readline()
+    if not first:
+        return None
+    method, path, _ = first.decode("latin-1").split(" ", 2)
+    monotonic, wall = time.monotonic(), time.time()
+    lines = iter(lambda: file.readline().decode("latin-1").rstrip("\r\n"), "")
+    headers = [(name, value.lstrip()) for name, _, value in (line.partition(":") for line in lines)]
+    length = next((int(value) for name, value in headers if name.lower() == "content-length"), 0)
+    return Arrival(monotonic, wall, method, path, headers, file.read(length), connection)
+
+
+# Greetings of servers that never come to a request
+
+
+def say_nothing(receiver: Receiver, raw: socket.socket) -> None:
+    receiver.stopping.wait(FOR_EVER)
+
+
+def hang_up_at_once(receiver: Receiver, raw: socket.socket) -> None:
+    return
+
+
+def hear_nothing(receiver: Receiver, raw: socket.socket) -> None:
+    """Shake hands, then read no byte."""
+    sock = shake_hands(receiver, raw)
+    receiver.stopping.wait(FOR_EVER)
+    del sock
+
+
+def speak_plainly(receiver: Receiver, raw: socket.socket) -> None:
+    raw.recv(1024)
+    raw.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+def half_a_handshake(receiver: Receiver, raw: socket.socket) -> None:
+    flight = first_flight(receiver, raw)
+    raw.sendall(flight[: len(flight) // 2])
+    receiver.stopping.wait(FOR_EVER)
+
+
+def drip_the_handshake(receiver: Receiver, raw: socket.socket) -> None:
+    for byte in itertools.chain(first_flight(receiver, raw)[:-1], itertools.repeat(0)):
+        raw.sendall(bytes([byte]))
+        if receiver.stopping.wait(0.01):
+            return
+
+
+def first_flight(receiver: Receiver, raw: socket.socket) -> bytes:
+    """What a server says to this client's hello."""
+    assert receiver.context is not None
+    came, said = ssl.MemoryBIO(), ssl.MemoryBIO()
+    side = receiver.context.wrap_bio(came, said, server_side=True)
+    came.write(raw.recv(65_536))
+    with contextlib.suppress(ssl.SSLWantReadError):
+        side.do_handshake()
+    return said.read()
+
+
+def main() -> None:
+    """Serve until the process is ended."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--port", type=int, default=0)
+    options.add_argument("--chain", help="PEM file with key and certificates; none: plain HTTP")
+    options.add_argument("--status", default="200", help="one a request, the last for the rest")
+    options.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
+    given = options.parse_args()
+    context = None
+    if given.chain:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(given.chain)
+    with Receiver(context, port=given.port, tell=write_line) as receiver:
+        plan = [answer(int(status), delay=given.delay) for status in given.status.split(",")]
+        receiver._default = deque(plan)
+        sys.stdout.write(json.dumps({"port": receiver.port}) + "\n")
+        sys.stdout.flush()
+        receiver.stopping.wait()
+
+
+def write_line(arrival: Arrival) -> None:
+    fields = {name: getattr(arrival, name) for name in Arrival.__slots__}
+    line = fields | {"body": base64.b64encode(arrival.body).decode()}
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""The delivery log and a delivery's page."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from tests.factories.staff import AGENTS, signed_in, staff
+from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
+from webhooks.admin.advice import advice
+from webhooks.models import Attempt, Delivery
+
+LOG = reverse("admin:webhooks_delivery_changelist")
+HOSTILE = b"<script>alert(1)</script>\xff\xfe<img src=x onerror=alert(2)>"
+
+
+@pytest.fixture
+def client(chatbot) -> Client:
+    return signed_in(staff(chatbot.account.owner, AGENTS))
+
+
+@pytest.fixture
+def failed(chatbot) -> Delivery:
+    return DeliveryFactory(
+        chatbot=chatbot, state="FAILED", due_at=None, attempts_count=4, last_code=503, last_ms=41
+    )
+
+
+def page_of(delivery: Delivery) -> str:
+    return reverse("admin:webhooks_delivery_change", args=[delivery.pk])
+
+
+def text_of(client: Client, address: str) -> str:
+    page = client.get(address)
+    assert page.status_code == 200
+    return page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        ({"last_code": 503, "last_ms": 41}, "503 in 41 ms"),
+        ({"last_error": "timeout", "last_ms": 10_000}, "timeout after 10.0 s"),
+        ({"last_error": "name not found", "last_ms": 3}, "name not found after 3 ms"),
+        ({"last_error": "webhook switched off"}, "webhook switched off"),
+        ({"attempts_count": 2}, "2 / 4"),
+        ({"attempts_count": 1, "is_test": True}, "1 / 1"),
+        ({"state": "RETRYING"}, "RETRYING"),
+    ],
+)
+def test_a_row_says_what_came_back(client, chatbot, fields, shown):
+    DeliveryFactory(chatbot=chatbot, **fields)
+    assert shown in text_of(client, LOG)
+
+
+def test_a_page_shows_what_was_sent_and_what_came_back_and_runs_none_of_it(client, failed):
+    EndpointFactory(chatbot=failed.chatbot)
+    Delivery.objects.filter(pk=failed.pk).update(body=b'{"question":"' + HOSTILE + b'"}')
+    Attempt.objects.create(
+        delivery=failed,
+        number=4,
+        status="FAILED",
+        url="https://shop.example/<hook>",
+        signature="sha256=abc",
+        response_code=503,
+        response_ms=41,
+        response_headers={"Server": "<b>evil</b>"},
+        response_body=HOSTILE,
+        started_at=timezone.now(),
+        by="Kim <x>",
+    )
+    text = text_of(client, page_of(failed))
+    for hostile in ("<script>alert", "<img src=x", "<b>evil", "<hook>", "Kim <x>"):
+        assert hostile not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    for wanted in ("503 in 41 ms", "sha256=abc", "The receiver failed", "****", "by Kim"):
+        assert wanted in text
+    assert SECRET not in text
+
+
+def test_a_page_of_a_delivery_that_was_never_tried_says_so(client, chatbot):
+    waiting = DeliveryFactory(chatbot=chatbot, body=b"not json")
+    text = text_of(client, page_of(waiting))
+    assert "None yet." in text
+    assert "Retry now" not in text
+
+
+def test_a_failed_delivery_is_due_again_after_its_button(client, failed):
+    assert "Retry now" in text_of(client, page_of(failed))
+    client.post(reverse("admin:webhooks_delivery_retry", args=[failed.pk]))
+    failed.refresh_from_db()
+    assert (failed.state, failed.due_at is not None) == ("FAILED", True)
+    assert failed.retried_by == str(failed.chatbot.account.owner)
+    assert "Retry now" not in text_of(client, page_of(failed))
+
+
+def test_a_get_retries_nothing(client, failed):
+    address = reverse("admin:webhooks_delivery_retry", args=[failed.pk])
+    assert client.get(address).status_code == 405
+    failed.refresh_from_db()
+    assert failed.due_at is None
+
+
+def test_of_the_chosen_ones_only_the_failed_are_retried_and_the_rest_is_counted(client, chatbot):
+    states = ("FAILED", "FAILED", "SUCCESS", "RETRYING", "PENDING")
+    rows = [DeliveryFactory(chatbot=chatbot, state=state, due_at=None) for state in states]
+    answer = client.post(
+        LOG,
+        {"action": "retry_selected", "_selected_action": [str(row.pk) for row in rows]},
+        follow=True,
+    )
+    text = answer.content.decode()
+    assert "2 will be tried once more" in text
+    assert "3 left out: only what has FAILED can be retried" in text
+    due = Delivery.objects.filter(due_at__isnull=False).values_list("pk", flat=True)
+    assert set(due) == {rows[0].pk, rows[1].pk}
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("state__exact=FAILED", 1),
+        ("event__exact=NEW_LEAD", 2),
+        ("event__exact=NEW_LEAD&state__exact=FAILED", 0),
+        ("created_at_from_0=2000-01-01&created_at_from_1=00:00:00", 3),
+        ("created_at_to_0=2000-01-01&created_at_to_1=00:00:00", 0),
+    ],
+)
+def test_the_log_is_filtered(client, chatbot, query, count):
+    DeliveryFactory(chatbot=chatbot, state="FAILED")
+    DeliveryFactory(chatbot=chatbot, event="NEW_LEAD")
+    DeliveryFactory(chatbot=chatbot, event="NEW_LEAD", state="SUCCESS")
+    found = set(re.findall(r"/delivery/([0-9a-f-]{36})/change/", text_of(client, f"{LOG}?{query}")))
+    assert len(found) == count
+
+
+@pytest.mark.parametrize("day", ["x", "2026-13-01", "2026-02-30"])
+def test_a_day_that_is_none_is_turned_away(client, day):
+    answer = client.get(f"{LOG}?created_at_from_0={day}&created_at_from_1=00:00:00")
+    assert (answer.status_code, answer["Location"]) == (302, f"{LOG}?e=1")
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "words"),
+    [
+        (401, "", "refuses the token"),
+        (404, "", "check the URL"),
+        (301, "", "Redirects are not followed"),
+        (418, "", "does not accept"),
+        (500, "", "look at its own log"),
+        (None, "timeout", "answer first"),
+        (None, "certificate expired", "certificate"),
+        (None, "address not allowed", "not public"),
+        (None, "interrupted three times", "retry"),
+    ],
+)
+def test_each_kind_of_failure_has_a_line_that_says_what_to_do(code, error, words):
+    assert words in advice(code, error)
+
+
+def test_success_needs_no_advice():
+    assert advice(204, "") == ""

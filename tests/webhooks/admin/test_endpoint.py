@@ -1,0 +1,142 @@
+"""The page of a chatbot's webhook."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import Account
+from chatbots.models import Chatbot
+from tests.factories.accounts import MembershipFactory
+from tests.factories.chatbots import ChatbotMemberFactory
+from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
+from tests.factories.webhooks import SECRET, EndpointFactory
+from tests.pages import fields_of
+from webhooks import sealing
+from webhooks.models import Delivery, Endpoint
+
+URL = "https://127.0.0.1:9/hook"
+SHOWN = re.compile(r'id="secret-text"[^>]* value="([^"]+)"')
+
+
+@pytest.fixture
+def client(chatbot: Chatbot) -> Client:
+    return signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
+
+
+@pytest.fixture
+def member(chatbot: Chatbot) -> Client:
+    user = MembershipFactory(account=chatbot.account).user
+    ChatbotMemberFactory(chatbot=chatbot, user=user)
+    return signed_in(staff(user, AGENTS))
+
+
+@pytest.fixture
+def address(chatbot: Chatbot) -> str:
+    return reverse("admin:webhooks_endpoint_of", args=[chatbot.pk])
+
+
+def given(**changes: Any) -> dict[str, Any]:
+    """Fill the form in."""
+    made = {"url": URL, "events": ["NEW_LEAD"], "is_active": "on", "secret_choice": "make"}
+    return made | {"secret": ""} | changes
+
+
+def test_a_secret_is_made_and_shown_once_on_a_page_that_is_not_kept(client, address, chatbot):
+    page = client.post(address, given())
+    [secret] = SHOWN.findall(page.content.decode())
+    assert "no-store" in page["Cache-Control"]
+    endpoint = Endpoint.objects.get(chatbot=chatbot)
+    assert sealing.unseal(endpoint.sealed_secret) == secret
+    assert (endpoint.url, endpoint.events, endpoint.is_active) == (URL, ["NEW_LEAD"], True)
+    again = client.get(address).content.decode()
+    assert secret not in again
+    assert endpoint.masked_secret in again
+
+
+def test_a_new_webhook_begins_with_all_events_and_a_secret_that_is_made(client, address):
+    fields = fields_of(client.get(address))
+    assert set(fields["events"]) == {"NEW_MESSAGE", "CONVERSATION_ESCALATED", "NEW_LEAD"}
+    assert (fields["secret_choice"], fields["is_active"]) == ("make", "on")
+
+
+def test_the_secret_is_kept_unless_another_is_asked_for(client, address, chatbot):
+    EndpointFactory(chatbot=chatbot)
+    answer = client.post(address, fields_of(client.get(address)) | {"url": f"{URL}/other"})
+    assert (answer.status_code, answer["Location"]) == (302, address)
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.url, sealing.unseal(endpoint.sealed_secret)) == (f"{URL}/other", SECRET)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"url": "http://127.0.0.1:9/hook"}, "https"),
+        ({"url": ""}, "required"),
+        ({"events": []}, "required"),
+        ({"events": ["NEW_MOON"]}, "not one of the available choices"),
+        ({"secret_choice": "own", "secret": "x" * 15}, "secret must have at least 16 characters"),
+        ({"secret_choice": "own", "secret": ""}, "secret must have at least 16 characters"),
+        ({"secret_choice": "keep"}, "not one of the available choices"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_the_input_is_kept(client, address, changes, fault):
+    page = client.post(address, given(**changes))
+    assert page.status_code == 200
+    assert fault in page.content.decode()
+    assert not Endpoint.objects.exists()
+
+
+def test_an_own_secret_of_sixteen_characters_is_taken(client, address):
+    client.post(address, given(secret_choice="own", secret="x" * 16))
+    assert sealing.unseal(Endpoint.objects.get().sealed_secret) == "x" * 16
+
+
+def test_without_the_add_on_the_page_is_read_only_and_says_why(client, address, chatbot):
+    EndpointFactory(chatbot=chatbot)
+    Account.objects.update(webhooks_enabled=False)
+    text = client.get(address).content.decode()
+    assert "webhooks are an add-on" in text
+    assert 'name="url"' not in text
+    assert client.post(address, given()).status_code == 403
+    assert Endpoint.objects.get().url == URL
+
+
+def test_a_member_switches_events_but_moves_neither_secret_nor_receiver(member, address, chatbot):
+    """Whoever chose the receiver's address would be sent the secret."""
+    EndpointFactory(chatbot=chatbot)
+    elsewhere = {"url": "https://127.0.0.2:9/elsewhere", "secret_choice": "keep"}
+    assert member.post(address, given(**elsewhere)).status_code == 302
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.url, endpoint.events) == (URL, ["NEW_LEAD"])
+    assert member.post(address, given()).status_code == 200  # refused: the choice is not offered
+    assert sealing.unseal(Endpoint.objects.get().sealed_secret) == SECRET
+
+
+def test_a_sample_is_sent_as_a_test(client, address, chatbot):
+    EndpointFactory(chatbot=chatbot)
+    test = reverse("admin:webhooks_endpoint_test", args=[chatbot.pk])
+    answer = client.post(test, {"event": "NEW_LEAD"})
+    delivery = Delivery.objects.get()
+    assert (delivery.is_test, delivery.event) == (True, "NEW_LEAD")
+    assert answer["Location"] == reverse("admin:webhooks_delivery_change", args=[delivery.pk])
+    assert client.get(test).status_code == 405
+
+
+@pytest.mark.parametrize("event", ["", "NEW_MOON"])
+def test_a_sample_of_no_event_is_refused(client, address, chatbot, event):
+    EndpointFactory(chatbot=chatbot)
+    test = reverse("admin:webhooks_endpoint_test", args=[chatbot.pk])
+    page = client.post(test, {"event": event}, follow=True)
+    assert "Not sent" in page.content.decode()
+    assert not Delivery.objects.exists()
+
+
+def test_a_reload_of_the_secrets_page_makes_no_other_secret(client, address, chatbot):
+    form = fields_of(client.get(address)) | {"url": URL}
+    [secret] = SHOWN.findall(client.post(address, form).content.decode())
+    again = client.post(address, form)
+    assert (again.status_code, again["Location"]) == (302, address)
+    assert sealing.unseal(Endpoint.objects.get(chatbot=chatbot).sealed_secret) == secret

@@ -1,0 +1,295 @@
+"""The sink as a process of its own, reached as every receiver is: by the engine's transport."""
+
+import contextlib
+import ipaddress
+import json
+import os
+import re
+import signal
+import socket
+import ssl
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from config.failures import Reason
+from tests.servers import certificates
+from tests.servers.processes import ROOT, wait_until
+from webhooks import signing
+from webhooks.engine.transport import post
+from webhooks.sink.server import MOST_BYTES
+
+SECRET = "a-secret-of-the-tests"
+BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße \U0001f600"}}'.encode()
+
+
+class RunningSink:
+    """`manage.py webhook_sink` on a free port, with what it printed."""
+
+    def __init__(self, state_dir: Path, *options: str, given: str = "") -> None:
+        self.state_dir = state_dir
+        self.out, self.err = state_dir / "out", state_dir / "err"
+        with self.out.open("w") as out, self.err.open("w") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "webhook_sink", "--port", "0", *options],
+                cwd=ROOT,
+                env=os.environ | {"STATE_DIR": str(state_dir), "PYTHONUNBUFFERED": "1"},
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=err,
+                text=True,
+            )
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(given)
+            self.process.stdin.close()
+
+    @property
+    def ca_file(self) -> str:
+        return str(self.state_dir / "webhook_sink" / "ca.pem")
+
+    @property
+    def said(self) -> str:
+        return self.out.read_text() + self.err.read_text()
+
+    @property
+    def events(self) -> list[dict]:
+        return [json.loads(line) for line in self.out.read_text().splitlines()]
+
+    def url(self) -> str:
+        listening = re.compile(r"Listening on (https://\S+)\. ")
+        wait_until(
+            lambda: listening.search(self.said) or self.process.poll() is not None,
+            30.0,
+            told=lambda: self.said,
+        )
+        found = listening.search(self.said)
+        assert found, self.said  # it has ended instead
+        return found[1]
+
+    def wait_for(self, text: str) -> str:
+        wait_until(lambda: text in self.said, told=lambda: self.said)
+        return self.said
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(10)
+
+
+@pytest.fixture
+def start(tmp_path, settings):
+    """Start a sink that the settings of this process trust and allow."""
+    settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
+    running = []
+
+    def begin(*options: str, given: str = "") -> RunningSink:
+        sink = RunningSink(tmp_path, *options, given=given)
+        running.append(sink)
+        settings.WEBHOOK_CA_BUNDLE = sink.ca_file
+        return sink
+
+    yield begin
+    for sink in running:
+        sink.process.kill()
+        sink.process.wait()
+
+
+def deliver(sink, *, body=BODY, signed=None, secret=SECRET, timeout=5.0):
+    headers = signing.headers(body if signed is None else signed, secret)
+    return post(sink.url(), body=body, headers=headers, timeout=timeout)
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "sent", "verdict"),
+    [
+        pytest.param(["--secret", SECRET], "", {}, ("ok", "ok"), id="genuine"),
+        pytest.param(["--secret", "-"], f"{SECRET}\n", {}, ("ok", "ok"), id="secret from stdin"),
+        pytest.param(["--secret", SECRET], "", {"signed": b"{}"}, ("ok", "wrong"), id="tampered"),
+        pytest.param(
+            ["--secret", SECRET],
+            "",
+            {"secret": "another-secret-of-tests"},
+            ("wrong", "wrong"),
+            id="another secret",
+        ),
+        pytest.param([], "", {}, ("not checked", "not checked"), id="no secret known"),
+    ],
+)
+@pytest.mark.proves("Request headers")
+def test_a_delivery_is_printed_and_verified(start, options, given, sent, verdict):
+    sink = start(*options, given=given)
+    assert deliver(sink, **sent).response_code == 200
+    token, signature = verdict
+    said = sink.wait_for(f"NEW_LEAD: token {token}, signature {signature}; answer: 200")
+    assert '"chatbotName": "Grüße \U0001f600"' in said
+    assert SECRET not in said
+
+
+def test_json_is_all_that_a_program_reads_and_holds_the_very_body(start):
+    sink = start("--json", "--secret", SECRET)
+    deliver(sink)
+    deliver(sink, body=b"not JSON")
+    wait_until(lambda: len(sink.events) == 2, told=lambda: sink.said)
+    first, second = sink.events
+    assert first["body"].encode() == BODY
+    assert (first["number"], first["event"], first["path"]) == (1, "NEW_LEAD", "/")
+    assert (first["token"], first["signature"], first["answer"]) == ("ok", "ok", "200")
+    assert (second["number"], second["event"], second["body"]) == (2, None, "not JSON")
+
+
+def test_a_request_without_the_headers_is_told_from_a_wrong_one(start):
+    sink = start("--json", "--secret", SECRET)
+    post(sink.url(), body=BODY, headers={}, timeout=5.0)
+    wait_until(lambda: sink.events, told=lambda: sink.said)
+    assert (sink.events[0]["token"], sink.events[0]["signature"]) == ("missing", "missing")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "reason"),
+    [
+        pytest.param(["--status", "503"], 503, Reason.NONE, id="status"),
+        pytest.param(["--status", "204"], 204, Reason.NONE, id="status without a body"),
+        pytest.param(["--redirect", "https://example.com/"], 302, Reason.NONE, id="redirect"),
+        pytest.param(["--close"], None, Reason.CONNECTION_CLOSED, id="close"),
+        pytest.param(["--delay", "30"], None, Reason.TIMEOUT, id="delay"),
+        pytest.param(["--drip"], None, Reason.TIMEOUT, id="drip"),
+    ],
+)
+@pytest.mark.proves("Delivery rules")
+def test_it_fails_as_it_is_told_and_prints_the_event_all_the_same(start, options, code, reason):
+    sink = start("--json", *options)
+    outcome = deliver(sink, timeout=1.5)
+    assert (outcome.response_code, outcome.reason) == (code, reason)
+    wait_until(lambda: sink.events, told=lambda: sink.said)
+    assert [event["body"].encode() for event in sink.events] == [BODY]
+    if "--redirect" in options:
+        assert outcome.response_headers["Location"] == "https://example.com/"
+
+
+def test_with_times_only_the_first_ones_fail(start):
+    sink = start("--json", "--status", "500", "--times", "2")
+    assert [deliver(sink).response_code for _ in range(3)] == [500, 500, 200]
+    wait_until(lambda: len(sink.events) == 3, told=lambda: sink.said)
+    assert [event["answer"] for event in sink.events] == ["500", "500", "200"]
+
+
+def test_its_lines_for_copying_name_the_certificate_and_the_address(start):
+    sink = start()
+    url = sink.url()
+    said = sink.wait_for("Started again")
+    bundle = re.search(r"WEBHOOK_CA_BUNDLE=(\S+) WEBHOOK_ALLOWED_NETWORKS=127\.0\.0\.0/8", said)[1]
+    assert bundle == sink.ca_file
+    assert f"configure_webhook CHATBOT_ID --url {url}\n" in said
+
+
+def test_a_caller_that_does_not_trust_it_is_told_what_to_do(start, settings):
+    sink = start()
+    settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
+    assert deliver(sink).reason is Reason.CERTIFICATE_NOT_TRUSTED
+    sink.wait_for("was it started with WEBHOOK_CA_BUNDLE?")
+
+
+def test_a_caller_of_plain_http_is_told_what_to_do(start):
+    sink = start()
+    port = int(sink.url().rstrip("/").rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as plain:
+        plain.sendall(b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
+        sink.wait_for("must begin with https://")
+
+
+@pytest.mark.parametrize(
+    ("head", "answer"),
+    [
+        (b"Content-Length: %d" % (MOST_BYTES + 1), b" 413 "),
+        (b"Content-Length: " + b"9" * 5000, b" 413 "),
+        (b"Content-Length: -1", b" 411 "),
+        (b"Transfer-Encoding: chunked", b" 411 "),
+    ],
+)
+def test_a_body_without_bound_is_refused_and_the_next_one_taken(start, head, answer):
+    sink = start("--json")
+    port = int(sink.url().rstrip("/").rpartition(":")[2])
+    context = ssl.create_default_context(cafile=sink.ca_file)
+    with (
+        socket.create_connection(("127.0.0.1", port)) as raw,
+        context.wrap_socket(raw, server_hostname="localhost") as secured,
+    ):
+        secured.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n")
+        assert answer in secured.recv(100)
+    sink.wait_for("was refused with")
+    assert deliver(sink).response_code == 200
+
+
+def test_what_a_visitor_wrote_cannot_steer_the_terminal(start):
+    sink = start()
+    deliver(sink, body='{"event":"NEW_LEAD","data":"\\u001b[2J\x9b2J\u202e"}'.encode())
+    said = sink.wait_for("u202e")
+    assert not {"\x1b", "\x9b", "\u202e"} & set(said)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_stops_cleanly(start, number):
+    sink = start()
+    sink.url()
+    assert sink.stop(number) == 0
+    assert "Traceback" not in sink.said
+    assert "Stopped." in sink.said
+
+
+def test_an_answer_under_way_does_not_hold_up_its_end(start):
+    sink = start("--json", "--delay", "3600")
+    deliver(sink, timeout=0.5)
+    assert sink.stop() == 0
+
+
+def test_its_key_is_its_own_and_the_certificates_are_made_once(start):
+    first = start()
+    first.url()
+    folder = first.state_dir / "webhook_sink"
+    made = {path.name: path.read_bytes() for path in folder.glob("*.pem")}
+    assert set(made) == {"ca.pem", "server.pem"}
+    assert stat.S_IMODE((folder / "server.pem").stat().st_mode) == 0o600
+    assert b"PRIVATE KEY" not in made["ca.pem"]
+    first.stop()
+    start().url()
+    assert {path.name: path.read_bytes() for path in folder.glob("*.pem")} == made
+
+
+@pytest.mark.parametrize("name", ["ca.pem", "server.pem"])
+def test_certificates_that_are_broken_are_made_again(start, name):
+    first = start("--json")
+    first.url()
+    first.stop()
+    folder = Path(first.ca_file).parent
+    (folder / name).write_text("broken")
+    assert deliver(start("--json")).response_code == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--secret", "short"], "at least 16 characters"),
+        (["--times", "2"], "--times needs to know how to fail"),
+        (["--status", "99"], "not a status from 200 to 599"),
+        (["--status", "500", "--close"], "not allowed with argument"),
+        (["--delay", "nan"], "not a number of seconds"),
+        (["--redirect", "elsewhere"], "not a URL"),
+        (["--redirect", "https://a/\r\nX: 1"], "not a URL"),
+        (["--port", "65536"], "not a port"),
+    ],
+)
+def test_bad_options_are_refused_with_the_rule(options, words):
+    with pytest.raises(CommandError, match=words):
+        call_command("webhook_sink", *options)
+
+
+def test_a_port_in_use_is_named(start):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        sink = start("--port", str(port))
+        assert sink.process.wait(20) == 1
+    assert f"cannot listen on port {port}" in sink.said
+    assert "--port" in sink.said

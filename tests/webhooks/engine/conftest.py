@@ -1,0 +1,31 @@
+"""A delivery on its way to a real receiver."""
+
+import pytest
+from django.utils import timezone
+
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.servers import certificates
+from tests.servers.receiver import Receiver
+
+
+@pytest.fixture
+def trusting(settings):
+    """Let our own certificates be trusted, and nobody wait for long."""
+    settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
+    settings.WEBHOOK_TIMEOUT = 1.0
+
+
+@pytest.fixture
+def receiver():
+    with Receiver(certificates.good()) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def endpoint(receiver):
+    return EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
+
+
+@pytest.fixture
+def delivery(endpoint):
+    return DeliveryFactory(chatbot=endpoint.chatbot)

@@ -1,0 +1,68 @@
+"""Calls from many threads that share what is written."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import DataError, OperationalError
+
+from webhooks.engine.batch import Batch
+
+
+def test_what_comes_while_another_writes_is_written_together():
+    sizes, first, go = [], threading.Event(), threading.Event()
+
+    def write(items):
+        sizes.append(len(items))
+        first.set()
+        go.wait(5)
+        return [item * 2 for item in items]
+
+    batch = Batch(write)
+    with ThreadPoolExecutor(10) as threads:
+        begun = [threads.submit(batch, 0)]
+        assert first.wait(5)
+        begun += [threads.submit(batch, number) for number in range(1, 10)]
+        while len(batch.waiting) < 9:
+            pass
+        go.set()
+        assert [one.result(5) for one in begun] == [number * 2 for number in range(10)]
+    assert sizes == [1, 9]
+
+
+def test_an_item_that_cannot_be_written_fails_alone():
+    first, go = threading.Event(), threading.Event()
+
+    def write(items):
+        first.set()
+        go.wait(5)
+        if "bad" in items:
+            raise DataError("too long")
+        return [item.upper() for item in items]
+
+    batch = Batch(write)
+    with ThreadPoolExecutor(4) as threads:
+        begun = {name: threads.submit(batch, name) for name in ("a",)}
+        assert first.wait(5)
+        begun |= {name: threads.submit(batch, name) for name in ("b", "bad", "c")}
+        while len(batch.waiting) < 3:
+            pass
+        go.set()
+        assert [begun[name].result(5) for name in "abc"] == ["A", "B", "C"]
+        with pytest.raises(DataError):
+            begun["bad"].result(5)
+
+
+def test_what_befalls_all_is_told_to_each_and_the_next_write_is_free():
+    answers = [OperationalError("gone"), ["well"]]
+
+    def write(items):
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    batch = Batch(write)
+    with pytest.raises(OperationalError):
+        batch("x")
+    assert batch("x") == "well"

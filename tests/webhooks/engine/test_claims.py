@@ -1,0 +1,170 @@
+"""Whose a delivery is while it is under way, and what starts when."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.utils import timezone
+
+from config.db import new_id
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.webhooks.engine.steps import BROKEN, ME, OTHER, begin, run, states, stored
+from webhooks.engine import attempt, queue, recovery, schedule
+from webhooks.engine.work import Claimed
+from webhooks.models import Delivery
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("trusting"),
+    pytest.mark.proves("States and transitions", "Delivery rules"),
+]
+
+
+class TestClaims:
+    """Who does not hold the claim changes nothing."""
+
+    def test_a_second_message_finds_nothing(self, delivery):
+        [claimed] = schedule.claim(ME, slots=8)
+        assert schedule.confirm(claimed, worker=ME)
+        assert schedule.confirm(claimed, worker=ME) is None
+        assert schedule.confirm(claimed, worker=OTHER) is None
+        assert delivery.attempts.count() == 1
+
+    def test_a_forged_claim_finds_nothing(self, delivery):
+        schedule.claim(ME, slots=8)
+        assert schedule.confirm(Claimed(delivery.pk, uuid4()), worker=ME) is None
+        assert schedule.confirm(Claimed(uuid4(), uuid4()), worker=ME) is None
+
+    def test_two_workers_never_claim_the_same(self, endpoint):
+        DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
+        mine, others = schedule.claim(ME, slots=5), schedule.claim(OTHER, slots=32)
+        assert (len(mine), len(others)) == (5, 3), "eight of one endpoint over all workers"
+        assert not {one.delivery_id for one in mine} & {one.delivery_id for one in others}
+
+    def test_what_a_dead_worker_had_begun_is_made_again_under_its_number(self, delivery):
+        [late] = begin(OTHER)
+        assert recovery.take_over({OTHER}) == 0
+        interrupted = delivery.attempts.get()
+        assert (interrupted.interrupted, interrupted.status) == (True, "RETRYING")
+        assert stored(delivery)["state"] == "PENDING"
+        assert run() == 1
+        assert states(delivery) == [(1, "RETRYING"), (1, "SUCCESS")]
+        before = stored(delivery)
+        assert not schedule.settle(late, attempt.send(late))
+        assert stored(delivery) == before
+
+    def test_what_a_dead_worker_had_not_begun_is_no_interruption(self, delivery):
+        schedule.claim(OTHER, slots=8)
+        recovery.take_over({OTHER})
+        assert stored(delivery)["interruptions"] == 0
+        assert run() == 1
+
+    def test_the_third_interruption_ends_it(self, delivery):
+        for _ in range(3):
+            assert stored(delivery)["state"] == "PENDING"
+            begin(OTHER)
+            recovery.take_over({OTHER})
+        now = stored(delivery)
+        assert (now["state"], now["due_at"], now["last_error"]) == (
+            "FAILED",
+            None,
+            "interrupted three times",
+        )
+        assert run() == 0
+        assert states(delivery) == [(1, "RETRYING"), (1, "RETRYING"), (1, "FAILED")]
+
+    def test_a_living_worker_keeps_what_it_holds(self, delivery):
+        begin(OTHER)
+        before = stored(delivery)
+        assert recovery.take_over(set()) == 0
+        assert stored(delivery) == before
+
+    def test_a_lease_that_ran_out_frees_it_whoever_lives(self, delivery):
+        begin(OTHER)
+        Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+        recovery.take_over(set())
+        assert delivery.attempts.get().interrupted
+        assert run() == 1
+
+    def test_a_message_that_was_lost_is_published_again(self, delivery):
+        schedule.claim(ME, slots=8)
+        assert recovery.take_over(set()) == 0, "it may still be on its way"
+        assert stored(delivery)["claim"] is not None
+        Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+        assert recovery.take_over(set()) == 1, "one claim ran out before anything began"
+        assert run() == 1
+
+    def test_a_worker_that_ends_gives_back_what_it_has_not_begun(self, endpoint):
+        DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
+        one, other = schedule.claim(ME, slots=8)
+        schedule.confirm(one, worker=ME)
+        recovery.release_all(ME)
+        assert stored(Delivery(pk=one.delivery_id))["claim"] is not None
+        assert stored(Delivery(pk=other.delivery_id))["claim"] is None
+
+
+class TestOrder:
+    """What starts when, as it stands in the database."""
+
+    def heads(self):
+        return [one.delivery_id for one in schedule.claim(ME, slots=32)]
+
+    def test_the_deliveries_of_a_thread_start_one_after_the_other(self, receiver, endpoint):
+        thread = new_id()
+        made = DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot, thread_id=thread)
+        for delivery in made:
+            assert [one.delivery_id for one in begin()] == [delivery.pk]
+            assert begin() == []
+            Delivery.objects.filter(pk=delivery.pk).update(state="SUCCESS", due_at=None, claim=None)
+
+    def test_one_that_waits_for_its_retry_holds_up_nobody(self, receiver, endpoint):
+        thread = new_id()
+        receiver.on("/hook", BROKEN)
+        first, second = DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot, thread_id=thread)
+        run()
+        assert stored(first)["state"] == "RETRYING"
+        assert self.heads() == [second.pk]
+
+    def test_retries_go_before_first_attempts(self, endpoint):
+        DeliveryFactory.create_batch(9, chatbot=endpoint.chatbot)
+        retry = DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", attempts_count=1)
+        assert self.heads()[0] == retry.pk
+
+    def test_threads_of_one_endpoint_start_beside_each_other(self, endpoint):
+        made = [DeliveryFactory(chatbot=endpoint.chatbot, thread_id=new_id()) for _ in range(10)]
+        assert self.heads() == [delivery.pk for delivery in made[:8]]
+
+    def test_a_first_attempt_is_due_whatever_the_clock_of_its_writer_said(self, endpoint):
+        DeliveryFactory(chatbot=endpoint.chatbot, due_at=timezone.now() + timedelta(hours=1))
+        assert len(self.heads()) == 1
+
+    def test_the_next_due_time_is_that_of_the_earliest_retry(self, endpoint):
+        assert queue.next_due() is None
+        later = timezone.now() + timedelta(seconds=30)
+        DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", due_at=later)
+        DeliveryFactory(
+            chatbot=endpoint.chatbot, state="FAILED", due_at=later + timedelta(seconds=1)
+        )
+        assert queue.next_due() == later
+        DeliveryFactory(chatbot=endpoint.chatbot)
+        assert queue.next_due() == queue.LONG_AGO
+
+    def test_a_long_queue_of_one_endpoint_hides_nobody(self, endpoint):
+        row = DeliveryFactory(chatbot=endpoint.chatbot)
+        Delivery.objects.bulk_create(
+            Delivery(
+                chatbot=row.chatbot,
+                account=row.account,
+                event=row.event,
+                body=b"{}",
+                due_at=row.due_at,
+                thread_id=new_id(),
+                state=state,
+            )
+            for state in ("PENDING", "RETRYING")
+            for _ in range(1500)
+        )
+        self.heads()
+        other = EndpointFactory(last_success_at=timezone.now())
+        newest = DeliveryFactory(chatbot=other.chatbot)
+        assert self.heads() == [newest.pk]

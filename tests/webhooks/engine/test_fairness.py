@@ -1,0 +1,153 @@
+"""Whose turn it is: tables of who waits and who runs."""
+
+from collections import Counter
+from itertools import count
+
+import pytest
+
+from config.db import new_id
+from webhooks.engine.fairness import PER_ENDPOINT, Candidate, Running, Turns, Waiting
+
+
+class Market:
+    """Endpoints with long queues, each in an account of its own unless told otherwise."""
+
+    def __init__(self):
+        self.waiting, self.running, self.lines = [], [], {}
+        self.names, self.owner = {}, {}
+
+    def queue(self, name, length=100, *, account=None, slow=False, stranger=False, thread=None):
+        chatbot = new_id()
+        one = Waiting(chatbot, account or new_id(), slow=slow, stranger=stranger)
+        self.waiting.append(one)
+        self.names[chatbot] = name
+        self.lines[chatbot] = [Candidate(new_id(), thread, first=True) for _ in range(length)]
+        for candidate in self.lines[chatbot]:
+            self.owner[candidate.delivery_id] = one
+        return one
+
+    def more(self, chatbot, most):
+        return self.lines[chatbot][: most + 64]
+
+    def start(self, slots, turns=None):
+        """One round; what starts goes on running. Returns how many of whom."""
+        turns = turns or Turns()
+        chosen = turns.choose(self.waiting, self.running, slots=slots, more=self.more)
+        for delivery in chosen:
+            one = self.owner[delivery]
+            line = self.lines[one.chatbot_id]
+            found = next(each for each in line if each.delivery_id == delivery)
+            line.remove(found)
+            self.running.append(
+                Running(
+                    one.chatbot_id,
+                    one.account_id,
+                    found.thread_id,
+                    mine=True,
+                    slow=one.slow,
+                    stranger=one.stranger,
+                )
+            )
+        return Counter(self.names[self.owner[delivery].chatbot_id] for delivery in chosen)
+
+
+@pytest.fixture
+def market():
+    return Market()
+
+
+@pytest.mark.parametrize(
+    ("slots", "queues", "expected"),
+    [
+        pytest.param(32, {"a": {}}, {"a": 8}, id="eight of one endpoint"),
+        pytest.param(5, {"a": {}}, {"a": 5}, id="no more than there are slots"),
+        pytest.param(8, {"a": {}, "b": {"length": 2}}, {"a": 6, "b": 2}, id="what one leaves"),
+        pytest.param(9, {"a": {}, "b": {}, "c": {}}, {"a": 3, "b": 3, "c": 3}, id="equal shares"),
+        pytest.param(32, {"a": {"stranger": True}}, {"a": 1}, id="a stranger is tried once"),
+        pytest.param(
+            16,
+            {"dead": {"slow": True}, "dead too": {"slow": True}, "well": {}},
+            {"dead": 4, "dead too": 4, "well": 8},
+            id="the slow lane is half of the slots",
+        ),
+        pytest.param(1, {"dead": {"slow": True}}, {"dead": 1}, id="the slow lane is never shut"),
+    ],
+)
+def test_slots_are_shared(market, slots, queues, expected):
+    for name, options in queues.items():
+        market.queue(name, **options)
+    assert market.start(slots) == expected
+
+
+def test_what_runs_counts_on_whichever_worker_it_runs(market):
+    one = market.queue("a")
+    market.running = [
+        Running(one.chatbot_id, one.account_id, None, mine=False, slow=False, stranger=False)
+    ] * (PER_ENDPOINT - 1)
+    assert market.start(32) == {"a": 1}
+
+
+def test_accounts_take_turns_not_endpoints(market):
+    big = new_id()
+    for name in ("a", "b", "c"):
+        market.queue(name, account=big)
+    market.queue("small")
+    started = market.start(8)
+    assert started["small"] == 4
+    assert sum(started.values()) == 8
+
+
+def test_in_an_account_the_endpoint_with_least_under_way_comes_first(market):
+    account = new_id()
+    market.queue("a", account=account)
+    market.queue("b", account=account)
+    assert market.start(6) == {"a": 3, "b": 3}
+
+
+def test_with_one_slot_everybody_has_a_turn(market):
+    for name in range(5):
+        market.queue(name)
+    turns, served = Turns(), Counter()
+    for _ in range(10):
+        served += market.start(1, turns)
+        market.running.clear()
+    assert set(served.values()) == {2}
+
+
+def test_an_endpoint_whose_attempt_drags_on_is_slow_at_once(market):
+    one = market.queue("was well")
+    market.queue("well")
+    market.running = [
+        Running(one.chatbot_id, one.account_id, None, mine=True, slow=True, stranger=False)
+    ] * 2
+    assert market.start(4) == {"well": 2}
+
+
+def test_many_strangers_leave_room_for_those_who_are_known(market):
+    for name in count():
+        if name == 50:
+            break
+        market.queue(name, stranger=True)
+    market.queue("known")
+    started = market.start(32)
+    assert (started["known"], sum(started.values())) == (8, 32)
+    assert market.start(32) == {}
+
+
+def test_one_thread_has_one_first_attempt_under_way(market):
+    market.queue("a", thread=new_id())
+    assert market.start(32) == {"a": 1}
+    assert market.start(32) == {}
+
+
+def test_queues_are_read_only_for_those_whose_turn_comes(market):
+    for name in range(100):
+        market.queue(name)
+    asked = []
+    Turns().choose(
+        market.waiting,
+        [],
+        slots=3,
+        more=lambda chatbot, most: asked.append(chatbot) or market.more(chatbot, most),
+    )
+    assert len(asked) == 3

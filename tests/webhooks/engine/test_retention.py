@@ -1,0 +1,55 @@
+"""Old deliveries are forgotten; what waits is not."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from config.models import PeriodicWork
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from webhooks import tasks
+from webhooks.engine import retention
+from webhooks.models import Attempt, Delivery
+
+pytestmark = pytest.mark.django_db
+NOW = datetime.now(UTC)
+DAYS = timedelta(days=1)
+
+
+@pytest.fixture
+def chatbot():
+    return EndpointFactory().chatbot
+
+
+def made(chatbot, *, days, **fields):
+    delivery = DeliveryFactory(chatbot=chatbot, **{"due_at": None, "state": "SUCCESS"} | fields)
+    Attempt.objects.create(delivery=delivery, number=1, started_at=timezone.now())
+    Delivery.objects.filter(pk=delivery.pk).update(created_at=timezone.now() - days * DAYS)
+    return delivery
+
+
+@pytest.mark.parametrize(
+    ("fields", "stays"),
+    [
+        pytest.param({"days": 31}, False, id="old"),
+        pytest.param({"days": 31, "state": "FAILED"}, False, id="old and failed"),
+        pytest.param({"days": 29}, True, id="young"),
+        pytest.param({"days": 31, "state": "PENDING", "due_at": NOW}, True, id="waits"),
+        pytest.param({"days": 31, "state": "RETRYING"}, True, id="between attempts"),
+        pytest.param({"days": 31, "state": "FAILED", "due_at": NOW}, True, id="is retried"),
+    ],
+)
+def test_the_daily_pruning_takes_what_is_old_and_done(chatbot, fields, stays):
+    made(chatbot, **fields)
+    PeriodicWork.objects.add([tasks.PRUNE])
+    tasks.prune()
+    assert (Delivery.objects.exists(), Attempt.objects.exists()) == (stays, stays)
+    left = PeriodicWork.objects.get(name=tasks.PRUNE).due_at - timezone.now()
+    assert timedelta(hours=23) < left <= DAYS
+
+
+def test_it_goes_batch_by_batch(chatbot, monkeypatch):
+    monkeypatch.setattr(retention, "BATCH", 2)
+    for _ in range(5):
+        made(chatbot, days=2)
+    assert list(retention.prune(timezone.now() - DAYS)) == [2, 2, 1]

@@ -1,0 +1,234 @@
+"""The states of a delivery, through the real schedule and a real receiver."""
+
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+from django.utils import timezone
+
+from tests.factories.webhooks import DeliveryFactory
+from tests.servers.behaviours import answer
+from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
+from webhooks import sealing
+from webhooks.engine import recovery, schedule
+from webhooks.models import Delivery
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("trusting"),
+    pytest.mark.proves("States and transitions", "Delivery rules"),
+]
+
+
+def test_a_delivery_that_is_taken_at_once_is_a_success(receiver, delivery):
+    assert run() == 1
+    now = stored(delivery)
+    assert (now["state"], now["due_at"], now["claim"], now["last_code"]) == (
+        "SUCCESS",
+        None,
+        None,
+        200,
+    )
+    assert states(delivery) == [(1, "SUCCESS")]
+    assert run() == 0
+
+
+@pytest.mark.proves(
+    "Delivery rules/2",
+    "Delivery rules/3",
+    "States and transitions/Webhook delivery, retried",
+    "States and transitions/Webhook delivery, failed",
+)
+def test_three_retries_follow_after_their_delays_and_then_it_has_failed(receiver, delivery):
+    receiver.on("/hook", BROKEN)
+    for number, delay in enumerate((1, 5, 25), start=1):
+        before = timezone.now()
+        assert run() == 1
+        now = stored(delivery)
+        ended = delivery.attempts.get(number=number).finished_at
+        assert (now["state"], now["due_at"]) == ("RETRYING", ended + timedelta(seconds=delay))
+        assert ended >= before
+        assert run() == 0, "a retry is never early"
+        make_due(delivery)
+    assert run() == 1
+    assert (stored(delivery)["state"], stored(delivery)["due_at"]) == ("FAILED", None)
+    assert states(delivery) == [(1, "RETRYING"), (2, "RETRYING"), (3, "RETRYING"), (4, "FAILED")]
+    assert len({arrival.body for arrival in receiver.arrivals}) == 1
+    assert len(receiver.arrivals) == 4
+
+
+def test_a_retry_that_is_taken_is_a_success(receiver, delivery):
+    receiver.on("/hook", BROKEN, OK)
+    run()
+    make_due(delivery)
+    run()
+    assert stored(delivery)["state"] == "SUCCESS"
+    assert states(delivery) == [(1, "RETRYING"), (2, "SUCCESS")]
+
+
+@pytest.mark.proves("Delivery rules/5")
+def test_an_attempt_says_what_was_sent_and_what_came_back(receiver, delivery, endpoint):
+    receiver.on("/hook", answer(503, b"x" * 5000, "X-Reason: overload"))
+    run()
+    made = delivery.attempts.get()
+    arrival = receiver.arrivals[0]
+    assert arrival.body == bytes(delivery.body)
+    assert made.signature == arrival.header("X-SIGNATURE")
+    assert made.url == endpoint.url
+    assert (made.response_code, made.response_headers["X-Reason"]) == (503, "overload")
+    assert bytes(made.response_body) == b"x" * 4096
+    assert made.response_ms is not None
+    assert made.started_at <= made.finished_at
+
+
+def test_a_pending_attempt_stands_in_the_log_while_it_runs(delivery):
+    begin()
+    assert states(delivery) == [(1, "PENDING")]
+    assert stored(delivery)["state"] == "PENDING"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda endpoint: endpoint.delete(), "webhook deleted"),
+        (
+            lambda endpoint: type(endpoint).objects.update(is_active=False),
+            "webhook switched off",
+        ),
+        (
+            lambda endpoint: type(endpoint.chatbot.account).objects.update(webhooks_enabled=False),
+            "webhooks add-on lost",
+        ),
+    ],
+)
+def test_what_waits_when_the_webhook_goes_ends_as_failed_with_the_reason(
+    receiver, delivery, endpoint, change, words
+):
+    change(endpoint)
+    run()
+    now = stored(delivery)
+    assert (now["state"], now["due_at"], now["last_error"]) == ("FAILED", None, words)
+    assert delivery.attempts.get().error == words
+    assert not receiver.arrivals
+
+
+def test_a_secret_that_cannot_be_read_is_an_ordinary_failure_with_clear_words(
+    receiver, delivery, endpoint, settings
+):
+    type(endpoint).objects.update(sealed_secret="not sealed with any key")
+    run()
+    assert stored(delivery)["state"] == "RETRYING"
+    assert stored(delivery)["last_error"] == "secret cannot be decrypted"
+    type(endpoint).objects.update(sealed_secret=sealing.seal("the right secret"))
+    make_due(delivery)
+    run()
+    assert stored(delivery)["state"] == "SUCCESS"
+
+
+def test_a_url_changed_between_attempts_counts_from_the_next_one(receiver, delivery, endpoint):
+    receiver.on("/hook", BROKEN)
+    run()
+    type(endpoint).objects.update(url=receiver.url("/new"))
+    make_due(delivery)
+    run()
+    assert [arrival.path for arrival in receiver.arrivals] == ["/hook", "/new"]
+    assert delivery.attempts.get(number=2).url == receiver.url("/new")
+
+
+@pytest.mark.proves("Events/4")
+@pytest.mark.parametrize(("plan", "state"), [(BROKEN, "FAILED"), (OK, "SUCCESS")])
+def test_a_test_dispatch_is_one_attempt(receiver, endpoint, plan, state):
+    receiver.on("/hook", plan)
+    delivery = DeliveryFactory(chatbot=endpoint.chatbot, is_test=True, retried_by="Kim")
+    run()
+    assert (stored(delivery)["state"], stored(delivery)["due_at"]) == (state, None)
+    assert delivery.attempts.get().by == "Kim"
+
+
+class TestManualRetry:
+    """Specification: three failed retries, then by hand."""
+
+    @pytest.fixture
+    def failed(self, endpoint):
+        return DeliveryFactory(
+            chatbot=endpoint.chatbot, state="FAILED", due_at=None, attempts_count=4
+        )
+
+    @pytest.mark.proves("Delivery rules/3", "States and transitions/Webhook delivery, failed")
+    def test_it_stays_failed_until_it_succeeds(self, receiver, failed):
+        receiver.on("/hook", BROKEN, OK)
+        for state in ("FAILED", "SUCCESS"):
+            assert schedule.retry([failed.pk], by="Kim") == 1
+            assert stored(failed)["state"] == "FAILED"
+            assert run() == 1
+            assert (stored(failed)["state"], stored(failed)["due_at"]) == (state, None)
+        assert states(failed) == [(5, "FAILED"), (6, "SUCCESS")]
+        assert set(failed.attempts.values_list("by", flat=True)) == {"Kim"}
+
+    def test_twice_asked_is_one_attempt(self, receiver, failed):
+        assert [schedule.retry([failed.pk], by="Kim") for _ in range(3)] == [1, 0, 0]
+        begin()
+        assert schedule.retry([failed.pk], by="Kim") == 0
+
+    @pytest.mark.parametrize("state", ["PENDING", "RETRYING", "SUCCESS"])
+    def test_only_what_has_failed_is_retried(self, endpoint, state):
+        delivery = DeliveryFactory(chatbot=endpoint.chatbot, state=state, due_at=None)
+        before = stored(delivery)
+        assert schedule.retry([delivery.pk], by="Kim") == 0
+        assert stored(delivery) == before
+
+
+class TestHealth:
+    """What an endpoint's row says of its receiver."""
+
+    def health(self, endpoint):
+        endpoint.refresh_from_db()
+        return (
+            endpoint.failing_since is not None,
+            endpoint.failures_in_a_row,
+            endpoint.timed_out,
+        )
+
+    def test_failures_are_counted_until_the_next_success(self, receiver, delivery, endpoint):
+        receiver.on("/hook", BROKEN, BROKEN, OK)
+        run()
+        since = type(endpoint).objects.get().failing_since
+        make_due(delivery)
+        run()
+        assert self.health(endpoint) == (True, 2, False)
+        assert endpoint.failing_since == since
+        make_due(delivery)
+        run()
+        assert self.health(endpoint) == (False, 0, False)
+
+    def test_a_receiver_that_does_not_answer_goes_to_the_slow_lane(
+        self, receiver, delivery, endpoint, settings
+    ):
+        settings.WEBHOOK_TIMEOUT = 0.3
+        receiver.on("/hook", answer(200, delay=2.0))
+        run()
+        assert self.health(endpoint) == (True, 1, True)
+        assert stored(delivery)["last_error"] == "timeout: while waiting for the answer"
+
+    def test_what_was_never_sent_says_nothing_of_the_receiver(self, delivery, endpoint):
+        type(endpoint).objects.update(is_active=False)
+        run()
+        assert self.health(endpoint) == (False, 0, False)
+
+
+class TestClock:
+    """The machine's clock is set while deliveries wait."""
+
+    @pytest.mark.parametrize("hours", [1, -1])
+    def test_due_times_move_along(self, endpoint, hours):
+        jump = timedelta(hours=hours)
+        running = DeliveryFactory(chatbot=endpoint.chatbot)
+        begin()
+        before = timezone.now() - jump + timedelta(seconds=3)
+        waiting = DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", due_at=before)
+        leases = Delivery.objects.filter(pk=running.pk)
+        leases.update(claimed_until=F("claimed_until") - jump)
+        recovery.follow_clock(jump)
+        left = stored(waiting)["due_at"] - timezone.now()
+        assert timedelta(seconds=2) < left < timedelta(seconds=3.1)
+        assert leases.get().claimed_until > timezone.now()

@@ -1,0 +1,105 @@
+"""Setting up where events go."""
+
+import pytest
+
+from tests.factories.webhooks import SECRET, EndpointFactory
+from webhooks import sealing
+from webhooks.models import Delivery, Endpoint
+from webhooks.payloads import Event
+from webhooks.services.endpoint import (
+    ConfigurationError,
+    configure,
+    replace_secret,
+    send_test,
+    switch,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.proves("Events")]
+URL = "https://hooks.example.com/bot"
+
+
+def stored():
+    return Endpoint.objects.values().get()
+
+
+def secret_of(endpoint):
+    return sealing.unseal(Endpoint.objects.get(pk=endpoint.pk).sealed_secret)
+
+
+def test_a_secret_is_made_and_given_back_once(chatbot):
+    endpoint, secret = configure(chatbot, url=URL)
+    assert secret is not None
+    assert len(secret) >= 16
+    assert secret_of(endpoint) == secret
+    assert secret not in str(stored())
+    assert endpoint.masked_secret == f"****{secret[-4:]}"
+    assert endpoint.events == [event.value for event in Event]
+
+
+def test_a_secret_that_is_given_is_kept_and_not_told(chatbot):
+    endpoint, told = configure(chatbot, url=URL, secret="sixteen-or-more-!", events=["NEW_LEAD"])
+    assert (told, secret_of(endpoint)) == (None, "sixteen-or-more-!")
+    assert endpoint.events == ["NEW_LEAD"]
+
+
+def test_configuring_again_replaces_all_but_what_is_to_be_kept(chatbot):
+    first, secret = configure(chatbot, url=URL)
+    Endpoint.objects.update(failures_in_a_row=3, timed_out=True)
+    second, told = configure(chatbot, url=f"{URL}/2", keep_secret=True, is_active=False)
+    assert (second.pk, told, secret_of(second)) == (first.pk, None, secret)
+    now = stored()
+    assert (now["url"], now["is_active"]) == (f"{URL}/2", False)
+    assert (now["failures_in_a_row"], now["timed_out"]) == (0, False), "another receiver"
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "words"),
+    [
+        ({"url": "http://hooks.example.com"}, ["url"], "URL must begin with https://"),
+        ({"secret": "x" * 15}, ["secret"], "secret must have at least 16 characters"),
+        ({"secret": ""}, ["secret"], "secret must have at least 16 characters"),
+        ({"events": []}, ["events"], "at least one event is needed"),
+        ({"events": ["NEW_MESSAGE", "OTHER"]}, ["events"], "unknown: OTHER"),
+        ({"keep_secret": True}, ["secret"], "there is no secret to keep yet"),
+        ({"keep_secret": True, "secret": "x" * 16}, ["secret"], "given or kept"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_the_field_and_nothing_is_stored(chatbot, given, path, words):
+    with pytest.raises(ConfigurationError) as refused:
+        configure(chatbot, **{"url": URL} | given)
+    assert refused.value.path == path
+    assert words in str(refused.value)
+    assert not Endpoint.objects.exists()
+
+
+def test_without_the_add_on_it_is_refused_with_the_reason(chatbot):
+    chatbot.account.webhooks_enabled = False
+    chatbot.account.save()
+    with pytest.raises(ConfigurationError, match="add-on") as refused:
+        configure(chatbot, url=URL)
+    assert refused.value.path == []
+
+
+@pytest.mark.parametrize("given", [None, "another-good-secret"])
+def test_a_secret_can_be_replaced(chatbot, given):
+    endpoint = EndpointFactory(chatbot=chatbot)
+    new = replace_secret(endpoint, given)
+    assert secret_of(endpoint) == new != SECRET
+    assert given is None or new == given
+
+
+def test_deliveries_can_be_switched_off_and_on(chatbot):
+    endpoint = EndpointFactory(chatbot=chatbot)
+    for active in (False, True):
+        switch(endpoint, active=active)
+        assert stored()["is_active"] == active
+
+
+@pytest.mark.parametrize("event", [event.value for event in Event])
+def test_a_sample_of_each_event_can_be_sent(chatbot, event):
+    delivery = send_test(EndpointFactory(chatbot=chatbot), event, by="Kim")
+    row = Delivery.objects.get(pk=delivery.pk)
+    assert (row.event, row.is_test, row.state, row.retried_by) == (event, True, "PENDING", "Kim")
+    assert f'"event":"{event}"'.encode() in bytes(row.body)
+    assert str(chatbot.pk).encode() in bytes(row.body)
+    assert row.due_at is not None

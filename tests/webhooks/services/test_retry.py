@@ -1,0 +1,52 @@
+"""Retrying by hand."""
+
+from datetime import timedelta
+
+import pytest
+
+from config.db import new_id
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from webhooks.models import Delivery
+from webhooks.services.retry import retry, retry_slowly
+
+pytestmark = [pytest.mark.django_db, pytest.mark.proves("Delivery rules")]
+
+
+@pytest.fixture
+def chatbot():
+    return EndpointFactory().chatbot
+
+
+def failed(chatbot, **fields):
+    return DeliveryFactory(chatbot=chatbot, **{"state": "FAILED", "due_at": None} | fields)
+
+
+def test_it_says_how_many_it_is_made_for_and_leaves_the_rest_alone(chatbot):
+    failed(chatbot)
+    for state in ("PENDING", "RETRYING", "SUCCESS"):
+        failed(chatbot, state=state)
+    assert retry(Delivery.objects.all(), by="Kim") == 1
+    assert Delivery.objects.get(due_at__isnull=False).retried_by == "Kim"
+    assert retry(Delivery.objects.all(), by="Kim") == 0
+
+
+def test_many_are_spread_over_time_by_endpoint_in_the_order_of_their_events(chatbot):
+    thread = new_id()
+    mine = [failed(chatbot, thread_id=thread) for _ in range(25)]
+    other = failed(EndpointFactory().chatbot)
+    assert sum(retry_slowly(Delivery.objects.all(), by="Kim")) == 26
+    due = [Delivery.objects.get(pk=each.pk).due_at for each in mine]
+    assert due == sorted(due)
+    assert due[-1] - due[0] == timedelta(seconds=2.4), "ten a second"
+    assert Delivery.objects.get(pk=other.pk).due_at == due[0]
+
+
+def test_whoever_stops_leaves_the_rest_as_it_was(chatbot, monkeypatch):
+    monkeypatch.setattr("webhooks.services.retry.BATCH", 2)
+    for _ in range(5):
+        failed(chatbot)
+    asked = retry_slowly(Delivery.objects.all(), by="Kim")
+    assert next(asked) == 2
+    asked.close()
+    assert Delivery.objects.filter(due_at__isnull=False).count() == 2
+    assert sum(retry_slowly(Delivery.objects.all(), by="Kim")) == 3

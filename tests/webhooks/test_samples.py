@@ -1,0 +1,202 @@
+"""docs/webhooks.md says what is sent, and its samples verify exactly that."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from config.db import new_id
+from tests.groups import needs
+from tests.house.source import ROOT
+from webhooks import payloads, signing
+from webhooks.payloads import Event, NewMessage
+
+SAMPLES = ROOT / "docs" / "samples"
+DOCUMENT = (ROOT / "docs" / "webhooks.md").read_text()
+SECRET = "sixteen-letters!"
+FIXED = '{"event":"NEW_LEAD","data":{"chatbotName":"Pförtner 7"}}'.encode()
+SAID = 'Grüße, 你好, \U0001f600 "quoted" \\ back\nnext\u2028line\x7f </script>\x00'
+UUID = re.compile(rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+Command = list[str]
+
+
+def of_python(_: Path) -> Command:
+    return [sys.executable, "verify.py"]
+
+
+def of_node(_: Path) -> Command:
+    return [needs("node"), "verify.mjs"]
+
+
+def of_php(_: Path) -> Command:
+    return [needs("php"), "verify.php"]
+
+
+def of_ruby(_: Path) -> Command:
+    return [needs("ruby"), "verify.rb"]
+
+
+def of_go(folder: Path) -> Command:
+    """Compile it, once for all cases."""
+    program = str(folder / "verify")
+    alone = {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
+    build = [needs("go"), "build", "-o", program, "verify.go"]
+    subprocess.run(build, cwd=SAMPLES, env=os.environ | alone, check=True)
+    return [program]
+
+
+def of_shell(_: Path) -> Command:
+    needs("openssl")
+    return ["sh", "verify.sh"]
+
+
+LANGUAGES = {
+    "python": (of_python, "verify.py"),
+    "js": (of_node, "verify.mjs"),
+    "php": (of_php, "verify.php"),
+    "ruby": (of_ruby, "verify.rb"),
+    "go": (of_go, "verify.go"),
+    "sh": (of_shell, "verify.sh"),
+}
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def sample(request, tmp_path_factory) -> Command:
+    """The command that runs a language's sample."""
+    return LANGUAGES[request.param][0](tmp_path_factory.mktemp(request.param))
+
+
+def accepts(sample: Command, body: bytes, *signature: str, secret: str | None = SECRET) -> bool:
+    environment = {name: value for name, value in os.environ.items() if name != "WEBHOOK_SECRET"}
+    if secret is not None:
+        environment["WEBHOOK_SECRET"] = secret
+    done = subprocess.run(
+        [*sample, *signature], cwd=SAMPLES, env=environment, input=body, capture_output=True
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert bool(done.stderr) == (not secret), "it refuses without breaking, and says what it lacks"
+    return done.returncode == 0
+
+
+def sample_of(event: Event) -> payloads.Data:
+    return payloads.sample(
+        event, chatbot_id=new_id(), chatbot_name="Pförtner", dashboard_url="http://127.0.0.1:8000/"
+    )
+
+
+def spoken() -> bytes:
+    """A message with everything in it that JSON libraries write in different ways."""
+    message = sample_of(Event.NEW_MESSAGE)
+    assert isinstance(message, NewMessage)
+    return payloads.body(replace(message, role="assistant", question=None, answer=SAID))
+
+
+def signature_of(body: bytes, secret: str = SECRET) -> str:
+    return signing.headers(body, secret)["X-SIGNATURE"]
+
+
+@pytest.mark.proves("Request headers")
+def test_a_sample_takes_what_is_sent(sample):
+    for body in (*(payloads.body(sample_of(event)) for event in Event), spoken()):
+        assert accepts(sample, body, signature_of(body)), body
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        pytest.param("-hmac" + "x" * 16, id="like an option"),
+        pytest.param("$HOME`id`'\"\\*;&|<%s\\n", id="like a script"),
+        pytest.param("~" * 256, id="longest"),
+    ],
+)
+def test_a_sample_takes_every_secret_that_can_be_configured(sample, secret):
+    signing.check_secret(secret)
+    assert accepts(sample, FIXED, signature_of(FIXED, secret), secret=secret)
+
+
+GENUINE = signature_of(FIXED)
+
+
+@pytest.mark.parametrize(
+    ("body", "signature"),
+    [
+        pytest.param(FIXED.replace(b"7", b"8"), GENUINE, id="another byte"),
+        pytest.param(FIXED + b"\n", GENUINE, id="a line's end more"),
+        pytest.param(FIXED[:-1], GENUINE, id="a byte less"),
+        pytest.param(b"", GENUINE, id="no body"),
+        pytest.param(FIXED, signature_of(FIXED, "another-secret!!"), id="another secret"),
+        pytest.param(FIXED, GENUINE.removeprefix("sha256="), id="without sha256="),
+        pytest.param(FIXED, GENUINE[:-1], id="a digit less"),
+        pytest.param(FIXED, GENUINE + "0", id="a digit more"),
+        pytest.param(FIXED, GENUINE.replace("sha256", "sha512"), id="another algorithm"),
+        pytest.param(FIXED, "", id="an empty one"),
+        pytest.param(FIXED, "sha256=", id="sha256= alone"),
+        pytest.param(FIXED, "sha256=é\udce9", id="beyond ASCII"),
+    ],
+)
+def test_a_sample_refuses_what_is_forged(sample, body, signature):
+    assert not accepts(sample, body, signature)
+
+
+def test_a_sample_refuses_a_request_without_a_signature(sample):
+    assert not accepts(sample, FIXED)
+
+
+@pytest.mark.parametrize("secret", [None, ""])
+def test_a_sample_without_a_secret_takes_nothing(sample, secret):
+    assert not accepts(sample, FIXED, signature_of(FIXED, ""), secret=secret)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_document_holds_each_sample_as_it_is(language):
+    name = LANGUAGES[language][1]
+    block = f"```{language}\n{(SAMPLES / name).read_text()}```"
+    assert block in DOCUMENT, f"docs/samples/{name} and docs/webhooks.md differ"
+
+
+def test_every_sample_is_tried():
+    assert {path.name for path in SAMPLES.iterdir()} == {name for _, name in LANGUAGES.values()}
+
+
+@pytest.mark.proves("Body shapes")
+@pytest.mark.parametrize("event", Event)
+def test_the_document_shows_the_bodies_that_are_sent(event):
+    [shown] = re.findall(rf"^### {event}\n.*?^```json\n(.*?)^```", DOCUMENT, re.M | re.S)
+    data = json.loads(shown)["data"]
+    sent = payloads.sample(
+        event,
+        chatbot_id=new_id(),
+        chatbot_name=data.get("chatbotName", ""),
+        dashboard_url=data.get("dashboardUrl", ""),
+    )
+    assert compact(shown) == without_chance(payloads.body(sent))
+
+
+def compact(shown: str) -> bytes:
+    written = json.dumps(json.loads(shown), ensure_ascii=False, separators=(",", ":"))
+    return without_chance(written.encode())
+
+
+def without_chance(body: bytes) -> bytes:
+    """A body without what is new in each."""
+    return TIME.sub(b"<time>", UUID.sub(b"<id>", body))
+
+
+@pytest.mark.proves("Request headers")
+def test_the_document_names_every_header():
+    table = re.findall(r"^\| `([\w-]+)` \| ", DOCUMENT, re.M)
+    assert table == list(signing.headers(b"{}", SECRET))
+
+
+def test_the_line_for_trying_a_sample_works_as_it_stands():
+    needs("openssl")
+    [line] = re.findall(r"^```sh\n(printf .*?)^```", DOCUMENT, re.M | re.S)
+    done = subprocess.run(["sh", "-c", line], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "genuine\n", done.stderr

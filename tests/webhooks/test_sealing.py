@@ -1,0 +1,67 @@
+import pytest
+from cryptography.fernet import Fernet
+
+from webhooks import sealing
+from webhooks.sealing import SealBroken
+
+SECRET = "a-secret-of-a-webhook"
+OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+
+
+@pytest.fixture(autouse=True)
+def _keys(settings):
+    settings.ENCRYPTION_KEYS = (OLD,)
+
+
+@pytest.mark.parametrize("text", ["", SECRET, "Grüße", "x" * 10_000])
+def test_what_is_sealed_is_unseen_and_comes_back(text):
+    sealed = sealing.seal(text)
+    assert text == "" or text not in sealed
+    assert sealing.unseal(sealed) == text
+
+
+def test_one_secret_is_sealed_differently_each_time():
+    assert sealing.seal(SECRET) != sealing.seal(SECRET)
+
+
+def test_an_older_key_still_opens_and_the_newest_seals(settings):
+    sealed = sealing.seal(SECRET)
+    settings.ENCRYPTION_KEYS = (NEW, OLD)
+    assert sealing.unseal(sealed) == SECRET
+    fresh = sealing.seal(SECRET)
+    settings.ENCRYPTION_KEYS = (NEW,)
+    assert sealing.unseal(fresh) == SECRET
+
+
+def test_after_resealing_the_old_key_can_go(settings):
+    sealed = sealing.seal(SECRET)
+    settings.ENCRYPTION_KEYS = (NEW, OLD)
+    assert not sealing.is_newest(sealed)
+    renewed = sealing.reseal(sealed)
+    assert sealing.is_newest(renewed)
+    settings.ENCRYPTION_KEYS = (NEW,)
+    assert sealing.unseal(renewed) == SECRET
+
+
+@pytest.mark.parametrize("open_", [sealing.unseal, sealing.reseal])
+@pytest.mark.parametrize("spoil", ["cut", "changed", "foreign", "rubbish", "empty", "not ascii"])
+def test_a_broken_seal_is_an_error_that_tells_nothing(settings, open_, spoil):
+    sealed = sealing.seal(SECRET)
+    if spoil == "foreign":
+        settings.ENCRYPTION_KEYS = (NEW,)
+    broken = {
+        "cut": sealed[:-8],
+        "changed": sealed[:40] + ("A" if sealed[40] != "A" else "B") + sealed[41:],
+        "foreign": sealed,
+        "rubbish": SECRET,
+        "empty": "",
+        "not ascii": "ü" * 40,
+    }[spoil]
+    with pytest.raises(SealBroken, match="cannot be read with any of ENCRYPTION_KEYS") as caught:
+        open_(broken)
+    assert SECRET not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_a_mask_shows_the_last_four_characters_alone():
+    assert sealing.mask(SECRET) == "****hook"

@@ -1,0 +1,92 @@
+import hashlib
+import hmac
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhooks import signing
+
+SECRET = "sixteen-letters!"
+PRINTABLE = "".join(map(chr, range(33, 127)))
+
+
+@pytest.mark.proves("Request headers")
+def test_a_known_signature_never_changes():
+    """Test case 2 of RFC 4231."""
+    assert signing.signature(b"what do ya want for nothing?", "Jefe") == (
+        "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+    )
+
+
+@given(body=st.binary(), secret=st.text(PRINTABLE, min_size=16, max_size=256))
+def test_every_body_is_signed_as_the_bytes_that_it_is(body, secret):
+    expected = hmac.digest(secret.encode("ascii"), body, hashlib.sha256).hex()
+    assert signing.signature(body, secret) == f"sha256={expected}"
+
+
+@pytest.mark.proves("Authentication/7")
+@pytest.mark.proves("Request headers")
+def test_a_request_carries_the_four_documented_headers():
+    assert signing.headers(b"{}", SECRET) == {
+        "Content-Type": "application/json",
+        "X-WEBHOOK-TOKEN": SECRET,
+        "X-SIGNATURE": signing.signature(b"{}", SECRET),
+        "User-Agent": "Service-Webhooks/1.0",
+    }
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        pytest.param("a" * 16, id="shortest"),
+        pytest.param("a" * 256, id="longest"),
+        pytest.param(PRINTABLE, id="every visible ASCII character"),
+    ],
+)
+def test_a_secret_that_can_be_sent_is_taken(secret):
+    assert signing.check_secret(secret) is None
+
+
+@pytest.mark.proves("Events/3")
+@pytest.mark.parametrize(
+    ("secret", "rule"),
+    [
+        ("", "at least 16 characters"),
+        ("a" * 15, "at least 16 characters"),
+        ("a" * 257, "at most 256 characters"),
+        ("a" * 16 + " ", "visible ASCII"),
+        (" " + "a" * 16, "visible ASCII"),
+        ("a" * 8 + " " + "a" * 8, "visible ASCII"),
+        ("a" * 16 + "\n", "visible ASCII"),
+        ("a" * 16 + "\r\nX-Injected: 1", "visible ASCII"),
+        ("a" * 16 + "\t", "visible ASCII"),
+        ("a" * 16 + "\0", "visible ASCII"),
+        ("a" * 16 + "\x7f", "visible ASCII"),
+        ("a" * 16 + "\x80", "visible ASCII"),
+        ("ü" * 16, "visible ASCII"),
+        ("ключ" * 4, "visible ASCII"),
+        ("\u0661" * 16, "visible ASCII"),
+        ("\ud800" * 16, "visible ASCII"),
+    ],
+)
+def test_a_secret_that_cannot_be_sent_is_refused_with_the_rule(secret, rule):
+    with pytest.raises(ValueError, match=f"^secret must .*{rule}"):
+        signing.check_secret(secret)
+
+
+@given(secret=st.text(max_size=300))
+def test_no_secret_that_is_taken_can_break_a_header(secret):
+    try:
+        signing.check_secret(secret)
+    except ValueError:
+        return
+    assert 16 <= len(secret) <= 256
+    assert set(secret) <= set(PRINTABLE)
+
+
+def test_made_secrets_are_good_and_differ():
+    made = {signing.make_secret() for _ in range(100)}
+    assert len(made) == 100
+    for secret in made:
+        signing.check_secret(secret)

@@ -1,0 +1,4 @@
+from webhooks.admin.delivery import DeliveryAdmin
+from webhooks.admin.endpoint import EndpointAdmin
+
+__all__ = ["DeliveryAdmin", "EndpointAdmin"]

@@ -1,0 +1,34 @@
+"""What to do about a failed attempt: one line for each kind of failure, in one table."""
+
+CODES = {
+    range(200, 300): "",
+    range(300, 400): "Redirects are not followed: enter the final address.",
+    range(401, 402): "The receiver refuses the token: compare the secret on both sides.",
+    range(403, 404): "The receiver refuses the token: compare the secret on both sides.",
+    range(404, 405): "The receiver has nothing at this address: check the URL.",
+    range(410, 411): "The receiver has nothing at this address any more: check the URL.",
+    range(400, 500): "The receiver does not accept the request: its answer may say why.",
+    range(500, 600): "The receiver failed: look at its own log.",
+}
+REASONS = {
+    "timeout": "The receiver must answer within 10 seconds: answer first, work later.",
+    "URL not allowed": "Enter a public https address, or have WEBHOOK_ALLOWED_NETWORKS allow it.",
+    "name": "Check the host's name, and that it is known everywhere.",
+    "address not allowed": "The host's address is not public; webhooks reach public ones alone.",
+    "host not reachable": "Check that the receiver is up and lets requests from outside in.",
+    "connection": "Check that the receiver is up and lets requests from outside in.",
+    "certificate": "Give the receiver a valid certificate with its whole chain.",
+    "TLS": "Give the receiver a valid certificate with its whole chain.",
+    "webhooks add-on": "The account has lost the add-on: ask whoever manages the plan.",
+    "webhook deleted": "Set up a webhook for the chatbot, then retry.",
+    "webhook switched off": "Switch the webhook on, then retry.",
+    "secret": "Replace the secret: the stored one cannot be read with the keys of this service.",
+    "interrupted": "The service was stopped during the attempts: retry.",
+}
+
+
+def advice(code: int | None, error: str) -> str:
+    """Say what to do, by the answer's code or the reason why there is none."""
+    if code is not None:
+        return next((words for codes, words in CODES.items() if code in codes), "")
+    return next((words for start, words in REASONS.items() if error.startswith(start)), "")

@@ -1,0 +1,189 @@
+"""The delivery log: did it arrive, and if not, why?"""
+
+import json
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
+from unfold.decorators import display
+
+from accounts.admin.moments import MomentFilter, at, moment
+from accounts.admin.page import page
+from accounts.admin.scope import ReadOnly, person, with_row
+from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from webhooks.admin.advice import advice
+from webhooks.models import Attempt, Delivery, Endpoint
+from webhooks.models.delivery import State
+from webhooks.services.retry import retry, retryable
+from webhooks.signing import USER_AGENT
+
+COLOURS = {
+    State.PENDING.value: "info",
+    State.RETRYING.value: "warning",
+    State.SUCCESS.value: "success",
+    State.FAILED.value: "danger",
+}
+SECOND = 1_000  # ms
+TABS = ("FAILED", "RETRYING", "PENDING", "SUCCESS")
+
+
+def readable(body: bytes | memoryview) -> str:
+    """Show bytes as text, whatever they are."""
+    return bytes(body).decode("utf-8", "replace")
+
+
+def indented(body: bytes | memoryview) -> str:
+    """Indent a JSON body for reading; one that is none is shown as it is."""
+    try:
+        return json.dumps(json.loads(bytes(body)), indent=2, ensure_ascii=False)
+    except ValueError:
+        return readable(body)
+
+
+def answer_of(row: Delivery | Attempt) -> str:
+    """Write what came back: the code and its time, or the reason why there is none."""
+    if isinstance(row, Attempt):
+        code, ms, error = row.response_code, row.response_ms, row.error
+    else:
+        code, ms, error = row.last_code, row.last_ms, row.last_error
+    if code is not None:
+        return f"{code} in {ms} ms" if ms is not None else str(code)
+    if not error or ms is None:
+        return error or "-"
+    return f"{error} after {ms} ms" if ms < SECOND else f"{error} after {ms / SECOND:.1f} s"
+
+
+def request_headers(endpoint: Endpoint | None, attempt: Attempt | None) -> dict[str, str]:
+    """List the headers of an attempt, its token masked. Specification: Request headers."""
+    return {
+        "Content-Type": "application/json",
+        "X-WEBHOOK-TOKEN": endpoint.masked_secret if endpoint else "****",
+        "X-SIGNATURE": attempt.signature if attempt else "made with the first attempt",
+        "User-Agent": USER_AGENT,
+    }
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnly, ChatbotRows):
+    """Every event that was sent, or is to be, newest first."""
+
+    list_display = (
+        at("created_at", "created"),
+        "event",
+        "chatbot",
+        "shown_state",
+        "attempts_made",
+        "last_answer",
+        "next_attempt",
+    )
+    list_select_related = ("chatbot",)
+    list_filter = (
+        ("event", ChoicesDropdownFilter),
+        ("state", ChoicesDropdownFilter),
+        ChatbotFilter,
+        ("created_at", MomentFilter),
+    )
+    list_before_template = "admin/webhooks/delivery_tabs.html"
+    id_columns = ("pk", "thread_id")
+    search_fields = ("pk",)
+    search_help_text = "a whole id of a delivery or a thread"
+    actions = ("retry_selected",)
+    empty_text = "No event was sent yet. Deliveries begin when a chatbot has a webhook."
+    tabs = TABS
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
+        """Leave the bodies where they are: the list shows none."""
+        return super().get_queryset(request).defer("body")
+
+    @display(description="state", label=COLOURS)
+    def shown_state(self, delivery: Delivery) -> str:
+        """Show the state as a word with a colour."""
+        return delivery.state
+
+    @admin.display(description="attempts")
+    def attempts_made(self, delivery: Delivery) -> str:
+        """Count the attempts against those that are made by themselves."""
+        planned = 1 if delivery.is_test else 1 + len(settings.WEBHOOK_RETRY_DELAYS)
+        return f"{delivery.attempts_count} / {planned}"
+
+    @admin.display(description="last answer")
+    def last_answer(self, delivery: Delivery) -> str:
+        """Show what came back last."""
+        return answer_of(delivery)
+
+    @admin.display(description="next attempt", empty_value="-")
+    def next_attempt(self, delivery: Delivery) -> object:
+        """Show when it is tried again."""
+        if delivery.claim:
+            return "under way"
+        return moment(delivery.due_at) if delivery.due_at else None
+
+    def has_retry_permission(self, request: HttpRequest, obj: Delivery | None = None) -> bool:
+        """Let those retry who hold the permission to change a delivery."""
+        return person(request).has_perm("webhooks.change_delivery")
+
+    @admin.action(description="Retry the selected deliveries", permissions=["retry"])
+    def retry_selected(self, request: HttpRequest, deliveries: "QuerySet[Delivery]") -> None:
+        """Try once more what has failed, and say what was left out."""
+        chosen = len(deliveries.values_list("pk"))
+        begun = retry(deliveries.order_by(), by=str(request.user))
+        messages.success(request, f"{begun} will be tried once more")
+        if begun < chosen:
+            messages.warning(
+                request, f"{chosen - begun} left out: only what has FAILED can be retried"
+            )
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the button of a delivery's page."""
+        button = path(
+            "<uuid:object_id>/retry/",
+            self.admin_site.admin_view(require_POST(self.retry_view)),
+            name="webhooks_delivery_retry",
+        )
+        return [button, *super().get_urls()]
+
+    @with_row("retry")
+    def retry_view(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
+        """Try it once more."""
+        if retry(Delivery.objects.filter(pk=delivery.pk), by=str(request.user)):
+            messages.success(request, "It will be tried once more")
+        else:
+            messages.warning(request, "Only what has FAILED can be retried")
+        return HttpResponseRedirect(reverse("admin:webhooks_delivery_change", args=[delivery.pk]))
+
+    @with_row("view")
+    def change_view(
+        self,
+        request: HttpRequest,
+        delivery: Delivery,
+        form_url: str = "",
+        extra_context: Any = None,
+    ) -> HttpResponse:
+        """Show exactly what was sent and what came back."""
+        attempts = list(delivery.attempts.all())
+        last = attempts[-1] if attempts else None
+        endpoint = Endpoint.objects.filter(chatbot=delivery.chatbot_id).first()
+        return page(
+            self,
+            request,
+            "admin/webhooks/delivery.html",
+            title=f"{delivery.event} to {delivery.chatbot}",
+            delivery=delivery,
+            attempts=[(attempt, answer_of(attempt)) for attempt in attempts],
+            last=last,
+            endpoint=endpoint,
+            url=(last and last.url) or (endpoint and endpoint.url) or "",
+            colour=COLOURS[delivery.state],
+            headers=request_headers(endpoint, last),
+            body=readable(delivery.body),
+            indented=indented(delivery.body),
+            answer=readable(last.response_body) if last else "",
+            advice=advice(delivery.last_code, delivery.last_error) if last else "",
+            can_retry=self.has_retry_permission(request, delivery)
+            and retryable(Delivery.objects.filter(pk=delivery.pk)).exists(),
+        )

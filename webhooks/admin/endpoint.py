@@ -1,0 +1,242 @@
+"""The webhook of a chatbot: is it set up right, and is it well?"""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
+from unfold.decorators import display
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminRadioSelectWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanWidget,
+)
+
+from accounts.admin.moments import at
+from accounts.admin.page import first_time, page, secret_page
+from accounts.admin.scope import ReadOnly, managed_accounts, person, scoped_rows, with_row
+from chatbots.admin.scope import ChatbotRows
+from chatbots.models import Chatbot
+from webhooks.models import Endpoint
+from webhooks.payloads import Event
+from webhooks.services import endpoint as service
+from webhooks.signing import MAX_LENGTH, MIN_LENGTH
+
+EVENTS = [(event.value, event.value) for event in Event]
+KEEP, MAKE, OWN = "keep", "make", "own"
+SHOWN_ONCE = (
+    "This is the only time that the secret is shown. Give it to the receiver: each request carries "
+    "it, and is signed with it. An earlier secret ends at once; deliveries that wait are signed "
+    "with this one."
+)
+
+
+class EndpointForm(forms.Form):
+    """The one configuration of a chatbot. Specification: Events, 3."""
+
+    url = forms.CharField(label="URL", max_length=2048, widget=UnfoldAdminTextInputWidget)
+    events = forms.MultipleChoiceField(
+        choices=EVENTS, widget=UnfoldAdminCheckboxSelectMultipleWidget
+    )
+    is_active = forms.BooleanField(label="Active", required=False, widget=UnfoldBooleanWidget)
+    secret_choice = forms.ChoiceField(label="Secret", widget=UnfoldAdminRadioSelectWidget)
+    secret = forms.CharField(
+        label="Own secret",
+        max_length=MAX_LENGTH,
+        required=False,
+        strip=False,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+        help_text=f"At least {MIN_LENGTH} visible characters; only where an own one is chosen",
+    )
+
+    def __init__(self, *args: Any, endpoint: Endpoint | None, replaceable: bool, **options: Any):
+        super().__init__(*args, **options)
+        keep = [(KEEP, f"Keep {endpoint.masked_secret}")] if endpoint else []
+        new = [(MAKE, "Make one for me"), (OWN, "Use my own")] if replaceable else []
+        self.fields["secret_choice"].choices = keep + new  # type: ignore[attr-defined]
+        self.fields["secret_choice"].initial = KEEP if endpoint else MAKE
+        if not replaceable:
+            del self.fields["secret"]
+            # A receiver at another address would be sent the secret that stays
+            self.fields["url"].disabled = True
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for a secret where an own one is chosen."""
+        given = self.cleaned_data
+        if given.get("secret_choice") == OWN and not given.get("secret"):
+            self.add_error("secret", f"secret must have at least {MIN_LENGTH} characters")
+        return given
+
+    def configuration(self) -> dict[str, Any]:
+        """Write what was given as the service takes it."""
+        given = self.cleaned_data
+        return {
+            "url": given["url"],
+            "events": given["events"],
+            "is_active": given["is_active"],
+            "keep_secret": given["secret_choice"] == KEEP,
+            "secret": given["secret"] if given["secret_choice"] == OWN else None,
+        }
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(ReadOnly, ChatbotRows):
+    """Webhooks by chatbot; each is set up on a page of its own."""
+
+    list_display = (
+        "chatbot",
+        "url",
+        "state",
+        at("failing_since", "failing since"),
+        at("last_success_at", "last success", empty="never"),
+    )
+    list_select_related = ("chatbot",)
+    list_filter = ("is_active",)
+    empty_text = "No webhook is set up. Open a chatbot and choose Webhook."
+
+    @display(description="state", label={"well": "success", "failing": "danger", "off": "warning"})
+    def state(self, endpoint: Endpoint) -> str:
+        """Show how the receiver is, as a word with a colour."""
+        if not endpoint.is_active:
+            return "off"
+        return "failing" if endpoint.failing_since else "well"
+
+    def has_configure_permission(self, request: HttpRequest) -> bool:
+        """Let those set up a webhook who hold the permission to change one."""
+        return person(request).has_perm("webhooks.change_endpoint")
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add a chatbot's webhook page, which is there before the webhook is, and the test."""
+        view = self.admin_site.admin_view
+        return [
+            path("of/<uuid:chatbot_id>/", view(self.of_view), name="webhooks_endpoint_of"),
+            path(
+                "of/<uuid:chatbot_id>/test/",
+                view(require_POST(self.test_view)),
+                name="webhooks_endpoint_test",
+            ),
+            *super().get_urls(),
+        ]
+
+    @with_row("view")
+    def change_view(
+        self,
+        request: HttpRequest,
+        endpoint: Endpoint,
+        form_url: str = "",
+        extra_context: Any = None,
+    ) -> HttpResponse:
+        """Lead to the page of the chatbot's webhook."""
+        return HttpResponseRedirect(self.address(endpoint.chatbot_id))
+
+    def address(self, chatbot_id: UUID) -> str:
+        """Address the page of a chatbot's webhook."""
+        return reverse("admin:webhooks_endpoint_of", args=[chatbot_id])
+
+    def chatbot(self, request: HttpRequest, chatbot_id: UUID) -> Chatbot:
+        """Find a chatbot of the person's own. Raises Http404, PermissionDenied."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        rows = scoped_rows(self.admin_site, Chatbot, request).select_related("account")
+        found: Chatbot | None = rows.filter(pk=chatbot_id).first()
+        if found is None:
+            raise Http404
+        return found
+
+    def of_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
+        """Show the webhook of a chatbot, or set it up."""
+        chatbot = self.chatbot(request, chatbot_id)
+        endpoint = Endpoint.objects.filter(chatbot=chatbot).first()
+        user = person(request)
+        replaceable = (
+            endpoint is None or user.is_superuser or chatbot.account_id in managed_accounts(request)
+        )
+        known = {"url": endpoint.url, "events": endpoint.events} if endpoint else {}
+        form = EndpointForm(
+            request.POST or None,
+            endpoint=endpoint,
+            replaceable=replaceable,
+            initial={
+                "events": [event.value for event in Event],
+                "is_active": endpoint.is_active if endpoint else True,
+            }
+            | known,
+        )
+        writable = chatbot.account.webhooks_enabled and self.has_configure_permission(request)
+        if request.method == "POST":
+            if not writable:
+                raise PermissionDenied
+            if form.is_valid():
+                if not first_time(request):
+                    return HttpResponseRedirect(self.address(chatbot.pk))
+                if done := self.save(request, chatbot, form):
+                    return done
+        return self.show(request, chatbot, endpoint, form=form, writable=writable)
+
+    def save(
+        self, request: HttpRequest, chatbot: Chatbot, form: EndpointForm
+    ) -> HttpResponse | None:
+        """Set the webhook up; a new secret is shown, this once. None where it is refused."""
+        try:
+            endpoint, made = service.configure(chatbot, **form.configuration())
+        except service.ConfigurationError as error:
+            [name] = error.path or [""]
+            form.add_error(name if name in form.fields else None, str(error))
+            return None
+        secret = made or form.configuration()["secret"]
+        self.log_change(request, endpoint, "Replaced the secret." if secret else "Configured.")
+        messages.success(request, "Saved")
+        if secret is None:
+            return HttpResponseRedirect(self.address(chatbot.pk))
+        return secret_page(
+            self,
+            request,
+            title=f"The new secret of {chatbot}",
+            name="Webhook secret",
+            secret=secret,
+            warning=SHOWN_ONCE,
+            back=self.address(chatbot.pk),
+        )
+
+    def show(
+        self,
+        request: HttpRequest,
+        chatbot: Chatbot,
+        endpoint: Endpoint | None,
+        *,
+        form: EndpointForm,
+        writable: bool,
+    ) -> HttpResponse:
+        """Draw the page."""
+        return page(
+            self,
+            request,
+            "admin/webhooks/endpoint.html",
+            title=f"Webhook of {chatbot}",
+            chatbot=chatbot,
+            endpoint=endpoint,
+            form=form,
+            writable=writable,
+            reason="" if chatbot.account.webhooks_enabled else service.NO_ADD_ON,
+            events=[value for value, _ in EVENTS],
+        )
+
+    def test_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
+        """Send a sample. Specification: Events, 4."""
+        endpoint = Endpoint.objects.filter(chatbot=self.chatbot(request, chatbot_id)).first()
+        if endpoint is None or not self.has_configure_permission(request):
+            raise PermissionDenied
+        try:
+            delivery = service.send_test(
+                endpoint, request.POST.get("event", ""), by=str(request.user)
+            )
+        except service.ConfigurationError as error:
+            messages.error(request, f"Not sent: {error}")
+            return HttpResponseRedirect(self.address(chatbot_id))
+        messages.success(request, "The sample is on its way; reload to see what came back")
+        return HttpResponseRedirect(reverse("admin:webhooks_delivery_change", args=[delivery.pk]))

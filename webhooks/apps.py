@@ -1,0 +1,9 @@
+"""The webhooks app: how an event reaches its receiver."""
+
+from django.apps import AppConfig
+
+
+class WebhooksConfig(AppConfig):
+    """Webhooks."""
+
+    name = "webhooks"

@@ -1,0 +1,37 @@
+"""One try: sign the stored bytes with the endpoint's secret of now, and send them.
+
+Specification: Events, Request headers and Delivery rules. Open point: delivery-config.
+"""
+
+from django.conf import settings
+
+from config.crash import crash_point
+from config.db import release_connection
+from webhooks import sealing, signing
+from webhooks.engine import transport
+from webhooks.engine.work import Result, Work
+
+DELETED = "webhook deleted"
+SWITCHED_OFF = "webhook switched off"
+NO_ADD_ON = "webhooks add-on lost"
+NO_SECRET = "secret cannot be decrypted"  # noqa: S105 - words for people
+
+
+def send(work: Work) -> Result:
+    """Try once. No transaction and no connection is held while the receiver takes its time."""
+    target = work.target
+    if target is None:
+        return Result(refusal=DELETED, final=True)
+    if not target.is_active or not target.has_add_on:
+        return Result(refusal=NO_ADD_ON if target.is_active else SWITCHED_OFF, final=True)
+    try:
+        secret = sealing.unseal(target.sealed_secret)
+    except sealing.SealBroken:
+        return Result(refusal=NO_SECRET)
+    headers = signing.headers(work.body, secret)
+    release_connection()
+    outcome = transport.post(
+        target.url, body=work.body, headers=headers, timeout=settings.WEBHOOK_TIMEOUT
+    )
+    crash_point("after-answer")
+    return Result(outcome=outcome, signature=headers["X-SIGNATURE"])

@@ -1,0 +1,153 @@
+"""Whose turn it is, when more waits than can be sent at once. Pure: it reads and writes nothing.
+
+No attempt is ever skipped: the schedule is the contract. What protects healthy receivers from
+dead ones is that nobody gets more than a share.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from uuid import UUID
+
+PER_ENDPOINT = 8
+PER_STRANGER = 1  # of an endpoint that was never tried: it may be a black hole
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An endpoint (by its chatbot) that has something due."""
+
+    chatbot_id: UUID
+    account_id: UUID
+    slow: bool  # its last attempt timed out
+    stranger: bool  # none has ended yet
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A claimed delivery, of any worker."""
+
+    chatbot_id: UUID
+    account_id: UUID
+    thread_id: UUID | None
+    mine: bool  # on a slot of the worker that asks
+    slow: bool
+    stranger: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A due delivery. A first attempt waits while another one of its thread is under way."""
+
+    delivery_id: UUID
+    thread_id: UUID | None
+    first: bool
+
+
+More = Callable[[UUID, int], Iterable[Candidate]]
+Rank = tuple[int, int, int, int]
+
+
+class _Hall:
+    """The slots as they fill up."""
+
+    def __init__(self, running: Iterable[Running], slots: int) -> None:
+        self.slots, self.free = slots, slots
+        self.of_account: Counter[UUID] = Counter()
+        self.of_endpoint: Counter[UUID] = Counter()
+        self.threads: set[UUID | None] = set()
+        self.slow = self.strangers = 0
+        self.seems_slow: set[UUID] = set()
+        for one in running:
+            self.of_account[one.account_id] += 1
+            self.of_endpoint[one.chatbot_id] += 1
+            self.threads.add(one.thread_id)
+            if one.slow:
+                self.seems_slow.add(one.chatbot_id)
+            if one.mine:
+                self.free -= 1
+                self.slow += one.slow
+                self.strangers += one.stranger
+
+    def left(self, waiting: Waiting) -> int:
+        """How many more the endpoint may have; once nothing, nothing for the whole round."""
+        slow = waiting.slow or waiting.chatbot_id in self.seems_slow
+        lane = self.free
+        if slow:
+            lane = max(1, self.slots // 2) - self.slow
+        elif waiting.stranger:
+            lane = max(1, self.slots * 3 // 4) - self.slow - self.strangers
+        most = PER_STRANGER if waiting.stranger else PER_ENDPOINT
+        return min(lane, self.free, most - self.of_endpoint[waiting.chatbot_id])
+
+    def seat(self, waiting: Waiting, candidate: Candidate) -> None:
+        self.free -= 1
+        self.of_account[waiting.account_id] += 1
+        self.of_endpoint[waiting.chatbot_id] += 1
+        self.threads.add(candidate.thread_id)
+        if waiting.slow or waiting.chatbot_id in self.seems_slow:
+            self.slow += 1
+        elif waiting.stranger:
+            self.strangers += 1
+
+    def admits(self, candidate: Candidate) -> bool:
+        return not (candidate.first and candidate.thread_id and candidate.thread_id in self.threads)
+
+
+class Turns:
+    """Remembers who was served last, so that equals take turns."""
+
+    def __init__(self) -> None:
+        self._served: Counter[UUID] = Counter()
+        self._count = itertools.count(1)
+
+    def choose(
+        self, waiting: Iterable[Waiting], running: Iterable[Running], *, slots: int, more: More
+    ) -> list[UUID]:
+        """Choose the deliveries that start now.
+
+        The account with the fewest under way comes first, and in it the endpoint with the fewest;
+        `more(chatbot, count)` gives an endpoint's due deliveries in their order, and is asked for
+        those alone whose turn comes.
+        """
+        hall = _Hall(running, slots)
+        lines: dict[UUID, list[Candidate]] = {}
+        chosen: list[UUID] = []
+        heap = [(self._rank(one, hall), number, one) for number, one in enumerate(waiting)]
+        heapify(heap)
+        while heap and hall.free > 0:
+            rank, number, one = heappop(heap)
+            if (now := self._rank(one, hall)) != rank:  # others were seated since it queued up
+                heappush(heap, (now, number, one))
+                continue
+            left = hall.left(one)
+            if left <= 0:
+                continue
+            if one.chatbot_id not in lines:
+                lines[one.chatbot_id] = [*more(one.chatbot_id, left)][::-1]
+            candidate = _next(lines[one.chatbot_id], hall)
+            if candidate is None:
+                continue
+            hall.seat(one, candidate)
+            chosen.append(candidate.delivery_id)
+            self._served[one.account_id] = self._served[one.chatbot_id] = next(self._count)
+            heappush(heap, (self._rank(one, hall), number, one))
+        return chosen
+
+    def _rank(self, one: Waiting, hall: _Hall) -> Rank:
+        return (
+            hall.of_account[one.account_id],
+            self._served[one.account_id],
+            hall.of_endpoint[one.chatbot_id],
+            self._served[one.chatbot_id],
+        )
+
+
+def _next(line: list[Candidate], hall: _Hall) -> Candidate | None:
+    while line:
+        candidate = line.pop()
+        if hall.admits(candidate):
+            return candidate
+    return None

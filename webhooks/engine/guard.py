@@ -1,0 +1,150 @@
+"""Which addresses webhooks may reach: public ones, and the networks that the operator allows.
+
+A URL's text is judged when it is saved, to tell whoever types it. What protects is `judge`, which
+the transport calls with every address of the host's name on every attempt.
+"""
+
+import ipaddress
+import re
+import socket
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from requests.exceptions import RequestException
+from requests.models import PreparedRequest
+
+from config.deadline import Address
+from config.failures import AddressNotAllowed
+
+URL_LENGTH = 2_048
+
+# ipaddress calls these global, or has come to know them only after Python 3.11
+NOT_PUBLIC = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "100.64.0.0/10",  # carrier-grade NAT
+        "192.0.0.0/24",  # IETF protocol assignments
+        "192.88.99.0/24",  # 6to4 relays
+        "::/96",  # IPv4-compatible
+        "::ffff:0:0/96",  # IPv4-mapped
+        "::ffff:0:0:0/96",  # IPv4-translated
+        "64:ff9b::/96",  # NAT64
+        "64:ff9b:1::/48",  # NAT64 of a site's own
+        "2001::/23",  # IETF protocol assignments: Teredo, benchmarking, ORCHID
+        "2002::/16",  # 6to4
+        "3fff::/20",  # documentation
+        "5f00::/16",  # segment routing
+        "fec0::/10",  # site-local
+    )
+)
+LOCAL_NAME = re.compile(r"(.*\.)?(localhost|localhost\.localdomain)")
+LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
+NAME = re.compile(rf"(?=.{{1,253}}$){LABEL}(\.{LABEL})*")
+NUMBER = re.compile(r"(.*\.)?(\d+|0x[0-9a-f]*)")
+
+
+# Addresses that nobody has, to see whether the system gives out any address whatever.
+NOBODYS = {4: "203.0.113.1", 6: "2001:db8::1"}
+
+
+def judge(address: Address) -> None:
+    """Raise AddressNotAllowed for an address that webhooks must not reach."""
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    forms = (address, mapped) if mapped else (address,)
+    if any(form in network for network in settings.WEBHOOK_ALLOWED_NETWORKS for form in forms):
+        return
+    if not is_public(address):
+        raise AddressNotAllowed(f"{address} is not a public address")
+    if is_own(address):
+        raise AddressNotAllowed(f"{address} is an address of this machine")
+
+
+def check_url(url: str) -> None:
+    """Raise ValueError, its text the rule, for a URL that webhooks cannot or must not be sent to.
+
+    A name that leads to a forbidden address passes: names are looked up when sending.
+    Specification: Events, rule 3.
+    """
+    _check_text(url)
+    authority = re.split("[/?]", url[len("https://") :], maxsplit=1)[0]
+    if "@" in authority:
+        raise ValueError("URL must not hold a user name or a password")
+    port = re.fullmatch(r"(?:\[[^\[\]]*\]|[^:]*)(?::([0-9]{1,5}))?", authority)
+    if not port or not 0 < int(port[1] or 443) < 65_536:
+        raise ValueError("URL must have a port from 1 to 65535, or none")
+    host = "" if "%" in authority else _host(url)
+    try:
+        shown = _shown_address(host)
+        if shown:
+            judge(shown)
+    except AddressNotAllowed as error:
+        raise ValueError("URL must lead to a public address") from error
+    if not shown and not NAME.fullmatch(host.removesuffix(".")):
+        raise ValueError("URL must have a valid host")
+
+
+def is_public(address: Address) -> bool:
+    """Tell whether an address is one of the public internet, and holds no other one."""
+    return (
+        address.is_global
+        and not address.is_multicast
+        and not address.is_reserved
+        and not any(address in network for network in NOT_PUBLIC)
+    )
+
+
+def is_own(address: Address) -> bool:
+    """Tell whether an address is one of this machine's interfaces, as far as can be known."""
+    return _is_given(str(address), address.version) and not _is_given(
+        NOBODYS[address.version], address.version
+    )
+
+
+def _is_given(address: str, version: int) -> bool:
+    # A system gives a socket its own addresses alone (unless it is told to give any:
+    # net.ipv4.ip_nonlocal_bind), and no packet is sent for that.
+    family = socket.AF_INET if version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except OSError:
+        return False
+    return True
+
+
+def _check_text(url: str) -> None:
+    if len(url) > URL_LENGTH:
+        raise ValueError(f"URL must have at most {URL_LENGTH:,} characters")
+    if any(char.isspace() or not char.isprintable() for char in url):
+        raise ValueError("URL must not hold white space or control characters")
+    if "\\" in url:
+        raise ValueError("URL must not hold a backslash")
+    if "#" in url:
+        raise ValueError("URL must not hold a fragment")
+    if not url.lower().startswith("https://"):
+        raise ValueError("URL must begin with https://")
+
+
+def _host(url: str) -> str:
+    # by the code that prepares the URL for sending, so that both read the same host
+    prepared = PreparedRequest()
+    try:
+        prepared.prepare_url(url, None)
+        return urlsplit(prepared.url or "").hostname or ""
+    except (RequestException, ValueError):
+        return ""
+
+
+def _shown_address(host: str) -> Address | None:
+    """Read the address that a host shows without a look-up, in any spelling; None for a name."""
+    bare = host.rstrip(".")
+    if LOCAL_NAME.fullmatch(bare):
+        return ipaddress.IPv4Address("127.0.0.1")
+    try:
+        if ":" in host:
+            return ipaddress.IPv6Address(host)
+        if NUMBER.fullmatch(bare):
+            return ipaddress.IPv4Address(socket.inet_aton(bare))  # knows octal, hex and short forms
+    except (ValueError, OSError):
+        raise ValueError("URL must have a valid host") from None
+    return None

@@ -1,0 +1,207 @@
+"""Who waits and what runs: the reads behind a claim, cheap however long the queue is.
+
+Each statement jumps from one endpoint, or thread, to the next by an index that holds nothing but
+what waits; thousands of deliveries to one dead receiver cost what one costs. The conditions are
+those of the indexes on Delivery, word for word.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from webhooks.engine.fairness import Candidate, Running, Waiting
+from webhooks.models import Delivery
+
+THREADS = 64  # looked at for first attempts, of one endpoint at a time
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+SEEMS_SLOW = timedelta(seconds=1)  # an attempt that lasts longer is taken for one that times out
+
+# SQLite, which knows nothing of an index's size, is told which one to take.
+_TOLD = "INDEXED BY" if settings.EMBEDDED else "--"
+FIRST = f"""webhooks_delivery d {_TOLD} delivery_first
+WHERE d.state = 'PENDING' AND d.due_at IS NOT NULL AND d.claim IS NULL"""
+AGAIN = f"""webhooks_delivery d {_TOLD} delivery_again
+WHERE d.due_at IS NOT NULL AND d.claim IS NULL AND NOT (d.state = 'PENDING')"""
+DUE = AGAIN.replace("delivery_again", "delivery_due")
+
+NEXT_DUE = f"""
+SELECT EXISTS (SELECT 1 FROM {FIRST}),
+       (SELECT d.due_at FROM {DUE} ORDER BY d.due_at, d.id LIMIT 1)
+"""  # noqa: S608 - our own words alone, here and below
+
+WAITING = f"""
+WITH RECURSIVE first(chatbot_id) AS (
+    SELECT (SELECT d.chatbot_id FROM {FIRST} ORDER BY d.chatbot_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT d.chatbot_id FROM {FIRST}
+            AND d.chatbot_id > first.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
+    FROM first WHERE first.chatbot_id IS NOT NULL
+), again(chatbot_id) AS (
+    SELECT (SELECT d.chatbot_id FROM {AGAIN} ORDER BY d.chatbot_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT d.chatbot_id FROM {AGAIN}
+            AND d.chatbot_id > again.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
+    FROM again WHERE again.chatbot_id IS NOT NULL
+), due(chatbot_id) AS (
+    SELECT chatbot_id FROM first
+    UNION
+    SELECT chatbot_id FROM again WHERE %s >= (
+        SELECT d.due_at FROM {AGAIN} AND d.chatbot_id = again.chatbot_id
+        ORDER BY d.due_at, d.id LIMIT 1)
+)
+SELECT c.id, c.account_id, e.timed_out,
+       e.last_success_at IS NULL AND e.failing_since IS NULL AND e.id IS NOT NULL
+FROM due JOIN chatbots_chatbot c ON c.id = due.chatbot_id
+LEFT JOIN webhooks_endpoint e ON e.chatbot_id = c.id
+"""  # noqa: S608
+
+RETRIES = f"""
+SELECT d.id, d.thread_id FROM {AGAIN} AND d.chatbot_id = %s AND d.due_at <= %s
+ORDER BY d.due_at, d.id LIMIT %s
+"""  # noqa: S608
+
+# The oldest of each thread, and those that belong to no thread.
+HEADS = f"""
+WITH RECURSIVE thread(id) AS (
+    SELECT (SELECT d.thread_id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id IS NOT NULL
+            ORDER BY d.thread_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT d.thread_id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id > thread.id
+            ORDER BY d.thread_id LIMIT 1)
+    FROM thread WHERE thread.id IS NOT NULL
+)
+SELECT * FROM (
+    SELECT (SELECT d.id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id = thread.id
+            ORDER BY d.id LIMIT 1), thread.id
+    FROM thread WHERE thread.id IS NOT NULL LIMIT %s
+) heads
+UNION ALL
+SELECT * FROM (
+    SELECT d.id, d.thread_id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id IS NULL
+    ORDER BY d.id LIMIT %s
+) alone
+"""  # noqa: S608
+
+
+def now() -> datetime:
+    """Read the one clock that due times are made and compared by: the database's.
+
+    Embedded, that is this machine's.
+    """
+    if connection.vendor != "postgresql":
+        return timezone.now()
+    [[moment]] = _rows("SELECT clock_timestamp()")
+    assert isinstance(moment, datetime)
+    return moment
+
+
+def keep_to_indexes() -> None:
+    """Forbid PostgreSQL, until the transaction ends, to read the whole log.
+
+    Its figures on what is claimed, or waits, are always late; it may take a handful for a tenth.
+    """
+    if connection.vendor == "postgresql":
+        _rows("SELECT set_config('enable_seqscan', 'off', true)")
+
+
+def next_due() -> datetime | None:
+    """Say when the next attempt is due; None when nothing waits. One cheap look.
+
+    First attempts are always due: LONG_AGO.
+    """
+    [[first, again]] = _rows(NEXT_DUE)
+    if first:
+        return LONG_AGO
+    return _moment(again)
+
+
+def running(worker: str, moment: datetime, *, start: timedelta, lease: timedelta) -> list[Running]:
+    """Read what is claimed, by whomever.
+
+    `start` and `lease` are the lengths of a claim before and after an attempt has begun.
+    """
+    rows = Delivery.objects.filter(claim__isnull=False).values_list(
+        "chatbot_id",
+        "account_id",
+        "thread_id",
+        "claimed_by",
+        "claimed_until",
+        "chatbot__endpoint__timed_out",
+        "chatbot__endpoint__last_success_at",
+        "chatbot__endpoint__failing_since",
+    )
+    return [
+        Running(
+            chatbot_id,
+            account_id,
+            thread_id,
+            mine=claimed_by == worker,
+            slow=bool(timed_out) or start < _left(until, moment) < lease - SEEMS_SLOW,
+            stranger=last_success is None and failing_since is None and timed_out is not None,
+        )
+        for (
+            chatbot_id,
+            account_id,
+            thread_id,
+            claimed_by,
+            until,
+            timed_out,
+            last_success,
+            failing_since,
+        ) in rows
+    ]
+
+
+def waiting(moment: datetime) -> list[Waiting]:
+    """Read which endpoints have something due."""
+    return [
+        Waiting(_id(chatbot), _id(account), slow=bool(timed_out), stranger=bool(stranger))
+        for chatbot, account, timed_out, stranger in _rows(WAITING, _sql_moment(moment))
+    ]
+
+
+def candidates(chatbot_id: UUID, count: int, *, moment: datetime) -> list[Candidate]:
+    """Read an endpoint's due deliveries: retries by time, then the heads of threads by age."""
+    chatbot = _sql_id(chatbot_id)
+    again = [
+        Candidate(_id(row), _id(thread) if thread else None, first=False)
+        for row, thread in _rows(RETRIES, chatbot, _sql_moment(moment), count)
+    ]
+    if len(again) >= count:
+        return again
+    heads = _rows(HEADS, chatbot, chatbot, chatbot, THREADS, chatbot, count)
+    first = [
+        Candidate(_id(row), _id(thread) if thread else None, first=True) for row, thread in heads
+    ]
+    return again + sorted(first, key=lambda one: one.delivery_id)
+
+
+def _left(until: datetime | None, moment: datetime) -> timedelta:
+    return until - moment if until else timedelta(0)
+
+
+# Any below: what a database driver takes and gives
+def _rows(sql: str, *params: Any) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return list(cursor.fetchall())
+
+
+def _id(value: Any) -> UUID:
+    return value if isinstance(value, UUID) else UUID(value)
+
+
+def _sql_id(value: UUID) -> Any:
+    return Delivery._meta.pk.get_db_prep_value(value, connection)
+
+
+def _sql_moment(moment: datetime) -> Any:
+    return connection.ops.adapt_datetimefield_value(moment)
+
+
+def _moment(value: datetime | None) -> datetime | None:
+    return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value

@@ -1,0 +1,35 @@
+"""Forget deliveries that are old and done, a batch at a time."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from webhooks.models import Attempt, Delivery
+from webhooks.models.delivery import State
+
+BATCH = 1_000
+
+
+def prunable(before: datetime) -> "QuerySet[Delivery]":
+    """Name the deliveries of a time before that have ended and that nobody asked to retry."""
+    return Delivery.objects.filter(
+        created_at__lt=before,
+        state__in=[State.SUCCESS, State.FAILED],
+        due_at=None,
+        claim=None,
+    )
+
+
+def prune(before: datetime) -> Iterator[int]:
+    """Delete them with their attempts; yields the size of each batch, one transaction each."""
+    while True:
+        with transaction.atomic():
+            rows = prunable(before).order_by("created_at", "id").select_for_update(skip_locked=True)
+            ids = list(rows.values_list("pk", flat=True)[:BATCH])
+            Attempt.objects.filter(delivery__in=ids).delete()
+            Delivery.objects.filter(pk__in=ids).delete()
+        if not ids:
+            return
+        yield len(ids)

@@ -1,0 +1,73 @@
+"""Configure a chatbot's webhook."""
+
+import sys
+from argparse import ArgumentTypeError
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import CommandError, CommandParser
+
+from chatbots.models import Chatbot
+from config.commands import RecordCommand, find, identifier
+from webhooks.services.endpoint import ConfigurationError, configure
+
+STANDARD_INPUT = "-"
+
+
+def names(text: str) -> list[str]:
+    """Read names separated by commas. Raises ArgumentTypeError."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise ArgumentTypeError("expected names separated by commas, such as NEW_MESSAGE,NEW_LEAD")
+    return found
+
+
+class Command(RecordCommand):
+    """`configure_webhook CHATBOT_ID --url URL`."""
+
+    help = (
+        "Create or replace a chatbot's webhook configuration. A new secret is made and shown, "
+        "this once, unless one is given or kept."
+    )
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Declare what the command takes."""
+        parser.add_argument("chatbot", type=identifier, metavar="CHATBOT_ID")
+        parser.add_argument("--url", required=True, metavar="URL")
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument(
+            "--secret",
+            metavar="TEXT",
+            help="at least 16 characters; - reads it from standard input",
+        )
+        which.add_argument("--keep-secret", action="store_true")
+        parser.add_argument("--events", type=names, metavar="A,B", help="default: all")
+
+    def run(
+        self,
+        *,
+        chatbot: UUID,
+        url: str,
+        secret: str | None,
+        keep_secret: bool,
+        events: list[str] | None,
+        **_: Any,
+    ) -> dict[str, Any]:
+        """Configure it."""
+        found = find(Chatbot.objects.all(), pk=chatbot)
+        if secret == STANDARD_INPUT:
+            secret = sys.stdin.readline().rstrip("\r\n")
+        try:
+            endpoint, made = configure(
+                found, url=url, secret=secret, events=events, keep_secret=keep_secret
+            )
+        except ConfigurationError as error:
+            raise CommandError(": ".join([*error.path, str(error)])) from None
+        record = {
+            "chatbotId": endpoint.chatbot_id,
+            "url": endpoint.url,
+            "events": endpoint.events,
+            "isActive": endpoint.is_active,
+            "maskedSecret": endpoint.masked_secret,
+        }
+        return record | ({"secret": made} if made else {})

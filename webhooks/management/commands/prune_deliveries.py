@@ -1,0 +1,32 @@
+"""Forget old deliveries."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from config.commands import RecordCommand, positive, progress
+from webhooks.engine.retention import BATCH, prunable, prune
+
+
+class Command(RecordCommand):
+    """`prune_deliveries --older-than DAYS`."""
+
+    help = "Delete deliveries that are older and done, in batches. Nothing that waits is touched."
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Declare what the command takes."""
+        parser.add_argument("--older-than", type=positive, required=True, metavar="DAYS")
+
+    def run(self, *, older_than: int, **_: Any) -> dict[str, Any]:
+        """Delete them."""
+        before = timezone.now() - timedelta(days=older_than)
+        batches = -(-prunable(before).count() // BATCH)
+        deleted = 0
+        try:
+            for size in progress(prune(before), total=batches, unit="batches"):
+                deleted += size
+        except KeyboardInterrupt:
+            raise CommandError(f"stopped; {deleted} were deleted") from None
+        return {"deleted": deleted}

@@ -1,0 +1,33 @@
+"""Encrypt stored secrets anew."""
+
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from config.commands import RecordCommand, progress
+from webhooks.models import Endpoint
+from webhooks.services.encryption import rotate
+
+
+class Command(RecordCommand):
+    """`rotate_encryption_keys`."""
+
+    help = (
+        "Encrypt every stored secret with the newest of ENCRYPTION_KEYS. "
+        "It can be interrupted and run again; afterwards older keys can be taken out."
+    )
+
+    def run(self, **_: Any) -> dict[str, Any]:
+        """Go through all of them."""
+        broken = done = 0
+        try:
+            for is_broken in progress(rotate(), total=Endpoint.objects.count(), unit="secrets"):
+                broken, done = broken + is_broken, done + 1
+        except KeyboardInterrupt:
+            raise CommandError(f"stopped after {done}; run it again") from None
+        if broken:
+            raise CommandError(
+                f"{broken} of {done} secrets open with none of ENCRYPTION_KEYS: put the missing "
+                "key back, or replace those webhooks' secrets"
+            )
+        return {"secrets": done}

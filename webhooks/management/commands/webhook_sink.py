@@ -1,0 +1,191 @@
+"""Receive webhooks on this machine, to see and verify them."""
+
+import json
+import math
+import signal
+import sys
+from argparse import ArgumentTypeError
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from config.api.body import dumps
+from config.commands import positive
+from webhooks import signing
+from webhooks.sink.certificates import Certificates, certificates
+from webhooks.sink.server import Arrival, Behaviour, Manner, Mishap, Sink
+
+STANDARD_INPUT = "-"
+FOLDER = "webhook_sink"
+INTRODUCTION = """\
+Listening on {url}. Ctrl-C stops it.
+
+The service has to trust this receiver and to be allowed to reach this machine:
+
+  WEBHOOK_CA_BUNDLE={bundle} WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 make run
+
+A chatbot's events come here with:
+
+  WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 .venv/bin/python manage.py configure_webhook \
+CHATBOT_ID --url {url}{secret}
+
+"""
+CHECKING = " --secret -\n\nwhich reads the secret from standard input: the one that was given here."
+CHECKING_NOTHING = """
+
+It prints the secret. Started again with --secret -, this command reads it from standard input,
+and says of each event whether token and signature are right."""
+
+
+def port(text: str) -> int:
+    """Read a port; 0 is any free one. Raises ArgumentTypeError."""
+    if not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
+        raise ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
+    return int(text)
+
+
+def status(text: str) -> int:
+    """Read the status of an answer. Raises ArgumentTypeError."""
+    if not text.isdecimal() or len(text) != 3 or not 200 <= int(text) < 600:
+        raise ArgumentTypeError(f"{text!r} is not a status from 200 to 599")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """Read a duration. Raises ArgumentTypeError."""
+    try:
+        read = float(text)
+    except ValueError:
+        read = math.nan
+    if not 0 <= read <= 3600:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 3600")
+    return read
+
+
+def address(text: str) -> str:
+    """Read a URL that can stand in a header. Raises ArgumentTypeError."""
+    if not (text.isascii() and text.isprintable() and urlsplit(text).scheme in ("http", "https")):
+        raise ArgumentTypeError(f"{text!r} is not a URL such as https://example.com/elsewhere")
+    return text
+
+
+class Command(BaseCommand):
+    """`webhook_sink [--secret -] [--status 500 --times 2]`."""
+
+    help = (
+        "Receive webhooks over HTTPS on 127.0.0.1, print each event, verify its token and "
+        "signature, and fail where told to. For those who integrate and for trying out."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare what the command takes."""
+        parser.add_argument("--port", type=port, default=8443, help="0: any that is free")
+        parser.add_argument(
+            "--secret", metavar="TEXT", help="verify with it; - reads it from standard input"
+        )
+        how = parser.add_mutually_exclusive_group()
+        how.add_argument("--status", type=status, default=200, help="what is answered")
+        how.add_argument("--redirect", type=address, metavar="URL", help="answer 302")
+        how.add_argument("--drip", action="store_true", help="answer byte by byte, without an end")
+        how.add_argument("--close", action="store_true", help="hang up without an answer")
+        parser.add_argument(
+            "--delay", type=seconds, default=0.0, metavar="SECONDS", help="before each answer"
+        )
+        parser.add_argument(
+            "--times", type=positive, metavar="N", help="fail so often, then answer 200 at once"
+        )
+        parser.add_argument("--json", action="store_true", help="print events as lines of JSON")
+
+    def handle(self, *_: str, **options: Any) -> None:
+        """Receive until it is stopped."""
+        secret = _secret(options["secret"])
+        behaviour = _behaviour(options)
+        kept = certificates(settings.STATE_DIR / FOLDER)
+        try:
+            sink = Sink(options["port"], chain=kept.server, behaviour=behaviour, secret=secret)
+        except OSError as error:
+            raise CommandError(
+                f"cannot listen on port {options['port']} ({error.strerror}): "
+                "choose another with --port"
+            ) from None
+        for ending in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell's `&` has it ignored
+            signal.signal(ending, signal.default_int_handler)
+        try:
+            with sink:
+                self.introduce(sink, kept, to=self.stderr if options["json"] else self.stdout)
+                while True:
+                    self.tell(sink.happened.get(), as_json=options["json"])
+        except BrokenPipeError:
+            raise CommandError("nobody reads what is printed any more") from None
+        except KeyboardInterrupt:
+            self.stderr.write("Stopped.")
+
+    def introduce(self, sink: Sink, kept: Certificates, *, to: Any) -> None:  # Any: untyped stream
+        """Say where it listens, and how the service comes to send here."""
+        rest = CHECKING_NOTHING if sink.secret is None else CHECKING
+        to.write(INTRODUCTION.format(url=sink.url, bundle=kept.authority, secret=rest))
+        to.flush()
+
+    def tell(self, what: Arrival | Mishap, *, as_json: bool) -> None:
+        """Print what happened, for people or for programs."""
+        if isinstance(what, Mishap):
+            self.stderr.write(what.text)
+            return
+        self.stdout.write(dumps(_record(what)).decode() if as_json else _lines(what))
+        self.stdout.flush()
+
+
+def _secret(given: str | None) -> str | None:
+    secret = sys.stdin.readline().rstrip("\r\n") if given == STANDARD_INPUT else given
+    try:
+        if secret is not None:
+            signing.check_secret(secret)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    return secret
+
+
+def _behaviour(options: dict[str, Any]) -> Behaviour:
+    chosen = [manner for manner in (Manner.DRIP, Manner.CLOSE) if options[manner.value]]
+    behaviour = Behaviour(
+        status=302 if options["redirect"] else options["status"],
+        delay=options["delay"],
+        location=options["redirect"] or "",
+        manner=chosen[0] if chosen else Manner.ANSWER,
+        times=options["times"],
+    )
+    if options["times"] and behaviour == Behaviour(times=options["times"]):
+        raise CommandError("--times needs to know how to fail: --status, --delay, --redirect, …")
+    return behaviour
+
+
+def _record(arrival: Arrival) -> dict[str, Any]:
+    return {
+        "number": arrival.number,
+        "receivedAt": arrival.received_at,
+        "path": arrival.path,
+        "event": arrival.event,
+        "token": arrival.token,
+        "signature": arrival.signature,
+        "answer": str(arrival.behaviour),
+        "body": arrival.body.decode(errors="backslashreplace"),
+    }
+
+
+def _lines(arrival: Arrival) -> str:
+    if arrival.event is None:
+        shown = repr(arrival.body[:1000])
+    else:
+        shown = json.dumps(json.loads(arrival.body), indent=2, ensure_ascii=False)
+    head = (
+        f"{arrival.received_at.astimezone():%H:%M:%S} #{arrival.number} "
+        f"{arrival.event or 'no event'}: token {arrival.token}, signature {arrival.signature}; "
+        f"answer: {arrival.behaviour}"
+    )
+    # visitors wrote some of it: nothing may reach the terminal that could steer it
+    return "".join(
+        char if char.isprintable() or char == "\n" else repr(char)[1:-1]
+        for char in f"{head}\n{shown}\n"
+    )

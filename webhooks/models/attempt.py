@@ -1,0 +1,35 @@
+"""Attempts: every try, with what was answered. Specification: Events, Delivery rules, 5."""
+
+from django.db import models
+
+from config.db import new_id
+from webhooks.models.delivery import Delivery, State
+
+
+class Attempt(models.Model):
+    """One try to deliver; its row is written when it begins, and finished when it settles."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    delivery = models.ForeignKey(
+        Delivery, on_delete=models.CASCADE, related_name="attempts", db_index=False
+    )
+    number = models.PositiveIntegerField()  # an interrupted one is made again under its number
+    status = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
+    interrupted = models.BooleanField(default=False)
+    by = models.CharField(max_length=255, blank=True)  # who asked for it, if a person did
+    url = models.CharField("URL", max_length=2048, blank=True)
+    signature = models.CharField(max_length=100, blank=True)
+    response_code = models.PositiveIntegerField(null=True)
+    response_ms = models.PositiveIntegerField("response time (ms)", null=True)
+    error = models.CharField(max_length=255, blank=True)
+    response_headers = models.JSONField(default=dict)
+    response_body = models.BinaryField(default=bytes)
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["started_at", "id"]
+        indexes = [models.Index(fields=["delivery", "started_at", "id"], name="attempt_order")]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number}"

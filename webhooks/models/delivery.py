@@ -1,0 +1,86 @@
+"""Deliveries: an event's exact bytes, and the schedule of bringing them to the endpoint.
+
+`due_at` alone says that something is left to do; `claim` says that somebody is at it.
+Specification: States and transitions, Webhook delivery. Open point: delivery-states.
+"""
+
+from django.db import models
+
+from accounts.models import Account
+from chatbots.models import Chatbot
+from config.db import Row
+from webhooks.payloads import Event
+
+
+class State(models.TextChoices):
+    """Where a delivery, or an attempt, stands. Specification: Events, Delivery rules, 5."""
+
+    PENDING = "PENDING"
+    RETRYING = "RETRYING"
+    SUCCESS = "SUCCESS"
+    FAILED = "FAILED"
+
+
+AGAIN = models.Q(
+    models.Q(due_at__isnull=False), models.Q(claim__isnull=True), ~models.Q(state=State.PENDING)
+)
+
+
+class Delivery(Row):
+    """One event on its way to one endpoint.
+
+    A manual retry is a FAILED delivery that is due again; FAILED stays until it succeeds.
+    """
+
+    chatbot = models.ForeignKey(
+        Chatbot, on_delete=models.CASCADE, related_name="deliveries", db_index=False
+    )
+    account = models.ForeignKey(
+        Account, on_delete=models.CASCADE, related_name="deliveries", db_index=False
+    )
+    thread_id = models.UUIDField(null=True)  # no foreign key: threads live in the app above
+    message_id = models.UUIDField(null=True)
+    event = models.CharField(max_length=30, choices=[(e.value, e.value) for e in Event])
+    body = models.BinaryField()  # made once, stored, signed and sent: the very same bytes
+    is_test = models.BooleanField(default=False)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
+    attempts_count = models.PositiveIntegerField(default=0)
+    interruptions = models.PositiveIntegerField(default=0)
+    last_code = models.PositiveIntegerField(null=True)
+    last_ms = models.PositiveIntegerField(null=True)
+    last_error = models.CharField(max_length=255, blank=True)
+    due_at = models.DateTimeField(null=True)
+    claim = models.UUIDField(null=True)  # fencing token: who does not hold it may not write
+    claimed_by = models.CharField(max_length=64, blank=True)  # the worker, whose death is noticed
+    claimed_until = models.DateTimeField(null=True)  # the lease, should all else fail
+    retried_by = models.CharField(max_length=255, blank=True)  # who asked for the manual attempt
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        indexes = [
+            # What waits for a worker: first attempts by thread, later ones by time. The engine's
+            # queries repeat these conditions word for word, or the indexes are not used.
+            models.Index(
+                fields=["chatbot", "thread_id", "id"],
+                name="delivery_first",
+                condition=models.Q(state=State.PENDING, due_at__isnull=False, claim__isnull=True),
+            ),
+            models.Index(
+                fields=["chatbot", "due_at", "id"],
+                name="delivery_again",
+                condition=AGAIN,
+            ),
+            models.Index(fields=["due_at", "id"], name="delivery_due", condition=AGAIN),
+            models.Index(
+                fields=["claimed_by"],
+                name="delivery_claimed",
+                condition=models.Q(claim__isnull=False),
+            ),
+            models.Index(fields=["-created_at", "-id"], name="delivery_newest"),
+            models.Index(fields=["chatbot", "-created_at", "-id"], name="delivery_of_chatbot"),
+            models.Index(fields=["state", "-created_at", "-id"], name="delivery_by_state"),
+            models.Index(fields=["thread_id", "id"], name="delivery_of_thread"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.pk}"

@@ -1,0 +1,35 @@
+"""Endpoints: where a chatbot's events go. Specification: Events, 1 and 3."""
+
+from django.db import models
+
+from chatbots.models import Chatbot
+from config.db import Row
+from webhooks.payloads import Event
+
+
+def all_events() -> list[str]:
+    """Name every event kind: what an endpoint subscribes to unless told otherwise."""
+    return [event.value for event in Event]
+
+
+class Endpoint(Row):
+    """The one webhook configuration of a chatbot."""
+
+    chatbot = models.OneToOneField(Chatbot, on_delete=models.CASCADE, related_name="endpoint")
+    url = models.CharField("URL", max_length=2048)
+    sealed_secret = models.TextField(editable=False)
+    masked_secret = models.CharField("secret", max_length=20, editable=False)
+    secret_made_at = models.DateTimeField(editable=False)
+    events = models.JSONField(default=all_events)
+    is_active = models.BooleanField(default=True)
+    # The health of the receiver, written where attempts are settled
+    last_success_at = models.DateTimeField(null=True, editable=False)
+    failing_since = models.DateTimeField(null=True, editable=False)
+    failures_in_a_row = models.PositiveIntegerField(default=0, editable=False)
+    timed_out = models.BooleanField(default=False, editable=False)  # the last attempt: slow lane
+
+    class Meta:
+        ordering = ["chatbot"]
+
+    def __str__(self) -> str:
+        return f"webhook of {self.chatbot}"

@@ -1,0 +1,41 @@
+"""Record an event: exact bytes and a delivery's row, inside the caller's transaction.
+
+What happened and what must be sent for it are committed together, or not at all.
+"""
+
+from uuid import UUID
+
+from django.db.models.functions import Now
+
+from chatbots.models import Chatbot
+from webhooks import payloads
+from webhooks.models import Delivery, Endpoint
+
+
+def record(
+    chatbot: Chatbot, data: payloads.Data, *, thread_id: UUID | None, message_id: UUID | None = None
+) -> Delivery | None:
+    """Store a delivery, due at once, if the chatbot's endpoint wants the event.
+
+    None where there is no endpoint, it is off, does not subscribe, or the account has no
+    add-on. Specification: Events, 2 and 3. Open point: delivery-config.
+    """
+    event = payloads.KINDS[type(data)]
+    endpoint = (
+        Endpoint.objects.filter(
+            chatbot=chatbot, is_active=True, chatbot__account__webhooks_enabled=True
+        )
+        .values_list("events", flat=True)
+        .first()
+    )
+    if endpoint is None or event not in endpoint:
+        return None
+    return Delivery.objects.create(
+        chatbot=chatbot,
+        account_id=chatbot.account_id,
+        thread_id=thread_id,
+        message_id=message_id,
+        event=event,
+        body=payloads.body(data),
+        due_at=Now(),  # the database's clock, which the engine goes by
+    )

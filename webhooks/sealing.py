@@ -1,0 +1,57 @@
+"""Secrets at rest: encrypted with the newest of ENCRYPTION_KEYS, read with any of them."""
+
+from functools import lru_cache
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+
+VISIBLE = 4
+
+
+class SealBroken(Exception):
+    """Raised for a sealed text that no key opens; its message holds nothing of the text."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a stored secret cannot be read with any of ENCRYPTION_KEYS: was a key taken out?"
+        )
+
+
+def seal(text: str) -> str:
+    """Encrypt a secret for keeping."""
+    return _ring(settings.ENCRYPTION_KEYS).encrypt(text.encode()).decode()
+
+
+def unseal(sealed: str) -> str:
+    """Return the secret. Raises SealBroken."""
+    try:
+        return _ring(settings.ENCRYPTION_KEYS).decrypt(sealed.encode()).decode()
+    except InvalidToken:
+        raise SealBroken from None
+
+
+def reseal(sealed: str) -> str:
+    """Encrypt a sealed secret with the newest key. Raises SealBroken."""
+    try:
+        return _ring(settings.ENCRYPTION_KEYS).rotate(sealed.encode()).decode()
+    except InvalidToken:
+        raise SealBroken from None
+
+
+def is_newest(sealed: str) -> bool:
+    """Tell whether the newest key sealed this."""
+    try:
+        _ring(settings.ENCRYPTION_KEYS[:1]).decrypt(sealed.encode())
+    except InvalidToken:
+        return False
+    return True
+
+
+def mask(secret: str) -> str:
+    """Show a secret's end alone, to tell one from another."""
+    return f"****{secret[-VISIBLE:]}"
+
+
+@lru_cache(maxsize=8)
+def _ring(keys: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(key) for key in keys])

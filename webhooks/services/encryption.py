@@ -1,0 +1,28 @@
+"""Encrypt every stored secret anew with the newest of ENCRYPTION_KEYS."""
+
+from collections.abc import Iterator
+
+from webhooks import sealing
+from webhooks.models import Endpoint
+
+CHUNK = 500
+
+
+def rotate() -> Iterator[bool]:
+    """Go through all endpoints; yields for each whether no key opens its secret any more.
+
+    A secret that is replaced meanwhile is left as it is: it was sealed with the newest key.
+    Whoever stops in the middle, or meets a broken one, begins again.
+    """
+    rows = Endpoint.objects.order_by("pk").values_list("pk", "sealed_secret")
+    for key, sealed in rows.iterator(chunk_size=CHUNK):
+        if sealing.is_newest(sealed):
+            yield False
+            continue
+        try:
+            fresh = sealing.reseal(sealed)
+        except sealing.SealBroken:
+            yield True
+            continue
+        Endpoint.objects.filter(pk=key, sealed_secret=sealed).update(sealed_secret=fresh)
+        yield False

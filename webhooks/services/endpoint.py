@@ -1,0 +1,145 @@
+"""Configure where a chatbot's events go. Specification: Events, 1 to 4. Open point: plan-webhooks.
+
+Whoever gets a secret back from here shows it this once; it is never readable again.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from accounts.models import Account
+from chatbots.models import Chatbot
+from config.db import save_changes
+from webhooks import payloads, sealing, signing
+from webhooks.engine.guard import check_url
+from webhooks.models import Delivery, Endpoint
+from webhooks.models.endpoint import all_events
+from webhooks.payloads import Event
+
+NO_ADD_ON = (
+    "webhooks are an add-on that this account does not have; "
+    "the Scale plan includes it, and staff can switch it on for the account"
+)
+WELL = {"last_success_at": None, "failing_since": None, "failures_in_a_row": 0, "timed_out": False}
+
+
+class ConfigurationError(ValueError):
+    """Raised for a configuration that cannot be; `path` names the field, empty for the whole."""
+
+    def __init__(self, path: list[str], message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def configure(
+    chatbot: Chatbot,
+    *,
+    url: str,
+    secret: str | None = None,
+    events: Iterable[str] | None = None,
+    keep_secret: bool = False,
+    is_active: bool = True,
+) -> tuple[Endpoint, str | None]:
+    """Create or replace a chatbot's endpoint; None as events are all of them.
+
+    Without `secret` and `keep_secret` a secret is made and returned beside the endpoint.
+    Raises ConfigurationError.
+    """
+    _check_add_on(chatbot)
+    _check("url", check_url, url)
+    given = {"url": url, "events": _known(events), "is_active": is_active}
+    if secret is not None and keep_secret:
+        raise ConfigurationError(["secret"], "a secret is given or kept, not both")
+    with transaction.atomic():
+        Chatbot.objects.select_for_update().get(pk=chatbot.pk)  # one endpoint, whoever is first
+        endpoint = Endpoint.objects.filter(chatbot=chatbot).first()
+        made = None
+        if keep_secret:
+            if endpoint is None:
+                raise ConfigurationError(["secret"], "there is no secret to keep yet")
+        else:
+            made = None if secret is not None else signing.make_secret()
+            given |= _sealed(made or secret or "")
+        if endpoint is None:
+            return Endpoint.objects.create(chatbot=chatbot, **given), made
+        if endpoint.url != url:
+            given |= WELL  # another receiver: what is known of the old one says nothing
+        return save_changes(endpoint, given), made
+
+
+def replace_secret(endpoint: Endpoint, secret: str | None = None) -> str:
+    """Put another secret in place, made where none is given; returns it.
+
+    Raises ConfigurationError.
+    """
+    new = signing.make_secret() if secret is None else secret
+    save_changes(endpoint, _sealed(new))
+    return new
+
+
+def switch(endpoint: Endpoint, *, active: bool) -> Endpoint:
+    """Switch deliveries on or off. What waits when they are switched off ends as FAILED."""
+    return save_changes(endpoint, {"is_active": active})
+
+
+def send_test(endpoint: Endpoint, event: str, by: str) -> Delivery:
+    """Send a sample of an event to the endpoint, once. Raises ConfigurationError.
+
+    It waits in the queue and stands in the log like any other. Specification: Events, 4.
+    """
+    _check_add_on(endpoint.chatbot)
+    [kind] = _known([event])
+    data = payloads.sample(
+        Event(kind),
+        chatbot_id=endpoint.chatbot_id,
+        chatbot_name=endpoint.chatbot.name,
+        dashboard_url=f"{settings.PUBLIC_URL}/admin/",
+    )
+    made = Delivery.objects.create(
+        chatbot=endpoint.chatbot,
+        account_id=endpoint.chatbot.account_id,
+        event=kind,
+        body=payloads.body(data),
+        is_test=True,
+        retried_by=by[:255],
+        due_at=Now(),
+    )
+    made.refresh_from_db()
+    return made
+
+
+def _check_add_on(chatbot: Chatbot) -> None:
+    # read afresh: the switch may have been turned since the chatbot was read
+    if not Account.objects.filter(pk=chatbot.account_id, webhooks_enabled=True).exists():
+        raise ConfigurationError([], NO_ADD_ON)
+
+
+def _check(name: str, check: Callable[[str], None], value: str) -> None:
+    try:
+        check(value)
+    except ValueError as error:
+        raise ConfigurationError([name], str(error)) from None
+
+
+def _known(events: Iterable[str] | None) -> list[str]:
+    chosen = set(all_events() if events is None else events)
+    if unknown := chosen - set(all_events()):
+        raise ConfigurationError(
+            ["events"], f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(all_events())}"
+        )
+    if not chosen:
+        raise ConfigurationError(["events"], "at least one event is needed")
+    return [event for event in all_events() if event in chosen]
+
+
+def _sealed(secret: str) -> dict[str, Any]:  # Any: columns of several types
+    _check("secret", signing.check_secret, secret)
+    return {
+        "sealed_secret": sealing.seal(secret),
+        "masked_secret": sealing.mask(secret),
+        "secret_made_at": timezone.now(),
+    }

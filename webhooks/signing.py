@@ -1,0 +1,40 @@
+"""What proves to a receiver that a request is ours: pure functions over bytes."""
+
+import hashlib
+import hmac
+import re
+import secrets
+
+MIN_LENGTH = 16
+MAX_LENGTH = 256
+USER_AGENT = "Service-Webhooks/1.0"
+
+
+def signature(body: bytes, secret: str) -> str:
+    """Sign the very bytes that are sent. Specification: Request headers, X-SIGNATURE."""
+    return f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
+
+
+def headers(body: bytes, secret: str) -> dict[str, str]:
+    """Return the headers of a webhook request. Specification: Request headers."""
+    return {
+        "Content-Type": "application/json",
+        "X-WEBHOOK-TOKEN": secret,
+        "X-SIGNATURE": signature(body, secret),
+        "User-Agent": USER_AGENT,
+    }
+
+
+def check_secret(secret: str) -> None:
+    """Raise ValueError, its text the rule, for a secret that is too short or cannot be sent."""
+    if len(secret) < MIN_LENGTH:
+        raise ValueError(f"secret must have at least {MIN_LENGTH} characters")
+    if len(secret) > MAX_LENGTH:
+        raise ValueError(f"secret must have at most {MAX_LENGTH} characters")
+    if not re.fullmatch("[!-~]+", secret):
+        raise ValueError("secret must consist of visible ASCII characters without spaces")
+
+
+def make_secret() -> str:
+    """Make a secret of 256 random bits."""
+    return secrets.token_urlsafe(32)
