@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Rate = tuple[int, int]
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
+LONGEST = 31_536_000  # seconds: a year
 
 
 def rate(text: str) -> Rate | None:
@@ -41,6 +43,19 @@ def delays(text: str) -> tuple[float, ...]:
     if any(not 0 <= second < 86_400 for second in seconds):
         raise EnvError("each delay must lie between 0 and 86400 seconds")
     return seconds
+
+
+def period(text: str) -> timedelta | None:
+    """Read a length of time in seconds ("3600"), or None for "off". Raises EnvError."""
+    if text.strip().lower() == "off":
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds <= LONGEST:
+        raise EnvError(f'expected seconds, more than 0 and at most {LONGEST}, or "off"')
+    return timedelta(seconds=seconds)
 
 
 def networks(text: str) -> tuple[Network, ...]:
@@ -95,7 +110,7 @@ def environment(dotenv: Path) -> Env:
     """
     load_dotenv(dotenv)
     env = Env(eager=False)
-    for read in (rate, delays, networks, fernet_keys, web_address, readable_file):
+    for read in (rate, delays, period, networks, fernet_keys, web_address, readable_file):
         env.add_parser(read.__name__, parser(read))
     return env
 

@@ -8,10 +8,12 @@ from django.conf import settings
 from django.utils import timezone
 
 from config.models import PeriodicWork
+from webhooks import notifications
 from webhooks.engine import attempt, liveness, retention, schedule
 from webhooks.engine.work import Claimed
 
 PRUNE = "prune deliveries"
+TELL_OWNERS = "tell owners of webhooks that fail"
 
 
 @shared_task(acks_late=True, ignore_result=True)
@@ -29,3 +31,11 @@ def prune() -> None:
     for _ in retention.prune(began - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)):
         pass
     PeriodicWork.objects.finish(PRUNE, next_due=began + timedelta(days=1))
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def tell_owners() -> None:
+    """Write the mails on webhooks that fail for long or work again, once a minute."""
+    # Noted first: if this round dies, the next minute's finds what it has left
+    PeriodicWork.objects.finish(TELL_OWNERS, next_due=timezone.now() + timedelta(minutes=1))
+    notifications.tell_owners()

@@ -4,6 +4,7 @@ import ipaddress
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,24 @@ def test_delays_are_seconds(text: str, value: Any) -> None:
 def test_other_delays_are_refused(text: str) -> None:
     with pytest.raises(EnvError):
         environment.delays(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("3600", 3600), ("0.5", 0.5), (" 60 ", 60), ("31536000", 31_536_000)],
+)
+def test_a_period_is_seconds(text: str, seconds: float) -> None:
+    assert environment.period(text) == timedelta(seconds=seconds)
+
+
+def test_a_period_may_be_off() -> None:
+    assert environment.period("off") is environment.period(" OFF ") is None
+
+
+@pytest.mark.parametrize("text", ["", "x", "0", "-1", "31536001", "nan", "inf", "1h", "1,5"])
+def test_another_period_is_refused(text: str) -> None:
+    with pytest.raises(EnvError, match="expected seconds"):
+        environment.period(text)
 
 
 def test_networks_are_cidr_or_addresses() -> None:

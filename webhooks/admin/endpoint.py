@@ -6,12 +6,16 @@ from uuid import UUID
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
+from unfold.admin import ModelAdmin
+from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import display
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminPasswordWidget,
     UnfoldAdminRadioSelectWidget,
     UnfoldAdminTextInputWidget,
     UnfoldBooleanWidget,
@@ -22,6 +26,9 @@ from accounts.admin.page import first_time, page, secret_page
 from accounts.admin.scope import ReadOnly, managed_accounts, person, scoped_rows, with_row
 from chatbots.admin.scope import ChatbotRows
 from chatbots.models import Chatbot
+from webhooks import sealing
+from webhooks.admin.advice import advice
+from webhooks.engine.attempt import NO_SECRET
 from webhooks.models import Endpoint
 from webhooks.payloads import Event
 from webhooks.services import endpoint as service
@@ -34,6 +41,38 @@ SHOWN_ONCE = (
     "it, and is signed with it. An earlier secret ends at once; deliveries that wait are signed "
     "with this one."
 )
+
+
+STATES = {
+    "failing": Q(is_active=True, failing_since__isnull=False),
+    "well": Q(is_active=True, failing_since=None),
+    "off": Q(is_active=False),
+}
+
+
+def state_of(endpoint: Endpoint) -> str:
+    """Say in a word how a webhook is; one that is off is nothing else."""
+    if not endpoint.is_active:
+        return "off"
+    try:
+        sealing.unseal(endpoint.sealed_secret)
+    except sealing.SealBroken:
+        return NO_SECRET
+    return "failing" if endpoint.failing_since else "well"
+
+
+class StateFilter(DropdownFilter):
+    """Filters by how the receiver is. Whether a secret can be read is known to no query."""
+
+    title = parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the states."""
+        return [(state, state) for state in STATES]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep the endpoints of the state."""
+        return queryset.filter(STATES[self.value()]) if self.value() in STATES else queryset
 
 
 class EndpointForm(forms.Form):
@@ -50,7 +89,8 @@ class EndpointForm(forms.Form):
         max_length=MAX_LENGTH,
         required=False,
         strip=False,
-        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+        # A password's, which is not written back into a form that was refused
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
         help_text=f"At least {MIN_LENGTH} visible characters; only where an own one is chosen",
     )
 
@@ -96,15 +136,16 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
         at("last_success_at", "last success", empty="never"),
     )
     list_select_related = ("chatbot",)
-    list_filter = ("is_active",)
+    list_filter = (StateFilter,)
     empty_text = "No webhook is set up. Open a chatbot and choose Webhook."
 
-    @display(description="state", label={"well": "success", "failing": "danger", "off": "warning"})
+    @display(
+        description="state",
+        label={"well": "success", "failing": "danger", "off": "warning", NO_SECRET: "danger"},
+    )
     def state(self, endpoint: Endpoint) -> str:
-        """Show how the receiver is, as a word with a colour."""
-        if not endpoint.is_active:
-            return "off"
-        return "failing" if endpoint.failing_since else "well"
+        """Show how the webhook is, as a word with a colour."""
+        return state_of(endpoint)
 
     def has_configure_permission(self, request: HttpRequest) -> bool:
         """Let those set up a webhook who hold the permission to change one."""
@@ -213,6 +254,7 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
         writable: bool,
     ) -> HttpResponse:
         """Draw the page."""
+        state = state_of(endpoint) if endpoint else ""
         return page(
             self,
             request,
@@ -222,7 +264,9 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
             endpoint=endpoint,
             form=form,
             writable=writable,
+            state=state,
             reason="" if chatbot.account.webhooks_enabled else service.NO_ADD_ON,
+            unreadable=advice(None, state) if state == NO_SECRET else "",
             events=[value for value, _ in EVENTS],
         )
 

@@ -25,8 +25,11 @@ class Endpoint(Row):
     # The health of the receiver, written where attempts are settled
     last_success_at = models.DateTimeField(null=True, editable=False)
     failing_since = models.DateTimeField(null=True, editable=False)
+    last_failure_at = models.DateTimeField(null=True, editable=False)
     failures_in_a_row = models.PositiveIntegerField(default=0, editable=False)
     timed_out = models.BooleanField(default=False, editable=False)  # the last attempt: slow lane
+    # Written with the mails: null again when the owner was told that it works
+    owner_told_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         ordering = ["chatbot"]

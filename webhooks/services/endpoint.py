@@ -24,7 +24,14 @@ NO_ADD_ON = (
     "webhooks are an add-on that this account does not have; "
     "the Scale plan includes it, and staff can switch it on for the account"
 )
-WELL = {"last_success_at": None, "failing_since": None, "failures_in_a_row": 0, "timed_out": False}
+UNTRIED = {
+    "last_success_at": None,
+    "failing_since": None,
+    "last_failure_at": None,
+    "failures_in_a_row": 0,
+    "timed_out": False,
+    "owner_told_at": None,
+}
 
 
 class ConfigurationError(ValueError):
@@ -67,7 +74,7 @@ def configure(
         if endpoint is None:
             return Endpoint.objects.create(chatbot=chatbot, **given), made
         if endpoint.url != url:
-            given |= WELL  # another receiver: what is known of the old one says nothing
+            given |= UNTRIED  # another receiver: what is known of the old one says nothing
         return save_changes(endpoint, given), made
 
 

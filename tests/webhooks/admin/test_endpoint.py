@@ -1,6 +1,7 @@
 """The page of a chatbot's webhook."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,13 +12,14 @@ from accounts.models import Account
 from chatbots.models import Chatbot
 from tests.factories.accounts import MembershipFactory
 from tests.factories.chatbots import ChatbotMemberFactory
-from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
+from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
 from tests.factories.webhooks import SECRET, EndpointFactory
 from tests.pages import fields_of
 from webhooks import sealing
 from webhooks.models import Delivery, Endpoint
 
 URL = "https://127.0.0.1:9/hook"
+SINCE = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
 SHOWN = re.compile(r'id="secret-text"[^>]* value="([^"]+)"')
 
 
@@ -140,3 +142,66 @@ def test_a_reload_of_the_secrets_page_makes_no_other_secret(client, address, cha
     again = client.post(address, form)
     assert (again.status_code, again["Location"]) == (302, address)
     assert sealing.unseal(Endpoint.objects.get(chatbot=chatbot).sealed_secret) == secret
+
+
+def states_of(client: Client, query: str = "") -> list[str]:
+    """Read the states off the list."""
+    text = client.get(reverse("admin:webhooks_endpoint_changelist") + query).content.decode()
+    return sorted(re.findall(r">\s*(well|failing|off|secret cannot be decrypted)\s*</span>", text))
+
+
+class TestHealth:
+    """How a receiver is, on its page and in the list."""
+
+    @pytest.fixture
+    def endpoint(self, chatbot: Chatbot) -> Endpoint:
+        return EndpointFactory(chatbot=chatbot)
+
+    @pytest.mark.parametrize(
+        ("fields", "state"),
+        [
+            ({}, "well"),
+            ({"failing_since": SINCE}, "failing"),
+            ({"failing_since": SINCE, "is_active": False}, "off"),
+            ({"is_active": False}, "off"),
+            ({"sealed_secret": "not sealed with any key"}, "secret cannot be decrypted"),
+        ],
+    )
+    def test_one_word_says_how_it_is(self, client, address, endpoint, fields, state):
+        Endpoint.objects.update(**fields)
+        assert states_of(client) == [state]
+        assert f">{state}</span>" in client.get(address).content.decode()
+
+    @pytest.mark.parametrize(
+        ("query", "states"),
+        [
+            ("", ["failing", "off", "well"]),
+            ("?state=failing", ["failing"]),
+            ("?state=well", ["well"]),
+            ("?state=off", ["off"]),
+            ("?state=nonsense", ["failing", "off", "well"]),
+        ],
+    )
+    def test_the_list_is_filtered_by_it(self, chatbot, query, states):
+        EndpointFactory(chatbot=chatbot, failing_since=SINCE)
+        EndpointFactory(failing_since=SINCE, is_active=False)
+        EndpointFactory(last_success_at=SINCE)
+        assert states_of(signed_in(superuser()), query) == states
+
+    def test_the_page_says_since_when_it_fails_and_when_the_owner_was_told(
+        self, client, address, endpoint
+    ):
+        assert "Owner told" not in client.get(address).content.decode()
+        Endpoint.objects.update(
+            failing_since=SINCE, failures_in_a_row=12, owner_told_at=SINCE + timedelta(hours=1)
+        )
+        text = client.get(address).content.decode()
+        assert "2026-03-01 08:30 UTC</time>, 12 in a row" in text
+        assert re.search(r"Owner told</dt><dd><time [^>]*>2026-03-01 09:30 UTC<", text)
+
+    def test_a_secret_that_cannot_be_read_says_what_to_do(self, client, address, endpoint):
+        assert "Replace the secret" not in client.get(address).content.decode()
+        Endpoint.objects.update(sealed_secret="not sealed with any key")
+        assert "Replace the secret: the stored one" in client.get(address).content.decode()
+        client.post(address, given())
+        assert states_of(client) == ["well"]

@@ -1,0 +1,94 @@
+"""What staff press, all the way to the receiver: a real worker behind the admin's buttons."""
+
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+from django.urls import reverse
+from django.utils import timezone
+
+from tests.factories.staff import signed_in, superuser
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.servers import certificates
+from tests.servers.behaviours import answer
+from tests.servers.processes import Web, Worker, wait_until
+from tests.servers.receiver import Receiver
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CLICKS, TOKEN = 100, "t" * 32
+BROKEN = answer(503)
+
+
+@pytest.fixture
+def receiver():
+    with Receiver(certificates.good()) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def endpoint(receiver):
+    return EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
+
+
+def tried():
+    return Delivery.objects.filter(due_at=None, claim=None, attempts_count__gt=0).first()
+
+
+@pytest.mark.proves("Delivery rules/3")
+def test_a_hundred_clicks_at_once_are_one_attempt(receiver, endpoint):
+    """Half of them come while the attempt is under way.
+
+    It ends after the last: what is FAILED again may be clicked again.
+    """
+    all_clicked = threading.Event()
+
+    def held(arrival):
+        all_clicked.wait(60)
+        return BROKEN(arrival)
+
+    receiver.on("/hook", held)
+    failed = DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None)
+    button = reverse("admin:webhooks_delivery_retry", args=[failed.pk])
+    session = signed_in(superuser()).cookies["sessionid"].value
+    cookies = {"sessionid": session, "csrftoken": TOKEN}
+    with (
+        Worker(WEBHOOK_TIMEOUT="60") as worker,
+        Web(RATE_LIMIT_IP="off") as web,
+        ThreadPoolExecutor(CLICKS) as pool,
+    ):
+
+        def click(_):
+            return requests.post(
+                f"{web.address}{button}",
+                headers={"X-CSRFToken": TOKEN},
+                cookies=cookies,
+                allow_redirects=False,
+                timeout=60,
+            ).status_code
+
+        answers = Counter(pool.map(click, range(CLICKS // 2)))
+        receiver.wait_for(1, 20)
+        answers += Counter(pool.map(click, range(CLICKS // 2)))
+        assert answers == {302: CLICKS}
+        all_clicked.set()
+        wait_until(tried, 20, told=worker.said)
+        assert (failed.attempts.count(), len(receiver.arrivals)) == (1, 1)
+        assert requests.post(f"{web.address}{button}", timeout=60).status_code == 403, "no token"
+
+
+@pytest.mark.proves("Events/4")
+def test_a_sample_is_one_attempt_that_is_marked_as_a_test(receiver, endpoint):
+    receiver.on("/hook", BROKEN)
+    client = signed_in(superuser())
+    client.post(
+        reverse("admin:webhooks_endpoint_test", args=[endpoint.chatbot_id]), {"event": "NEW_LEAD"}
+    )
+    with Worker() as worker:
+        made = wait_until(tried, 20, told=worker.said)
+    assert (made.is_test, made.state, made.attempts.count()) == (True, "FAILED", 1)
+    assert len(receiver.arrivals) == 1
+    page = client.get(reverse("admin:webhooks_delivery_change", args=[made.pk]))
+    assert "after 1 attempt, a test" in page.content.decode()

@@ -1,0 +1,216 @@
+"""The owner of an account is told that a webhook fails for long, and that it works again: once."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import Mail
+from config.models import PeriodicWork
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.servers import certificates
+from tests.servers.behaviours import answer
+from tests.servers.mail import MailServer
+from tests.servers.processes import Worker, wait_until
+from tests.servers.receiver import Receiver
+from webhooks.models import Delivery, Endpoint
+from webhooks.notifications import tell_owners
+from webhooks.services.endpoint import configure
+from webhooks.tasks import TELL_OWNERS
+
+URL = "https://hooks.example.com/bots?token=hush-hush"
+HOUR = timedelta(hours=1)
+BEGAN = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
+
+
+def fails_for(length, **fields):
+    """Make an endpoint that failed, and failed again so much later."""
+    failing = {"failing_since": BEGAN, "last_failure_at": BEGAN + length, "failures_in_a_row": 7}
+    return EndpointFactory(**{"url": URL} | failing | fields)
+
+
+def works(endpoint):
+    Endpoint.objects.filter(pk=endpoint.pk).update(
+        last_success_at=BEGAN + 2 * HOUR, failing_since=None, failures_in_a_row=0
+    )
+
+
+def fails_anew(endpoint, length=2 * HOUR):
+    since = timezone.now()
+    Endpoint.objects.filter(pk=endpoint.pk).update(
+        failing_since=since, last_failure_at=since + length
+    )
+
+
+def subjects():
+    """Look for whom to tell, twice as a worker might; return what all mails are about."""
+    tell_owners()
+    tell_owners()
+    return [mail.subject.split(": ")[1].split(" since")[0] for mail in Mail.objects.order_by("id")]
+
+
+FAILS, WORKS = "the webhook has failed", "the webhook works again"
+
+
+@pytest.mark.django_db
+class TestWhen:
+    """Who is told, and how often."""
+
+    @pytest.mark.parametrize(
+        ("length", "mails"), [(HOUR, [FAILS]), (HOUR - timedelta(seconds=1), [])]
+    )
+    def test_it_must_have_failed_again_after_an_hour(self, length, mails):
+        fails_for(length)
+        assert subjects() == mails
+
+    def test_a_failure_long_ago_that_nothing_followed_is_not_known_to_last(self):
+        fails_for(timedelta(seconds=31))
+        assert subjects() == []
+
+    def test_an_outage_has_one_mail_and_its_end_has_one(self):
+        endpoint = fails_for(HOUR)
+        assert subjects() == [FAILS]
+        Endpoint.objects.update(last_failure_at=BEGAN + 3 * HOUR, failures_in_a_row=70)
+        assert subjects() == [FAILS]
+        works(endpoint)
+        assert subjects() == [FAILS, WORKS]
+        fails_anew(endpoint)
+        assert subjects() == [FAILS, WORKS, FAILS]
+
+    def test_a_success_that_nobody_saw_between_two_looks_ends_no_outage(self):
+        endpoint = fails_for(HOUR)
+        subjects()
+        works(endpoint)
+        fails_anew(endpoint)
+        assert subjects() == [FAILS]
+
+    def test_without_a_mail_that_it_fails_there_is_none_that_it_works(self):
+        works(fails_for(timedelta(minutes=59)))
+        assert subjects() == []
+
+    @pytest.mark.parametrize("told", [False, True])
+    def test_what_is_switched_off_is_left_alone_until_it_is_on_again(self, told):
+        endpoint = fails_for(HOUR, owner_told_at=BEGAN + HOUR if told else None, is_active=False)
+        if told:
+            works(endpoint)
+        assert subjects() == []
+        Endpoint.objects.update(is_active=True)
+        assert subjects() == [WORKS if told else FAILS]
+
+    def test_an_account_that_lost_the_add_on_is_left_alone(self):
+        account = fails_for(HOUR).chatbot.account
+        account.webhooks_enabled = False
+        account.save()
+        assert subjects() == []
+
+    @pytest.mark.parametrize("told", [False, True])
+    def test_another_url_begins_anew(self, told):
+        endpoint = fails_for(HOUR, owner_told_at=BEGAN + HOUR if told else None)
+        configure(endpoint.chatbot, url="https://elsewhere.example.com/", keep_secret=True)
+        works(endpoint)
+        assert subjects() == []
+
+    def test_nobody_is_told_where_it_is_off(self, settings):
+        settings.WEBHOOK_FAILURE_MAIL_AFTER = None
+        works(fails_for(HOUR, owner_told_at=BEGAN))
+        fails_for(HOUR)
+        assert subjects() == []
+
+    @pytest.mark.parametrize(
+        "meanwhile",
+        [
+            pytest.param({"failing_since": None}, id="it works"),
+            pytest.param({"owner_told_at": BEGAN + HOUR}, id="another worker has told the owner"),
+            pytest.param({"is_active": False}, id="it is switched off"),
+        ],
+    )
+    def test_what_changes_between_reading_and_writing_makes_no_mail(self, meanwhile):
+        fails_for(HOUR)
+
+        def before_the_mark(execute, sql, *rest):
+            if sql.startswith("UPDATE") and not changed:
+                changed.append(Endpoint.objects.all())
+                changed[0].update(**meanwhile)
+            return execute(sql, *rest)
+
+        changed = []
+        with connection.execute_wrapper(before_the_mark):
+            tell_owners()
+        assert changed
+        assert not Mail.objects.exists()
+
+
+@pytest.mark.django_db
+class TestWords:
+    """What the owner reads."""
+
+    def test_it_says_what_fails_since_when_and_why_and_nothing_secret(self):
+        endpoint = fails_for(HOUR)
+        DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", last_error="timeout")
+        DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", last_code=503)
+        DeliveryFactory(chatbot=endpoint.chatbot)
+        tell_owners()
+        mail = Mail.objects.get()
+        page = reverse("admin:webhooks_endpoint_of", args=[endpoint.chatbot_id])
+        assert mail.to == endpoint.chatbot.account.owner.email
+        assert mail.account == endpoint.chatbot.account
+        assert "2026-03-01 08:30 UTC" in mail.subject
+        for wanted in (
+            str(endpoint.chatbot),
+            "to hooks.example.com does",
+            "Failing since: 2026-03-01 08:30 UTC\n",
+            "Failures in a row: 7\n",
+            "Last error: answered 503\n",
+            "Last success: never\n",
+            f"http://127.0.0.1:8000{page}\n",
+        ):
+            assert wanted in mail.body
+        assert "hush" not in mail.body
+        assert "/bots" not in mail.body
+
+    def test_an_error_without_an_answer_is_told_in_its_words(self):
+        DeliveryFactory(chatbot=fails_for(HOUR).chatbot, state="FAILED", last_error="timeout")
+        tell_owners()
+        assert "Last error: timeout\n" in Mail.objects.get().body
+
+    def test_the_second_mail_says_since_when_and_what_is_left_to_do(self):
+        works(fails_for(HOUR, owner_told_at=BEGAN + HOUR))
+        tell_owners()
+        body = Mail.objects.get().body
+        for wanted in ("hooks.example.com works again", "2026-03-01 09:30", "2026-03-01 10:30"):
+            assert wanted in body
+        assert "until somebody retries it" in body
+        assert "hush" not in body
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_mails_once_that_it_fails_and_once_that_it_works(settings):
+    """The length of an outage is a second here; that a minute has passed is written."""
+    settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
+
+    def a_minute_passes():
+        PeriodicWork.objects.filter(name=TELL_OWNERS).update(due_at=timezone.now())
+
+    def mails_after(delivered, count):
+        wait_until(lambda: not Delivery.objects.exclude(due_at=None).exists(), told=worker.said)
+        assert delivered.attempts.count() == (4 if count == 1 else 1)
+        a_minute_passes()
+        wait_until(lambda: len(server.mails) == count, 30, told=worker.said)
+
+    with Receiver(certificates.good()) as receiver, MailServer() as server:
+        endpoint = EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
+        options = {
+            "WEBHOOK_FAILURE_MAIL_AFTER": "1",
+            "EMAIL_URL": f"smtp://127.0.0.1:{server.port}",
+        }
+        with Worker(**options) as worker:
+            receiver.on("/hook", answer(503))
+            mails_after(DeliveryFactory(chatbot=endpoint.chatbot), 1)
+            receiver.on("/hook", answer())
+            mails_after(DeliveryFactory(chatbot=endpoint.chatbot), 2)
+    fails, works_again = server.mails
+    assert FAILS in fails
+    assert WORKS in works_again
+    assert endpoint.chatbot.account.owner.email in fails

@@ -1,0 +1,104 @@
+"""The mails of webhooks that fail for long: when the account's owner is told, and in which words.
+
+Periodic work compares an endpoint's columns; where attempts are settled nobody thinks of mails.
+"""
+
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from accounts.notifications import tell_owner
+from webhooks.models import Delivery, Endpoint
+from webhooks.models.delivery import State
+
+
+def tell_owners() -> None:
+    """Write a mail for each endpoint that fails for long, and for each that works again after one.
+
+    It fails for long when it has failed, and failed again WEBHOOK_FAILURE_MAIL_AFTER later, with
+    no success between. Each mail is written with the mark that says so: once, by whomever.
+    """
+    after = settings.WEBHOOK_FAILURE_MAIL_AFTER
+    if after is None:
+        return
+    fails_long = Q(owner_told_at=None, last_failure_at__gte=F("failing_since") + after)
+    works_again = Q(owner_told_at__isnull=False, failing_since=None)
+    in_use = Endpoint.objects.filter(is_active=True, chatbot__account__webhooks_enabled=True)
+    found = in_use.filter(fails_long | works_again)
+    for endpoint in found.select_related("chatbot__account__owner"):
+        told_at = timezone.now() if endpoint.owner_told_at is None else None
+        as_read = Endpoint.objects.filter(
+            pk=endpoint.pk,
+            is_active=True,
+            failing_since=endpoint.failing_since,
+            owner_told_at=endpoint.owner_told_at,
+        )
+        with transaction.atomic():
+            if not as_read.update(owner_told_at=told_at):
+                continue  # it has changed since it was read, or somebody else was faster
+            if told_at:
+                tell_that_it_fails(endpoint)
+            else:
+                tell_that_it_works(endpoint)
+
+
+def tell_that_it_fails(endpoint: Endpoint) -> None:
+    """Tell the owner that an endpoint has failed for long, inside the caller's transaction."""
+    since = moment(endpoint.failing_since)
+    tell_owner(
+        endpoint.chatbot.account,
+        subject=f"{endpoint.chatbot.name}: the webhook has failed since {since}",
+        body=(
+            f"The webhook of {endpoint.chatbot.name} to {host(endpoint)} does not work.\n\n"
+            f"Failing since: {since}\n"
+            f"Failures in a row: {endpoint.failures_in_a_row}\n"
+            f"Last error: {last_error(endpoint)}\n"
+            f"Last success: {moment(endpoint.last_success_at)}\n\n"
+            f"Webhook: {address(endpoint)}\n\n"
+            "There will be one more mail, when it works again.\n"
+        ),
+    )
+
+
+def tell_that_it_works(endpoint: Endpoint) -> None:
+    """Tell the owner that an endpoint works again, inside the caller's transaction."""
+    tell_owner(
+        endpoint.chatbot.account,
+        subject=f"{endpoint.chatbot.name}: the webhook works again",
+        body=(
+            f"The webhook of {endpoint.chatbot.name} to {host(endpoint)} works again. "
+            f"You were told on {moment(endpoint.owner_told_at)} that it did not.\n\n"
+            f"Last success: {moment(endpoint.last_success_at)}\n\n"
+            "What has FAILED meanwhile stays FAILED until somebody retries it.\n\n"
+            f"Webhook: {address(endpoint)}\n"
+        ),
+    )
+
+
+def last_error(endpoint: Endpoint) -> str:
+    """Say what came of the newest delivery that failed."""
+    failed = Delivery.objects.filter(
+        chatbot=endpoint.chatbot_id, state__in=[State.RETRYING, State.FAILED]
+    )
+    newest = failed.order_by("-created_at", "-id").values_list("last_code", "last_error").first()
+    code, error = newest or (None, "")
+    return error or (f"answered {code}" if code else "not known")
+
+
+def host(endpoint: Endpoint) -> str:
+    """Name the host alone: path and query may hold what is nobody's business."""
+    return urlsplit(endpoint.url).hostname or ""
+
+
+def address(endpoint: Endpoint) -> str:
+    """Address the page on which staff see the endpoint."""
+    return f"{settings.PUBLIC_URL}/admin/webhooks/endpoint/of/{endpoint.chatbot_id}/"
+
+
+def moment(value: datetime | None) -> str:
+    """Write a time for people."""
+    return f"{value:%Y-%m-%d %H:%M} UTC" if value else "never"
