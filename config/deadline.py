@@ -21,6 +21,8 @@ Addresses = tuple[Address, ...]
 
 LOOK_UP_SECONDS = 3.0
 LOOK_UPS = 256  # names looked up at once; one whose server is silent holds a thread for long
+KEPT_FREE = 64  # of them, for names that were found the last time: silent ones never fill it all
+NAMES_KNOWN = 4_096  # names remembered as found
 
 _ends: ContextVar[float] = ContextVar("_ends")
 
@@ -129,6 +131,7 @@ def look_up(host: str) -> Addresses:
 
 
 _asking: dict[str, Future[Addresses]] = {}
+_found: dict[str, None] = {}  # names whose latest look-up found them, the latest at the end
 _asking_lock = threading.Lock()
 
 
@@ -139,11 +142,12 @@ def _asked(host: str) -> Future[Addresses]:
     with _asking_lock:
         if host in _asking:
             return _asking[host]
-        if len(_asking) >= LOOK_UPS:
+        if len(_asking) >= (LOOK_UPS if host in _found else LOOK_UPS - KEPT_FREE):
             raise socket.gaierror(socket.EAI_AGAIN, "too many names are being looked up")
         answer: Future[Addresses] = Future()
         threading.Thread(target=_ask, args=(host, answer), name="look-up", daemon=True).start()
         _asking[host] = answer
+        _found.pop(host, None)  # a name that falls silent takes such a place once
         return answer
 
 
@@ -158,6 +162,10 @@ def _ask(host: str, answer: Future[Addresses]) -> None:
         outcome = addresses
     with _asking_lock:
         del _asking[host]
+        if not isinstance(outcome, Exception):
+            _found[host] = None
+            if len(_found) > NAMES_KNOWN:
+                del _found[next(iter(_found))]
     if isinstance(outcome, Exception):
         answer.set_exception(outcome)
     else:

@@ -19,7 +19,7 @@ from celery.bootsteps import StartStopStep
 from celery.worker import state as worker_state
 from django.conf import settings
 from django.db import connection
-from kombu.exceptions import OperationalError as BrokerError
+from kombu.exceptions import KombuError
 
 from accounts import mailing
 from accounts import tasks as account_tasks
@@ -28,17 +28,20 @@ from config.models import PeriodicWork
 from webhooks import tasks as webhook_tasks
 from webhooks.engine import liveness, queue, recovery, schedule
 
-GATHER = 0.004  # seconds: what ends together is followed up together
+# Seconds in which more may come before it is looked for: a claim of many costs little more than
+# a claim of one. The more the last one found, the longer, up to the second figure.
+GATHER, GATHER_MOST = 0.004, 0.05
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.03, 10.0
 FULL_PAUSE = 0.05  # something is due and may not start: an attempt that ends wakes us
 ERROR_PAUSE = 0.5
 RESERVED = 4  # threads at most that deliveries leave to mails and to periodic work
 STUCK_AFTER = 30  # seconds; longer than any wait for a database
-CLOCK_WAS_SET = 1.0  # seconds by which wall and steady clock part
+CLOCK_WAS_SET = 0.1  # seconds by which wall and steady clock part
 
 # Any: a task may take anything
 PERIODIC: dict[str, "Task[Any, Any]"] = {
     webhook_tasks.PRUNE: webhook_tasks.prune,
+    webhook_tasks.TELL_OWNERS: webhook_tasks.tell_owners,
     account_tasks.CLEAR_SESSIONS: account_tasks.clear_sessions,
     account_tasks.FORGET_ANSWERS: account_tasks.forget_answers,
 }
@@ -55,10 +58,11 @@ class Dispatcher(threading.Thread):
         self.slots = concurrency - self.reserved
         self.lives = liveness.lives()
         self.stopping = threading.Event()
-        self.rounds = 0
+        self.rounds = self.found = 0
         self.busy_until = 0.0
         self.unheard_since: float | None = None
-        self.clock = _wall_ahead()
+        self.lost_at = 0.0
+        self.looked, self.clock = time.monotonic(), _wall_ahead()
         self.chores: list[tuple[float, Callable[[], None]]] = [
             (0.5, self.take_over),
             (0.5, self.send_mails),
@@ -82,7 +86,7 @@ class Dispatcher(threading.Thread):
                 connection.close()
                 pause = ERROR_PAUSE
             self.rounds += 1
-            self.stopping.wait(GATHER)
+            self.stopping.wait(min(GATHER_MOST, GATHER * max(1, self.found)))
             if schedule.freed.wait(pause):
                 schedule.freed.clear()
                 self.unheard_since = None
@@ -109,6 +113,7 @@ class Dispatcher(threading.Thread):
 
     def start_deliveries(self) -> float:
         """Claim and publish what is due; returns the seconds until the next look."""
+        self.found = 0
         due = queue.next_due()
         pause = BUSY_PAUSE if time.monotonic() < self.busy_until else IDLE_PAUSE
         if due is None:
@@ -116,14 +121,16 @@ class Dispatcher(threading.Thread):
         if due > queue.LONG_AGO and (wait := (due - queue.now()).total_seconds()) > 0:
             return min(wait, pause)
         claimed = schedule.claim(liveness.ME, slots=self.slots)
+        self.found = len(claimed)
         if not claimed:
             return FULL_PAUSE
         self.busy_until = time.monotonic() + BUSY_FOR
-        for number, one in enumerate(claimed):
-            if not publish(webhook_tasks.deliver, str(one.delivery_id), str(one.claim)):
-                schedule.release(claimed[number:])
-                self.unheard_since = None
-                return ERROR_PAUSE
+        if not publish(
+            webhook_tasks.deliver, *((str(one.delivery_id), str(one.claim)) for one in claimed)
+        ):
+            schedule.release(claimed)
+            self.unheard_since = None
+            return ERROR_PAUSE
         return 0.0
 
     def take_over(self) -> None:
@@ -134,28 +141,32 @@ class Dispatcher(threading.Thread):
             return
         # Messages were taken by the broker and nobody began: now and then one is lost; if it is
         # all of them for long, this process has ceased to listen.
-        self.unheard_since = self.unheard_since or time.monotonic()
-        if time.monotonic() - self.unheard_since > STUCK_AFTER:
+        before, self.lost_at = self.lost_at, time.monotonic()
+        if self.unheard_since is None or self.lost_at - before > STUCK_AFTER:
+            self.unheard_since = self.lost_at  # between the two, others made the attempts
+        if self.lost_at - self.unheard_since > STUCK_AFTER:
             die("its own messages do not reach it any more")
 
     def send_mails(self) -> None:
         """Claim and publish mails that are due."""
         for mail_id, claim in mailing.claim(max(1, self.reserved)):
-            if not publish(account_tasks.send_mail, mail_id, claim):
+            if not publish(account_tasks.send_mail, (mail_id, claim)):
                 mailing.release(mail_id, claim)
 
     def begin_periodic_work(self) -> None:
         """Claim and publish periodic work that is due."""
         for name in PeriodicWork.objects.claim():
-            if not (name in PERIODIC and publish(PERIODIC[name])):
+            if not (name in PERIODIC and publish(PERIODIC[name], ())):
                 PeriodicWork.objects.release(name)
 
     def follow_clock(self) -> None:
         """Notice that this machine's clock was set, where due times are made by it."""
-        before, self.clock = self.clock, _wall_ahead()
-        if settings.EMBEDDED and abs(self.clock - before) > CLOCK_WAS_SET:
-            logger.warning("the clock was set by %.1f s; due times follow", self.clock - before)
-            recovery.follow_clock(timedelta(seconds=self.clock - before))
+        looked, clock = time.monotonic(), _wall_ahead()
+        jump = clock - self.clock
+        if settings.EMBEDDED and abs(jump) > CLOCK_WAS_SET:
+            logger.warning("the clock was set by %.1f s; due times follow", jump)
+            recovery.follow_clock(timedelta(seconds=jump), since=self.looked)
+        self.looked, self.clock = looked, clock  # not before they have followed
 
     def watch(self) -> None:
         """End the process when no round is finished for long: a supervisor starts it again.
@@ -219,11 +230,16 @@ class DispatcherStep(StartStopStep):
         self.stop(worker)
 
 
-def publish(task: "Task[Any, Any]", *args: str) -> bool:
-    """Publish a task; False where the broker does not answer."""
+def publish(task: "Task[Any, Any]", *calls: tuple[str, ...]) -> bool:
+    """Publish a task for each of these arguments, in one go where the broker can.
+
+    False where it does not answer; some may have been published then.
+    """
     try:
-        task.apply_async(args, retry=False)
-    except BrokerError as error:
+        with task.app.producer_or_acquire() as producer, producer.batch():
+            for args in calls:
+                task.apply_async(args, producer=producer, retry=False)
+    except KombuError as error:
         logger.warning("the broker does not answer: %s", error)
         return False
     return True
@@ -236,4 +252,7 @@ def die(reason: str) -> None:
 
 
 def _wall_ahead() -> float:
-    return time.time() - time.monotonic()
+    # whoever is held up between two readings sees a step where there is none
+    readings = ((time.monotonic(), time.time(), time.monotonic()) for _ in range(3))
+    before, wall, _ = min(readings, key=lambda reading: reading[2] - reading[0])
+    return wall - before

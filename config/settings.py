@@ -51,6 +51,7 @@ WEBHOOK_TIMEOUT = env.float("WEBHOOK_TIMEOUT", 10.0, validate=Range(min=0.1))
 WEBHOOK_RETRY_DELAYS = env.delays("WEBHOOK_RETRY_DELAYS", "1,5,25")
 WEBHOOK_ALLOWED_NETWORKS = env.networks("WEBHOOK_ALLOWED_NETWORKS", "")
 WEBHOOK_CA_BUNDLE = env.readable_file("WEBHOOK_CA_BUNDLE", "") or None
+WEBHOOK_FAILURE_MAIL_AFTER = env.period("WEBHOOK_FAILURE_MAIL_AFTER", "3600")
 WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", 30, validate=Range(min=1))
 LLM_BASE_URL = env.str("LLM_BASE_URL", "")
 LLM_MODEL = env.str("LLM_MODEL", "")
@@ -179,7 +180,12 @@ DATABASES: dict[str, dict[str, Any]] = {
     else {**dj_database_url.parse(DATABASE_URL)},
 }
 if not EMBEDDED:
-    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+    options = DATABASES["default"].setdefault("OPTIONS", {})
+    options |= {"connect_timeout": 5, "tcp_user_timeout": 10_000} | options
+    # A process that is halted within a transaction must not hold its locks for long.
+    given = options.get("options", "")
+    options["options"] = f"-c idle_in_transaction_session_timeout=10s {given}".strip()
+    options["pool"] = {
         "min_size": 1,
         "max_size": 6,  # of each process; nobody holds one while waiting for a peer
         "timeout": 15.0,
@@ -200,7 +206,12 @@ CACHES = {
 RATELIMIT_FAIL_OPEN = True  # a count that failed lets pass
 CELERY_BROKER_URL = REDIS_URL or "waking://localhost"  # config.broker: within the process
 CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {"global_keyprefix": f"{REDIS_PREFIX}:", "socket_timeout": 5, "socket_connect_timeout": 2}
+    {
+        "global_keyprefix": f"{REDIS_PREFIX}:",
+        "socket_timeout": 5,
+        "socket_connect_timeout": 2,
+        "ack_emulation": False,
+    }
     if REDIS_URL
     else {}
 )

@@ -23,6 +23,7 @@ from config.deadline import Address, Addresses, TcpSocket, TlsSocket, connect, l
 Judge = Callable[[Address], None]
 
 IDLE_SECONDS = 60.0  # firewalls forget connections that were quiet for longer, and tell nobody
+AT_ONCE = 0.5  # seconds; to the other side of the earth and back takes 0.3 s
 HEAD_BYTES = 32 * 1024  # of an answer's head with all interim ones; Node's client takes 16 KiB
 PIECE_BYTES = 16 * 1024
 
@@ -96,8 +97,12 @@ class _Connection(HTTPConnection):
         self.kept = self.sock
 
     def went_stale(self) -> bool:
-        """Tell whether the socket was a kept one and not a byte came back over it."""
-        return self.kept is not None and self.kept.heard < self.began
+        """Tell whether the socket was a kept one that ended at once, without a byte.
+
+        A peer that takes its time before it closes has read the request, and may have acted on it.
+        """
+        ended_at_once = time.monotonic() - self.began < AT_ONCE
+        return self.kept is not None and self.kept.heard < self.began and ended_at_once
 
     def _fits(self) -> bool:
         return self.peer in self.addresses and self.began - self.sock.heard < IDLE_SECONDS

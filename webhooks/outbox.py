@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models.functions import Now
 
 from chatbots.models import Chatbot
+from config.crash import crash_point
 from webhooks import payloads
 from webhooks.models import Delivery, Endpoint
 
@@ -30,7 +31,7 @@ def record(
     )
     if endpoint is None or event not in endpoint:
         return None
-    return Delivery.objects.create(
+    made = Delivery.objects.create(
         chatbot=chatbot,
         account_id=chatbot.account_id,
         thread_id=thread_id,
@@ -39,3 +40,5 @@ def record(
         body=payloads.body(data),
         due_at=Now(),  # the database's clock, which the engine goes by
     )
+    crash_point("event-recorded")
+    return made

@@ -1,5 +1,6 @@
 """Secrets at rest: encrypted with the newest of ENCRYPTION_KEYS, read with any of them."""
 
+import json
 from functools import lru_cache
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -50,6 +51,17 @@ def is_newest(sealed: str) -> bool:
 def mask(secret: str) -> str:
     """Show a secret's end alone, to tell one from another."""
     return f"****{secret[-VISIBLE:]}"
+
+
+def hide(text: str, secret: str) -> str:
+    """Mask a secret in a text: as it is, as JSON writes it, and where the text ends within it."""
+    quoted = json.dumps(secret)[1:-1]
+    for form in (secret, quoted, quoted.replace("/", r"\/")):
+        text = text.replace(form, mask(secret))
+        cut_off = [end for end in range(VISIBLE + 1, len(form)) if text.endswith(form[:end])]
+        if cut_off:
+            text = text[: -cut_off[-1]] + mask("")
+    return text
 
 
 @lru_cache(maxsize=8)

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from tests.factories.webhooks import DeliveryFactory
 from tests.groups import needs
-from tests.servers.processes import Worker, wait_until
+from tests.servers.processes import Process, Worker, free_port, wait_until
 from webhooks.models import Delivery
 from webhooks.tasks import deliver
 
@@ -22,8 +22,7 @@ class Broker:
 
     def __init__(self):
         self.command = needs("redis-server")
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.folder = tempfile.mkdtemp(prefix="chatbots-broker-")
         self.url = f"redis://127.0.0.1:{self.port}/0"
 
@@ -53,6 +52,16 @@ class Broker:
         self.running.wait()
 
 
+class OneRound(Process):
+    """A dispatcher that looks once for what is due."""
+
+    command = (
+        "-c",
+        "import django; django.setup()\n"
+        "from config.dispatcher import Dispatcher; Dispatcher(8).start_deliveries()",
+    )
+
+
 @pytest.fixture
 def broker():
     with Broker() as broker:
@@ -71,8 +80,16 @@ def test_a_broker_that_dies_and_forgets_delays_and_loses_nothing(receiver, endpo
         DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
         wait_until(lambda: "the broker does not answer" in worker.said(), told=worker.said)
         broker.start()
-        wait_until(have_ended(4), 5.0, told=worker.said)
+        wait_until(have_ended(4), told=worker.said)
     assert len(receiver.arrivals) == 4
+
+
+def test_a_claim_whose_message_the_broker_does_not_take_is_given_back_at_once(endpoint):
+    DeliveryFactory(chatbot=endpoint.chatbot)
+    with OneRound(REDIS_URL=f"redis://127.0.0.1:{free_port()}/0") as dispatcher:
+        assert dispatcher.wait() == 0, dispatcher.said()
+    assert "the broker does not answer" in dispatcher.said()
+    assert Delivery.objects.get().claim is None
 
 
 def test_messages_that_are_doubled_or_made_up_send_nothing(receiver, endpoint, broker):

@@ -3,6 +3,8 @@
 Specification: Events, Request headers and Delivery rules. Open point: delivery-config.
 """
 
+from functools import partial
+
 from django.conf import settings
 
 from config.crash import crash_point
@@ -31,7 +33,11 @@ def send(work: Work) -> Result:
     headers = signing.headers(work.body, secret)
     release_connection()
     outcome = transport.post(
-        target.url, body=work.body, headers=headers, timeout=settings.WEBHOOK_TIMEOUT
+        target.url,
+        body=work.body,
+        headers=headers,
+        timeout=settings.WEBHOOK_TIMEOUT,
+        hide=partial(sealing.hide, secret=secret),
     )
     crash_point("after-answer")
     return Result(outcome=outcome, signature=headers["X-SIGNATURE"])

@@ -11,7 +11,8 @@ from typing import Generic, TypeVar
 
 from django.db import DataError, IntegrityError
 
-GATHER = 0.003  # seconds to wait for more, where the last write found company
+# Seconds to wait for more, for each that kept the last one company, up to the second figure.
+GATHER, GATHER_MOST = 0.003, 0.03
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -24,7 +25,7 @@ class Batch(Generic[Item, Answer]):
         self.write = write
         self.waiting: list[tuple[Item, Future[Answer]]] = []
         self.guard, self.writing = threading.Lock(), threading.Lock()
-        self.crowded = False
+        self.company = 0
 
     def __call__(self, item: Item) -> Answer:
         """Return the answer to one item, or raise what its writing raised."""
@@ -33,11 +34,11 @@ class Batch(Generic[Item, Answer]):
             self.waiting.append((item, answer))
         with self.writing:
             if not answer.done():  # whoever wrote before us took ours along, if it was there
-                if self.crowded:
-                    time.sleep(GATHER)
+                if self.company:
+                    time.sleep(min(GATHER_MOST, GATHER * self.company))
                 with self.guard:
                     batch, self.waiting = self.waiting, []
-                self.crowded = len(batch) > 1
+                self.company = len(batch) - 1
                 self._write(batch)
         return answer.result()
 

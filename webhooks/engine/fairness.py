@@ -12,6 +12,8 @@ from heapq import heapify, heappop, heappush
 from uuid import UUID
 
 PER_ENDPOINT = 8
+REMEMBERED = 10_000  # accounts and endpoints; of more, those for whom nothing waits are forgotten
+BY_HAND = 4  # of an endpoint, among those: retries that somebody asked for, of which many may wait
 PER_STRANGER = 1  # of an endpoint that was never tried: it may be a black hole
 
 
@@ -35,6 +37,8 @@ class Running:
     mine: bool  # on a slot of the worker that asks
     slow: bool
     stranger: bool
+    by_hand: bool = False
+    suspect: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class Candidate:
     delivery_id: UUID
     thread_id: UUID | None
     first: bool
+    by_hand: bool = False
 
 
 More = Callable[[UUID, int], Iterable[Candidate]]
@@ -57,12 +62,14 @@ class _Hall:
         self.slots, self.free = slots, slots
         self.of_account: Counter[UUID] = Counter()
         self.of_endpoint: Counter[UUID] = Counter()
+        self.by_hand: Counter[UUID] = Counter()
         self.threads: set[UUID | None] = set()
         self.slow = self.strangers = 0
         self.seems_slow: set[UUID] = set()
         for one in running:
             self.of_account[one.account_id] += 1
             self.of_endpoint[one.chatbot_id] += 1
+            self.by_hand[one.chatbot_id] += one.by_hand
             self.threads.add(one.thread_id)
             if one.slow:
                 self.seems_slow.add(one.chatbot_id)
@@ -86,13 +93,16 @@ class _Hall:
         self.free -= 1
         self.of_account[waiting.account_id] += 1
         self.of_endpoint[waiting.chatbot_id] += 1
+        self.by_hand[waiting.chatbot_id] += candidate.by_hand
         self.threads.add(candidate.thread_id)
         if waiting.slow or waiting.chatbot_id in self.seems_slow:
             self.slow += 1
         elif waiting.stranger:
             self.strangers += 1
 
-    def admits(self, candidate: Candidate) -> bool:
+    def admits(self, waiting: Waiting, candidate: Candidate) -> bool:
+        if candidate.by_hand and self.by_hand[waiting.chatbot_id] >= BY_HAND:
+            return False
         return not (candidate.first and candidate.thread_id and candidate.thread_id in self.threads)
 
 
@@ -104,7 +114,7 @@ class Turns:
         self._count = itertools.count(1)
 
     def choose(
-        self, waiting: Iterable[Waiting], running: Iterable[Running], *, slots: int, more: More
+        self, waiting: list[Waiting], running: Iterable[Running], *, slots: int, more: More
     ) -> list[UUID]:
         """Choose the deliveries that start now.
 
@@ -112,6 +122,7 @@ class Turns:
         `more(chatbot, count)` gives an endpoint's due deliveries in their order, and is asked for
         those alone whose turn comes.
         """
+        self._forget(waiting)
         hall = _Hall(running, slots)
         lines: dict[UUID, list[Candidate]] = {}
         chosen: list[UUID] = []
@@ -127,7 +138,7 @@ class Turns:
                 continue
             if one.chatbot_id not in lines:
                 lines[one.chatbot_id] = [*more(one.chatbot_id, left)][::-1]
-            candidate = _next(lines[one.chatbot_id], hall)
+            candidate = _next(lines[one.chatbot_id], one, hall)
             if candidate is None:
                 continue
             hall.seat(one, candidate)
@@ -135,6 +146,13 @@ class Turns:
             self._served[one.account_id] = self._served[one.chatbot_id] = next(self._count)
             heappush(heap, (self._rank(one, hall), number, one))
         return chosen
+
+    def _forget(self, waiting: list[Waiting]) -> None:
+        # Whoever is forgotten counts as served long ago, so never one who waits: those would
+        # pass before others who wait, again and again.
+        if len(self._served) > REMEMBERED:
+            there = {one for each in waiting for one in (each.account_id, each.chatbot_id)}
+            self._served = Counter({one: self._served[one] for one in there & set(self._served)})
 
     def _rank(self, one: Waiting, hall: _Hall) -> Rank:
         return (
@@ -145,9 +163,9 @@ class Turns:
         )
 
 
-def _next(line: list[Candidate], hall: _Hall) -> Candidate | None:
+def _next(line: list[Candidate], waiting: Waiting, hall: _Hall) -> Candidate | None:
     while line:
         candidate = line.pop()
-        if hall.admits(candidate):
+        if hall.admits(waiting, candidate):
             return candidate
     return None

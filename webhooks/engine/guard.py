@@ -23,6 +23,7 @@ NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
     for text in (
         "100.64.0.0/10",  # carrier-grade NAT
+        "168.63.129.16",  # what Azure's machines learn of themselves, in every network there
         "192.0.0.0/24",  # IETF protocol assignments
         "192.88.99.0/24",  # 6to4 relays
         "::/96",  # IPv4-compatible

@@ -80,7 +80,8 @@ class DatabaseLife:
             self.own.close()
             self.own, self.missed = None, set()  # the others were cut off, too: see them twice
         self.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
-        self.own.execute("SELECT pg_advisory_lock(%s, %s)", (NAMESPACE, int(ME)))
+        # shared: a session of ours that broke here may live on over there, and must not stop us
+        self.own.execute("SELECT pg_advisory_lock_shared(%s, %s)", (NAMESPACE, int(ME)))
 
     def dead(self, workers: Collection[str]) -> set[str]:
         """Those whose lock was free twice in a row.

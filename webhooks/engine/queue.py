@@ -5,6 +5,7 @@ what waits; thousands of deliveries to one dead receiver cost what one costs. Th
 those of the indexes on Delivery, word for word.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -15,43 +16,48 @@ from django.utils import timezone
 
 from webhooks.engine.fairness import Candidate, Running, Waiting
 from webhooks.models import Delivery
+from webhooks.models.delivery import State
 
 THREADS = 64  # looked at for first attempts, of one endpoint at a time
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 SEEMS_SLOW = timedelta(seconds=1)  # an attempt that lasts longer is taken for one that times out
+SUSPECT = 2  # interruptions after which a delivery is taken to be what kills workers
 
 # SQLite, which knows nothing of an index's size, is told which one to take.
 _TOLD = "INDEXED BY" if settings.EMBEDDED else "--"
 FIRST = f"""webhooks_delivery d {_TOLD} delivery_first
 WHERE d.state = 'PENDING' AND d.due_at IS NOT NULL AND d.claim IS NULL"""
 AGAIN = f"""webhooks_delivery d {_TOLD} delivery_again
-WHERE d.due_at IS NOT NULL AND d.claim IS NULL AND NOT (d.state = 'PENDING')"""
-DUE = AGAIN.replace("delivery_again", "delivery_due")
+WHERE d.state = 'RETRYING' AND d.due_at IS NOT NULL AND d.claim IS NULL"""
+ASKED = AGAIN.replace("delivery_again", "delivery_asked").replace("'RETRYING'", "'FAILED'")
+DUE = f"""webhooks_delivery d {_TOLD} delivery_due
+WHERE NOT (d.state = 'PENDING') AND d.due_at IS NOT NULL AND d.claim IS NULL"""
 
 NEXT_DUE = f"""
 SELECT EXISTS (SELECT 1 FROM {FIRST}),
        (SELECT d.due_at FROM {DUE} ORDER BY d.due_at, d.id LIMIT 1)
 """  # noqa: S608 - our own words alone, here and below
 
+# A recursive query's name and one of the three parts of what waits, by endpoint
+_ENDPOINTS = """{name}(chatbot_id) AS (
+    SELECT (SELECT d.chatbot_id FROM {part} ORDER BY d.chatbot_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT d.chatbot_id FROM {part}
+            AND d.chatbot_id > {name}.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
+    FROM {name} WHERE {name}.chatbot_id IS NOT NULL
+)"""
+_ARE_DUE = """SELECT chatbot_id FROM {name} WHERE %s >= (
+        SELECT d.due_at FROM {part} AND d.chatbot_id = {name}.chatbot_id
+        ORDER BY d.due_at, d.id LIMIT 1)"""
 WAITING = f"""
-WITH RECURSIVE first(chatbot_id) AS (
-    SELECT (SELECT d.chatbot_id FROM {FIRST} ORDER BY d.chatbot_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT d.chatbot_id FROM {FIRST}
-            AND d.chatbot_id > first.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
-    FROM first WHERE first.chatbot_id IS NOT NULL
-), again(chatbot_id) AS (
-    SELECT (SELECT d.chatbot_id FROM {AGAIN} ORDER BY d.chatbot_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT d.chatbot_id FROM {AGAIN}
-            AND d.chatbot_id > again.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
-    FROM again WHERE again.chatbot_id IS NOT NULL
-), due(chatbot_id) AS (
+WITH RECURSIVE {_ENDPOINTS.format(name="first", part=FIRST)},
+{_ENDPOINTS.format(name="again", part=AGAIN)},
+{_ENDPOINTS.format(name="asked", part=ASKED)}, due(chatbot_id) AS (
     SELECT chatbot_id FROM first
     UNION
-    SELECT chatbot_id FROM again WHERE %s >= (
-        SELECT d.due_at FROM {AGAIN} AND d.chatbot_id = again.chatbot_id
-        ORDER BY d.due_at, d.id LIMIT 1)
+    {_ARE_DUE.format(name="again", part=AGAIN)}
+    UNION
+    {_ARE_DUE.format(name="asked", part=ASKED)}
 )
 SELECT c.id, c.account_id, e.timed_out,
        e.last_success_at IS NULL AND e.failing_since IS NULL AND e.id IS NOT NULL
@@ -59,10 +65,11 @@ FROM due JOIN chatbots_chatbot c ON c.id = due.chatbot_id
 LEFT JOIN webhooks_endpoint e ON e.chatbot_id = c.id
 """  # noqa: S608
 
-RETRIES = f"""
-SELECT d.id, d.thread_id FROM {AGAIN} AND d.chatbot_id = %s AND d.due_at <= %s
+_LATER = """
+SELECT d.id, d.thread_id FROM {part} AND d.chatbot_id = %s AND d.due_at <= %s
 ORDER BY d.due_at, d.id LIMIT %s
-"""  # noqa: S608
+"""
+RETRIES, BY_HAND = _LATER.format(part=AGAIN), _LATER.format(part=ASKED)
 
 # The oldest of each thread, and those that belong to no thread.
 HEADS = f"""
@@ -85,6 +92,19 @@ SELECT * FROM (
     ORDER BY d.id LIMIT %s
 ) alone
 """  # noqa: S608
+
+_OF_RUNNING = (
+    "chatbot_id",
+    "account_id",
+    "thread_id",
+    "state",
+    "interruptions",
+    "claimed_by",
+    "claimed_until",
+    "chatbot__endpoint__timed_out",
+    "chatbot__endpoint__last_success_at",
+    "chatbot__endpoint__failing_since",
+)
 
 
 def now() -> datetime:
@@ -124,16 +144,7 @@ def running(worker: str, moment: datetime, *, start: timedelta, lease: timedelta
 
     `start` and `lease` are the lengths of a claim before and after an attempt has begun.
     """
-    rows = Delivery.objects.filter(claim__isnull=False).values_list(
-        "chatbot_id",
-        "account_id",
-        "thread_id",
-        "claimed_by",
-        "claimed_until",
-        "chatbot__endpoint__timed_out",
-        "chatbot__endpoint__last_success_at",
-        "chatbot__endpoint__failing_since",
-    )
+    rows = Delivery.objects.filter(claim__isnull=False).values_list(*_OF_RUNNING)
     return [
         Running(
             chatbot_id,
@@ -142,11 +153,15 @@ def running(worker: str, moment: datetime, *, start: timedelta, lease: timedelta
             mine=claimed_by == worker,
             slow=bool(timed_out) or start < _left(until, moment) < lease - SEEMS_SLOW,
             stranger=last_success is None and failing_since is None and timed_out is not None,
+            by_hand=state == State.FAILED,
+            suspect=interruptions >= SUSPECT,
         )
         for (
             chatbot_id,
             account_id,
             thread_id,
+            state,
+            interruptions,
             claimed_by,
             until,
             timed_out,
@@ -158,26 +173,33 @@ def running(worker: str, moment: datetime, *, start: timedelta, lease: timedelta
 
 def waiting(moment: datetime) -> list[Waiting]:
     """Read which endpoints have something due."""
+    due = _sql_moment(moment)
     return [
         Waiting(_id(chatbot), _id(account), slow=bool(timed_out), stranger=bool(stranger))
-        for chatbot, account, timed_out, stranger in _rows(WAITING, _sql_moment(moment))
+        for chatbot, account, timed_out, stranger in _rows(WAITING, due, due)
     ]
 
 
 def candidates(chatbot_id: UUID, count: int, *, moment: datetime) -> list[Candidate]:
-    """Read an endpoint's due deliveries: retries by time, then the heads of threads by age."""
-    chatbot = _sql_id(chatbot_id)
-    again = [
-        Candidate(_id(row), _id(thread) if thread else None, first=False)
-        for row, thread in _rows(RETRIES, chatbot, _sql_moment(moment), count)
-    ]
-    if len(again) >= count:
-        return again
-    heads = _rows(HEADS, chatbot, chatbot, chatbot, THREADS, chatbot, count)
-    first = [
-        Candidate(_id(row), _id(thread) if thread else None, first=True) for row, thread in heads
-    ]
-    return again + sorted(first, key=lambda one: one.delivery_id)
+    """Read an endpoint's due deliveries: retries by time, then the heads of threads by age.
+
+    Those that were asked for by hand come last: there may be many, and nobody waits for them.
+    """
+    chatbot, due = _sql_id(chatbot_id), _sql_moment(moment)
+    found = [_candidate(*row) for row in _rows(RETRIES, chatbot, due, count)]
+    if len(found) < count:
+        heads = _rows(HEADS, chatbot, chatbot, chatbot, THREADS, chatbot, count)
+        first = [_candidate(*row, first=True) for row in heads]
+        found += sorted(first, key=lambda one: one.delivery_id)
+    if len(found) < count:
+        found += [_candidate(*row, by_hand=True) for row in _rows(BY_HAND, chatbot, due, count)]
+    return found
+
+
+def suspects(delivery_ids: Iterable[UUID]) -> list[UUID]:
+    """Say which of these were under way when workers died, again and again; the oldest first."""
+    rows = Delivery.objects.filter(pk__in=delivery_ids, interruptions__gte=SUSPECT).order_by("pk")
+    return list(rows.values_list("pk", flat=True))
 
 
 def _left(until: datetime | None, moment: datetime) -> timedelta:
@@ -185,6 +207,10 @@ def _left(until: datetime | None, moment: datetime) -> timedelta:
 
 
 # Any below: what a database driver takes and gives
+def _candidate(row: Any, thread: Any, *, first: bool = False, by_hand: bool = False) -> Candidate:
+    return Candidate(_id(row), _id(thread) if thread else None, first=first, by_hand=by_hand)
+
+
 def _rows(sql: str, *params: Any) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)

@@ -4,14 +4,14 @@ Like the schedule, it changes nothing without the claim that it has read.
 """
 
 import logging
+import time
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
 from webhooks.engine.queue import keep_to_indexes, now
-from webhooks.engine.schedule import NO_CLAIM
+from webhooks.engine.schedule import NO_CLAIM, START
 from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 
@@ -55,22 +55,28 @@ def take_over(dead: set[str]) -> int:
 
 def release_all(worker: str) -> None:
     """Give back whatever a worker has claimed and not begun: it is about to end."""
+    # By the row's own columns: those alone are looked at again where one is just beginning.
     rows = Delivery.objects.filter(claimed_by=worker, claim__isnull=False)
-    rows.exclude(attempts__status=State.PENDING).update(**NO_CLAIM)
+    rows.filter(claimed_until__lte=now() + START).update(**NO_CLAIM)
 
 
-def follow_clock(jump: timedelta) -> None:
+def follow_clock(jump: timedelta, *, since: float) -> None:
     """Move due times and leases along with this machine's clock, which was set.
 
-    On PostgreSQL the clock is the database's, and this is not called.
+    `since` is the monotonic time at which it still went as before: what was written after that
+    may go by the new clock, and stays. On PostgreSQL the clock is the database's, and this is not
+    called.
     """
-    moment, longest = now(), timedelta(seconds=max(settings.WEBHOOK_RETRY_DELAYS, default=0))
-    if jump > timedelta(0):
-        old = Q(due_at__gte=moment - jump, due_at__lt=moment)
-    else:
-        old = Q(due_at__gt=moment + longest)
-    Delivery.objects.filter(old).update(due_at=F("due_at") + jump)
-    Delivery.objects.filter(claim__isnull=False).update(claimed_until=F("claimed_until") + jump)
+    moment = now()
+    lately = (moment - timedelta(seconds=time.monotonic() - since), moment)
+    claimed = Delivery.objects.filter(claim__isnull=False)
+    begun = Attempt.objects.filter(status=State.PENDING, started_at__range=lately)
+    with transaction.atomic():
+        waiting = Delivery.objects.filter(due_at__isnull=False).exclude(updated_at__range=lately)
+        waiting.update(due_at=F("due_at") + jump)
+        # one that has not begun may run out too early for that: it is claimed again
+        old = claimed.exclude(pk__in=begun.filter(delivery__in=claimed).values("delivery"))
+        old.update(claimed_until=F("claimed_until") + jump)
 
 
 def _interrupt(row: Delivery, attempt: Attempt, moment: datetime) -> None:

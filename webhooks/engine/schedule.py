@@ -65,12 +65,17 @@ def claim(worker: str, *, slots: int) -> list[Claimed]:
             slots=slots,
             more=lambda chatbot, count: queue.candidates(chatbot, count, moment=moment),
         )
+        # What may be killing workers goes alone, so that it takes no other one with it for good.
+        alone = queue.suspects(chosen)[not any(one.suspect for one in running) :]
+        chosen = [one for one in chosen if one not in alone]
         token = uuid4()
         free = Delivery.objects.filter(pk__in=chosen, claim=None, due_at__isnull=False)
         taken = free.update(claim=token, claimed_by=worker, claimed_until=moment + START)
         if taken != len(chosen):  # a chatbot was deleted meanwhile
             there = set(Delivery.objects.filter(claim=token).values_list("pk", flat=True))
             chosen = [one for one in chosen if one in there]
+        if chosen:
+            crash_point("in-claim")
     if chosen:
         crash_point("after-claim")
     return [Claimed(one, token) for one in chosen]
@@ -190,6 +195,8 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
         _note_health(ended, moment)
         if ended:
             crash_point("before-settle-commit")
+    if ended:
+        crash_point("after-settle")
     freed.set()
     for (work, _), is_ours in zip(asked, ours, strict=True):
         if not is_ours:
@@ -259,21 +266,25 @@ def _note_health(ended: list[tuple[Work, Result]], moment: datetime) -> None:
     for work, result in ended:
         if result.outcome:
             sent.setdefault(work.chatbot_id, []).append(result)
-    well = [chatbot for chatbot, results in sent.items() if any(one.success for one in results)]
+    well = {chatbot for chatbot, results in sent.items() if any(one.success for one in results)}
+    ill = {chatbot for chatbot, results in sent.items() if not results[-1].success}
     known = Q(failing_since=None, timed_out=False, last_success_at__gt=moment - FRESH)
-    if well:
-        Endpoint.objects.filter(chatbot__in=well).exclude(known).update(
+    # locked in one order, for another worker may be noting the same ones
+    rows = Endpoint.objects.filter(Q(chatbot__in=ill) | Q(chatbot__in=well) & ~known)
+    held = set(rows.select_for_update().order_by("pk").values_list("chatbot", flat=True))
+    if well & held:
+        Endpoint.objects.filter(chatbot__in=well & held).update(
             last_success_at=moment, failing_since=None, failures_in_a_row=0, timed_out=False
         )
-    for chatbot, results in sent.items():
-        failures = list(takewhile(lambda one: not one.success, reversed(results)))
-        if failures:
-            last = failures[0].outcome
-            Endpoint.objects.filter(chatbot=chatbot).update(
-                failing_since=Coalesce("failing_since", moment),
-                failures_in_a_row=F("failures_in_a_row") + len(failures),
-                timed_out=last is not None and last.reason is Reason.TIMEOUT,
-            )
+    for chatbot in ill & held:
+        failures = list(takewhile(lambda one: not one.success, reversed(sent[chatbot])))
+        last = failures[0].outcome
+        Endpoint.objects.filter(chatbot=chatbot).update(
+            failing_since=Coalesce("failing_since", moment),
+            last_failure_at=moment,
+            failures_in_a_row=F("failures_in_a_row") + len(failures),
+            timed_out=last is not None and last.reason is Reason.TIMEOUT,
+        )
 
 
 _confirm = Batch(_confirm_all)

@@ -1,7 +1,7 @@
 """One POST to a receiver under one deadline; whatever the receiver does, an outcome comes back."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -40,8 +40,19 @@ class Outcome:
         return self.response_code is not None and 200 <= self.response_code < 300
 
 
-def post(url: str, *, body: bytes, headers: Mapping[str, str], timeout: float) -> Outcome:
-    """Send the body as it is, once; all of it ends within `timeout` seconds."""
+def post(
+    url: str,
+    *,
+    body: bytes,
+    headers: Mapping[str, str],
+    timeout: float,
+    hide: Callable[[str], str] = str,
+) -> Outcome:
+    """Send the body as it is, once; all of it ends within `timeout` seconds.
+
+    `hide` masks what the outcome must not hold, also where a text ends within it: some receivers
+    quote the request that came.
+    """
     began = time.monotonic()
     try:
         check_url(url)
@@ -53,14 +64,14 @@ def post(url: str, *, body: bytes, headers: Mapping[str, str], timeout: float) -
             response = sender.post(url, data=body, headers=headers, stream=True)
         except FAILURES as error:
             reason, detail = explain(error)
-            return Outcome(_ms_since(began), reason=reason, detail=detail)
+            return Outcome(_ms_since(began), reason=reason, detail=hide(detail))
         answered = _ms_since(began)
         with closing(response):
             return Outcome(
                 answered,
                 response.status_code,
-                response_headers=_headers(response),
-                response_body=_beginning(response),
+                response_headers=_headers(response, hide),
+                response_body=_beginning(response, hide),
             )
 
 
@@ -73,14 +84,17 @@ def _ms_since(began: float) -> int:
     return round((time.monotonic() - began) * 1000)
 
 
-def _headers(response: requests.Response) -> dict[str, str]:
-    return {clean(name, 100): clean(value, 1_000) for name, value in response.headers.items()}
+def _headers(response: requests.Response, hide: Callable[[str], str]) -> dict[str, str]:
+    return {
+        clean(hide(name), 100): clean(hide(value), 1_000)
+        for name, value in response.headers.items()
+    }
 
 
-def _beginning(response: requests.Response) -> bytes:
+def _beginning(response: requests.Response, hide: Callable[[str], str]) -> bytes:
     read = b""
     # The verdict is spoken: what came until it fails is all that is to be had.
     with suppress(*FAILURES), within(BODY_SECONDS):
         for piece in pieces(response, most=BODY_READ):
             read += piece
-    return read[:BODY_KEPT]
+    return hide(read.decode("latin-1")).encode("latin-1")[:BODY_KEPT]  # the same bytes, else

@@ -21,9 +21,7 @@ class State(models.TextChoices):
     FAILED = "FAILED"
 
 
-AGAIN = models.Q(
-    models.Q(due_at__isnull=False), models.Q(claim__isnull=True), ~models.Q(state=State.PENDING)
-)
+WAITS = models.Q(due_at__isnull=False, claim__isnull=True)
 
 
 class Delivery(Row):
@@ -58,19 +56,29 @@ class Delivery(Row):
     class Meta:
         verbose_name_plural = "deliveries"
         indexes = [
-            # What waits for a worker: first attempts by thread, later ones by time. The engine's
-            # queries repeat these conditions word for word, or the indexes are not used.
+            # What waits for a worker: first attempts by thread, later ones by time, those asked for
+            # by hand apart. The engine's queries repeat these conditions word for word, or the
+            # indexes are not used.
             models.Index(
                 fields=["chatbot", "thread_id", "id"],
                 name="delivery_first",
-                condition=models.Q(state=State.PENDING, due_at__isnull=False, claim__isnull=True),
+                condition=WAITS & models.Q(state=State.PENDING),
             ),
             models.Index(
                 fields=["chatbot", "due_at", "id"],
                 name="delivery_again",
-                condition=AGAIN,
+                condition=WAITS & models.Q(state=State.RETRYING),
             ),
-            models.Index(fields=["due_at", "id"], name="delivery_due", condition=AGAIN),
+            models.Index(
+                fields=["chatbot", "due_at", "id"],
+                name="delivery_asked",
+                condition=WAITS & models.Q(state=State.FAILED),
+            ),
+            models.Index(
+                fields=["due_at", "id"],
+                name="delivery_due",
+                condition=WAITS & ~models.Q(state=State.PENDING),
+            ),
             models.Index(
                 fields=["claimed_by"],
                 name="delivery_claimed",

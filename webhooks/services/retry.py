@@ -32,14 +32,14 @@ def retry_slowly(deliveries: "QuerySet[Delivery]", by: str) -> Iterator[int]:
     whoever stops in the middle leaves the rest as it was.
     """
     rows = retryable(deliveries).order_by("chatbot", "id").values_list("chatbot", "pk")
-    asked, begins = iter(list(rows)), queue.now()
-    place, last = count(), None
+    asked = iter(list(rows))
+    place, begins, last = count(), queue.now(), None
     while batch := list(islice(asked, BATCH)):
         made = 0
         with transaction.atomic():
             for chatbot, delivery in batch:
                 if chatbot != last:
-                    place, last = count(), chatbot
+                    place, begins, last = count(), queue.now(), chatbot
                 due = begins + timedelta(seconds=next(place) / PER_SECOND)
                 made += schedule.retry([delivery], by=by, due_at=due)
         yield made

@@ -13,6 +13,8 @@ from django.utils import timezone
 from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
 from webhooks import sealing
 from webhooks.models import Delivery, Endpoint
+from webhooks.services.encryption import rotate
+from webhooks.services.endpoint import replace_secret
 
 pytestmark = pytest.mark.django_db
 URL = "https://hooks.example.com/bot"
@@ -159,3 +161,14 @@ class TestRotateEncryptionKeys:
             said("rotate_encryption_keys")
         settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
         assert [sealing.is_newest(each) for each in self.sealed()].count(True) == 2
+
+    def test_a_secret_that_is_replaced_meanwhile_stays(self, old_key):
+        rotating = rotate()
+        next(rotating)
+        last = Endpoint.objects.order_by("pk").last()
+        replace_secret(last, "a-secret-that-is-newer")
+        assert list(rotating) == [False, False]
+        assert [sealing.unseal(each) for each in self.sealed()] == [
+            *[SECRET] * 2,
+            "a-secret-that-is-newer",
+        ]

@@ -17,6 +17,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from config.failures import Reason
+from tests.patience import PATIENCE
 from tests.servers import certificates
 from tests.servers.processes import ROOT, wait_until
 from webhooks import signing
@@ -63,7 +64,6 @@ class RunningSink:
         listening = re.compile(r"Listening on (https://\S+)\. ")
         wait_until(
             lambda: listening.search(self.said) or self.process.poll() is not None,
-            30.0,
             told=lambda: self.said,
         )
         found = listening.search(self.said)
@@ -76,7 +76,7 @@ class RunningSink:
 
     def stop(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)
-        return self.process.wait(10)
+        return self.process.wait(PATIENCE)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def start(tmp_path, settings):
         sink.process.wait()
 
 
-def deliver(sink, *, body=BODY, signed=None, secret=SECRET, timeout=5.0):
+def deliver(sink, *, body=BODY, signed=None, secret=SECRET, timeout=PATIENCE):
     headers = signing.headers(body if signed is None else signed, secret)
     return post(sink.url(), body=body, headers=headers, timeout=timeout)
 
@@ -142,7 +142,7 @@ def test_json_is_all_that_a_program_reads_and_holds_the_very_body(start):
 
 def test_a_request_without_the_headers_is_told_from_a_wrong_one(start):
     sink = start("--json", "--secret", SECRET)
-    post(sink.url(), body=BODY, headers={}, timeout=5.0)
+    post(sink.url(), body=BODY, headers={}, timeout=PATIENCE)
     wait_until(lambda: sink.events, told=lambda: sink.said)
     assert (sink.events[0]["token"], sink.events[0]["signature"]) == ("missing", "missing")
 
@@ -154,14 +154,14 @@ def test_a_request_without_the_headers_is_told_from_a_wrong_one(start):
         pytest.param(["--status", "204"], 204, Reason.NONE, id="status without a body"),
         pytest.param(["--redirect", "https://example.com/"], 302, Reason.NONE, id="redirect"),
         pytest.param(["--close"], None, Reason.CONNECTION_CLOSED, id="close"),
-        pytest.param(["--delay", "30"], None, Reason.TIMEOUT, id="delay"),
+        pytest.param(["--delay", "3600"], None, Reason.TIMEOUT, id="delay"),
         pytest.param(["--drip"], None, Reason.TIMEOUT, id="drip"),
     ],
 )
 @pytest.mark.proves("Delivery rules")
 def test_it_fails_as_it_is_told_and_prints_the_event_all_the_same(start, options, code, reason):
     sink = start("--json", *options)
-    outcome = deliver(sink, timeout=1.5)
+    outcome = deliver(sink, timeout=3.0 if reason is Reason.TIMEOUT else PATIENCE)
     assert (outcome.response_code, outcome.reason) == (code, reason)
     wait_until(lambda: sink.events, told=lambda: sink.said)
     assert [event["body"].encode() for event in sink.events] == [BODY]
@@ -290,6 +290,6 @@ def test_a_port_in_use_is_named(start):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         sink = start("--port", str(port))
-        assert sink.process.wait(20) == 1
+        assert sink.process.wait(PATIENCE) == 1
     assert f"cannot listen on port {port}" in sink.said
     assert "--port" in sink.said

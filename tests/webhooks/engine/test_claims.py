@@ -86,7 +86,8 @@ class TestClaims:
         assert delivery.attempts.get().interrupted
         assert run() == 1
 
-    def test_a_message_that_was_lost_is_published_again(self, delivery):
+    def test_a_message_that_was_lost_is_published_again(self, delivery, monkeypatch):
+        monkeypatch.setattr(schedule, "START", timedelta(minutes=10))
         schedule.claim(ME, slots=8)
         assert recovery.take_over(set()) == 0, "it may still be on its way"
         assert stored(delivery)["claim"] is not None
@@ -134,13 +135,18 @@ class TestOrder:
         made = [DeliveryFactory(chatbot=endpoint.chatbot, thread_id=new_id()) for _ in range(10)]
         assert self.heads() == [delivery.pk for delivery in made[:8]]
 
+    def test_the_older_event_goes_first_though_its_thread_is_the_younger_one(self, endpoint):
+        old, young = new_id(), new_id()
+        made = [DeliveryFactory(chatbot=endpoint.chatbot, thread_id=one) for one in (young, old)]
+        assert self.heads() == [delivery.pk for delivery in made]
+
     def test_a_first_attempt_is_due_whatever_the_clock_of_its_writer_said(self, endpoint):
         DeliveryFactory(chatbot=endpoint.chatbot, due_at=timezone.now() + timedelta(hours=1))
         assert len(self.heads()) == 1
 
     def test_the_next_due_time_is_that_of_the_earliest_retry(self, endpoint):
         assert queue.next_due() is None
-        later = timezone.now() + timedelta(seconds=30)
+        later = timezone.now() + timedelta(minutes=30)
         DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", due_at=later)
         DeliveryFactory(
             chatbot=endpoint.chatbot, state="FAILED", due_at=later + timedelta(seconds=1)

@@ -1,11 +1,14 @@
 """Whose turn it is: tables of who waits and who runs."""
 
+import gc
+import weakref
 from collections import Counter
 from itertools import count
 
 import pytest
 
 from config.db import new_id
+from webhooks.engine import fairness
 from webhooks.engine.fairness import PER_ENDPOINT, Candidate, Running, Turns, Waiting
 
 
@@ -112,6 +115,33 @@ def test_with_one_slot_everybody_has_a_turn(market):
         served += market.start(1, turns)
         market.running.clear()
     assert set(served.values()) == {2}
+
+
+@pytest.mark.parametrize("remembered", [1, 6, 10_000])
+def test_nobody_who_waits_is_passed_over_however_few_are_remembered(
+    market, monkeypatch, remembered
+):
+    monkeypatch.setattr(fairness, "REMEMBERED", remembered)
+    for name in range(10):
+        market.queue(name)
+    turns, served = Turns(), Counter()
+    for _ in range(30):
+        served += market.start(1, turns)
+        market.running.clear()
+    assert set(served.values()) == {3}
+
+
+def test_those_for_whom_nothing_waits_any_more_are_forgotten(monkeypatch):
+    monkeypatch.setattr(fairness, "REMEMBERED", 20)
+    turns, ids = Turns(), []
+    for _ in range(200):
+        one = Waiting(new_id(), new_id(), slow=False, stranger=False)
+        ids += [weakref.ref(one.chatbot_id), weakref.ref(one.account_id)]
+        candidate = Candidate(new_id(), None, first=True)
+        assert turns.choose([one], [], slots=1, more=lambda *_, given=candidate: [given])
+    del one
+    gc.collect()
+    assert 2 <= len([each for each in ids if each()]) <= 22
 
 
 def test_an_endpoint_whose_attempt_drags_on_is_slow_at_once(market):

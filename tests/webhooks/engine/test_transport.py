@@ -10,14 +10,16 @@ from config.failures import Reason
 from tests.servers import behaviours as say
 from tests.servers import certificates
 from tests.servers import receiver as servers
+from tests.servers.processes import wait_until
 from tests.servers.receiver import Receiver
 from webhooks import signing
 from webhooks.engine.transport import BODY_KEPT, post
 
 SECRET = "sixteen-letters!"
 BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße"}}'.encode()
-TIMEOUT = 0.3  # where it is what ends the attempt
-SLACK = 0.2
+TIMEOUT = 1.0  # where it is what ends the attempt; enough to come to the request
+AMPLE = 30.0  # where it is not
+SLACK = 10.0  # for a machine under load; what these receivers do has no end, or a later one
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +51,7 @@ def names(monkeypatch):
     return known
 
 
-def send(url, *, body=BODY, timeout=5.0):
+def send(url, *, body=BODY, timeout=AMPLE):
     """Send as a delivery is sent; whatever comes, it must have ended in time."""
     began = time.monotonic()
     outcome = post(url, body=body, headers=signing.headers(body, SECRET), timeout=timeout)
@@ -99,7 +101,7 @@ def test_anything_else_is_none_and_carries_its_code(receiver, status):
         pytest.param(say.drip_headers(), "timeout", id="a header that drips"),
         pytest.param(say.drip_header_lines(), "timeout", id="headers that drip"),
         pytest.param(say.drip_interim(), "timeout", id="interim answers that drip"),
-        pytest.param(say.answer(delay=TIMEOUT + 0.3), "timeout", id="too late"),
+        pytest.param(say.answer(delay=600.0), "timeout", id="too late"),
         pytest.param(say.flood_of_interim(), "answer not understood", id="flood of 1xx"),
         pytest.param(say.answer(101), "answer not understood", id="another protocol"),
         pytest.param(say.endless_headers(), "answer not understood", id="endless headers"),
@@ -118,9 +120,10 @@ def test_anything_else_is_none_and_carries_its_code(receiver, status):
 )
 def test_a_hostile_receiver_gets_no_success_and_no_more_than_its_time(receiver, behaviour, reason):
     receiver.on("/", behaviour)
-    outcome = send(receiver.url(), timeout=TIMEOUT)
+    timeout = TIMEOUT if reason == "timeout" else AMPLE
+    outcome = send(receiver.url(), timeout=timeout)
     assert (outcome.success, outcome.response_code, outcome.reason) == (False, None, reason)
-    assert outcome.response_ms <= (TIMEOUT + SLACK) * 1000
+    assert outcome.response_ms <= (timeout + SLACK) * 1000
     assert len(receiver.arrivals) == 1, "one attempt is one request"
 
 
@@ -137,45 +140,55 @@ def test_a_hostile_receiver_gets_no_success_and_no_more_than_its_time(receiver, 
 )
 def test_a_receiver_that_never_comes_to_a_request_ends_in_time(greeting, reason, doing):
     with Receiver(certificates.good(), greeting=greeting) as receiver:
-        outcome = send(receiver.url(), timeout=TIMEOUT)
+        outcome = send(receiver.url(), timeout=TIMEOUT if reason == "timeout" else AMPLE)
     assert (outcome.success, outcome.reason) == (False, reason)
     assert doing in outcome.detail
 
 
 @pytest.mark.proves("Delivery rules")
 @pytest.mark.parametrize(
-    "behaviour",
+    ("behaviour", "waited"),
     [
-        pytest.param(say.stall(say.head(200, length=10)), id="2xx, then nothing"),
-        pytest.param(say.stall(say.head(200, length=10) + b"123"), id="2xx, then a part"),
-        pytest.param(say.hang_up(say.head(200, length=10) + b"123"), id="2xx, then closed"),
-        pytest.param(say.drip_body(), id="2xx, then drops"),
-        pytest.param(say.endless_body(), id="2xx, then no end"),
-        pytest.param(say.endless_body(200, "Transfer-Encoding: chunked"), id="2xx, bad chunks"),
-        pytest.param(say.bomb(), id="2xx, then a bomb"),
-        pytest.param(say.early_hints(), id="100, 103, 102, then 2xx"),
+        pytest.param(say.stall(say.head(200, length=10)), 0.9, id="2xx, then nothing"),
+        pytest.param(say.stall(say.head(200, length=10) + b"123"), 0.9, id="2xx, then a part"),
+        pytest.param(say.hang_up(say.head(200, length=10) + b"123"), 0.0, id="2xx, then closed"),
+        pytest.param(say.drip_body(), 0.9, id="2xx, then drops"),
+        pytest.param(say.endless_body(), 0.0, id="2xx, then no end"),
+        pytest.param(
+            say.endless_body(200, "Transfer-Encoding: chunked"), 0.0, id="2xx, bad chunks"
+        ),
+        pytest.param(say.bomb(), 0.0, id="2xx, then a bomb"),
+        pytest.param(say.early_hints(), 0.0, id="100, 103, 102, then 2xx"),
     ],
 )
-def test_the_verdict_stands_at_the_end_of_the_headers(receiver, behaviour):
+def test_the_verdict_stands_at_the_end_of_the_headers(receiver, behaviour, waited):
     receiver.on("/", behaviour)
-    outcome = send(receiver.url(), timeout=TIMEOUT)
+    began = time.monotonic()
+    outcome = send(receiver.url())
+    whole = time.monotonic() - began
     assert (outcome.success, outcome.response_code) == (True, 200)
-    assert outcome.response_ms < 250, "what follows the headers is not waited for"
+    assert outcome.response_ms / 1000 <= whole - waited + 0.001, "the wait for a body is left out"
     assert len(outcome.response_body) <= BODY_KEPT
 
 
 def test_a_body_is_waited_for_no_longer_than_a_second(receiver):
     receiver.on("/", say.drip_body())
     began = time.monotonic()
-    assert send(receiver.url()).response_body.startswith(b"aaa")
+    assert send(receiver.url()).response_body.startswith(b"a")
     assert time.monotonic() - began < 1 + SLACK
 
 
 def test_a_body_without_an_end_is_not_read_on(receiver):
-    receiver.on("/", say.endless_body())
-    began = time.monotonic()
+    sent = []
+
+    def endless(arrival):
+        for piece in say.endless_body()(arrival):
+            sent.append(len(piece))
+            yield piece
+
+    receiver.on("/", endless)
     assert send(receiver.url()).response_body == b"a" * BODY_KEPT
-    assert time.monotonic() - began < 0.5
+    assert sum(sent) < 32 * 1024 * 1024, "what the system's buffers took, and no more"
 
 
 @pytest.mark.parametrize(
@@ -305,7 +318,7 @@ def test_a_port_that_nobody_listens_on_is_a_refusal(receiver):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         outcome = send(f"https://127.0.0.1:{unused.getsockname()[1]}/")
-    assert (outcome.reason, outcome.response_ms < 1000) == (Reason.CONNECTION_REFUSED, True)
+    assert outcome.reason == Reason.CONNECTION_REFUSED
 
 
 def test_nothing_of_the_environment_is_believed(receiver, monkeypatch, tmp_path):
@@ -327,7 +340,9 @@ def test_many_receivers_that_never_answer_hold_up_no_other_one(receiver):
         Receiver(certificates.good(), greeting=servers.say_nothing) as silent,
         ThreadPoolExecutor(60) as threads,
     ):
-        late = [threads.submit(send, silent.url(), timeout=1.0) for _ in range(50)]
-        quick = [send(receiver.url()).response_ms for _ in range(50)]
-        assert max(quick) < 1000
-        assert {outcome.result().reason for outcome in late} == {Reason.TIMEOUT}
+        late = [threads.submit(send, silent.url(), timeout=600.0) for _ in range(50)]
+        wait_until(lambda: silent.connections == 50)
+        assert all(send(receiver.url()).success for _ in range(50))
+        assert not [outcome for outcome in late if outcome.done()]
+        silent.stopping.set()
+        assert {outcome.result().reason for outcome in late} == {Reason.CONNECTION_CLOSED}

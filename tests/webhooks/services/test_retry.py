@@ -38,7 +38,8 @@ def test_many_are_spread_over_time_by_endpoint_in_the_order_of_their_events(chat
     due = [Delivery.objects.get(pk=each.pk).due_at for each in mine]
     assert due == sorted(due)
     assert due[-1] - due[0] == timedelta(seconds=2.4), "ten a second"
-    assert Delivery.objects.get(pk=other.pk).due_at == due[0]
+    beside = Delivery.objects.get(pk=other.pk).due_at - due[0]
+    assert abs(beside) < timedelta(seconds=2), "each endpoint's begin at once"
 
 
 def test_whoever_stops_leaves_the_rest_as_it_was(chatbot, monkeypatch):

@@ -1,0 +1,46 @@
+"""A web process that is killed while it stores a message with its event: both are there, or none."""
+
+import pytest
+import requests
+
+from accounts.services import api_key
+from conversations.models import Message
+from tests.factories.conversations import ThreadFactory
+from tests.patience import PATIENCE
+from tests.servers.processes import Web, Worker, wait_until
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.proves("Events/2")
+
+
+@pytest.fixture
+def thread(endpoint):
+    return ThreadFactory(chatbot=endpoint.chatbot)
+
+
+def say_to_one_that_dies(thread, *, crash_point):
+    """Send a message to a web process that dies at a point; nobody gets an answer."""
+    _, key = api_key.issue(thread.chatbot.account.owner)
+    path = f"/api/v1/chatting/{thread.chatbot_id}/thread/{thread.pk}/message"
+    with Web(TEST_CRASH_POINT=crash_point) as doomed, pytest.raises(requests.ConnectionError):
+        requests.post(
+            f"{doomed.address}{path}",
+            json={"content": "Hi"},
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=PATIENCE,
+        )
+
+
+def test_before_the_commit_there_is_neither(thread):
+    say_to_one_that_dies(thread, crash_point="event-recorded")
+    assert not Message.objects.exists()
+    assert not Delivery.objects.exists()
+
+
+def test_after_the_commit_the_event_is_delivered(receiver, thread):
+    say_to_one_that_dies(thread, crash_point="message-stored")
+    delivery = Delivery.objects.get(message_id=Message.objects.get().pk)
+    with Worker() as worker:
+        [arrival] = receiver.wait_for(1)
+        wait_until(lambda: Delivery.objects.get().state == "SUCCESS", told=worker.said)
+    assert arrival.body == bytes(delivery.body)

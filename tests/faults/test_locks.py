@@ -1,0 +1,157 @@
+"""Workers that share PostgreSQL: one that halts, breaks off or settles the same holds up no other.
+
+Each fault is rare by chance, and so is made to happen here.
+"""
+
+import signal
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection, connections
+from django.utils import timezone
+
+from config.db import new_id
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.servers.processes import ROOT, Worker, wait_until
+from webhooks.engine import liveness, recovery, schedule
+from webhooks.engine.transport import Outcome
+from webhooks.engine.work import Result, Work
+from webhooks.models import Attempt, Delivery, Endpoint
+
+pytestmark = [
+    pytest.mark.proves("Delivery rules"),
+    pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has one worker"),
+]
+HALTS_IN_A_CLAIM = """
+import os, signal, django
+django.setup()
+from webhooks.engine import queue, schedule
+def halt(moment):
+    print("halted", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+queue.waiting = halt
+schedule.claim("77", slots=8)
+"""
+BROKEN = Result(outcome=Outcome(1, 503))
+
+
+def test_a_worker_that_is_halted_within_a_claim_stops_the_others_for_seconds_only(
+    receiver, endpoint
+):
+    with Worker() as worker:
+        DeliveryFactory(chatbot=endpoint.chatbot)
+        receiver.wait_for(1, 60)
+        halted = subprocess.Popen(
+            [sys.executable, "-c", HALTS_IN_A_CLAIM],
+            cwd=ROOT,
+            env=worker.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert halted.stdout.readline() == "halted\n"
+            DeliveryFactory(chatbot=endpoint.chatbot)
+            receiver.wait_for(2, 25)  # less than it takes a worker to find that it hangs
+        finally:
+            halted.send_signal(signal.SIGKILL)
+            halted.wait()
+            halted.stdout.close()
+
+
+def in_a_thread(call, *args):
+    def run():
+        try:
+            call(*args)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def test_a_worker_that_ends_leaves_the_attempt_alone_that_is_just_beginning(endpoint, monkeypatch):
+    delivery = DeliveryFactory(chatbot=endpoint.chatbot)
+    [claimed] = schedule.claim("1", slots=8)
+    inside, go_on, begun = threading.Event(), threading.Event(), []
+    read = schedule._read_begun
+
+    def slowly(*args):
+        rows = list(read(*args))
+        inside.set()
+        assert go_on.wait(30)
+        return iter(rows)
+
+    monkeypatch.setattr(schedule, "_read_begun", slowly)
+    confirming = in_a_thread(lambda: begun.extend(schedule._confirm_all([(claimed, "1")])))
+    assert inside.wait(30)
+    releasing = in_a_thread(recovery.release_all, "1")
+    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = %s"
+    with connection.cursor() as cursor:
+        wait_until(
+            lambda: cursor.execute(waits, [connection.settings_dict["NAME"]]) or cursor.fetchone()
+        )
+    go_on.set()
+    confirming.join(30)
+    releasing.join(30)
+    assert schedule.settle(begun[0], Result(outcome=Outcome(1, 200)))
+    assert Delivery.objects.get(pk=delivery.pk).state == "SUCCESS"
+
+
+def test_a_worker_takes_hold_again_while_its_lost_session_lives_on(transactional_db):
+    life = liveness.DatabaseLife()
+    life.hold()
+    ghost = life.own
+    life.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
+    life.own.close()  # our end of it is gone, the server's is not
+    holding = threading.Thread(target=life.hold, daemon=True)
+    holding.start()
+    holding.join(20)
+    held = not holding.is_alive()
+    ghost.close()
+    holding.join(20)
+    life.own.close()
+    assert held
+
+
+def under_way(endpoint):
+    """Return the work of an attempt that has begun."""
+    token, now = new_id(), timezone.now()
+    delivery = DeliveryFactory(
+        chatbot=endpoint.chatbot,
+        claim=token,
+        claimed_by="1",
+        claimed_until=now + timedelta(seconds=30),
+    )
+    attempt = Attempt.objects.create(delivery=delivery, number=1, started_at=now)
+    return Work(delivery.pk, token, attempt.pk, endpoint.chatbot_id, 1, False, b"{}", None)
+
+
+def test_two_workers_that_settle_the_same_endpoints_do_not_lock_each_other_out(endpoint):
+    endpoints = EndpointFactory.create_batch(6)
+    faults = []
+
+    def settle(works, together):
+        together.wait(30)
+        try:
+            schedule._settle_all([(work, BROKEN) for work in works])
+        except Exception as error:  # whatever it was, the test tells
+            faults.append(error)
+
+    for _ in range(5):
+        together = threading.Barrier(2)
+        orders = endpoints, endpoints[::-1]
+        threads = [in_a_thread(settle, [*map(under_way, each)], together) for each in orders]
+        for thread in threads:
+            thread.join(60)
+    assert faults == []
+    assert set(
+        Endpoint.objects.filter(pk__in=[one.pk for one in endpoints]).values_list(
+            "failures_in_a_row", flat=True
+        )
+    ) == {10}

@@ -1,0 +1,150 @@
+"""The soak test, in short: real processes fail while events are made, and nothing is lost.
+
+`make soak` is the same with 5,000 events and 200 faults. The tests below the first change what was
+seen, and the judge has to notice.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+
+import pytest
+from django.conf import settings
+
+from tests.groups import needs
+from tests.soak import postgres
+from tests.soak.faults import CUTS
+from tests.soak.ground import DELAYS, embedded, servers
+from tests.soak.judge import judge
+from tests.soak.ledger import Delivery
+from tests.soak.run import Story, run
+
+pytestmark = [pytest.mark.proves("Delivery rules", "Events"), pytest.mark.timeout(300)]
+
+EVENTS, SEED = 200, 1
+KINDS = (
+    "worker killed",
+    "worker halted",
+    "worker dies at after-answer",
+    "web killed",
+    "receiver 500",
+    "receiver hang",
+    "receiver close",
+)
+OF_SERVERS = ("redis flushed", "redis killed", "messages doubled", "postgres crashed")
+
+
+@pytest.fixture(scope="module")
+def story() -> Story:
+    if settings.EMBEDDED:
+        where, kinds = embedded, KINDS
+    else:
+        where, kinds = servers, KINDS + OF_SERVERS
+        needs("redis-server")
+        if not postgres.programs():
+            needs("initdb")
+    with where() as ground:
+        return run(ground, kinds, events=EVENTS, seed=SEED, ceiling=240, quiet=True)
+
+
+@pytest.mark.proves("Delivery rules/4")
+def test_every_committed_event_arrives_and_every_duplicate_has_its_fault(story: Story) -> None:
+    verdict = judge(story)
+    assert not verdict.violations
+    assert len(story.committed) >= EVENTS
+    assert len(story.faults) >= len(KINDS) and all(fault.over for fault in story.faults)
+
+
+def plain(story: Story) -> Delivery:
+    """A delivery that arrived with its first attempt, the first of its thread."""
+    tried = [one.delivery for one in story.attempts]
+    return next(
+        one
+        for one in story.deliveries
+        if one.state == "SUCCESS" and one.position == 1 and tried.count(one.id) == 1
+    )
+
+
+def is_never_received(story: Story, one: Delivery) -> None:
+    story.heard = [each for each in story.heard if each.body != one.body]
+
+
+def is_received_with_other_bytes(story: Story, one: Delivery) -> None:
+    story.heard = [
+        replace(each, body=each.body + b" ") if each.body == one.body else each
+        for each in story.heard
+    ]
+
+
+def is_refused_and_called_a_success(story: Story, one: Delivery) -> None:
+    story.heard = [
+        replace(each, said=500) if each.body == one.body else each for each in story.heard
+    ]
+
+
+def is_received_twice(story: Story, one: Delivery) -> None:
+    story.heard = story.heard + [each for each in story.heard if each.body == one.body]
+
+
+def is_interrupted_without_a_fault(story: Story, one: Delivery) -> None:
+    story.deliveries = [
+        replace(each, interruptions=1) if each is one else each for each in story.deliveries
+    ]
+    [attempt] = [each for each in story.attempts if each.delivery == one.id]
+    earlier = replace(
+        attempt, interrupted=True, code=None, status="RETRYING", started=attempt.started - 0.001
+    )
+    story.attempts = [earlier, *story.attempts]
+    story.faults = [each for each in story.faults if each.kind not in CUTS]
+
+
+def is_tried_again_too_early(story: Story, one: Delivery) -> None:
+    [attempt] = [each for each in story.attempts if each.delivery == one.id]
+    again = replace(attempt, number=2, started=(attempt.finished or 0.0) + DELAYS[0] - 0.01)
+    failed = replace(attempt, status="RETRYING", code=None)
+    others = [each for each in story.attempts if each is not attempt]
+    story.attempts = [failed, again, *others]
+
+
+def is_left_over(story: Story, one: Delivery) -> None:
+    story.deliveries = [
+        replace(each, state="PENDING") if each is one else each for each in story.deliveries
+    ]
+
+
+def leaves_success(story: Story, one: Delivery) -> None:
+    story.left_success = [one.id]
+
+
+def loses_its_row(story: Story, one: Delivery) -> None:
+    story.deliveries = [each for each in story.deliveries if each is not one]
+
+
+def is_begun_after_the_next_of_its_thread(story: Story, one: Delivery) -> None:
+    story.attempts = [
+        replace(each, started=each.started + 1_000) if each.delivery == one.id else each
+        for each in story.attempts
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (is_never_received, "was never received"),
+        (is_received_with_other_bytes, "bytes that were never committed"),
+        (is_refused_and_called_a_success, "the receiver does not"),
+        (is_received_twice, "without an attempt"),
+        (is_interrupted_without_a_fault, "by no fault"),
+        (is_tried_again_too_early, "attempt 2 came after 0.49"),
+        (is_left_over, "is still PENDING"),
+        (leaves_success, "left SUCCESS"),
+        (loses_its_row, "committed, and without event"),
+        (is_begun_after_the_next_of_its_thread, "begun before its thread's earlier event"),
+    ],
+)
+def test_the_judge_notices_a_delivery_that(
+    change: Callable[[Story, Delivery], None], words: str, story: Story
+) -> None:
+    changed = copy(story)
+    change(changed, plain(story))
+    assert any(words in violation for violation in judge(changed).violations)
