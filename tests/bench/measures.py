@@ -1,0 +1,159 @@
+"""What the delivery engine is measured by: seconds, shares of a core, ratios within one run.
+
+Each measure takes a receiver and a size (1 is the full one), runs a worker as an operator would,
+and returns its figures by name.
+"""
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+from requests.adapters import HTTPAdapter
+
+from tests.bench import load
+from tests.bench.sink import HOSTS, Sink
+from tests.factories.webhooks import SECRET
+from tests.servers import certificates
+from tests.servers.processes import Process, Worker, wait_until
+from webhooks import signing
+from webhooks.models import Attempt, Delivery
+
+Figures = dict[str, float]
+
+SLOTS = 128  # the default of WORKER_CONCURRENCY
+POOL = 32  # threads of the plain pool; with more of them it is slower
+LEAST = 0.025  # seconds: a ratio of shorter times says nothing, they are taken for this
+
+
+@contextmanager
+def worker(sink: Sink, *, retry_after: float = 1) -> Iterator[Worker]:
+    """Run a worker, ready when it has made a delivery."""
+    given = {"WEBHOOK_TIMEOUT": "10", "WEBHOOK_RETRY_DELAYS": f"{retry_after:g},5,25"}
+    with Worker(slots=SLOTS, **given) as running:
+        load.commit(load.events(load.endpoints(sink, "/take", 1), 1))
+        load.all_settled(60)
+        sink.take()
+        yield running
+    Delivery.objects.all().delete()
+
+
+def arrival(sink: Sink, size: float) -> Figures:
+    """Ten events a second: from the commit until the receiver has the request."""
+    with worker(sink):
+        events = load.events(load.endpoints(sink, "/take", 10), round(300 * size))
+        took = delays_of(sink, events, a_second=10)
+    return {
+        "arrival_p50_s": load.percentile(took, 0.5),
+        "arrival_p99_s": load.percentile(took, 0.99),
+    }
+
+
+def idle(sink: Sink, size: float) -> Figures:
+    """Nothing to do: the share of a core that the worker takes."""
+    with worker(sink) as running:
+        time.sleep(12 * min(1, size))  # it looks more often for a while after it was busy
+        before, began = cpu_seconds(running), time.monotonic()
+        time.sleep(30 * size)
+        used = cpu_seconds(running) - before
+    return {"idle_cores": used / (time.monotonic() - began)}
+
+
+def throughput(sink: Sink, size: float) -> Figures:
+    """A backlog for twenty receivers, beside a plain thread pool that posts the same bodies."""
+    count = round(3_000 * size)
+    figures: Figures = {}
+    with worker(sink) as running:
+        for path in ("/take", "/late"):
+            events = load.events(load.endpoints(sink, path, 20), count)
+            plain_cpu = time.process_time()
+            plain = posted_plainly(sink, path, [bytes(each.body) for each in events])
+            plain_cpu = time.process_time() - plain_cpu
+            cpu = cpu_seconds(running)
+            began = load.commit(events)
+            wait_until(lambda: sink.count() >= count, 300)
+            seconds = max(one.moment for one in sink.take()) - began
+            load.all_settled(60)
+            name = f"throughput_{path[1:]}"
+            figures |= {
+                f"{name}_a_second": count / seconds,
+                f"{name}_of_plain_pool": plain / seconds,
+                f"{name}_cpu_ms": 1000 * (cpu_seconds(running) - cpu) / count,
+                f"{name}_plain_cpu_ms": 1000 * plain_cpu / count,
+            }
+    return figures
+
+
+def posted_plainly(sink: Sink, path: str, bodies: list[bytes]) -> float:
+    """Post bodies from a thread pool that remembers nothing; returns the seconds it takes."""
+    session = requests.Session()
+    session.trust_env, session.verify = False, certificates.ca_file()
+    session.mount("https://", HTTPAdapter(pool_connections=HOSTS, pool_maxsize=POOL))
+
+    def post(number: int, body: bytes) -> None:
+        headers = signing.headers(body, SECRET)
+        assert session.post(sink.url(path, number), data=body, headers=headers, timeout=10).ok
+
+    began = time.monotonic()
+    with ThreadPoolExecutor(POOL) as pool:
+        list(pool.map(post, itertools.count(), bodies))
+    sink.take()
+    return time.monotonic() - began
+
+
+def fairness(sink: Sink, size: float) -> Figures:
+    """Healthy receivers alone, then beside 3,000 deliveries that wait for receivers that hang."""
+    count, rate = round(400 * size), 20.0
+    with worker(sink):
+        healthy = load.endpoints(sink, "/take", 20)
+        alone = delays_of(sink, load.events(healthy, count), a_second=rate)
+        dead = load.endpoints(sink, "/hang", 50, known=False)
+        load.commit(load.events(dead, 3_000))
+        beside = delays_of(sink, load.events(healthy, count), a_second=rate)
+    p99_alone, p99_beside = load.percentile(alone, 0.99), load.percentile(beside, 0.99)
+    return {
+        "fairness_alone_p99_s": p99_alone,
+        "fairness_beside_p99_s": p99_beside,
+        "fairness_ratio": max(LEAST, p99_beside) / max(LEAST, p99_alone),
+    }
+
+
+def retries(sink: Sink, size: float) -> Figures:
+    """A thousand deliveries fail once and wait together: how late their second attempts begin."""
+    count, rate = round(1_000 * size), 100.0
+    after = count / rate + 2  # seconds: by then the last one waits, too
+    with worker(sink, retry_after=after):
+        load.commit_evenly(load.events(load.endpoints(sink, "/again", 50), count), a_second=rate)
+        load.all_settled(after + 60)
+        ended = dict(Attempt.objects.filter(number=1).values_list("delivery", "finished_at"))
+        begun = Attempt.objects.filter(number=2).values_list("delivery", "started_at")
+        late = [(at - ended[pk]).total_seconds() - after for pk, at in begun]
+        assert len(late) == count
+    return {"retries_late_p99_s": load.percentile(late, 0.99), "retries_earliest_s": min(late)}
+
+
+def delays_of(sink: Sink, events: list[Delivery], *, a_second: float) -> list[float]:
+    """Commit events at a steady rate; returns how long each took to its receiver."""
+    sink.take()
+    committed = load.commit_evenly(events, a_second=a_second)
+    ids = [each.pk for each in events]
+    rows = Delivery.objects.filter(pk__in=ids)
+    wait_until(lambda: rows.filter(state="SUCCESS").count() == len(ids), 120)
+    return load.delays(committed, sink.take())
+
+
+def cpu_seconds(process: Process) -> float:
+    """Read the processor time that a process with all its threads has taken, in seconds."""
+    assert process.running
+    stat = Path(f"/proc/{process.running.pid}/stat").read_text()
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+MEASURES: dict[str, Callable[[Sink, float], Figures]] = {
+    each.__name__: each for each in (arrival, idle, throughput, fairness, retries)
+}

@@ -1,0 +1,94 @@
+"""Receivers in a process of their own, which tells when what arrived.
+
+`/take` answers at once, `/late` after 50 ms, `/hang` never, `/again` fails each body once.
+"""
+
+import contextlib
+import json
+import multiprocessing
+import ssl
+from collections.abc import Iterable
+from multiprocessing.connection import Connection
+from typing import NamedTuple, Self
+
+from tests.servers import certificates
+from tests.servers.behaviours import Arrival, Step, answer, stall
+from tests.servers.receiver import Receiver
+
+LATE = 0.05  # seconds
+HOSTS = 20  # receivers, each on a port of its own
+
+
+class Arrived(NamedTuple):
+    """One request: its path, the message that its body tells of, seconds of the steady clock."""
+
+    path: str
+    message: str
+    moment: float
+
+
+class Sink:
+    """The process, as a context manager."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        chain = certificates.chain_file()
+        self.process = context.Process(target=serve, args=(chain, theirs), daemon=True)
+        self.ports: list[int] = []
+
+    def __enter__(self) -> Self:
+        self.process.start()
+        self.ports = self.pipe.recv()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.join()
+
+    def url(self, path: str, number: int = 0) -> str:
+        """Return the address of a path, in turn on each of the receivers."""
+        return f"https://127.0.0.1:{self.ports[number % HOSTS]}{path}"
+
+    def count(self) -> int:
+        self.pipe.send("count")
+        return int(self.pipe.recv())
+
+    def take(self) -> list[Arrived]:
+        """Return what arrived since the last call."""
+        self.pipe.send("take")
+        return [Arrived(*each) for each in self.pipe.recv()]
+
+
+def serve(chain: str, pipe: Connection) -> None:
+    """Receive until the process is killed, and answer the other side's questions."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain)
+    arrived: list[tuple[str, bytes, float]] = []
+    seen: set[bytes] = set()
+
+    def fail_once(arrival: Arrival) -> Iterable[Step]:
+        known = arrival.body in seen
+        seen.add(arrival.body)
+        return answer(200 if known else 503)(arrival)
+
+    def tell(arrival: Arrival) -> None:
+        arrived.append((arrival.path, arrival.body, arrival.monotonic))
+
+    with contextlib.ExitStack() as stack:
+        receivers = [stack.enter_context(Receiver(context, tell=tell)) for _ in range(HOSTS)]
+        for receiver in receivers:
+            receiver.on("/late", answer(delay=LATE))
+            receiver.on("/hang", stall())
+            receiver.on("/again", fail_once)
+        pipe.send([receiver.port for receiver in receivers])
+        while True:
+            if pipe.recv() == "count":
+                pipe.send(len(arrived))
+                continue
+            told, arrived[:] = arrived[:], []
+            pipe.send([(path, message_of(body), moment) for path, body, moment in told])
+
+
+def message_of(body: bytes) -> str:
+    return str(json.loads(body)["data"]["messageId"])

@@ -1,0 +1,28 @@
+"""Every measure of the benchmark, in small: it works, and nothing is absurdly slow.
+
+The ceilings are loose, for a machine may be busy; `make bench` gives the figures.
+"""
+
+import pytest
+
+from tests.bench.measures import MEASURES
+from tests.bench.sink import Sink
+
+SIZES = {"arrival": 0.1, "idle": 0.1, "throughput": 0.05, "fairness": 0.1, "retries": 0.1}
+CEILINGS = {
+    "arrival_p50_s": 2.0,
+    "idle_cores": 0.5,
+    "fairness_beside_p99_s": 5.0,
+    "retries_late_p99_s": 5.0,
+}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_measure_gives_figures_that_are_not_absurd(name):
+    with Sink() as sink:
+        figures = MEASURES[name](sink, SIZES[name])
+    for key, value in figures.items():
+        assert value < CEILINGS.get(key, float("inf")), key
+    assert figures.get("retries_earliest_s", 0) >= 0
+    assert figures.get("throughput_take_of_plain_pool", 1) > 0.01
