@@ -25,6 +25,10 @@ class Waiting:
     account_id: UUID
     slow: bool  # its last attempt timed out
     stranger: bool  # none has ended yet
+    # what waits: first attempts, retries, those asked for by hand
+    first: bool = True
+    again: bool = True
+    by_hand: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Candidate:
     by_hand: bool = False
 
 
-More = Callable[[UUID, int], Iterable[Candidate]]
+More = Callable[[Waiting, int], Iterable[Candidate]]
 Rank = tuple[int, int, int, int]
 
 
@@ -119,7 +123,7 @@ class Turns:
         """Choose the deliveries that start now.
 
         The account with the fewest under way comes first, and in it the endpoint with the fewest;
-        `more(chatbot, count)` gives an endpoint's due deliveries in their order, and is asked for
+        `more(endpoint, count)` gives an endpoint's due deliveries in their order, and is asked for
         those alone whose turn comes.
         """
         self._forget(waiting)
@@ -137,7 +141,7 @@ class Turns:
             if left <= 0:
                 continue
             if one.chatbot_id not in lines:
-                lines[one.chatbot_id] = [*more(one.chatbot_id, left)][::-1]
+                lines[one.chatbot_id] = [*more(one, left)][::-1]
             candidate = _next(lines[one.chatbot_id], one, hall)
             if candidate is None:
                 continue

@@ -46,22 +46,22 @@ _ENDPOINTS = """{name}(chatbot_id) AS (
             AND d.chatbot_id > {name}.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
     FROM {name} WHERE {name}.chatbot_id IS NOT NULL
 )"""
-_ARE_DUE = """SELECT chatbot_id FROM {name} WHERE %s >= (
+_ARE_DUE = """SELECT chatbot_id, {number} FROM {name} WHERE %s >= (
         SELECT d.due_at FROM {part} AND d.chatbot_id = {name}.chatbot_id
         ORDER BY d.due_at, d.id LIMIT 1)"""
 WAITING = f"""
 WITH RECURSIVE {_ENDPOINTS.format(name="first", part=FIRST)},
 {_ENDPOINTS.format(name="again", part=AGAIN)},
-{_ENDPOINTS.format(name="asked", part=ASKED)}, due(chatbot_id) AS (
-    SELECT chatbot_id FROM first
-    UNION
-    {_ARE_DUE.format(name="again", part=AGAIN)}
-    UNION
-    {_ARE_DUE.format(name="asked", part=ASKED)}
-)
+{_ENDPOINTS.format(name="asked", part=ASKED)}, due(chatbot_id, part) AS (
+    SELECT chatbot_id, 1 FROM first
+    UNION ALL
+    {_ARE_DUE.format(name="again", part=AGAIN, number=2)}
+    UNION ALL
+    {_ARE_DUE.format(name="asked", part=ASKED, number=4)}
+), parts(chatbot_id, them) AS (SELECT chatbot_id, SUM(part) FROM due GROUP BY chatbot_id)
 SELECT c.id, c.account_id, e.timed_out,
-       e.last_success_at IS NULL AND e.failing_since IS NULL AND e.id IS NOT NULL
-FROM due JOIN chatbots_chatbot c ON c.id = due.chatbot_id
+       e.last_success_at IS NULL AND e.failing_since IS NULL AND e.id IS NOT NULL, parts.them
+FROM parts JOIN chatbots_chatbot c ON c.id = parts.chatbot_id
 LEFT JOIN webhooks_endpoint e ON e.chatbot_id = c.id
 """  # noqa: S608
 
@@ -175,23 +175,33 @@ def waiting(moment: datetime) -> list[Waiting]:
     """Read which endpoints have something due."""
     due = _sql_moment(moment)
     return [
-        Waiting(_id(chatbot), _id(account), slow=bool(timed_out), stranger=bool(stranger))
-        for chatbot, account, timed_out, stranger in _rows(WAITING, due, due)
+        Waiting(
+            _id(chatbot),
+            _id(account),
+            slow=bool(timed_out),
+            stranger=bool(stranger),
+            first=bool(parts & 1),
+            again=bool(parts & 2),
+            by_hand=bool(parts & 4),
+        )
+        for chatbot, account, timed_out, stranger, parts in _rows(WAITING, due, due)
     ]
 
 
-def candidates(chatbot_id: UUID, count: int, *, moment: datetime) -> list[Candidate]:
+def candidates(of: Waiting, count: int, *, moment: datetime) -> list[Candidate]:
     """Read an endpoint's due deliveries: retries by time, then the heads of threads by age.
 
     Those that were asked for by hand come last: there may be many, and nobody waits for them.
     """
-    chatbot, due = _sql_id(chatbot_id), _sql_moment(moment)
-    found = [_candidate(*row) for row in _rows(RETRIES, chatbot, due, count)]
-    if len(found) < count:
+    chatbot, due = _sql_id(of.chatbot_id), _sql_moment(moment)
+    found: list[Candidate] = []
+    if of.again:
+        found = [_candidate(*row) for row in _rows(RETRIES, chatbot, due, count)]
+    if of.first and len(found) < count:
         heads = _rows(HEADS, chatbot, chatbot, chatbot, THREADS, chatbot, count)
         first = [_candidate(*row, first=True) for row in heads]
         found += sorted(first, key=lambda one: one.delivery_id)
-    if len(found) < count:
+    if of.by_hand and len(found) < count:
         found += [_candidate(*row, by_hand=True) for row in _rows(BY_HAND, chatbot, due, count)]
     return found
 

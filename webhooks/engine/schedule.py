@@ -63,7 +63,7 @@ def claim(worker: str, *, slots: int) -> list[Claimed]:
             queue.waiting(moment),
             running,
             slots=slots,
-            more=lambda chatbot, count: queue.candidates(chatbot, count, moment=moment),
+            more=lambda one, count: queue.candidates(one, count, moment=moment),
         )
         # What may be killing workers goes alone, so that it takes no other one with it for good.
         alone = queue.suspects(chosen)[not any(one.suspect for one in running) :]

@@ -29,8 +29,8 @@ class Market:
             self.owner[candidate.delivery_id] = one
         return one
 
-    def more(self, chatbot, most):
-        return self.lines[chatbot][: most + 64]
+    def more(self, one, most):
+        return self.lines[one.chatbot_id][: most + 64]
 
     def start(self, slots, turns=None):
         """One round; what starts goes on running. Returns how many of whom."""
@@ -178,6 +178,6 @@ def test_queues_are_read_only_for_those_whose_turn_comes(market):
         market.waiting,
         [],
         slots=3,
-        more=lambda chatbot, most: asked.append(chatbot) or market.more(chatbot, most),
+        more=lambda one, most: asked.append(one.chatbot_id) or market.more(one, most),
     )
     assert len(asked) == 3
