@@ -11,7 +11,7 @@ CANDIDATES = $(or $(PYTHON),$(wildcard $(PY)) python3.13 python3.12 python3.11 p
 # Packages are installed uncompiled, which saves seconds and space; each module is compiled when first imported, once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check openapi conformance requirements clean base dev
+.PHONY: run test bench soak fuzz check openapi conformance requirements clean base dev
 
 run: base
 	@exec $(PY) manage.py serve
@@ -19,6 +19,18 @@ run: base
 # As many processes as cores, never more than eight: each has servers and a database of its own.
 test: dev
 	@exec $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile $(ARGS)
+
+# The figures of docs/benchmarks.md, on the embedded default or on what TEST_DATABASE_URL and TEST_REDIS_URL name.
+bench: dev
+	@exec $(PY) -m tests.bench $(ARGS)
+
+# Webhook delivery under faults of every kind, on both installations; it takes its minutes. See docs/delivery.md.
+soak: dev
+	@exec $(PY) -m tests.soak $(ARGS)
+
+# 20,000 hostile requests to every operation; ARGS="--requests N --seed N". It prints its seed.
+fuzz: dev
+	@exec $(PY) -m tests.fuzz $(ARGS)
 
 # The checks run on an embedded default of their own, whatever the environment or .env say.
 ALONE := env STATE_DIR=build/check DATABASE_URL= REDIS_URL= SECRET_KEY= ENCRYPTION_KEYS=
