@@ -1,0 +1,97 @@
+"""Prove that webhook delivery loses nothing: `python -m tests.soak [--servers] [--seed N]`.
+
+Runs the service on an embedded default and on PostgreSQL and Redis servers of its own, sends
+events through the API while its parts fail, and judges what was received.
+"""
+
+# ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; it prints
+
+import argparse
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+for name in ("TEST_DATABASE_URL", "TEST_REDIS_URL"):  # it has servers of its own
+    os.environ.pop(name, None)
+
+import tests.environment  # noqa: F401
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from tests.soak import faults, report
+from tests.soak.ground import SERVERS, Ground, embedded, servers, servers_are_there
+from tests.soak.judge import judge
+from tests.soak.run import NotInTime, run
+
+TOO_LONG = ("faults_at", "duplicates_explained")  # to be printed
+
+
+def main() -> int:
+    """Soak, write the report; 1 where a rule was broken, 2 where it did not end in time."""
+    options = parse()
+    grounds: list[Callable[[], AbstractContextManager[Ground]]] = []
+    if options.only != "servers":
+        grounds.append(embedded)
+    if options.only != "embedded" and servers_are_there():
+        grounds.append(servers)
+    elif options.only != "embedded":
+        print(f"left out: {SERVERS} (needs initdb and redis-server)", flush=True)
+    if not grounds:
+        return 2
+    told = []
+    try:
+        for ground in grounds:
+            told.append(soak(ground, options))
+    except NotInTime as error:
+        print(f"seed {options.seed}: {error}", file=sys.stderr)
+        return 2
+    finally:
+        options.report.parent.mkdir(parents=True, exist_ok=True)
+        options.report.write_text(json.dumps(told, indent=2) + "\n")
+    return int(any(one["violations"] for one in told))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--events", type=int, default=5_000)
+    parser.add_argument("--faults", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--report", type=Path, default=Path("build/soak.json"))
+    parser.add_argument("--ceiling", type=float, default=3_600.0, help="seconds of one run")
+    parser.add_argument(
+        "--servers", dest="only", action="store_const", const="servers", help="only on servers"
+    )
+    parser.add_argument(
+        "--embedded", dest="only", action="store_const", const="embedded", help="only embedded"
+    )
+    return parser.parse_args()
+
+
+def soak(where: Callable[[], AbstractContextManager[Ground]], options: Any) -> dict[str, Any]:
+    """Soak one installation; prints the report without its longest parts."""
+    with where() as ground:
+        print(f"{ground.name}, seed {options.seed}", flush=True)
+        kinds = faults.kinds_of(ground, count=options.faults, seed=options.seed)
+        story = run(
+            ground, kinds, events=options.events, seed=options.seed, ceiling=options.ceiling
+        )
+        told = report.write(ground, story, judge(story), seed=options.seed)
+    for key, value in told.items():
+        if key not in TOO_LONG:
+            print(f"  {key}: {json.dumps(value)}", flush=True)
+    return told
+
+
+if __name__ == "__main__":
+    began = time.monotonic()
+    code = main()
+    print(f"{time.monotonic() - began:.0f} s", flush=True)
+    sys.exit(code)

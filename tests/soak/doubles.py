@@ -1,0 +1,30 @@
+"""A broker that delivers twice: the messages of claims that stand, published again."""
+
+import time
+from contextlib import suppress
+
+import psycopg
+from kombu.exceptions import OperationalError
+
+from tests.soak.ledger import Ledger
+from tests.soak.postgres import NAME
+from webhooks.tasks import deliver
+
+# Whose attempt has begun has another claim since, which no message ever carried.
+CLAIMED = """SELECT d.id, d.claim FROM webhooks_delivery d WHERE d.claim IS NOT NULL
+AND NOT EXISTS (
+    SELECT 1 FROM webhooks_attempt a WHERE a.delivery_id = d.id AND a.status = 'PENDING')"""
+
+
+def publish(ledger: Ledger, broker: str, seconds: float) -> None:
+    """Double, for so long, the message of every claim that is seen."""
+    options = {"transport_options": {"global_keyprefix": f"{NAME}:"}}
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with (
+            suppress(psycopg.Error, OperationalError),  # they fail, too, at the same time
+            deliver.app.connection_for_write(broker, **options) as connection,
+        ):
+            for ids in ledger.rows(CLAIMED):
+                deliver.apply_async(tuple(map(str, ids)), connection=connection, retry=False)
+        time.sleep(0.01)

@@ -1,0 +1,237 @@
+"""The faults: what they are, how they are drawn, and the lanes in which they happen.
+
+A fault's moment is a number of committed events, so that a seed gives the same faults on quick
+machines and slow ones. Each part that fails has a lane of its own: parts fail at the same time,
+and one part fails in turn.
+"""
+
+import random
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import redis
+
+from tests.servers.processes import Process, Worker
+from tests.soak import doubles
+from tests.soak.ground import TIMEOUT, Ground
+from tests.soak.listener import Listener
+
+POINTS = ("after-claim", "attempt-begun", "after-answer", "before-settle-commit")
+CRASHES = {f"worker dies at {point}": point for point in POINTS}
+KILLED, HALTED, PAST_LEASE = "worker killed", "worker halted", "worker halted past its lease"
+WEIGHTS = {  # of every installation; the more the quicker it passes
+    KILLED: 6,
+    HALTED: 4,
+    "worker stopped": 1,
+    **dict.fromkeys(CRASHES, 1),
+    "web killed": 5,
+    "receiver slow": 4,
+    "receiver 500": 4,
+    "receiver hang": 4,
+    "receiver close": 4,
+    "receiver reset": 4,
+}
+OF_SERVERS = {
+    "redis flushed": 4,
+    "redis killed": 4,
+    "redis restarted": 3,
+    "messages doubled": 4,
+    "postgres crashed": 5,
+}
+CUTS = {KILLED, PAST_LEASE, "postgres crashed", *CRASHES}  # may interrupt an attempt
+DEATHS = {KILLED, *CRASHES}
+STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted"}  # delay what goes on
+STOPPED_WITHIN = 60.0  # seconds
+REACHED_WITHIN = 60.0  # seconds for a crash point; then the worker is killed
+
+
+@dataclass
+class Fault:
+    """One fault. `size` in [0, 1) decides how long or how much; times are seconds since 1970.
+
+    Between `began` and `ended` it struck: of a death, the moment is known no better than that.
+    From `since` until `over` its lane was busy with it; what was ended is being started again.
+    """
+
+    number: int
+    kind: str
+    lane: str
+    moment: float
+    size: float
+    began: float = 0.0
+    ended: float = 0.0
+    since: float = 0.0
+    over: float = 0.0
+
+    def scaled(self, least: float, most: float) -> float:
+        return least + self.size * (most - least)
+
+
+def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
+    """Draw kinds: each once, as far as they go, then by weight; one in 100 outlasts a lease."""
+    rng = random.Random(f"{seed}/kinds")
+    weights = WEIGHTS | (OF_SERVERS if ground.postgres else {})
+    kinds = [*rng.sample(list(weights), len(weights)), *[PAST_LEASE] * (count // 100)][:count]
+    kinds += rng.choices(list(weights), list(weights.values()), k=count - len(kinds))
+    rng.shuffle(kinds)
+    return kinds
+
+
+def draw(ground: Ground, kinds: Sequence[str], *, events: int, seed: int) -> list[Fault]:
+    """Give each kind its moment, its part and its size."""
+    rng = random.Random(f"{seed}/faults")
+    moments = sorted(rng.uniform(0.02, 0.98) * events for _ in kinds)
+    made = []
+    for number, (kind, moment) in enumerate(zip(kinds, moments, strict=True), 1):
+        part = kind.partition(" ")[0]
+        lane = f"worker {rng.randrange(len(ground.workers))}" if part == "worker" else part
+        made.append(Fault(number, kind, lane, moment, rng.random()))
+    return made
+
+
+class Lane(threading.Thread):
+    """Makes the faults of one part, each at its moment, and starts again what ends by itself."""
+
+    def __init__(
+        self, faults: Sequence[Fault], make: Callable[[Fault], None], *, now: Callable[[], int]
+    ) -> None:
+        super().__init__(daemon=True)
+        self.faults, self.make, self.now = faults, make, now
+        self.done = 0
+        self.error = ""
+
+    def run(self) -> None:
+        try:
+            for fault in self.faults:
+                while self.now() < fault.moment:
+                    time.sleep(0.02)
+                fault.began = fault.since = time.time()
+                self.make(fault)
+                fault.over = time.time()
+                fault.ended = fault.ended or fault.over
+                self.done += 1
+        except Exception:  # whatever it is: the soak has to say that it could not go on
+            self.error = traceback.format_exc()
+
+    @property
+    def late(self) -> int:
+        """How many of its faults are behind their time."""
+        return sum(fault.moment <= self.now() for fault in self.faults) - self.done
+
+
+class Faults:
+    """How each kind is made. Whoever starts or ends a process holds its lock."""
+
+    def __init__(self, ground: Ground, listener: Listener) -> None:
+        self.ground, self.listener = ground, listener
+        self.locks: dict[Process, threading.Lock] = {
+            each: threading.Lock() for each in ground.processes
+        }
+
+    def make(self, fault: Fault) -> None:
+        part = fault.kind.partition(" ")[0]
+        getattr(self, f"fail_{part}")(fault)
+
+    def fail_worker(self, fault: Fault) -> None:
+        worker = self.ground.workers[int(fault.lane[-1])]
+        with self.locks[worker]:
+            if fault.kind in (HALTED, PAST_LEASE):
+                halt(worker, fault)
+            elif fault.kind == KILLED:
+                kill(worker, fault)
+            elif fault.kind in CRASHES:
+                stop(worker)
+                crash(worker, CRASHES[fault.kind], fault)
+            else:
+                stop(worker)
+            time.sleep(fault.scaled(0.0, 1.0) if fault.kind in DEATHS else 0.0)
+            if fault.kind not in (HALTED, PAST_LEASE):
+                worker.start()
+
+    def fail_web(self, fault: Fault) -> None:
+        with self.locks[self.ground.web]:
+            kill(self.ground.web, fault)
+            self.ground.web.start()
+
+    def fail_receiver(self, fault: Fault) -> None:
+        mood, paths = fault.kind.rpartition(" ")[2], self.listener.paths
+        path = paths[int(fault.size * 1000) % len(paths)]
+        self.listener.be(mood, round(fault.scaled(1, 12)), path)
+
+    def fail_redis(self, fault: Fault) -> None:
+        broker = self.ground.broker
+        assert broker
+        if fault.kind == "redis flushed":
+            with redis.Redis.from_url(broker.url) as server:
+                server.flushall()
+            return
+        if fault.kind == "redis killed":
+            broker.kill()
+        else:
+            broker.running.terminate()
+            broker.running.wait(20)
+        time.sleep(fault.scaled(0.0, 1.5))
+        broker.start()
+
+    def fail_messages(self, fault: Fault) -> None:
+        assert self.ground.broker
+        doubles.publish(self.ground.ledger, self.ground.broker.url, fault.scaled(0.5, 1.5))
+
+    def fail_postgres(self, fault: Fault) -> None:
+        assert self.ground.postgres
+        self.ground.postgres.crash()
+        time.sleep(fault.scaled(0.0, 1.5))
+        self.ground.postgres.start()
+
+
+def kill(process: Process, fault: Fault) -> None:
+    fault.began = time.time()
+    process.kill()
+    fault.ended = time.time()
+
+
+def stop(worker: Worker) -> None:
+    """Ask it to stop; on a busy machine it takes its time to look up."""
+    worker.signal(signal.SIGTERM)
+    worker.wait(STOPPED_WITHIN)
+
+
+def halt(worker: Worker, fault: Fault) -> None:
+    """Halt it: short of a claim that has not begun or beyond it, or beyond an attempt's lease."""
+    seconds = fault.scaled(0.1, 4.5)
+    if fault.kind == PAST_LEASE:
+        seconds = fault.scaled(TIMEOUT + 21, TIMEOUT + 24)
+    worker.signal(signal.SIGSTOP)
+    time.sleep(seconds)
+    worker.signal(signal.SIGCONT)
+
+
+def crash(worker: Worker, point: str, fault: Fault) -> None:
+    """Run it until it dies at one of the named points, at a passing that the fault decides."""
+    ordinary, passing = worker.environment, round(fault.scaled(1, 12))
+    worker.environment = ordinary | {"TEST_CRASH_POINT": f"{point}:{passing}"}
+    worker.start()
+    deadline = time.monotonic() + REACHED_WITHIN
+    while (code := look(worker, fault)) != -signal.SIGKILL:
+        if time.monotonic() > deadline:
+            fault.kind = KILLED
+            worker.kill()
+        elif code is not None:  # it began while its database was down, and gave up
+            worker.start()
+        time.sleep(0.01)
+    worker.environment = ordinary
+
+
+def look(worker: Worker, fault: Fault) -> int | None:
+    """Return its exit code, if it has ended: after `began`, before `ended`."""
+    assert worker.running
+    fault.began, began = time.time(), fault.ended or fault.began
+    code = worker.running.poll()
+    fault.ended = time.time()
+    if code is not None:
+        fault.began = began
+    return code

@@ -1,0 +1,129 @@
+"""What a soak runs on: an installation of its own, every part of which may be crashed."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from tests.faults.test_broker import Broker
+from tests.servers.processes import ROOT, Process, Web, Worker
+from tests.soak import ledger, postgres
+from tests.soak.ledger import Ledger
+from tests.soak.postgres import Postgres
+
+SLOTS = 32
+TIMEOUT, DELAYS = 2.0, (0.5, 1.0, 2.0)  # shorter than the default's 10 and 1, 5, 25
+EMBEDDED, SERVERS = "the embedded default", "PostgreSQL and Redis"
+SETTINGS = {
+    "RATE_LIMIT_IP": "off",
+    "RATE_LIMIT_USER": "off",
+    "WEBHOOK_TIMEOUT": str(TIMEOUT),
+    "WEBHOOK_RETRY_DELAYS": ",".join(map(str, DELAYS)),
+    "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
+    "WEB_WORKERS": "2",
+}
+
+
+@dataclass
+class Ground:
+    """The parts of an installation; web and workers are not started yet."""
+
+    name: str
+    ledger: Ledger
+    web: Web
+    workers: list[Worker]
+    postgres: Postgres | None = None
+    broker: Broker | None = None
+
+    @property
+    def processes(self) -> list[Process]:
+        return [self.web, *self.workers]
+
+    def run(self, *words: str) -> Any:  # Any: JSON
+        """Run a command in the installation's environment; returns what it prints."""
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=ROOT,
+            env=self.web.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def versions(self) -> dict[str, str]:
+        """Name the versions of its servers."""
+        if not self.broker:
+            return {"sqlite": sqlite3.sqlite_version}
+        with redis.Redis.from_url(self.broker.url) as server:
+            broker = server.info("server")["redis_version"]
+        [[database]] = self.ledger.rows("SHOW server_version")
+        return {"postgresql": database, "redis-server": broker}
+
+    def furnish(self, urls: Sequence[str]) -> Any:  # Any: JSON
+        """Make its tables, and an endpoint for each address."""
+        return self.run("-m", "tests.soak.furnish", *urls)
+
+
+def servers_are_there() -> bool:
+    return bool(postgres.programs() and shutil.which("redis-server"))
+
+
+@contextmanager
+def embedded() -> Iterator[Ground]:
+    """One web process, one worker, SQLite."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chatbots-soak-")))
+        database = folder / "database.sqlite3"
+        where = {"DATABASE_URL": "", "REDIS_URL": "", "TEST_DATABASE_NAME": str(database)}
+        settings: dict[str, Any] = SETTINGS | where | {"state_dir": folder}
+        ground = Ground(
+            EMBEDDED, ledger.of_file(database), Web(**settings), [Worker(slots=SLOTS, **settings)]
+        )
+        stack.callback(end, ground)
+        yield ground
+
+
+@contextmanager
+def servers() -> Iterator[Ground]:
+    """Two web processes, two workers, and servers of its own."""
+    with ExitStack() as stack:
+        database, broker = stack.enter_context(Postgres()), stack.enter_context(Broker())
+        where = {
+            "DATABASE_URL": database.url,
+            "REDIS_URL": broker.url,
+            "REDIS_PREFIX": postgres.NAME,
+            "TEST_DATABASE_NAME": postgres.NAME,
+        }
+        folders = [
+            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chatbots-soak-")))
+            for _ in range(3)
+        ]
+        settings: dict[str, Any] = SETTINGS | where
+        ground = Ground(
+            SERVERS,
+            ledger.of_server(database.url),
+            Web(state_dir=folders[0], **settings),
+            [Worker(slots=SLOTS, state_dir=each, **settings) for each in folders[1:]],
+            database,
+            broker,
+        )
+        stack.callback(end, ground)
+        yield ground
+
+
+def end(ground: Ground) -> None:
+    for process in ground.processes:
+        if process.running:
+            process.kill()

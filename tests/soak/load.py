@@ -1,0 +1,84 @@
+"""Visitors who write through the API, whatever becomes of it; kept is what was answered."""
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Self
+
+import requests
+
+SENDERS = 4
+NEW_THREAD = 0.03  # of all that is sent
+PAUSE = 0.05  # seconds, on average, between two messages of a sender
+HURRY_NOT = 6  # so much longer are the pauses while faults are behind their time
+IN_VAIN = 0.2  # seconds after a call that failed
+
+
+class Load:
+    """Threads that send until they are stopped, as a context manager.
+
+    `committed` holds the ids of all messages that an answer named: each has an event, and so has
+    the reply. What was not answered may or may not have been committed.
+    """
+
+    def __init__(
+        self, address: str, *, key: str, chatbots: list[str], seed: int, late: Callable[[], bool]
+    ) -> None:
+        self.base, self.chatbots, self.late = f"{address}/api/v1/chatting", chatbots, late
+        self.headers = {"Authorization": f"Bearer {key}"}
+        self.committed: set[str] = set()
+        self.answers: Counter[str] = Counter()
+        self.threads: list[str] = []  # their paths
+        self.stopping = threading.Event()
+        self.senders = [
+            threading.Thread(target=self.send, args=(random.Random(f"{seed}/{number}"),))
+            for number in range(SENDERS)
+        ]
+
+    def __enter__(self) -> Self:
+        for sender in self.senders:
+            sender.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopping.set()
+        for sender in self.senders:
+            sender.join()
+
+    def send(self, rng: random.Random) -> None:
+        with requests.Session() as session:
+            session.trust_env = False
+            session.headers.update(self.headers)
+            while not self.stopping.wait(self.pause(rng)):
+                if not self.threads or rng.random() < NEW_THREAD:
+                    self.begin(session, rng.choice(self.chatbots))
+                else:
+                    self.say(session, rng.choice(self.threads), f"Question {rng.random()}?")
+
+    def pause(self, rng: random.Random) -> float:
+        return rng.expovariate(1 / PAUSE) * (HURRY_NOT if self.late() else 1)
+
+    def begin(self, session: requests.Session, chatbot: str) -> None:
+        if made := self.post(session, f"{chatbot}/threads", {"visitorName": "Ada"}):
+            self.threads.append(f"{chatbot}/thread/{made['thread']['id']}")
+
+    def say(self, session: requests.Session, thread: str, words: str) -> None:
+        if made := self.post(session, f"{thread}/message", {"content": words}):
+            self.committed.update(message["id"] for message in made["messages"])
+
+    # Any: JSON
+    def post(self, session: requests.Session, path: str, body: Any) -> dict[str, Any] | None:
+        try:
+            answer = session.post(f"{self.base}/{path}", json=body, timeout=30)
+        except requests.RequestException as error:
+            self.answers[type(error).__name__] += 1
+            time.sleep(IN_VAIN)
+            return None
+        self.answers[str(answer.status_code)] += 1
+        if answer.status_code != 200:
+            time.sleep(IN_VAIN)
+            return None
+        data: dict[str, Any] = answer.json()["data"]
+        return data

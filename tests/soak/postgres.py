@@ -1,0 +1,75 @@
+"""A PostgreSQL server of one run's own, which may be crashed: new folder, free port, never root."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any, Self
+
+import psycopg
+
+from tests.servers.processes import free_port, wait_until
+
+NAME = "soak"
+
+
+def programs() -> Path | None:
+    """Find the folder of PostgreSQL's programs; Debian keeps them off the path."""
+    if found := shutil.which("initdb"):
+        return Path(found).resolve().parent
+    folders = Path("/usr/lib/postgresql").glob("*/bin")
+    return max(folders, key=lambda folder: int(folder.parent.name), default=None)
+
+
+class Postgres:
+    """The server, as a context manager; `url` names its one database."""
+
+    def __init__(self) -> None:
+        self.programs = programs()
+        self.folder = Path(tempfile.mkdtemp(prefix="chatbots-postgres-"))
+        self.port = free_port()
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/{NAME}"
+        # Any: options of Popen
+        self.options: dict[str, Any] = {"cwd": self.folder, "stdout": subprocess.DEVNULL}
+        if os.geteuid() == 0:  # PostgreSQL refuses to run as root
+            owner = next(one for one in pwd.getpwall() if one.pw_name in ("postgres", "nobody"))
+            os.chown(self.folder, owner.pw_uid, owner.pw_gid)
+            self.options |= {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
+
+    def __enter__(self) -> Self:
+        assert self.programs
+        words = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale"]
+        initdb = [self.programs / "initdb", *words, "-D", self.folder / "data"]
+        subprocess.run(initdb, check=True, **self.options)
+        self.start()
+        with psycopg.connect(self.url.replace(NAME, "postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {NAME}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.crash()
+        shutil.rmtree(self.folder)
+
+    def start(self) -> None:
+        """Start it, and wait until it has recovered."""
+        assert self.programs
+        where = ["-D", self.folder / "data", "-p", str(self.port), "-h", "127.0.0.1", "-k", ""]
+        with (self.folder / "log").open("ab") as log:
+            command = [self.programs / "postgres", *where]
+            self.running = subprocess.Popen(command, stderr=log, **self.options)
+        wait_until(self.answers, 60, told=(self.folder / "log").read_text)
+
+    def crash(self) -> None:
+        """Stop it as `pg_ctl stop -m immediate` does: nothing is finished, nothing written."""
+        self.running.send_signal(signal.SIGQUIT)
+        self.running.wait(30)
+
+    def answers(self) -> bool:
+        try:
+            psycopg.connect(self.url.replace(NAME, "postgres"), connect_timeout=2).close()
+        except psycopg.Error:
+            return False
+        return True
