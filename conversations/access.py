@@ -16,11 +16,12 @@ class ThreadNotFound(NotFound):
 
 def open_thread(chatbot: Chatbot, thread_id: str) -> Thread:
     """Find a thread of a chatbot, without its lock. Raises ThreadNotFound."""
-    thread = (
-        Thread.objects.select_related("chatbot__account__plan")
-        .filter(chatbot=chatbot, pk=identifier(thread_id))
-        .first()
-    )
+    try:
+        key = identifier(thread_id)
+    except NotFound:
+        raise ThreadNotFound from None
+    threads = Thread.objects.select_related("chatbot__account__plan")
+    thread = threads.filter(chatbot=chatbot, pk=key).first()
     if thread is None:
         raise ThreadNotFound
     return thread

@@ -1,14 +1,18 @@
 """What every test may ask for: callers of the API, and a clean cache."""
 
+import time
 from collections.abc import Iterator
+from datetime import timedelta
 from importlib import import_module
 from typing import Any
 
 import orjson
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
+from django.utils import timezone
 from pytest_django.plugin import blocking_manager_key
 
 from accounts.services import api_key as keys
@@ -16,6 +20,7 @@ from chatbots.models import Chatbot, LlmModel
 from tests import counters
 from tests.factories.accounts import AccountFactory, MembershipFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
+from tests.patience import give_time
 
 pytest_plugins = ["tests.groups"]
 
@@ -24,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "proves(rule, ...): what of docs/specification-index.toml a test proves"
     )
+    give_time(settings.DATABASES["default"], settings.CACHES["default"])
 
 
 class Api:
@@ -87,6 +93,12 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         with item.config.stash[blocking_manager_key].unblock():
             for module, function in SHIPPED:
                 getattr(import_module(module), function)(apps, None)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin no test in the last minute of a month: with the next one quotas begin anew."""
+    while (now := timezone.now()).month != (now + timedelta(minutes=1)).month:
+        time.sleep(1)
 
 
 @pytest.fixture(autouse=True)

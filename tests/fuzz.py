@@ -46,6 +46,7 @@ def main() -> int:
         print(f"  {status}: {count}")
     for fault, sent in fuzzer.faults[:20]:
         print(f"{fault}\n  {sent.method} {sent.path[:200]} {sent.headers} {sent.body[:200]!r}")
+    print(f"slowest answer: {fuzzer.slowest:.2f} s")
     print(f"{len(fuzzer.faults)} faults in {options.requests} requests (seed {options.seed})")
     return 1 if fuzzer.faults else 0
 

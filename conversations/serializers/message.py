@@ -79,7 +79,7 @@ class HistoryQuery(Shape):
     limit = QueryWhole(
         default=LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="Messages on a page."
     )
-    before = serializers.UUIDField(
+    before = Identifier(
         required=False,
         help_text="A message's id; the answer has the messages older than it.",
         error_messages={"invalid": "Expected the id of a message of this thread"},

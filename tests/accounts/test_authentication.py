@@ -1,10 +1,15 @@
 """Bearer header to caller."""
 
+import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
+import requests
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts import keys
@@ -12,6 +17,7 @@ from accounts.models import ApiKey
 from accounts.services import api_key
 from chatbots.models import Chatbot
 from tests.conftest import Api
+from tests.servers.processes import Web, wait_until
 
 pytestmark = pytest.mark.proves("Authentication", "Authentication/1", "Authentication/4")
 
@@ -76,6 +82,25 @@ def test_garbage_costs_no_query(api: Api, django_assert_num_queries: Any) -> Non
             assert call(f"Bearer {text}").status_code == 401
     with django_assert_num_queries(1):
         assert call(f"Bearer {made}").status_code == 401
+
+
+def test_a_key_that_has_ended_costs_what_an_unknown_one_does(api: Api, chatbot: Chatbot) -> None:
+    """The same one statement: its time does not tell who once held a key."""
+    owner = chatbot.account.owner
+    ended = {name: api_key.issue(owner) for name in ("revoked", "expired", "switched off")}
+    api_key.revoke(ended["revoked"][0])
+    past = timezone.now() - timedelta(seconds=1)
+    ApiKey.objects.filter(pk=ended["expired"][0].pk).update(expires_at=past)
+    texts = {name: text for name, (_, text) in ended.items()} | {"unknown": keys.make().text}
+    owner.is_active = False
+    owner.save()
+    statements = {}
+    for name, text in texts.items():
+        with CaptureQueriesContext(connection) as made:
+            assert call(f"Bearer {text}").status_code == 401, name
+        statements[name] = [re.sub(r"'[^']*'", "?", each["sql"]) for each in made]
+    assert len(statements["unknown"]) == 1
+    assert all(each == statements["unknown"] for each in statements.values()), statements
 
 
 def test_a_person_who_is_switched_off_is_out_at_once(api: Api, chatbot: Chatbot) -> None:
@@ -153,3 +178,26 @@ def test_a_key_is_revoked_at_once_and_its_first_end_stays(api: Api) -> None:
     assert call(f"Bearer {api.key}").status_code == 401
     api_key.revoke(key)
     assert key.revoked_at == ended
+
+
+@pytest.mark.proves("Authentication/3")
+@pytest.mark.django_db(transaction=True)
+def test_keys_rotated_under_load_both_open_and_revoked_ones_do_not_from_the_next_call(
+    api: Api,
+) -> None:
+    texts = [api.key]
+    with Web() as web, ThreadPoolExecutor(8) as pool:
+
+        def use(number: int) -> int:
+            headers = {"Authorization": f"Bearer {texts[number % len(texts)]}"}
+            return requests.get(f"{web.address}{HERE}", headers=headers, timeout=60).status_code
+
+        calls = [pool.submit(use, number) for number in range(100)]
+        wait_until(lambda: any(each.done() for each in calls))
+        texts += [text for _, text in api_key.rotate(ApiKey.objects.all(), grace_hours=1)]
+        calls += [pool.submit(use, number) for number in range(100)]
+        assert {each.result() for each in calls} == {200}
+        assert len(texts) == 2
+        for key in ApiKey.objects.all():
+            api_key.revoke(key)
+        assert set(pool.map(use, range(20))) == {401}

@@ -11,9 +11,11 @@ from django.utils import timezone
 
 from accounts import idempotency
 from accounts.models import Plan, StoredAnswer, Usage
-from chatbots.models import Chatbot, GeneralSettings, Instruction, LlmModel
+from accounts.roles import Role
+from chatbots.models import Chatbot, ChatbotMember, GeneralSettings, Instruction, LlmModel
 from conversations.models import Message, Thread
 from tests.conftest import Api, caller
+from tests.contract.operations import member
 from tests.factories.conversations import ThreadFactory
 from tests.factories.webhooks import EndpointFactory
 from tests.servers.model import ModelServer, replying, saying
@@ -99,6 +101,20 @@ def test_another_caller_with_the_key_is_judged_as_without_it(
     api.post(path, INSTRUCTION, Idempotency_Key="one")
     assert stranger.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 403
     assert Api("garbage").post(path, INSTRUCTION, Idempotency_Key="one").status_code == 401
+
+
+def test_two_callers_who_may_both_have_a_key_each(api: Api, chatbot: Chatbot) -> None:
+    path, other = instructions(chatbot), member(chatbot, role=Role.SUPER_ADMIN)
+    answers = [each.post(path, INSTRUCTION, Idempotency_Key="one").json() for each in (api, other)]
+    assert answers[0]["data"]["id"] != answers[1]["data"]["id"]
+    assert Instruction.objects.count() == 2
+
+
+def test_a_stored_answer_is_not_told_to_who_may_not_have_it_now(chatbot: Chatbot) -> None:
+    path, added = instructions(chatbot), member(chatbot, added=True)
+    assert added.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 200
+    ChatbotMember.objects.all().delete()
+    assert added.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 403
 
 
 def test_limits_come_first_as_without_the_key(settings: Any, api: Api, chatbot: Chatbot) -> None:

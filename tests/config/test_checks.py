@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from cryptography.fernet import Fernet
 from django.test import Client
 
+from config.management.commands.serve import Command
 from tests.servers.processes import ROOT
 
 SHARED = "redis://127.0.0.1:6379/0"
@@ -74,3 +76,15 @@ def test_the_admin_says_that_a_demo_is_open_to_the_network(
     settings.EXPOSED = exposed  # type: ignore[attr-defined]
     page = admin_client.get("/admin/").content.decode()
     assert ("Demo, open to the network" in page) is exposed
+
+
+@pytest.mark.parametrize("exposed", [True, False])
+def test_the_start_says_that_a_demo_is_open_to_the_network(
+    db: None, settings: object, exposed: bool
+) -> None:
+    settings.EXPOSED = exposed  # type: ignore[attr-defined]
+    said = StringIO()
+    Command(stdout=said).welcome(None, None)
+    assert (
+        "WARNING: a demo installation listens beyond this machine" in said.getvalue()
+    ) is exposed

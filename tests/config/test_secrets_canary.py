@@ -1,6 +1,12 @@
 """A hundred secrets go every way that secrets go; afterwards they are found nowhere."""
 
+import base64
+import re
 import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,148 +14,310 @@ import pytest
 import redis
 import requests
 from django.conf import settings
+from django.contrib import admin
 from django.db import connection
 from django.test import Client
+from django.urls import reverse
 
+from accounts.models import User
 from accounts.services import api_key as keys
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
-from tests.conftest import Api
+from tests.contract.operations import OPERATIONS, filled, ids_of
+from tests.factories.accounts import UserFactory
+from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import ThreadFactory
 from tests.factories.staff import signed_in, superuser
+from tests.factories.webhooks import DeliveryFactory
 from tests.groups import needs
+from tests.servers import certificates
+from tests.servers.behaviours import Arrival, Behaviour, Step, head
 from tests.servers.model import ModelServer, saying
-from tests.servers.processes import Web
+from tests.servers.processes import Web, wait_until
+from tests.servers.receiver import Receiver
+from webhooks.models import Delivery
 from webhooks.services import endpoint as endpoints
+from webhooks.tasks import deliver
+
+pytestmark = [
+    pytest.mark.proves("Authentication", "Events"),
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(300),  # three processes start, and a busy machine takes its time
+]
 
 EACH = 25  # of four kinds
-HERE = "canary"
+WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # passwords that are refused, and that are let in
+SECRET = re.compile(r"cbk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}|canary-[a-z]+-\d\d-hKq7Zr2XwV9")
+THE_END = "all was heard"
 
 
-def canary(kind: str, number: int) -> str:
-    """Write a secret that occurs nowhere by chance."""
-    return f"{HERE}-{kind}-{number:02d}-hKq7Zr2XwV9"
+class Service(Web):
+    """All of the service as `make run` starts it: supervisor, web and worker, with one log."""
 
+    command = ("manage.py", "serve")
 
-@pytest.fixture
-def model() -> Any:
-    with ModelServer() as server:
-        server.say(saying("Hello."))
-        yield server
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
 
 class Sown:
     """The secrets, by kind."""
 
-    def __init__(self, chatbot: Chatbot) -> None:
-        owner = chatbot.account.owner
+    def __init__(self, owner: User) -> None:
         self.api_keys = [keys.issue(owner, label=f"key {number}")[1] for number in range(EACH)]
-        self.webhook = [canary("webhook", number) for number in range(EACH)]
-        self.models = {f"LLM_API_KEY_{n}": canary("model", n) for n in range(EACH)}
+        self.webhooks = [canary("webhook", number) for number in range(EACH)]
         self.passwords = [canary("password", number) for number in range(EACH)]
+        self.models = {f"LLM_API_KEY_{n}": canary("model", n) for n in range(EACH)}
 
     def all(self) -> list[str]:
-        return [*self.api_keys, *self.webhook, *self.models.values(), *self.passwords]
+        return [*self.api_keys, *self.webhooks, *self.passwords, *self.models.values()]
+
+    def found_in(self, text: str) -> set[str]:
+        """Name the secrets that a text holds: as they are, in hex, or in base64."""
+        return {found for read in (text, *decoded(text)) for found in SECRET.findall(read)} & {
+            *self.all()
+        }
 
 
-def talk(web: Web, sown: Sown, chatbot: Chatbot, model: ModelServer) -> None:
-    """Use every secret, rightly and wrongly."""
-    thread = ThreadFactory(chatbot=chatbot)
-    here = f"{web.address}/api/v1/chatting/{chatbot.pk}/thread/{thread.pk}"
-    for number, key in enumerate(sown.api_keys):
+def canary(kind: str, number: int) -> str:
+    """Write a secret that occurs nowhere by chance."""
+    return f"canary-{kind}-{number:02d}-hKq7Zr2XwV9"
+
+
+def decoded(text: str) -> Iterator[str]:
+    """Read what databases and brokers write in other characters."""
+    for run in re.findall(r"[0-9a-f]{40,}", text):
+        yield bytes.fromhex(run[: len(run) // 2 * 2]).decode("latin-1")
+    for run in re.findall(r"[0-9A-Za-z+/]{40,}", text):
+        for ahead in range(4):  # whatever stands right before it
+            coded = run[ahead:]
+            yield base64.b64decode(coded[: len(coded) // 4 * 4]).decode("latin-1")
+
+
+def quoting(status: int, name: str) -> Behaviour:
+    """Answer with the request's own header, as pages made for finding errors do."""
+
+    def behaviour(arrival: Arrival) -> Iterator[Step]:
+        said = arrival.header(name) or ""
+        yield head(status, f"X-Said: {said}", length=len(said)) + said.encode()
+
+    return behaviour
+
+
+class Talk:
+    """One owner's calls, sign-ins and webhooks, each with a secret of its own."""
+
+    def __init__(self, service: Service, sown: Sown, chatbot: Chatbot) -> None:
+        self.service, self.sown, self.chatbot = service, sown, chatbot
+        self.said: list[str] = []  # in every answer
+
+    def call(self, method: str, path: str, key: str, **given: Any) -> int:
+        """Call the API with a key."""
         headers = {"Authorization": f"Bearer {key}"}
-        name = f"LLM_API_KEY_{number}"
-        row = LlmModel.objects.create(
-            provider="openai", title=f"M{number}", base_url=model.base_url, key_variable=name
+        answer = requests.request(
+            method, f"{self.service.address}{path}", headers=headers, timeout=30, **given
         )
-        GeneralSettings.objects.filter(chatbot=chatbot).update(llm_model=row)
-        endpoints.configure(chatbot, url="https://127.0.0.1:9/x", secret=sown.webhook[number])
-        answers = [
-            requests.post(f"{here}/message", json={"content": "Hi"}, headers=headers, timeout=20),
-            requests.get(f"{here}", headers=headers, timeout=20),
-            requests.post(f"{here}/message", data=b"{", headers=headers, timeout=20),
-            requests.get(f"{web.address}/api/v1/chatbots", params={"key": key}, timeout=20),
-            requests.get(f"{web.address}/api/v1/nowhere", headers=headers, timeout=20),
-            requests.get(f"{here}x", headers={"Authorization": f"Bearer {key}x"}, timeout=20),
-        ]
-        assert [each.status_code for each in answers] == [200, 200, 400, 401, 404, 401]
-        for each in answers:
-            found(sown, each.text, "an answer")
-    for password in sown.passwords:
-        page = requests.Session()
-        form = page.get(f"{web.address}/admin/login/", timeout=20)
-        token = form.cookies["csrftoken"]
-        body = {"username": "a@example.com", "password": password, "csrfmiddlewaretoken": token}
-        answer = page.post(f"{web.address}/admin/login/", data=body, timeout=20)
-        found(sown, answer.text, "the sign-in page")
+        self.said.append(f"{answer.headers} {answer.text}")
+        return answer.status_code
+
+    def converse(self, model: ModelServer, receiver: Receiver) -> None:
+        """Let each chatbot ask its own model with its own key, and tell its own webhook."""
+        for number, key in enumerate(self.sown.api_keys):
+            chatbot = ChatbotFactory(account=self.chatbot.account)
+            name = f"LLM_API_KEY_{number}"
+            row = LlmModel.objects.create(
+                provider="openai", title=name, base_url=model.base_url, key_variable=name
+            )
+            GeneralSettings.objects.filter(chatbot=chatbot).update(llm_model=row)
+            path = f"/{number}"
+            receiver.on(path, quoting(500, "X-WEBHOOK-TOKEN"), quoting(200, "X-WEBHOOK-TOKEN"))
+            self.configure(chatbot, url=receiver.url(path), number=number)
+            thread = ThreadFactory(chatbot=chatbot)
+            here = f"/api/v1/chatting/{chatbot.pk}/thread/{thread.pk}/message"
+            assert self.call("POST", here, key, json={"content": "Hi"}) == 200
+
+    def configure(self, chatbot: Chatbot, *, url: str, number: int) -> None:
+        """Give a chatbot its webhook, in one of the ways that there are."""
+        secret = self.sown.webhooks[number]
+        page = webhook_page(chatbot)
+        form = {"url": url, "events": ["NEW_MESSAGE"], "is_active": "on", "secret_choice": "own"}
+        form |= {"secret": secret}
+        staff = signed_in(superuser())
+        if number == 0:
+            self.said.append(staff.post(page, form | {"url": "http://x"}).content.decode())
+            staff.post(page, form)  # its answer shows the secret, this once
+            self.said.append(staff.get(page).content.decode())
+        else:
+            endpoints.configure(chatbot, url=url, secret=secret)
+
+    def use_everything(self) -> None:
+        """Call every operation, rightly and wrongly, and what is no operation."""
+        ids = ids_of(self.chatbot)
+        for number, operation in enumerate(OPERATIONS):
+            key = self.sown.api_keys[number % EACH]
+            path = f"/api{operation.path.format(**ids)}"
+            body = {name: filled(each, ids) for name, each in (operation.body or {}).items()}
+            statuses = [
+                self.call(operation.method, path, key, json=body or None),
+                self.call(operation.method, f"{path}?key={key}", f"{key}x"),
+                self.call(operation.method, f"{path}/{key}", key, data=b"{"),
+            ]
+            assert statuses[:2] == [200, 401], operation
+            assert statuses[2] in (404, 405), operation
+            self.call("POST", path, key, data=b"{")
+
+    def sign_in(self, name: str, password: str) -> int:
+        """Sign in to the admin."""
+        page, address = requests.Session(), f"{self.service.address}/admin/login/"
+        token = page.get(address, timeout=30).cookies["csrftoken"]
+        form = {"username": name, "password": password, "csrfmiddlewaretoken": token}
+        answer = page.post(address, data=form, timeout=30, allow_redirects=False)
+        self.said.append(f"{answer.headers} {answer.text}")
+        return answer.status_code
+
+    def sign_in_with_all(self) -> None:
+        """Use every password: as a wrong one, until no more are taken, or as a right one."""
+        wrong = {self.sign_in("a@example.com", one) for one in self.sown.passwords[WRONG]}
+        assert wrong == {200}
+        for password in self.sown.passwords[RIGHT]:
+            user = UserFactory(is_staff=True)
+            user.set_password(password)
+            user.save()
+            assert self.sign_in(user.email, password) == 302
+
+    def meet_errors(self) -> None:
+        """Call and sign in while the table of people is away."""
+        with away(User._meta.db_table):
+            for key, password in zip(self.sown.api_keys[:3], self.sown.passwords, strict=False):
+                assert self.call("GET", "/api/v1/chatbots", key) == 500
+                assert self.sign_in("b@example.com", password) == 500
 
 
-def found(sown: Sown, text: str, where: str) -> None:
-    """Fail where a text holds a secret."""
-    assert not [secret for secret in sown.all() if secret in text], where
+@contextmanager
+def away(table: str) -> Iterator[None]:
+    """Let a table be missing."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {table} RENAME TO away")
+        try:
+            yield
+        finally:
+            cursor.execute(f"ALTER TABLE away RENAME TO {table}")
 
 
-def stored_bytes() -> str:
-    """Read all that the database keeps."""
+def stored() -> str:
+    """Read all that the database keeps, what was deleted or only just written among it."""
     if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        path = Path(connection.settings_dict["NAME"])
+        files = [str(each) for each in path.parent.glob(f"{path.name}*")]
         # By another process: one that closes the file loses the locks that it holds on it.
-        read = subprocess.run(["cat", str(connection.settings_dict["NAME"])], capture_output=True)
-        return read.stdout.decode("latin-1")
-    dump = [needs("pg_dump"), "--data-only", "--dbname"]
+        return subprocess.run(["cat", *files], capture_output=True).stdout.decode("latin-1")
     given = connection.get_connection_params()
     url = " ".join(
         f"{name}={given[name]}" for name in ("dbname", "user", "host", "port") if given.get(name)
     )
-    return subprocess.run([*dump, url], capture_output=True, check=True).stdout.decode("latin-1")
+    dump = [needs("pg_dump"), "--data-only", "--dbname", url]
+    return subprocess.run(dump, capture_output=True, check=True).stdout.decode("latin-1")
 
 
-def admin_pages(chatbot: Chatbot) -> str:
-    """Read the pages of the admin that secrets belong to."""
+def pages() -> str:
+    """Read the pages of the admin: each list, and the newest row of each kind."""
     client: Client = signed_in(superuser())
-    paths = ["", "accounts/apikey/", "chatbots/llmmodel/", f"chatbots/chatbot/{chatbot.pk}/change/"]
-    paths += [f"chatbots/llmmodel/{row.pk}/change/" for row in LlmModel.objects.all()[:5]]
-    return "".join(client.get(f"/admin/{path}", follow=True).content.decode() for path in paths)
+    addresses = [reverse("admin:index"), *map(webhook_page, Chatbot.objects.all()[:2])]
+    for model in admin.site._registry:
+        name = model._meta.label_lower.replace(".", "_")
+        addresses.append(reverse(f"admin:{name}_changelist"))
+        rows = model._default_manager.order_by("-pk")[:1]
+        addresses += [reverse(f"admin:{name}_change", args=[row.pk]) for row in rows]
+    return "".join(client.get(address, follow=True).content.decode() for address in addresses)
+
+
+def webhook_page(chatbot: Chatbot) -> str:
+    return reverse("admin:webhooks_endpoint_of", args=[chatbot.pk])
 
 
 def command_lines() -> str:
     """Read the arguments of all processes of this machine."""
-    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if readable(path)]
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            lines.append(path.read_bytes().replace(b"\0", b" "))
     return b"\n".join(lines).decode("latin-1")
 
 
-def readable(path: Path) -> bool:
-    try:
-        path.read_bytes()
-    except OSError:
-        return False
-    return True
+@contextmanager
+def overheard() -> Iterator[list[str]]:
+    """Write down every command that reaches Redis, the messages to workers among them.
+
+    The embedded default has none: its messages never leave the worker's memory.
+    """
+    heard: list[str] = []
+    if not settings.REDIS_URL:
+        yield heard
+        return
+    server = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=None)
+
+    def listen(monitor: Any) -> None:
+        for command in monitor.listen():
+            heard.append(command["command"])
+            if THE_END in command["command"]:
+                return
+
+    with server.monitor() as monitor:
+        listener = threading.Thread(target=listen, args=[monitor], daemon=True)
+        listener.start()
+        yield heard
+        server.echo(THE_END)
+        listener.join(60)
+        assert THE_END in heard[-1]
 
 
-@pytest.mark.proves("Authentication", "Events")
-@pytest.mark.django_db(transaction=True)
-def test_secrets_are_found_nowhere(api: Api, chatbot: Chatbot, model: ModelServer) -> None:
-    sown = Sown(chatbot)
-    with Web(**sown.models) as web:
-        talk(web, sown, chatbot, model)
-        assert len(model.arrivals) == EACH  # each model was asked, with its own key
-        told = "".join(str(each.headers) for each in model.arrivals)
-        assert all(secret in told for secret in sown.models.values())
-        found(sown, command_lines(), "a process's arguments")
-        found(sown, requests.get(f"{web.address}/openapi.json", timeout=20).text, "OpenAPI")
-        found(sown, requests.get(f"{web.address}/metrics", timeout=20).text, "metrics")
-        logged = web.said()
-    found(sown, logged, "the log")
-    found(sown, stored_bytes(), "the database")
-    found(sown, admin_pages(chatbot), "the admin")
-    if settings.REDIS_URL:
-        kept = redis.Redis.from_url(settings.REDIS_URL)
-        texts = [repr((key, kept.dump(key))) for key in kept.scan_iter(f"{settings.REDIS_PREFIX}*")]
-        found(sown, "".join(texts), "Redis")
+@pytest.fixture
+def sown(chatbot: Chatbot) -> Sown:
+    return Sown(chatbot.account.owner)
 
 
-def test_a_secret_that_is_there_would_be_found(tmp_path: Path, chatbot: Chatbot) -> None:
-    sown = Sown(chatbot)
-    with pytest.raises(AssertionError, match="the log"):
-        found(sown, f"prefix {sown.all()[-1]} suffix", "the log")
+def test_secrets_are_found_nowhere(chatbot: Chatbot, sown: Sown) -> None:
+    model, receiver = ModelServer(), Receiver(certificates.good())
+    model.say(*[quoting(401, "Authorization")] * 3, saying("Hello."))
+    quick = {"WEBHOOK_RETRY_DELAYS": "0.1,0.1,0.1"}
+    with model, receiver, overheard() as heard, Service(**sown.models, **quick) as service:
+        talk = Talk(service, sown, chatbot)
+        talk.converse(model, receiver)
+        talk.use_everything()
+        talk.sign_in_with_all()
+        talk.meet_errors()
+        wait_until(lambda: not Delivery.objects.filter(due_at__isnull=False).exists())
+        said = {
+            "an answer": "".join(talk.said),
+            "OpenAPI": requests.get(f"{service.address}/openapi.json", timeout=20).text,
+            "metrics": requests.get(f"{service.address}/metrics", timeout=20).text,
+            "the admin": pages(),
+            "the arguments of a process": command_lines(),
+            "the database": stored(),
+        }
+    told = {arrival.header("Authorization") for arrival in model.arrivals}
+    assert told == {f"Bearer {secret}" for secret in sown.models.values()}
+    assert {arrival.header("X-WEBHOOK-TOKEN") for arrival in receiver.arrivals} == {*sown.webhooks}
+    said |= {"the log": service.said(), "Redis": "\n".join(heard)}
+    found = {place: sown.found_in(text) for place, text in said.items()}
+    assert not {place: secrets for place, secrets in found.items() if secrets}
+
+
+def test_a_secret_that_is_there_would_be_found(chatbot: Chatbot, sown: Sown) -> None:
+    """Each place is looked at in the way in which it writes things down."""
+    one = sown.all()[-1]
     assert len(sown.all()) == 100
+    for ahead in ("", "x", "xy", "xyz"):
+        coded = base64.b64encode(f"{ahead}{one} and more".encode()).decode()
+        assert sown.found_in(f'{{"body": "{coded}"}}') == {one}
+    DeliveryFactory(chatbot=chatbot, body=f"bytes {sown.webhooks[3]}".encode(), due_at=None)
+    chatbot.name = f"text {sown.passwords[4]}"
+    chatbot.save()
+    assert sown.found_in(stored()) == {sown.webhooks[3], sown.passwords[4]}
+    assert sown.found_in(pages()) == {sown.webhooks[3], sown.passwords[4]}
+    with overheard() as heard:
+        deliver.apply_async((one, sown.api_keys[0]))
+    awaited = {one, sown.api_keys[0]} if settings.REDIS_URL else set()
+    assert sown.found_in("\n".join(heard)) == awaited
+    with subprocess.Popen([sys.executable, "-c", "input()", one], stdin=subprocess.PIPE) as process:
+        assert sown.found_in(command_lines()) == {one}
+        process.kill()

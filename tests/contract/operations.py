@@ -2,8 +2,10 @@
 
 from typing import Any, NamedTuple
 
+from django.apps import apps
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from accounts.models import ApiKey
 from accounts.roles import CHATBOT_VIEW, Role
 from chatbots.models import Chatbot
 from tests.conftest import Api, caller
@@ -16,6 +18,7 @@ from tests.factories.chatbots import (
     PersonaFactory,
 )
 from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.house.source import APPS
 
 ACCOUNT = "/v1/chatbots/account/{account}"
 BOT, BOT_V0 = "/v1/chatbots/chatbot/{chatbot}", "/v0/chatbots/chatbot/{chatbot}"
@@ -23,7 +26,15 @@ CHAT = "/v1/chatting/{chatbot}"
 
 LEADERS = {"owner", "super_admin"}
 USERS = LEADERS | {"added"}
-ANYONE = USERS | {"stranger", "bystander", "viewer"}
+OUTSIDERS = {"stranger", "former"}
+ANYONE = USERS | OUTSIDERS | {"bystander", "viewer"}
+
+FORBIDDEN = {"success": False, "message": "insufficient permissions"}
+CLOSED = {
+    "success": False,
+    "message": "no permission to access the chatbot",
+    "code": "CHATBOT_FETCH_FORBIDDEN",
+}
 
 
 class Operation(NamedTuple):
@@ -113,11 +124,14 @@ def ids_of(chatbot: Chatbot) -> dict[str, str]:
     return {name: str(row.pk) for name, row in rows.items()}
 
 
+def filled(value: Any, ids: dict[str, str]) -> Any:
+    """Put ids where a body names them: {"threadId": "{thread}"}."""
+    return value.format(**ids) if isinstance(value, str) else value
+
+
 def call(who: Api, operation: Operation, ids: dict[str, str]) -> Any:
     """Call an operation with its good body."""
-    body = operation.body
-    if body and "threadId" in body:
-        body = body | {"threadId": ids["thread"]}
+    body = operation.body and {name: filled(each, ids) for name, each in operation.body.items()}
     return who.call(operation.method, operation.path.format(**ids), body)
 
 
@@ -138,4 +152,17 @@ def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
         "bystander": member(chatbot),
         "viewer": member(chatbot, permissions=[CHATBOT_VIEW]),
         "stranger": stranger,
+        "former": caller(ChatbotMemberFactory(chatbot=chatbot).user),  # who has left the account
+    }
+
+
+def all_rows() -> dict[str, list[Any]]:
+    """Read every row of the project's own tables; only when a key was used does not count."""
+    return {
+        model.__name__: [
+            row | ({"last_used_at": None} if model is ApiKey else {})
+            for row in model._base_manager.order_by("pk").values()
+        ]
+        for model in apps.get_models()
+        if model._meta.app_label in APPS
     }

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 from cryptography.fernet import Fernet
 
+from tests.patience import PATIENCE
 from tests.servers import certificates
 from tests.servers.processes import ROOT, free_port, wait_until
 
@@ -57,12 +58,12 @@ class Installation:
         if self.running and self.running.poll() is None:
             os.killpg(self.running.pid, signal.SIGKILL)
             self.running.wait()
-        self.database_does("DROP DATABASE IF EXISTS")
+        self.database_does("DROP DATABASE IF EXISTS", "WITH (FORCE)")
 
-    def database_does(self, command: str) -> None:
+    def database_does(self, command: str, how: str = "") -> None:
         if self.server:
             with psycopg.connect(self.server, autocommit=True) as connection:
-                connection.execute(f'{command} "{self.database}"'.encode())
+                connection.execute(f'{command} "{self.database}" {how}'.encode())
 
     def command(self, *words: str, given: str | None = None) -> Any:
         done = subprocess.run(
@@ -72,7 +73,7 @@ class Installation:
             input=given,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -90,7 +91,7 @@ class Installation:
                 stderr=log,
                 start_new_session=True,
             )
-        wait_until(lambda: "Ctrl-C stops it." in self.said(), 40, told=self.said)
+        wait_until(lambda: "Ctrl-C stops it." in self.said(), told=self.said)
         return self.said()
 
     def said(self) -> str:
@@ -100,4 +101,4 @@ class Installation:
         """Press Ctrl-C; returns the exit code."""
         assert self.running
         self.running.send_signal(signal.SIGINT)
-        return self.running.wait(20)
+        return self.running.wait(PATIENCE)

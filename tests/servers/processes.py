@@ -1,6 +1,7 @@
 """The service's own processes, on the tests' database: started, halted, killed by their id."""
 
 import contextlib
+import itertools
 import os
 import signal
 import socket
@@ -10,12 +11,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from random import SystemRandom
 from typing import Any, Self
 
 import requests
 from django.conf import settings
 from django.db import connection
 
+from tests.patience import PATIENCE
 from tests.servers import certificates
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +26,7 @@ WORKER = ("-m", "celery", "--app", "config", "worker", "--loglevel", "WARNING")
 QUICKLY = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
-def wait_until(fact: Callable[[], Any], seconds: float = 10.0, *, told: Any = None) -> Any:
+def wait_until(fact: Callable[[], Any], seconds: float = PATIENCE, *, told: Any = None) -> Any:
     """Return a fact once it is true; fail when it is not in time."""
     deadline = time.monotonic() + seconds
     while not (found := fact()):
@@ -84,7 +87,7 @@ class Process:
         self.signal(signal.SIGTERM)
         return self.wait()
 
-    def wait(self, seconds: float = 20.0) -> int:
+    def wait(self, seconds: float = PATIENCE) -> int:
         assert self.running
         return self.running.wait(seconds)
 
@@ -100,9 +103,19 @@ class Worker(Process):
         self.command = (*WORKER, *QUICKLY, "--concurrency", str(slots))
 
 
+# Below those that the system gives to whoever asks for any, and other ones for each worker of a
+# parallel run: none is taken between being chosen and being listened on, or during a restart, not
+# even by a client that tries to reach it.
+TURN = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
+PORTS = itertools.cycle(SystemRandom().sample(range(16_384 + TURN, 32_768, 16), 500))
+
+
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+    """Choose a port that nobody uses, for a process that will listen on it."""
+    for port in PORTS:
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError
 
 
 class Web(Process):
@@ -117,7 +130,7 @@ class Web(Process):
 
     def __enter__(self) -> Self:
         self.start()
-        wait_until(self.answers, 30, told=self.said)
+        wait_until(self.answers, told=self.said)
         return self
 
     def kill(self) -> None:
@@ -128,5 +141,5 @@ class Web(Process):
 
     def answers(self) -> bool:
         with contextlib.suppress(OSError):
-            return bool(requests.get(f"{self.address}/healthz", timeout=1).ok)
+            return bool(requests.get(f"{self.address}/healthz", timeout=5).ok)
         return False

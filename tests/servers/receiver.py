@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import BinaryIO, Self
 
+from tests.patience import PATIENCE
 from tests.servers.behaviours import CLOSE, FOR_EVER, RESET, Arrival, Behaviour, answer
 
 Greeting = Callable[["Receiver", socket.socket], socket.socket | None]
@@ -32,7 +33,7 @@ def shake_hands(receiver: "Receiver", raw: socket.socket) -> socket.socket | Non
 
 
 class Receiver:
-    """A server on a free port of 127.0.0.1, as a context manager.
+    """A server on a free port, as a context manager.
 
     Without a TLS context it speaks plain HTTP. `arrivals` holds every request in its order,
     `connections` counts those that were opened.
@@ -43,6 +44,7 @@ class Receiver:
         context: ssl.SSLContext | None = None,
         *,
         greeting: Greeting = shake_hands,
+        host: str = "127.0.0.1",
         port: int = 0,
         tell: Callable[[Arrival], None] | None = None,
     ) -> None:
@@ -55,7 +57,9 @@ class Receiver:
         self._default: deque[Behaviour] = deque([answer()])
         self._arrived = threading.Condition()
         self._open: set[socket.socket] = set()
-        self._listener = socket.create_server(("127.0.0.1", port), backlog=1024)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, port), family=family, backlog=1024)
+        self.host = f"[{host}]" if ":" in host else host
         self.port: int = self._listener.getsockname()[1]
 
     def __enter__(self) -> Self:
@@ -69,14 +73,14 @@ class Receiver:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
-    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
-        return f"{'https' if self.context else 'http'}://{host}:{self.port}{path}"
+    def url(self, path: str = "/", host: str | None = None) -> str:
+        return f"{'https' if self.context else 'http'}://{host or self.host}:{self.port}{path}"
 
     def on(self, path: str, *plan: Behaviour) -> None:
         """Let each behaviour answer one request to a path, the last all that follow."""
         self._plans[path] = deque(plan)
 
-    def wait_for(self, count: int, seconds: float = 5.0) -> list[Arrival]:
+    def wait_for(self, count: int, seconds: float = PATIENCE) -> list[Arrival]:
         """Return the arrivals once there are so many; fail when there are not in time."""
         with self._arrived:
             enough = self._arrived.wait_for(lambda: len(self.arrivals) >= count, seconds)

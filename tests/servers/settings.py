@@ -3,7 +3,9 @@
 import os
 
 from config.settings import *  # noqa: F403
-from config.settings import DATABASES
+from config.settings import CACHES, DATABASES
+from tests.patience import give_time
 
 DATABASES["default"]["NAME"] = os.environ["TEST_DATABASE_NAME"]
+give_time(DATABASES["default"], CACHES["default"])
 CRASH_POINT = os.environ.get("TEST_CRASH_POINT", "")

@@ -1,0 +1,182 @@
+"""Whose an id is: every operation, every kind of id at each of its places, every kind of caller.
+
+The cells are made of the routes' own methods and places (test_roles.py holds the operations to the
+URLconf, so that a new route without an entry fails); what each must answer follows from one rule.
+"""
+
+import re
+from typing import Any
+
+import orjson
+import pytest
+from django.db import transaction
+
+from accounts.models import Account
+from chatbots.models import Chatbot, FollowUpPrompt, Instruction, Persona
+from conversations.models import Message, Thread
+from tests.conftest import Api
+from tests.contract.operations import (
+    ANYONE,
+    BOT,
+    CHAT,
+    CLOSED,
+    FORBIDDEN,
+    LEADERS,
+    OPERATIONS,
+    OUTSIDERS,
+    USERS,
+    Operation,
+    all_rows,
+    call,
+    callers,
+    ids_of,
+)
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.tenant import Tenant
+from tests.house.source import ROOT
+
+OWN, SIBLING, FOREIGN, MISSING, MALFORMED = "own", "sibling", "foreign", "missing", "malformed"
+ALL, ABSENT = (OWN, SIBLING, FOREIGN, MISSING, MALFORMED), {MISSING, MALFORMED}
+MARK = "zebra"  # stands in every text of the foreign account
+KINDS = {  # what an id names, by its name in paths and bodies
+    "account": Account,
+    "chatbot": Chatbot,
+    "follow_up_prompt": FollowUpPrompt,
+    "instruction": Instruction,
+    "persona": Persona,
+    "thread": Thread,
+    "message": Message,
+}
+# Ids of bodies and queries; no good call has to have the last two, so they get calls of their own.
+NAMED = {"threadId", "instructionId", "before"}
+SELECT = f"{BOT}/instructions/select-instruction"
+OLDER = f"{CHAT}/thread/{{thread}}/messages?before={{message}}"
+CALLS = [
+    *OPERATIONS,
+    Operation("POST", SELECT, USERS, {"instructionId": "{instruction}"}),
+    Operation("GET", OLDER, USERS),
+]
+# Ids that are nobody's: models are everybody's, and a visitor's is a word of the caller's own.
+SHARED = {"llmModelId", "visitorId"}
+
+
+def places(operation: Operation) -> list[str]:
+    """Name the ids that a call holds, those of its body among them."""
+    return re.findall(r"\{(\w+)\}", f"{operation.path} {operation.body}")
+
+
+def cells(operation: Operation) -> list[dict[str, str]]:
+    """List kinds of ids by place: each kind at each place among own ids, and one kind at all."""
+    names = places(operation)
+    alike = [dict.fromkeys(names, kind) for kind in ALL]
+    own = alike[0]
+    mixed = [own | {name: kind} for name in names for kind in ALL]
+    unlike = {tuple(each.values()): each for each in alike + mixed}
+    return [each for each in unlike.values() if each.get("account") != SIBLING]  # there is none
+
+
+def missing(name: str) -> tuple[int, dict[str, Any]]:
+    """Say what is told where there is no such row."""
+    body = {"success": False, "message": f"{KINDS[name]._meta.verbose_name} not found"}
+    return 404, body | ({"code": "CHATBOT_NOT_FOUND"} if name == "chatbot" else {})
+
+
+def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
+    """Say what a caller is told, check after check; None for the body of a success.
+
+    Open points: order-of-checks, roles, permissions, foreign-chatbot, ids.
+    """
+    below = dict(kinds)
+    if account := below.pop("account", None):
+        if account in ABSENT:
+            return missing("account")
+        member = who not in OUTSIDERS
+        entitled = member if "chatbot" in below else who in operation.may
+        if account == FOREIGN or not entitled:
+            return 403, FORBIDDEN
+    if chatbot := below.pop("chatbot", None):
+        if chatbot in ABSENT or (account and chatbot == FOREIGN):
+            return missing("chatbot")
+        users = {OWN: USERS, SIBLING: LEADERS, FOREIGN: set[str]()}[chatbot]
+        if who not in users:
+            return 403, CLOSED
+    if operation.path == OLDER:
+        cursor = below.pop("message")
+        if cursor == MALFORMED or (cursor != chatbot and below["thread"] == chatbot):
+            return 400, UNKNOWN_CURSOR
+    for name, kind in below.items():  # whatever is not this very chatbot's is not there
+        if kind != chatbot:
+            return missing(name)
+    return 200, None
+
+
+UNKNOWN_CURSOR = {
+    "success": False,
+    "message": "request body is not valid",
+    "code": "REQUEST_VALIDATION_FAILED",
+    "errors": [{"path": ["before"], "message": "Expected the id of a message of this thread"}],
+}
+
+
+class World:
+    """Two chatbots of one account, a foreign account, and who calls."""
+
+    def __init__(self, chatbot: Chatbot, stranger: Api) -> None:
+        self.foreign = Tenant(MARK)
+        own = ids_of(chatbot)
+        self.ids = {
+            OWN: own,
+            SIBLING: ids_of(ChatbotFactory(account=chatbot.account)),
+            FOREIGN: {name: self.foreign.keys_of(model)[0] for name, model in KINDS.items()},
+            MISSING: dict.fromkeys(KINDS, "0190a000-0000-7000-8000-000000000000"),
+            MALFORMED: {name: key.replace("-", "") for name, key in own.items()},  # still readable
+        }
+        self.callers = callers(chatbot, stranger)
+        self.before = self.foreign.snapshot()
+        self.hidden = [MARK, *self.ids[FOREIGN].values()]
+
+    def ask(self, operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
+        """Call; returns status and body. What is foreign is neither told nor changed."""
+        ids = {name: self.ids[kind][name] for name, kind in kinds.items()}
+        answer = call(self.callers[who], operation, ids)
+        told = answer.serialize().decode()
+        assert not [text for text in self.hidden if text in told], (who, kinds)
+        if answer.status_code != 200:
+            return answer.status_code, answer.json()
+        assert self.foreign.snapshot() == self.before, (who, kinds)
+        return 200, None
+
+
+@pytest.mark.proves(
+    "HTTP statuses/403",
+    "HTTP statuses/404",
+    "Codes/CHATBOT_NOT_FOUND",
+    "Codes/CHATBOT_FETCH_FORBIDDEN",
+    "Follow-up prompts/5",
+)
+@pytest.mark.parametrize("operation", CALLS, ids=str)
+def test_each_kind_of_id_is_answered_by_the_rule_and_tells_and_changes_nothing(
+    chatbot: Chatbot, stranger: Api, operation: Operation
+) -> None:
+    world = World(chatbot, stranger)
+    before = all_rows()
+    for kinds in cells(operation):
+        for who in sorted(ANYONE):
+            awaited = expected(operation, kinds, who)
+            with transaction.atomic():
+                told = world.ask(operation, kinds, who)
+                transaction.set_rollback(told[0] == awaited[0] == 200)  # what it did is its right
+            assert told == awaited, (who, kinds)
+    assert all_rows() == before
+
+
+def test_no_id_that_a_body_or_a_query_takes_is_left_out() -> None:
+    document = orjson.loads((ROOT / "openapi.json").read_bytes())
+    taken: set[str] = set()
+    for operation in (each for path in document["paths"].values() for each in path.values()):
+        queried = [one for one in operation.get("parameters", []) if one.get("in") == "query"]
+        taken |= {one["name"] for one in queried}
+        for body in operation.get("requestBody", {}).get("content", {}).values():
+            shape = document["components"]["schemas"][body["schema"]["$ref"].rsplit("/")[-1]]
+            taken |= set(shape.get("properties", {}))
+    assert {name for name in taken if name.endswith("Id") or name == "before"} == NAMED | SHARED
