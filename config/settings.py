@@ -166,7 +166,7 @@ CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 # Storage: the embedded default and production differ here, and nowhere else
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
-        "ENGINE": "django.db.backends.sqlite3",
+        "ENGINE": "config.sqlite",
         "NAME": STATE_DIR / "database.sqlite3",
         "CONN_MAX_AGE": None,
         "TEST": {"NAME": STATE_DIR / "test.sqlite3"},

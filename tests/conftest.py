@@ -30,6 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "proves(rule, ...): what of docs/specification-index.toml a test proves"
     )
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
+    # a test's own transaction lasts as long as the test
+    settings.DATABASES["default"]["OPTIONS"].pop("options", None)
 
 
 class Api:

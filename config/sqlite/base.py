@@ -1,0 +1,51 @@
+"""SQLite for a process of many threads: who writes waits in line.
+
+SQLite itself looks now and then whether the database is free, in no order: of fifty writers at
+once most sleep while it is, and some give up. Between processes it stays like that; they are two.
+"""
+
+import threading
+from typing import Any
+
+from django.db import OperationalError
+from django.db.backends.sqlite3 import base
+
+_turn = threading.Lock()  # there is one database
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Django's own, but that a transaction begins with the process's turn and ends it."""
+
+    has_turn = False
+
+    def _start_transaction_under_autocommit(self) -> None:
+        if not _turn.acquire(timeout=self.settings_dict["OPTIONS"]["timeout"]):
+            raise OperationalError("database is locked")
+        self.has_turn = True
+        try:
+            super()._start_transaction_under_autocommit()  # type: ignore[misc] # the stubs lack it
+        except BaseException:
+            self._end_turn()
+            raise
+
+    def _commit(self) -> Any:  # Any, here and below: as the base's
+        committed = super()._commit()  # type: ignore[misc] # the stubs lack it
+        self._end_turn()
+        return committed
+
+    def _rollback(self) -> Any:
+        try:
+            return super()._rollback()  # type: ignore[misc] # the stubs lack it
+        finally:
+            self._end_turn()
+
+    def _close(self) -> Any:
+        try:
+            return super()._close()  # type: ignore[misc] # the stubs lack it
+        finally:
+            self._end_turn()
+
+    def _end_turn(self) -> None:
+        if self.has_turn:
+            self.has_turn = False
+            _turn.release()

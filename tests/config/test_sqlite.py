@@ -1,0 +1,93 @@
+"""Writers of one process wait in line, and each leaves the line when its transaction ends."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.db import OperationalError, connection, transaction
+from django.utils import timezone
+
+from config.models import PeriodicWork
+from tests.patience import PATIENCE
+
+pytestmark = [
+    pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL has locks of its own"),
+    pytest.mark.django_db(transaction=True),
+]
+
+
+def write(name):
+    """Write in a transaction of another thread's."""
+
+    def run():
+        try:
+            with transaction.atomic():
+                PeriodicWork.objects.add([name])
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(run).result(PATIENCE)
+
+
+def commit():
+    with transaction.atomic():
+        PeriodicWork.objects.add(["first"])
+
+
+def roll_back():
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        PeriodicWork.objects.add(["first"])
+        raise ZeroDivisionError
+
+
+def fail_to_begin():
+    connection.ensure_connection()
+    connection.connection.close()  # as where the file went away
+    with pytest.raises(Exception, match="closed database"), transaction.atomic():
+        pass
+    connection.close()
+
+
+def close_within():
+    with pytest.raises(Exception, match="closed"), transaction.atomic():
+        connection.close()
+        PeriodicWork.objects.add(["first"])
+
+
+@pytest.mark.parametrize("end", [commit, roll_back, fail_to_begin, close_within])
+def test_the_next_one_writes_once_a_transaction_has_ended(end):
+    end()
+    write("next")
+    assert PeriodicWork.objects.filter(name="next").exists()
+
+
+def test_who_waits_longer_than_is_allowed_is_told(monkeypatch):
+    monkeypatch.setitem(settings.DATABASES["default"]["OPTIONS"], "timeout", 0.2)
+    with transaction.atomic():
+        PeriodicWork.objects.add(["first"])
+        with pytest.raises(OperationalError, match="database is locked"):
+            write("next")
+    write("next")
+
+
+def test_fifty_writers_at_once_lose_nothing():
+    start = timezone.now()
+    PeriodicWork.objects.create(name="counter", due_at=start)
+    begin = threading.Barrier(50)
+
+    def count(_):
+        begin.wait(PATIENCE)
+        try:
+            with transaction.atomic():
+                row = PeriodicWork.objects.get(name="counter")
+                row.due_at += timedelta(seconds=1)
+                row.save()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(50) as pool:
+        list(pool.map(count, range(50)))
+    assert PeriodicWork.objects.get(name="counter").due_at == start + timedelta(seconds=50)
