@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from accounts.models import User
 from chatbots.models import Chatbot, LlmModel
@@ -21,6 +21,8 @@ QUIETLY = (
     "--disable-component-update",
     "--disable-sync",
 )
+PATIENCE = 60_000  # milliseconds, for a machine under load
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +31,9 @@ def browser() -> Iterator[Browser]:
     # The browser is driven from an event loop of its own, in which Django refuses its database
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=[*QUIETLY])
+        browser = driver.chromium.launch(
+            executable_path=path, args=[*QUIETLY], timeout=2 * PATIENCE
+        )
         yield browser
         browser.close()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
@@ -54,6 +58,7 @@ def shop(transactional_db: None) -> Chatbot:
 def page(browser: Browser, live_server: object, person: User) -> Iterator[Page]:
     """A window in which Kim is signed in; whatever a page complains of fails the test."""
     context = browser.new_context(base_url=str(live_server))
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -7,17 +7,21 @@ import sys
 import time
 from datetime import timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from django.db import OperationalError, connection
 from django.utils import timezone
 
+import config.dispatcher
 from accounts.models import Mail
 from config.dispatcher import PERIODIC, Dispatcher
 from config.models import PeriodicWork
 from tests.factories.accounts import AccountFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.mail import MailServer
-from tests.servers.processes import Worker, wait_until
+from tests.servers.processes import Process, Worker, wait_until
+from webhooks.engine import liveness
 from webhooks.models import Delivery
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,17 +37,17 @@ class Alone(dispatcher.Dispatcher):
         time.sleep({length})
         return 0.1
 
-dispatcher.STUCK_AFTER = 2
+dispatcher.STUCK_AFTER = {patience}
 one = Alone(8)
 one.start()
 one.join()
 """
 
 
-def alone(*, length):
+def alone(*, length, patience):
     """Start a dispatcher whose rounds take so long, in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", ALONE.format(length=length)],
+        [sys.executable, "-c", ALONE.format(length=length, patience=patience)],
         cwd=ROOT,
         env=os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings"},
         stdout=subprocess.PIPE,
@@ -57,7 +61,7 @@ def test_a_worker_sends_mails_and_does_periodic_work():
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
     with MailServer() as server, Worker(EMAIL_URL=f"smtp://127.0.0.1:{server.port}") as worker:
         wait_until(lambda: Mail.objects.filter(state="SENT").exists(), told=worker.said)
-        later = timezone.now() + timedelta(minutes=30)
+        later = timezone.now() + timedelta(seconds=30)
         done = PeriodicWork.objects.filter(due_at__gt=later, claimed_until=None)
         wait_until(lambda: done.count() == len(PERIODIC), told=worker.said)
         assert len(server.mails) == 1
@@ -88,18 +92,18 @@ class TestPeriodicWork:
 
 
 def test_a_dispatcher_that_hangs_ends_its_process():
-    process = alone(length=60)
-    _, errors = process.communicate(timeout=30)
+    process = alone(length=600, patience=2)
+    _, errors = process.communicate(timeout=90)
     assert process.returncode == os.EX_SOFTWARE
     assert "has not moved" in errors
 
 
 def test_a_process_that_was_halted_as_a_whole_has_not_hung():
-    with alone(length=0.1) as process:
+    with alone(length=0.1, patience=4) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGSTOP)
         halted = time.monotonic()
-        wait_until(lambda: time.monotonic() - halted > 3)
+        wait_until(lambda: time.monotonic() - halted > 5)
         process.send_signal(signal.SIGCONT)
         for _ in range(10):
             assert process.stdout.readline() == "round\n"
@@ -113,17 +117,118 @@ def test_some_threads_are_left_to_mails(concurrency, slots):
     assert Dispatcher(concurrency).slots == slots
 
 
+@pytest.fixture
+def waiting():
+    """A delivery that was written a while ago, and is due in five minutes."""
+    due = timezone.now() + timedelta(minutes=5)
+    row = DeliveryFactory(chatbot=EndpointFactory().chatbot, state="RETRYING", due_at=due)
+    Delivery.objects.update(updated_at=timezone.now() - timedelta(minutes=10))
+    return row
+
+
+def step(monkeypatch, seconds):
+    """Set this machine's clock, as far as a dispatcher can see."""
+    before = time.time
+    monkeypatch.setattr(time, "time", lambda: before() + seconds)
+
+
+def moved(waiting):
+    return (Delivery.objects.get(pk=waiting.pk).due_at - waiting.due_at).total_seconds()
+
+
 @pytest.mark.django_db
-@pytest.mark.parametrize("hours", [1, -1])
+@pytest.mark.parametrize("seconds", [3600, -3600, 10, -10, -20, 0.5, -0.5])
 def test_due_times_follow_this_machines_clock_where_they_are_made_by_it(
-    settings, monkeypatch, hours
+    settings, monkeypatch, waiting, seconds
 ):
-    jump = timedelta(hours=hours)
-    due = timezone.now() - jump + timedelta(seconds=3)  # as the clock was before
-    waiting = DeliveryFactory(chatbot=EndpointFactory().chatbot, state="RETRYING", due_at=due)
-    dispatcher, before = Dispatcher(8), time.time
-    monkeypatch.setattr(time, "time", lambda: before() + jump.total_seconds())
+    dispatcher = Dispatcher(8)
+    step(monkeypatch, seconds)
     for _ in range(2):
         dispatcher.follow_clock()
-    moved = Delivery.objects.get(pk=waiting.pk).due_at - due
-    assert abs(moved - (jump if settings.EMBEDDED else timedelta(0))) < timedelta(milliseconds=10)
+    assert moved(waiting) == pytest.approx(seconds if settings.EMBEDDED else 0, abs=0.1)
+
+
+@pytest.mark.django_db
+def test_due_times_follow_later_where_the_database_fails(settings, monkeypatch, waiting):
+    def fail(execute, sql, *rest):
+        if sql.startswith("UPDATE"):
+            raise OperationalError("disk I/O error")
+        return execute(sql, *rest)
+
+    settings.EMBEDDED = True
+    dispatcher = Dispatcher(8)
+    step(monkeypatch, 3600)
+    with connection.execute_wrapper(fail), pytest.raises(OperationalError):
+        dispatcher.follow_clock()
+    assert moved(waiting) == 0
+    dispatcher.follow_clock()
+    assert moved(waiting) == pytest.approx(3600, abs=0.1)
+
+
+@pytest.mark.django_db
+class TestMessagesThatAreLost:
+    """A claim runs out where nobody has begun: its message came to nobody."""
+
+    @pytest.fixture
+    def ended(self, monkeypatch):
+        """Why the process would have ended."""
+        reasons = []
+        monkeypatch.setattr(config.dispatcher, "die", reasons.append)
+        return reasons
+
+    def lose(self, dispatcher, monkeypatch, *, seconds_later):
+        """Let a message be lost so long after the last one."""
+        before = time.monotonic
+        monkeypatch.setattr(time, "monotonic", lambda: before() + seconds_later)
+        over = timezone.now() - timedelta(seconds=1)
+        Delivery.objects.update(claim=uuid4(), claimed_by=liveness.ME, claimed_until=over)
+        dispatcher.take_over()
+        assert Delivery.objects.get().claim is None
+
+    @pytest.fixture
+    def dispatcher(self, settings, tmp_path, waiting):
+        settings.STATE_DIR = tmp_path
+        dispatcher = Dispatcher(8)
+        dispatcher.hold()
+        yield dispatcher
+        for life in dispatcher.lives:
+            if isinstance(life, liveness.FileLife):
+                life.file.close()
+            else:
+                life.own.close()
+
+    def test_one_now_and_then_ends_nobody(self, dispatcher, monkeypatch, ended):
+        for _ in range(5):
+            self.lose(dispatcher, monkeypatch, seconds_later=3600)
+        assert ended == []
+
+    def test_one_after_the_other_ends_the_process(self, dispatcher, monkeypatch, ended):
+        for _ in range(8):
+            self.lose(dispatcher, monkeypatch, seconds_later=3)
+        assert ended == []
+        for _ in range(4):
+            self.lose(dispatcher, monkeypatch, seconds_later=3)
+        assert "messages do not reach it" in ended[0]
+
+
+class Unheard(Process):
+    """A dispatcher whose messages nobody takes."""
+
+    command = (
+        "-c",
+        "import time, datetime, django; django.setup()\n"
+        "from config import dispatcher\n"
+        "from webhooks.engine import schedule\n"
+        "dispatcher.STUCK_AFTER, schedule.START = 3, datetime.timedelta(seconds=0.1)\n"
+        "one = dispatcher.Dispatcher(8)\n"
+        "while True: time.sleep(one.round())",
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_dispatcher_whose_messages_nobody_takes_ends_its_process():
+    DeliveryFactory(chatbot=EndpointFactory().chatbot)
+    with Unheard() as process:
+        assert process.wait() == os.EX_SOFTWARE, process.said()
+    assert "its own messages do not reach it any more" in process.said()
+    assert not Delivery.objects.get().attempts.exists()

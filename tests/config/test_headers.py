@@ -36,7 +36,7 @@ class HttpsWeb(Web):
 def test_behind_https_cookies_are_secure_and_browsers_are_told_to_stay() -> None:
     with HttpsWeb() as web:
         told = {"X-Forwarded-Proto": "https", "Host": "bots.example.com"}
-        answer = requests.get(f"{web.address}/admin/login/", headers=told, timeout=10)
+        answer = requests.get(f"{web.address}/admin/login/", headers=told, timeout=60)
         assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
         assert all(cookie.secure for cookie in answer.cookies)
         assert "Secure" in answer.headers["Set-Cookie"]
@@ -46,6 +46,6 @@ def test_behind_https_cookies_are_secure_and_browsers_are_told_to_stay() -> None
 @pytest.mark.django_db(transaction=True)
 def test_over_http_there_is_neither() -> None:
     with Web() as web:
-        answer = requests.get(f"{web.address}/admin/login/", timeout=10)
+        answer = requests.get(f"{web.address}/admin/login/", timeout=60)
         assert "Strict-Transport-Security" not in answer.headers
         assert "Secure" not in answer.headers["Set-Cookie"]

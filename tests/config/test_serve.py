@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from tests.house.source import ROOT
-from tests.servers.processes import wait_until
-
-pytestmark = pytest.mark.timeout(120)
+from tests.patience import PATIENCE
+from tests.servers.processes import free_port, wait_until
 
 
 class Start:
@@ -39,17 +38,12 @@ class Start:
 
     def ended(self) -> tuple[int, str]:
         """Wait for its end; returns the exit code and what it said."""
-        return self.process.wait(60), self.said()
+        return self.process.wait(PATIENCE), self.said()
 
     def stop(self) -> None:
         if self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(30)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+            self.process.wait(PATIENCE)
 
 
 @pytest.fixture
@@ -58,7 +52,7 @@ def running(tmp_path: Path) -> Iterator[tuple[Path, Start, int]]:
     port = free_port()
     start = Start(tmp_path, PORT=str(port))
     try:
-        wait_until(lambda: "Ctrl-C stops it." in start.said(), 60, told=start.said)
+        wait_until(lambda: "Ctrl-C stops it." in start.said(), told=start.said)
         yield tmp_path, start, port
     finally:
         start.stop()
@@ -101,7 +95,7 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     migrate = [sys.executable, "manage.py", "shell", "-v", "0", "-c", NEWER]
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     environment = plain | {"STATE_DIR": str(tmp_path / "state")}
-    subprocess.run(migrate, cwd=ROOT, env=environment, check=True, timeout=60)
+    subprocess.run(migrate, cwd=ROOT, env=environment, check=True, timeout=PATIENCE)
     for words in ((), ("web",)):
         code, said = Start(tmp_path, *words, PORT=str(free_port())).ended()
         assert code == 1

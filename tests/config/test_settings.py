@@ -30,7 +30,7 @@ def start(tmp_path: Path, *names: str, **environment: str) -> "subprocess.Comple
         env=plain | {"STATE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)} | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from functools import partial
 
 import pytest
 
@@ -16,6 +17,9 @@ from config.transport import pieces, session
 from tests.servers import behaviours as say
 from tests.servers import certificates
 from tests.servers.receiver import Receiver, hear_nothing
+
+TIMEOUT = 1.0  # where it is what ends the exchange; enough to come to the request
+SLACK = 10.0  # for a machine under load
 
 
 @pytest.fixture(params=["http", "https"])
@@ -30,7 +34,7 @@ def client():
         yield made
 
 
-def get(client, url, *, seconds=5.0, most=1_000_000):
+def get(client, url, *, seconds=30.0, most=1_000_000):
     with within(seconds), closing(client.get(url, stream=True)) as response:
         return response.status_code, b"".join(pieces(response, most=most))
 
@@ -59,7 +63,8 @@ def test_a_connection_that_is_not_left_open_is_not_used_again(receiver, client, 
 
 
 @pytest.mark.parametrize("end", [say.hang_up, say.reset])
-def test_a_kept_connection_that_the_peer_ends_is_no_failure(receiver, client, end):
+def test_a_kept_connection_that_the_peer_ends_is_no_failure(receiver, client, end, monkeypatch):
+    monkeypatch.setattr(transport, "AT_ONCE", SLACK)
     receiver.on("/", say.answer(200), end(), say.answer(201))
     assert get(client, receiver.url())[0] == 200
     assert get(client, receiver.url())[0] == 201
@@ -75,7 +80,24 @@ def test_a_fresh_connection_that_the_peer_ends_is_a_failure_at_once(receiver, cl
     assert len(receiver.arrivals) == 1
 
 
-def test_a_peer_that_ends_the_second_connection_too_is_not_asked_a_third_time(receiver, client):
+@pytest.mark.parametrize("end", [say.CLOSE, say.RESET])
+def test_a_peer_that_takes_its_time_before_it_ends_is_not_asked_again(
+    receiver, client, end, monkeypatch
+):
+    """It has read the request, and may have acted on it."""
+    monkeypatch.setattr(transport, "AT_ONCE", 0.1)
+    receiver.on("/", say.answer(200), say.steps(0.3, end), say.answer(201))
+    assert get(client, receiver.url())[0] == 200
+    with pytest.raises(FAILURES) as caught:
+        get(client, receiver.url())
+    assert explain(caught.value).reason == Reason.CONNECTION_CLOSED
+    assert [arrival.connection for arrival in receiver.arrivals] == [1, 1]
+
+
+def test_a_peer_that_ends_the_second_connection_too_is_not_asked_a_third_time(
+    receiver, client, monkeypatch
+):
+    monkeypatch.setattr(transport, "AT_ONCE", SLACK)
     receiver.on("/", say.answer(200), say.hang_up())
     assert get(client, receiver.url())[0] == 200
     with pytest.raises(FAILURES):
@@ -96,9 +118,9 @@ def test_a_kept_connection_that_is_silent_is_late_and_not_asked_again(receiver, 
     receiver.on("/", say.answer(200), say.stall())
     assert get(client, receiver.url())[0] == 200
     with pytest.raises(FAILURES) as caught:
-        get(client, receiver.url(), seconds=0.3)
+        get(client, receiver.url(), seconds=TIMEOUT)
     assert explain(caught.value).reason == Reason.TIMEOUT
-    assert len(receiver.arrivals) == 2
+    assert len(receiver.wait_for(2)) == 2
 
 
 def test_a_connection_that_was_quiet_for_long_is_not_used_again(receiver, client, monkeypatch):
@@ -144,7 +166,7 @@ def test_the_deadline_spans_headers_and_body(receiver, client):
     with pytest.raises(FAILURES) as caught:
         get(client, receiver.url(), seconds=0.5)
     assert explain(caught.value).reason == Reason.TIMEOUT
-    assert time.monotonic() - began < 0.7
+    assert time.monotonic() - began < 0.5 + SLACK
 
 
 @pytest.mark.parametrize("context", [None, certificates.good()])
@@ -152,12 +174,12 @@ def test_the_deadline_spans_what_is_sent_to_a_peer_that_reads_nothing(client, co
     began = time.monotonic()
     with (
         Receiver(context, greeting=hear_nothing) as receiver,
-        within(0.4),
+        within(TIMEOUT),
         pytest.raises(FAILURES) as caught,
     ):
         client.post(receiver.url(), data=bytes(16 * 1024 * 1024), stream=True)
     assert explain(caught.value) == (Reason.TIMEOUT, "while sending")
-    assert time.monotonic() - began < 0.6
+    assert time.monotonic() - began < TIMEOUT + SLACK
 
 
 def test_a_body_is_read_to_its_bound_and_its_connection_given_up(receiver, client):
@@ -192,7 +214,7 @@ def test_a_cookie_is_never_sent_back(receiver, client):
 
 
 def test_verification_cannot_be_turned_off(client):
-    with Receiver(certificates.self_signed()) as receiver, within(5):
+    with Receiver(certificates.self_signed()) as receiver, within(30):
         with pytest.raises(FAILURES) as caught:
             client.get(receiver.url(), stream=True, verify=False)
         assert explain(caught.value).reason == Reason.CERTIFICATE_NOT_TRUSTED
@@ -200,7 +222,7 @@ def test_verification_cannot_be_turned_off(client):
 
 
 def test_the_system_s_certificates_are_trusted_where_no_bundle_is_named():
-    with session() as client, Receiver(certificates.good()) as receiver, within(5):
+    with session() as client, Receiver(certificates.good()) as receiver, within(30):
         with pytest.raises(FAILURES) as caught:
             client.get(receiver.url(), stream=True)
         assert explain(caught.value).reason == Reason.CERTIFICATE_NOT_TRUSTED
@@ -211,12 +233,13 @@ def test_more_requests_at_once_than_connections_are_kept_wait_for_no_other(recei
         together = threading.Barrier(at_once)
 
         def behaviour(arrival, together=together):
-            together.wait(10)
+            together.wait(60)
             yield say.head(200, length=0)
 
         receiver.on("/", behaviour)
         with ThreadPoolExecutor(at_once) as threads:
-            answers = list(threads.map(lambda _: get(client, receiver.url()), range(at_once)))
+            ask = partial(get, client, receiver.url(), seconds=60.0)
+            answers = [each.result() for each in [threads.submit(ask) for _ in range(at_once)]]
         assert answers == [(200, b"")] * at_once
     assert receiver.connections == 40, "four were kept"
 

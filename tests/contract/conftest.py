@@ -33,7 +33,7 @@ class Service:
         history = requests.get(
             f"{self.address}/api/v1/chatting/{bot['chatbotId']}/thread/{thread}/messages",
             headers={"Authorization": f"Bearer {self.key}"},
-            timeout=10,
+            timeout=60,
         )
         return {
             "accountId": self.account["accountId"],

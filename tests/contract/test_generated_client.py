@@ -13,8 +13,6 @@ import pytest
 from tests.contract.conftest import Service
 from tests.house.source import ROOT
 
-pytestmark = pytest.mark.timeout(180)
-
 NAME = "client_of_the_document"
 
 

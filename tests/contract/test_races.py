@@ -15,6 +15,7 @@ from tests.conftest import Api
 from tests.factories.chatbots import InstructionFactory
 from tests.factories.conversations import ThreadFactory
 from tests.factories.webhooks import EndpointFactory
+from tests.patience import PATIENCE
 from tests.servers.processes import Web
 from webhooks.models import Delivery
 
@@ -34,7 +35,7 @@ def many(api: Api) -> Iterator[Many]:
         def send(method: str, path: str, bodies: list[Any]) -> list[Any]:
             def one(body: Any) -> Any:
                 return requests.request(
-                    method, f"{web.address}/api{path}", json=body, headers=headers, timeout=60
+                    method, f"{web.address}/api{path}", json=body, headers=headers, timeout=PATIENCE
                 )
 
             return list(pool.map(one, bodies))

@@ -1,4 +1,4 @@
-"""A web process that is killed while it stores a message with its event: both are there, or none."""
+"""A web process killed while it stores a message with its event: both are there, or none."""
 
 import pytest
 import requests
@@ -10,7 +10,7 @@ from tests.patience import PATIENCE
 from tests.servers.processes import Web, Worker, wait_until
 from webhooks.models import Delivery
 
-pytestmark = pytest.mark.proves("Events/2")
+pytestmark = pytest.mark.proves("Event kinds/NEW_MESSAGE")
 
 
 @pytest.fixture

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from cryptography.fernet import Fernet
 
@@ -61,6 +63,25 @@ def test_a_broken_seal_is_an_error_that_tells_nothing(settings, open_, spoil):
         open_(broken)
     assert SECRET not in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+AWKWARD = 'a/secret+with"quotes\\and/more'
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        pytest.param(f"{AWKWARD}, {AWKWARD}.", "****more, ****more.", id="as it is"),
+        pytest.param(json.dumps([AWKWARD]), '["****more"]', id="in JSON"),
+        pytest.param(json.dumps([AWKWARD]).replace("/", "\\/"), '["****more"]', id="in PHP's JSON"),
+        pytest.param(f"it is {AWKWARD[:-1]}", "it is ****", id="cut off before its end"),
+        pytest.param(f"it is {AWKWARD[:5]}", "it is ****", id="cut off after its beginning"),
+        pytest.param(json.dumps([AWKWARD])[:-4], '["****', id="cut off in JSON"),
+        pytest.param("it is a/se", "it is a/se", id="nothing of it"),
+    ],
+)
+def test_a_secret_is_hidden_in_whatever_a_receiver_quotes(text, hidden):
+    assert sealing.hide(text, AWKWARD) == hidden
 
 
 def test_a_mask_shows_the_last_four_characters_alone():

@@ -1,6 +1,7 @@
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
@@ -16,12 +17,13 @@ TURNS = [
     Turn("user", "Grüße?"),
 ]
 OFFLINE = Model("offline")
+SLACK = 5.0  # seconds, for a machine under load
 
 
 @pytest.fixture(autouse=True)
 def _keys(settings):
     settings.LLM_KEYS = {"LLM_API_KEY": KEY, "LLM_API_KEY_BROKEN": "a\r\nX-Injected: 1"}
-    settings.LLM_TIMEOUT = 5.0
+    settings.LLM_TIMEOUT = 60.0
 
 
 @pytest.fixture
@@ -143,19 +145,19 @@ def test_whatever_a_model_does_the_reply_fails_with_a_reason(server, model, beha
     "behaviour",
     [
         pytest.param(say.stall(), id="hangs"),
-        pytest.param(saying("late", delay=0.9), id="late"),
-        pytest.param(dripping("a long reply that drips"), id="drips"),
+        pytest.param(saying("late", delay=600.0), id="late"),
+        pytest.param(dripping("a long reply that drips", gap=0.2), id="drips"),
         pytest.param(say.drip_headers(), id="drips headers"),
         pytest.param(say.drip_interim(), id="drips interim answers"),
         pytest.param(say.stall(say.head(200, length=99)), id="hangs within"),
     ],
 )
 def test_a_model_that_is_late_ends_with_the_time_that_it_has(server, model, settings, behaviour):
-    settings.LLM_TIMEOUT = 0.3
+    settings.LLM_TIMEOUT = 1.0
     server.say(behaviour)
     began = time.monotonic()
     assert fails(model) == "timeout while waiting for the answer"
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 1 + SLACK
 
 
 @pytest.mark.parametrize(
@@ -180,8 +182,14 @@ def test_connections_are_kept_between_replies(server, model):
 
 
 def test_250_replies_at_once_wait_for_the_model_alone(server, model):
-    server.say(replying(lambda messages: messages[-1]["content"], delay=1.0))
-    began = time.monotonic()
+    """The model answers once all of them are with it."""
+    together = Barrier(250)
+
+    def reply(messages):
+        together.wait(60)
+        return messages[-1]["content"]
+
+    server.say(replying(reply, delay=0.2))
     with ThreadPoolExecutor(250) as threads:
         replies = list(
             threads.map(
@@ -189,8 +197,7 @@ def test_250_replies_at_once_wait_for_the_model_alone(server, model):
             )
         )
     assert [reply.content for reply in replies] == [f"{number}?" for number in range(250)]
-    assert time.monotonic() - began < 4
-    assert all(reply.ms >= 1000 for reply in replies)
+    assert all(reply.ms >= 200 for reply in replies)
 
 
 KNOWN = """Shop of the Example company.
@@ -268,7 +275,7 @@ def test_the_offline_model_gives_the_addresses_that_it_quotes_as_sources():
 def test_the_offline_model_is_short_quick_and_always_the_same(known, said):
     began = time.monotonic()
     reply = offline(said, known=known)
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < SLACK
     assert reply.content == offline(said, known=known).content
     assert 0 < len(reply.content) < 1_000
     assert re.search(r"\w", reply.content)

@@ -143,7 +143,10 @@ def test_a_refused_body_changes_nothing(api: Api, there: str, prompt: FollowUpPr
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     body=st.dictionaries(

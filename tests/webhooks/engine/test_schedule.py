@@ -1,5 +1,6 @@
 """The states of a delivery, through the real schedule and a real receiver."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from tests.servers.behaviours import answer, stall
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks import sealing
 from webhooks.engine import recovery, schedule
-from webhooks.models import Delivery
+from webhooks.models import Attempt, Delivery
 
 pytestmark = [
     pytest.mark.django_db,
@@ -236,9 +237,33 @@ class TestClock:
         begin()
         before = timezone.now() - jump + timedelta(minutes=5)
         waiting = DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", due_at=before)
+        Delivery.objects.update(updated_at=F("updated_at") - jump)
+        Attempt.objects.update(started_at=F("started_at") - jump)
         leases = Delivery.objects.filter(pk=running.pk)
         leases.update(claimed_until=F("claimed_until") - jump)
-        recovery.follow_clock(jump)
+        recovery.follow_clock(jump, since=time.monotonic())
         left = stored(waiting)["due_at"] - timezone.now()
         assert timedelta(minutes=4) < left <= timedelta(minutes=5)
         assert leases.get().claimed_until > timezone.now()
+
+    @pytest.mark.parametrize("seconds", [10, -10, -20, 0.5, -0.5])
+    def test_a_small_step_moves_what_was_written_before_it_and_nothing_else(
+        self, endpoint, seconds
+    ):
+        jump, long_ago = timedelta(seconds=seconds), timezone.now() - timedelta(minutes=10)
+        old_claim, new_claim, old, new = (
+            DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING") for _ in range(4)
+        )
+        begin()
+        Delivery.objects.update(updated_at=long_ago)
+        Attempt.objects.update(started_at=long_ago)
+        written = {row.pk: row for row in Delivery.objects.all()}
+        since = time.monotonic()
+        Delivery.objects.filter(pk=new.pk).update(updated_at=timezone.now())
+        Attempt.objects.filter(delivery=new_claim).update(started_at=timezone.now())
+        recovery.follow_clock(jump, since=since)
+        assert stored(old)["due_at"] == written[old.pk].due_at + jump
+        assert stored(new)["due_at"] == written[new.pk].due_at
+        leases = [(stored(one)["claimed_until"], written[one.pk]) for one in (old_claim, new_claim)]
+        moved = [until - before.claimed_until for until, before in leases]
+        assert moved == [jump, timedelta(0)]

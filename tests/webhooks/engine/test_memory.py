@@ -1,0 +1,63 @@
+"""What a long queue and a large answer cost in memory: next to nothing."""
+
+import re
+import tracemalloc
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from tests.factories.webhooks import DeliveryFactory
+from tests.servers import behaviours as say
+from tests.webhooks.engine.steps import ME, OTHER, begin, run, stored
+from webhooks.engine import recovery, schedule
+from webhooks.models import Delivery
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("trusting")]
+MOST = 1024 * 1024  # bytes, of the receiver in this process, too
+
+
+def reads_bodies(act):
+    """Say whether anything that was asked of the database names the bodies of deliveries."""
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        act()
+    assert queries.captured_queries
+    return any(re.search(r"\bbody\b", query["sql"]) for query in queries.captured_queries)
+
+
+def test_bodies_are_read_by_the_attempt_alone(endpoint):
+    DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
+    DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", attempts_count=1)
+    assert not reads_bodies(lambda: schedule.claim(OTHER, slots=2))
+    assert not reads_bodies(lambda: recovery.take_over({OTHER})), "what was claimed"
+    assert reads_bodies(begin), "or this test sees nothing"
+    Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+    assert not reads_bodies(lambda: recovery.take_over(set())), "what was begun"
+    assert not reads_bodies(lambda: recovery.release_all(ME))
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        pytest.param(say.bomb(), id="a bomb"),
+        pytest.param(say.endless_body(), id="no end"),
+        pytest.param(say.endless_body(200, "Content-Encoding: gzip"), id="no end, packed"),
+    ],
+)
+def test_a_large_answer_is_not_kept_in_memory(receiver, endpoint, behaviour):
+    DeliveryFactory(chatbot=endpoint.chatbot)
+    run()  # what is made once is made now
+    receiver.on("/hook", behaviour)
+    delivery = DeliveryFactory(chatbot=endpoint.chatbot)
+    tracemalloc.start()
+    try:
+        run()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < MOST
+    assert stored(delivery)["state"] == "SUCCESS"

@@ -1,0 +1,79 @@
+"""What an attempt reaches and what it never does, over real sockets."""
+
+import ipaddress
+import socket
+
+import pytest
+
+from config.failures import Reason
+from tests.servers import certificates
+from tests.servers.receiver import Receiver
+from tests.webhooks.engine.test_guard import HOSTS
+from webhooks import signing
+from webhooks.engine import transport
+
+BODY = b"{}"
+AMPLE = 30.0
+REFUSED = {Reason.URL_NOT_ALLOWED, Reason.ADDRESS_NOT_ALLOWED}
+
+
+def send(url):
+    headers = signing.headers(BODY, "sixteen-letters!")
+    return transport.post(url, body=BODY, headers=headers, timeout=AMPLE)
+
+
+@pytest.fixture
+def everywhere():
+    """Listeners on one port of all addresses of this machine; nobody takes what comes there."""
+    with socket.create_server(("0.0.0.0", 0), backlog=1024) as one:
+        port = one.getsockname()[1]
+        try:
+            two = socket.create_server(("::", port), family=socket.AF_INET6, backlog=1024)
+        except OSError as error:
+            pytest.skip(f"IPv6 is not to be had: {error}")
+        with two:
+            yield port, (one, two)
+
+
+@pytest.fixture
+def hostile_names(monkeypatch):
+    """A name server that gives this machine's addresses to every name; it asks no other one."""
+    ask = socket.getaddrinfo
+
+    def answer(host, *args, **options):
+        try:
+            return ask(host, *args, **options, flags=socket.AI_NUMERICHOST)
+        except OSError:
+            here = ("127.0.0.1", "::1")
+            return [entry for each in here for entry in ask(each, *args, **options)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+
+
+@pytest.mark.usefixtures("hostile_names")
+@pytest.mark.parametrize("checked", [True, False], ids=["as it is", "where the text is trusted"])
+def test_no_spelling_of_a_forbidden_address_is_connected_to(
+    everywhere, settings, monkeypatch, checked
+):
+    settings.WEBHOOK_ALLOWED_NETWORKS = ()
+    if not checked:
+        monkeypatch.setattr(transport, "check_url", lambda url: None)
+    port, listeners = everywhere
+    for host in HOSTS:
+        assert send(f"https://{host}:{port}/hook").reason in REFUSED, host
+    for listener in listeners:
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+def test_a_receiver_on_ipv6_is_reached_where_it_is_allowed(settings):
+    settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("::1/128"),)
+    settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
+    try:
+        receiver = Receiver(certificates.good(), host="::1")
+    except OSError as error:
+        pytest.skip(f"IPv6 is not to be had: {error}")
+    with receiver:
+        assert send(receiver.url()).success
+    assert receiver.arrivals[0].header("Host") == f"[::1]:{receiver.port}"

@@ -1,0 +1,57 @@
+"""The database goes away while a receiver holds the request."""
+
+import contextlib
+import sqlite3
+
+import psycopg
+import pytest
+from django.db import connection
+
+from tests.servers.processes import wait_until
+from tests.webhooks.engine.steps import OK, run, states, stored
+
+NOT_YET = "is not settled yet"
+
+
+@pytest.fixture
+def unreachable(receiver, caplog, monkeypatch):
+    """Make the database fail, from now until that was noticed."""
+    name = connection.settings_dict["NAME"]
+
+    @contextlib.contextmanager
+    def locked():
+        with contextlib.closing(sqlite3.connect(name, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+            wait_until(lambda: NOT_YET in caplog.text or receiver.stopping.is_set())
+
+    @contextlib.contextmanager
+    def sessions_ended():
+        with psycopg.connect(**connection.get_connection_params()) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        yield
+
+    if connection.vendor == "postgresql":
+        return sessions_ended
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "timeout", 0.01)
+    return locked
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("trusting")
+@pytest.mark.proves("Delivery rules")
+def test_what_was_taken_is_settled_once_the_database_answers_again(
+    receiver, delivery, unreachable, caplog
+):
+    def take(arrival):
+        with unreachable():
+            yield from OK(arrival)
+
+    receiver.on("/hook", take)
+    assert run() == 1
+    assert NOT_YET in caplog.text
+    assert (stored(delivery)["state"], states(delivery)) == ("SUCCESS", [(1, "SUCCESS")])
+    assert len(receiver.arrivals) == 1
