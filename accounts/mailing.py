@@ -14,7 +14,10 @@ from django.utils import timezone
 from accounts.models import Mail
 from config.db import SHORT, release_connection
 
-LEASE = timedelta(seconds=60)  # a mail server may take EMAIL_TIMEOUT a step
+LEASE = timedelta(seconds=60)
+# A mail server may take EMAIL_TIMEOUT a step: to connect, at two addresses, to greet, for TLS, to
+# log in, for sender, receiver, body and farewell. That is under twenty steps.
+SENDING = timedelta(seconds=300)
 DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds
 REFUSED = (smtplib.SMTPException, OSError)
 UNSENDABLE = (ValueError,)  # what Django says of an address or a header that cannot be
@@ -50,7 +53,7 @@ def release(mail_id: str, claimed_until: str) -> None:
 
 def send(mail_id: str, claimed_until: str) -> None:
     """Send a mail, if its claim still stands; a second message with the same claim does nothing."""
-    until = timezone.now() + LEASE
+    until = timezone.now() + SENDING
     if not _held(mail_id, datetime.fromisoformat(claimed_until)).update(claimed_until=until):
         return
     mail = Mail.objects.get(pk=mail_id)
