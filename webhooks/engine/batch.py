@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from django.db import DataError, IntegrityError
 
@@ -18,31 +18,59 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
+class _Lead(Generic[Answer]):
+    """Told to a thread in the place of its answer: it writes now, and finds its answer here."""
+
+    def __init__(self, answer: "Future[Answer | _Lead[Answer]]") -> None:
+        self.answer = answer
+
+
 class Batch(Generic[Item, Answer]):
-    """Calls of one function from many threads, made a few at a time with all that wait."""
+    """Calls of one function from many threads, made a few at a time with all that wait.
+
+    One thread writes for all and passes the lead to one of those that came meanwhile; nobody else
+    is woken before his answer is there.
+    """
 
     def __init__(self, write: Callable[[list[Item]], list[Answer]]) -> None:
         self.write = write
-        self.waiting: list[tuple[Item, Future[Answer]]] = []
-        self.guard, self.writing = threading.Lock(), threading.Lock()
+        self.waiting: list[tuple[Item, Future[Answer | _Lead[Answer]]]] = []
+        self.guard = threading.Lock()
+        self.led = False
         self.company = 0
 
     def __call__(self, item: Item) -> Answer:
         """Return the answer to one item, or raise what its writing raised."""
-        answer: Future[Answer] = Future()
+        answer: Future[Answer | _Lead[Answer]] = Future()
         with self.guard:
             self.waiting.append((item, answer))
-        with self.writing:
-            if not answer.done():  # whoever wrote before us took ours along, if it was there
-                if self.company:
-                    time.sleep(min(GATHER_MOST, GATHER * self.company))
-                with self.guard:
-                    batch, self.waiting = self.waiting, []
-                self.company = len(batch) - 1
-                self._write(batch)
-        return answer.result()
+            leads, self.led = not self.led, True
+        if not leads:
+            told = answer.result()
+            if not isinstance(told, _Lead):
+                return told
+            answer = told.answer
+        try:
+            if self.company:
+                time.sleep(min(GATHER_MOST, GATHER * self.company))
+            with self.guard:
+                batch, self.waiting = self.waiting, []
+            self.company = len(batch) - 1
+            self._write(batch)
+        finally:
+            self._pass_on()
+        return cast("Answer", answer.result())
 
-    def _write(self, batch: list[tuple[Item, Future[Answer]]]) -> None:
+    def _pass_on(self) -> None:
+        with self.guard:
+            self.led = bool(self.waiting)
+            if self.waiting:
+                item, theirs = self.waiting[0]
+                lead: _Lead[Answer] = _Lead(Future())
+                self.waiting[0] = (item, lead.answer)
+                theirs.set_result(lead)
+
+    def _write(self, batch: list[tuple[Item, Future[Answer | _Lead[Answer]]]]) -> None:
         try:
             answers = self.write([item for item, _ in batch])
         except (DataError, IntegrityError) as error:

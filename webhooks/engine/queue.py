@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from webhooks.engine.fairness import Candidate, Running, Waiting
+from webhooks.engine.fairness import PER_ENDPOINT, Candidate, Running, Waiting
 from webhooks.models import Delivery
 from webhooks.models.delivery import State
 
@@ -82,10 +82,12 @@ WITH RECURSIVE thread(id) AS (
     FROM thread WHERE thread.id IS NOT NULL
 )
 SELECT * FROM (
-    SELECT (SELECT d.id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id = thread.id
-            ORDER BY d.id LIMIT 1), thread.id
-    FROM thread WHERE thread.id IS NOT NULL LIMIT %s
-) heads
+    SELECT * FROM (
+        SELECT (SELECT d.id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id = thread.id
+                ORDER BY d.id LIMIT 1) AS id, thread.id AS thread_id
+        FROM thread WHERE thread.id IS NOT NULL LIMIT %s
+    ) heads ORDER BY id LIMIT %s
+) oldest
 UNION ALL
 SELECT * FROM (
     SELECT d.id, d.thread_id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id IS NULL
@@ -198,7 +200,8 @@ def candidates(of: Waiting, count: int, *, moment: datetime) -> list[Candidate]:
     if of.again:
         found = [_candidate(*row) for row in _rows(RETRIES, chatbot, due, count)]
     if of.first and len(found) < count:
-        heads = _rows(HEADS, chatbot, chatbot, chatbot, THREADS, chatbot, count)
+        oldest = count + PER_ENDPOINT  # some may wait for another one of their thread
+        heads = _rows(HEADS, chatbot, chatbot, chatbot, THREADS, oldest, chatbot, count)
         first = [_candidate(*row, first=True) for row in heads]
         found += sorted(first, key=lambda one: one.delivery_id)
     if of.by_hand and len(found) < count:
