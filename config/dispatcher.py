@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import django.db
 import psycopg
@@ -30,9 +31,9 @@ from webhooks.engine import liveness, queue, recovery, schedule
 
 # Seconds in which more may come before it is looked for: a claim of many costs little more than
 # a claim of one. The more the last one found, the longer, up to the second figure.
-GATHER, GATHER_MOST = 0.004, 0.05
-BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.03, 10.0
-FULL_PAUSE = 0.05  # something is due and may not start: an attempt that ends wakes us
+GATHER, GATHER_MOST = 0.004, 0.02
+BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
+FULL_PAUSE = 0.05  # something is due and may not start: what ends, or is new, is followed at once
 ERROR_PAUSE = 0.5
 RESERVED = 4  # threads at most that deliveries leave to mails and to periodic work
 STUCK_AFTER = 30  # seconds; longer than any wait for a database
@@ -59,7 +60,8 @@ class Dispatcher(threading.Thread):
         self.lives = liveness.lives()
         self.stopping = threading.Event()
         self.rounds = self.found = 0
-        self.busy_until = 0.0
+        self.busy_until = self.full_until = 0.0
+        self.full_with: UUID | None = None  # the newest delivery when nothing more might start
         self.unheard_since: float | None = None
         self.lost_at = 0.0
         self.looked, self.clock = time.monotonic(), _wall_ahead()
@@ -89,7 +91,7 @@ class Dispatcher(threading.Thread):
             self.stopping.wait(min(GATHER_MOST, GATHER * max(1, self.found)))
             if schedule.freed.wait(pause):
                 schedule.freed.clear()
-                self.unheard_since = None
+                self.unheard_since = self.full_with = None
         connection.close()
 
     def must_stop(self) -> bool:
@@ -120,10 +122,14 @@ class Dispatcher(threading.Thread):
             return pause
         if due > queue.LONG_AGO and (wait := (due - queue.now()).total_seconds()) > 0:
             return min(wait, pause)
+        newest = queue.newest()
+        if newest == self.full_with and time.monotonic() < self.full_until:
+            return pause
         claimed = schedule.claim(liveness.ME, slots=self.slots)
         self.found = len(claimed)
         if not claimed:
-            return FULL_PAUSE
+            self.full_with, self.full_until = newest, time.monotonic() + FULL_PAUSE
+            return pause
         self.busy_until = time.monotonic() + BUSY_FOR
         if not publish(
             webhook_tasks.deliver, *((str(one.delivery_id), str(one.claim)) for one in claimed)

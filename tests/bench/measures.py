@@ -32,9 +32,10 @@ LEAST = 0.025  # seconds: a ratio of shorter times says nothing, they are taken 
 
 
 @contextmanager
-def worker(sink: Sink, *, retry_after: float = 1) -> Iterator[Worker]:
+def worker(sink: Sink, *, timeout: float = 10, retry_after: float = 1) -> Iterator[Worker]:
     """Run a worker, ready when it has made a delivery."""
-    given = {"WEBHOOK_TIMEOUT": "10", "WEBHOOK_RETRY_DELAYS": f"{retry_after:g},5,25"}
+    delays = f"{retry_after:g},5,25"
+    given = {"WEBHOOK_TIMEOUT": f"{timeout:g}", "WEBHOOK_RETRY_DELAYS": delays}
     with Worker(slots=SLOTS, **given) as running:
         load.commit(load.events(load.endpoints(sink, "/take", 1), 1))
         load.all_settled(60)
@@ -145,6 +146,17 @@ def retries(sink: Sink, size: float) -> Figures:
     return {"retries_late_p99_s": load.percentile(late, 0.99), "retries_earliest_s": min(late)}
 
 
+def deadline(sink: Sink, size: float) -> Figures:
+    """Twenty receivers drip their headers: how long after its deadline an attempt is cut off."""
+    timeout = 10 * size
+    with worker(sink, timeout=timeout, retry_after=600):
+        load.commit(load.events(load.endpoints(sink, "/drip", 20), 20))
+        ended = Attempt.objects.filter(status="RETRYING")
+        wait_until(lambda: ended.count() == 20, timeout + 60)
+        late = [ms / 1000 - timeout for ms in ended.values_list("response_ms", flat=True)]
+    return {"deadline_exceeded_by_s": max(late)}
+
+
 def delays_of(sink: Sink, events: list[Delivery], *, a_second: float) -> list[float]:
     """Commit events at a steady rate; returns how long each took to its receiver."""
     sink.take()
@@ -164,5 +176,5 @@ def cpu_seconds(process: Process) -> float:
 
 
 MEASURES: dict[str, Callable[[Sink, float], Figures]] = {
-    each.__name__: each for each in (arrival, idle, throughput, fairness, retries)
+    each.__name__: each for each in (arrival, idle, throughput, fairness, retries, deadline)
 }

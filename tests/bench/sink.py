@@ -1,6 +1,7 @@
 """Receivers in a process of their own, which tells when what arrived.
 
-`/take` answers at once, `/late` after 50 ms, `/hang` never, `/again` fails each body once.
+`/take` answers at once, `/late` after 50 ms, `/hang` never, `/drip` byte by byte without an end;
+`/again` fails each body once.
 """
 
 import contextlib
@@ -12,7 +13,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple, Self
 
 from tests.servers import certificates
-from tests.servers.behaviours import Arrival, Step, answer, stall
+from tests.servers.behaviours import Arrival, Step, answer, drip_headers, stall
 from tests.servers.receiver import Receiver
 
 LATE = 0.05  # seconds
@@ -80,6 +81,7 @@ def serve(chain: str, pipe: Connection) -> None:
         for receiver in receivers:
             receiver.on("/late", answer(delay=LATE))
             receiver.on("/hang", stall())
+            receiver.on("/drip", drip_headers(0.2))
             receiver.on("/again", fail_once)
         pipe.send([receiver.port for receiver in receivers])
         while True:

@@ -8,12 +8,20 @@ import pytest
 from tests.bench.measures import MEASURES
 from tests.bench.sink import Sink
 
-SIZES = {"arrival": 0.1, "idle": 0.1, "throughput": 0.05, "fairness": 0.1, "retries": 0.1}
+SIZES = {
+    "arrival": 0.1,
+    "idle": 0.1,
+    "throughput": 0.05,
+    "fairness": 0.1,
+    "retries": 0.1,
+    "deadline": 0.1,
+}
 CEILINGS = {
     "arrival_p50_s": 2.0,
     "idle_cores": 0.5,
     "fairness_beside_p99_s": 5.0,
     "retries_late_p99_s": 5.0,
+    "deadline_exceeded_by_s": 5.0,
 }
 
 

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar, cast
 from django.db import DataError, IntegrityError
 
 # Seconds to wait for more, for each that kept the last one company, up to the second figure.
-GATHER, GATHER_MOST = 0.003, 0.03
+GATHER, GATHER_MOST = 0.002, 0.01
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

@@ -14,6 +14,7 @@ from uuid import UUID
 PER_ENDPOINT = 8
 REMEMBERED = 10_000  # accounts and endpoints; of more, those for whom nothing waits are forgotten
 BY_HAND = 4  # of an endpoint, among those: retries that somebody asked for, of which many may wait
+RISKY = 2  # that begin in one round: what times out together keeps everybody waiting at its end
 PER_STRANGER = 1  # of an endpoint that was never tried: it may be a black hole
 
 
@@ -68,7 +69,7 @@ class _Hall:
         self.of_endpoint: Counter[UUID] = Counter()
         self.by_hand: Counter[UUID] = Counter()
         self.threads: set[UUID | None] = set()
-        self.slow = self.strangers = 0
+        self.slow = self.strangers = self.risky = 0
         self.seems_slow: set[UUID] = set()
         for one in running:
             self.of_account[one.account_id] += 1
@@ -90,6 +91,8 @@ class _Hall:
             lane = max(1, self.slots // 2) - self.slow
         elif waiting.stranger:
             lane = max(1, self.slots * 3 // 4) - self.slow - self.strangers
+        if slow or waiting.stranger:
+            lane = min(lane, RISKY - self.risky)
         most = PER_STRANGER if waiting.stranger else PER_ENDPOINT
         return min(lane, self.free, most - self.of_endpoint[waiting.chatbot_id])
 
@@ -103,6 +106,9 @@ class _Hall:
             self.slow += 1
         elif waiting.stranger:
             self.strangers += 1
+        else:
+            return
+        self.risky += 1
 
     def admits(self, waiting: Waiting, candidate: Candidate) -> bool:
         if candidate.by_hand and self.by_hand[waiting.chatbot_id] >= BY_HAND:

@@ -141,6 +141,11 @@ def next_due() -> datetime | None:
     return _moment(again)
 
 
+def newest() -> UUID | None:
+    """Name the newest delivery. One cheap look."""
+    return Delivery.objects.order_by("-created_at", "-id").values_list("pk", flat=True).first()
+
+
 def running(worker: str, moment: datetime, *, start: timedelta, lease: timedelta) -> list[Running]:
     """Read what is claimed, by whomever.
 

@@ -33,8 +33,13 @@ class Market:
         return self.lines[one.chatbot_id][: most + 64]
 
     def start(self, slots, turns=None):
-        """One round; what starts goes on running. Returns how many of whom."""
-        turns = turns or Turns()
+        """Rounds until nothing more starts; it goes on running. Returns how many of whom."""
+        turns, started = turns or Turns(), Counter()
+        while more := self.round(slots, turns):
+            started += more
+        return started
+
+    def round(self, slots, turns):
         chosen = turns.choose(self.waiting, self.running, slots=slots, more=self.more)
         for delivery in chosen:
             one = self.owner[delivery]
@@ -181,3 +186,13 @@ def test_queues_are_read_only_for_those_whose_turn_comes(market):
         more=lambda one, most: asked.append(one.chatbot_id) or market.more(one, most),
     )
     assert len(asked) == 3
+
+
+@pytest.mark.parametrize("kind", ["slow", "stranger"])
+def test_what_may_time_out_together_does_not_begin_together(market, kind):
+    for number in range(10):
+        market.queue(f"risky {number}", **{kind: True})
+    market.queue("well")
+    round_one = market.round(64, Turns())
+    assert round_one.pop("well") == PER_ENDPOINT
+    assert round_one.total() == fairness.RISKY
