@@ -35,9 +35,12 @@ def unreachable(receiver, caplog, monkeypatch):
         yield
 
     if connection.vendor == "postgresql":
-        return sessions_ended
-    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "timeout", 0.01)
-    return locked
+        yield sessions_ended
+        connection.close()
+        connection.pool.check()  # each of the pool's is dead, and would fail whoever takes it next
+    else:
+        monkeypatch.setitem(connection.settings_dict["OPTIONS"], "timeout", 0.01)
+        yield locked
 
 
 @pytest.mark.django_db(transaction=True)
