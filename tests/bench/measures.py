@@ -58,7 +58,7 @@ def arrival(sink: Sink, size: float) -> Figures:
 def idle(sink: Sink, size: float) -> Figures:
     """Nothing to do: the share of a core that the worker takes."""
     with worker(sink) as running:
-        time.sleep(12 * min(1, size))  # it looks more often for a while after it was busy
+        time.sleep(12 if size > 0.2 else 1)  # it looks more often for a while after it was busy
         before, began = cpu_seconds(running), time.monotonic()
         time.sleep(30 * size)
         used = cpu_seconds(running) - before
