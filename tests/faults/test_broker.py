@@ -1,55 +1,16 @@
 """The broker dies, forgets everything and comes back: it never held anything."""
 
-import shutil
 import signal
-import socket
-import subprocess
-import tempfile
 
 import pytest
 import redis
 from django.conf import settings
 
 from tests.factories.webhooks import DeliveryFactory
-from tests.groups import needs
+from tests.servers.broker import Broker
 from tests.servers.processes import Process, Worker, free_port, wait_until
 from webhooks.models import Delivery
 from webhooks.tasks import deliver
-
-
-class Broker:
-    """A Redis server of one test's own, which keeps nothing."""
-
-    def __init__(self):
-        self.command = needs("redis-server")
-        self.port = free_port()
-        self.folder = tempfile.mkdtemp(prefix="chatbots-broker-")
-        self.url = f"redis://127.0.0.1:{self.port}/0"
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
-        shutil.rmtree(self.folder)
-
-    def start(self):
-        options = f"--port {self.port} --bind 127.0.0.1 --appendonly no --dir {self.folder}"
-        self.running = subprocess.Popen(
-            [self.command, *options.split(), "--save", ""],
-            stdout=subprocess.DEVNULL,
-        )
-
-        def listens():
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", self.port)) == 0
-
-        wait_until(listens)
-
-    def kill(self):
-        self.running.kill()
-        self.running.wait()
 
 
 class OneRound(Process):

@@ -11,7 +11,7 @@ from accounts.models import Plan
 from chatbots.models import Chatbot
 from tests.conftest import Api
 from tests.factories.conversations import ThreadFactory
-from tests.faults.test_broker import Broker
+from tests.servers.broker import Broker
 from tests.servers.processes import Web, wait_until
 
 pytestmark = [pytest.mark.proves("Limits"), pytest.mark.django_db(transaction=True)]

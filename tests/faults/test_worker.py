@@ -116,6 +116,8 @@ def test_the_death_of_one_of_two_workers_is_noticed_at_once(receiver, endpoint, 
             wait_until(have_ended(1), told=worker.said)
             doomed.kill()
             wait_until(have_ended(2), told=worker.said)
+    assert len(receiver.arrivals) == 3
+    assert Attempt.objects.filter(interrupted=True).count() == 1
 
 
 def test_a_worker_that_is_asked_to_stop_finishes_what_it_has_begun(receiver, endpoint):

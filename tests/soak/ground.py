@@ -14,7 +14,7 @@ from typing import Any
 
 import redis
 
-from tests.faults.test_broker import Broker
+from tests.servers.broker import Broker
 from tests.servers.processes import ROOT, Process, Web, Worker
 from tests.soak import ledger, postgres
 from tests.soak.ledger import Ledger

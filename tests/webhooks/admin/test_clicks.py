@@ -7,30 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 from django.urls import reverse
-from django.utils import timezone
 
 from tests.factories.staff import signed_in, superuser
-from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers import certificates
+from tests.factories.webhooks import DeliveryFactory
 from tests.servers.behaviours import answer
 from tests.servers.processes import Web, Worker, wait_until
-from tests.servers.receiver import Receiver
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CLICKS, TOKEN = 100, "t" * 32
 BROKEN = answer(503)
-
-
-@pytest.fixture
-def receiver():
-    with Receiver(certificates.good()) as receiver:
-        yield receiver
-
-
-@pytest.fixture
-def endpoint(receiver):
-    return EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
 
 
 def tried():

@@ -1,11 +1,9 @@
 """A delivery on its way to a real receiver."""
 
 import pytest
-from django.utils import timezone
 
-from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.factories.webhooks import DeliveryFactory
 from tests.servers import certificates
-from tests.servers.receiver import Receiver
 
 
 @pytest.fixture
@@ -14,17 +12,6 @@ def trusting(settings):
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = 60.0
     settings.WEBHOOK_RETRY_DELAYS = (600.0, 1200.0, 1800.0)
-
-
-@pytest.fixture
-def receiver():
-    with Receiver(certificates.good()) as receiver:
-        yield receiver
-
-
-@pytest.fixture
-def endpoint(receiver):
-    return EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
 
 
 @pytest.fixture

@@ -30,12 +30,6 @@ def _local_receivers(settings):
 
 
 @pytest.fixture
-def receiver():
-    with Receiver(certificates.good()) as running:
-        yield running
-
-
-@pytest.fixture
 def names(monkeypatch):
     """The answers of a name server of ours: a name's addresses, or an error."""
     known, ask = {}, socket.getaddrinfo

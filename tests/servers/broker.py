@@ -1,0 +1,44 @@
+"""A Redis server of a test's own, which may be killed."""
+
+import shutil
+import socket
+import subprocess
+import tempfile
+
+from tests.groups import needs
+from tests.servers.processes import free_port, wait_until
+
+
+class Broker:
+    """A Redis server of one test's own, which keeps nothing."""
+
+    def __init__(self):
+        self.command = needs("redis-server")
+        self.port = free_port()
+        self.folder = tempfile.mkdtemp(prefix="chatbots-broker-")
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        shutil.rmtree(self.folder)
+
+    def start(self):
+        options = f"--port {self.port} --bind 127.0.0.1 --appendonly no --dir {self.folder}"
+        self.running = subprocess.Popen(
+            [self.command, *options.split(), "--save", ""],
+            stdout=subprocess.DEVNULL,
+        )
+
+        def listens():
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+        wait_until(listens)
+
+    def kill(self):
+        self.running.kill()
+        self.running.wait()
