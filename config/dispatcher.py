@@ -4,6 +4,7 @@ The database knows what is due; a message only carries it to a thread, and may b
 The thread goes on while the broker is away, and the broker's connection has no part in it.
 """
 
+import gc
 import logging
 import os
 import threading
@@ -116,13 +117,12 @@ class Dispatcher(threading.Thread):
     def start_deliveries(self) -> float:
         """Claim and publish what is due; returns the seconds until the next look."""
         self.found = 0
-        due = queue.next_due()
+        due, newest = queue.glance()
         pause = BUSY_PAUSE if time.monotonic() < self.busy_until else IDLE_PAUSE
         if due is None:
             return pause
         if due > queue.LONG_AGO and (wait := (due - queue.now()).total_seconds()) > 0:
             return min(wait, pause)
-        newest = queue.newest()
         if newest == self.full_with and time.monotonic() < self.full_until:
             return pause
         claimed = schedule.claim(liveness.ME, slots=self.slots)
@@ -218,6 +218,8 @@ class DispatcherStep(StartStopStep):
             logger.critical("the database does not answer: %s", error)
             raise SystemExit(1) from None
         PeriodicWork.objects.add(PERIODIC)
+        gc.collect()
+        gc.freeze()  # what is there now stays: looking through it would halt every thread 0.1 s
         self.dispatcher = dispatcher
         dispatcher.start()
 
