@@ -5,6 +5,7 @@ dead ones is that nobody gets more than a share.
 """
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from uuid import UUID
 PER_ENDPOINT = 8
 REMEMBERED = 10_000  # accounts and endpoints; of more, those for whom nothing waits are forgotten
 BY_HAND = 4  # of an endpoint, among those: retries that somebody asked for, of which many may wait
-RISKY = 2  # that begin in one round: what times out together keeps everybody waiting at its end
 PER_STRANGER = 1  # of an endpoint that was never tried: it may be a black hole
 
 
@@ -63,13 +63,14 @@ Rank = tuple[int, int, int, int]
 class _Hall:
     """The slots as they fill up."""
 
-    def __init__(self, running: Iterable[Running], slots: int) -> None:
+    def __init__(self, running: Iterable[Running], *, slots: int) -> None:
         self.slots, self.free = slots, slots
         self.of_account: Counter[UUID] = Counter()
         self.of_endpoint: Counter[UUID] = Counter()
         self.by_hand: Counter[UUID] = Counter()
         self.threads: set[UUID | None] = set()
-        self.slow = self.strangers = self.risky = 0
+        self.slow = self.strangers = 0
+        self.may_risk = True
         self.seems_slow: set[UUID] = set()
         for one in running:
             self.of_account[one.account_id] += 1
@@ -83,6 +84,16 @@ class _Hall:
                 self.slow += one.slow
                 self.strangers += one.stranger
 
+    def spread(self, timeout: float, *, since: float) -> None:
+        """Let none begin that may time out unless the last one began long enough ago.
+
+        What begins together times out together, and at its end keeps everybody waiting. The fuller
+        the lane, the slower it fills: full, it is left and entered evenly over the timeout. While
+        those in it answer, it is nearly empty, and nobody waits.
+        """
+        lane = max(1, self.slots // 2)
+        self.may_risk = since >= timeout * (self.slow + self.strangers) / lane**2
+
     def left(self, waiting: Waiting) -> int:
         """How many more the endpoint may have; once nothing, nothing for the whole round."""
         slow = waiting.slow or waiting.chatbot_id in self.seems_slow
@@ -92,7 +103,7 @@ class _Hall:
         elif waiting.stranger:
             lane = max(1, self.slots * 3 // 4) - self.slow - self.strangers
         if slow or waiting.stranger:
-            lane = min(lane, RISKY - self.risky)
+            lane = min(lane, 1 if self.may_risk else 0)  # one in a round
         most = PER_STRANGER if waiting.stranger else PER_ENDPOINT
         return min(lane, self.free, most - self.of_endpoint[waiting.chatbot_id])
 
@@ -108,7 +119,7 @@ class _Hall:
             self.strangers += 1
         else:
             return
-        self.risky += 1
+        self.may_risk = False
 
     def admits(self, waiting: Waiting, candidate: Candidate) -> bool:
         if candidate.by_hand and self.by_hand[waiting.chatbot_id] >= BY_HAND:
@@ -122,18 +133,28 @@ class Turns:
     def __init__(self) -> None:
         self._served: Counter[UUID] = Counter()
         self._count = itertools.count(1)
+        self._risked = -math.inf
 
     def choose(
-        self, waiting: list[Waiting], running: Iterable[Running], *, slots: int, more: More
+        self,
+        waiting: list[Waiting],
+        running: Iterable[Running],
+        *,
+        slots: int,
+        more: More,
+        moment: float,
+        timeout: float,
     ) -> list[UUID]:
-        """Choose the deliveries that start now.
+        """Choose the deliveries that start now, at a `moment` of a steady clock in seconds.
 
         The account with the fewest under way comes first, and in it the endpoint with the fewest;
         `more(endpoint, count)` gives an endpoint's due deliveries in their order, and is asked for
-        those alone whose turn comes.
+        those alone whose turn comes. `timeout`: how long an attempt may last, in seconds.
         """
         self._forget(waiting)
-        hall = _Hall(running, slots)
+        hall = _Hall(running, slots=slots)
+        hall.spread(timeout, since=moment - self._risked)
+        may_risk = hall.may_risk
         lines: dict[UUID, list[Candidate]] = {}
         chosen: list[UUID] = []
         heap = [(self._rank(one, hall), number, one) for number, one in enumerate(waiting)]
@@ -155,6 +176,8 @@ class Turns:
             chosen.append(candidate.delivery_id)
             self._served[one.account_id] = self._served[one.chatbot_id] = next(self._count)
             heappush(heap, (self._rank(one, hall), number, one))
+        if hall.may_risk < may_risk:
+            self._risked = moment
         return chosen
 
     def _forget(self, waiting: list[Waiting]) -> None:

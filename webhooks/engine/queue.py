@@ -33,9 +33,10 @@ ASKED = AGAIN.replace("delivery_again", "delivery_asked").replace("'RETRYING'", 
 DUE = f"""webhooks_delivery d {_TOLD} delivery_due
 WHERE NOT (d.state = 'PENDING') AND d.due_at IS NOT NULL AND d.claim IS NULL"""
 
-NEXT_DUE = f"""
+GLANCE = f"""
 SELECT EXISTS (SELECT 1 FROM {FIRST}),
-       (SELECT d.due_at FROM {DUE} ORDER BY d.due_at, d.id LIMIT 1)
+       (SELECT d.due_at FROM {DUE} ORDER BY d.due_at, d.id LIMIT 1),
+       (SELECT d.id FROM webhooks_delivery d ORDER BY d.created_at DESC, d.id DESC LIMIT 1)
 """  # noqa: S608 - our own words alone, here and below
 
 # A recursive query's name and one of the three parts of what waits, by endpoint
@@ -130,20 +131,13 @@ def keep_to_indexes() -> None:
         _rows("SELECT set_config('enable_seqscan', 'off', true)")
 
 
-def next_due() -> datetime | None:
-    """Say when the next attempt is due; None when nothing waits. One cheap look.
+def glance() -> tuple[datetime | None, UUID | None]:
+    """Say when the next attempt is due, None when nothing waits, and which delivery is the newest.
 
     First attempts are always due: LONG_AGO.
     """
-    [[first, again]] = _rows(NEXT_DUE)
-    if first:
-        return LONG_AGO
-    return _moment(again)
-
-
-def newest() -> UUID | None:
-    """Name the newest delivery. One cheap look."""
-    return Delivery.objects.order_by("-created_at", "-id").values_list("pk", flat=True).first()
+    [[first, later, newest]] = _rows(GLANCE)
+    return LONG_AGO if first else _moment(later), _id(newest) if newest else None
 
 
 def running(worker: str, moment: datetime, *, start: timedelta, lease: timedelta) -> list[Running]:

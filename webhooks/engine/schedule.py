@@ -12,6 +12,7 @@ Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 
 import logging
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import takewhile
@@ -64,6 +65,8 @@ def claim(worker: str, *, slots: int) -> list[Claimed]:
             running,
             slots=slots,
             more=lambda one, count: queue.candidates(one, count, moment=moment),
+            moment=time.monotonic(),
+            timeout=settings.WEBHOOK_TIMEOUT,
         )
         # What may be killing workers goes alone, so that it takes no other one with it for good.
         alone = queue.suspects(chosen)[not any(one.suspect for one in running) :]

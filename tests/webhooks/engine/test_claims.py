@@ -145,15 +145,15 @@ class TestOrder:
         assert len(self.heads()) == 1
 
     def test_the_next_due_time_is_that_of_the_earliest_retry(self, endpoint):
-        assert queue.next_due() is None
+        assert queue.glance()[0] is None
         later = timezone.now() + timedelta(minutes=30)
         DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", due_at=later)
         DeliveryFactory(
             chatbot=endpoint.chatbot, state="FAILED", due_at=later + timedelta(seconds=1)
         )
-        assert queue.next_due() == later
+        assert queue.glance()[0] == later
         DeliveryFactory(chatbot=endpoint.chatbot)
-        assert queue.next_due() == queue.LONG_AGO
+        assert queue.glance()[0] == queue.LONG_AGO
 
     def test_a_long_queue_of_one_endpoint_hides_nobody(self, endpoint):
         row = DeliveryFactory(chatbot=endpoint.chatbot)

@@ -11,6 +11,8 @@ from config.db import new_id
 from webhooks.engine import fairness
 from webhooks.engine.fairness import PER_ENDPOINT, Candidate, Running, Turns, Waiting
 
+TIMEOUT = 10.0  # seconds that an attempt may last
+
 
 class Market:
     """Endpoints with long queues, each in an account of its own unless told otherwise."""
@@ -18,6 +20,7 @@ class Market:
     def __init__(self):
         self.waiting, self.running, self.lines = [], [], {}
         self.names, self.owner = {}, {}
+        self.clock = 0.0
 
     def queue(self, name, length=100, *, account=None, slow=False, stranger=False, thread=None):
         chatbot = new_id()
@@ -29,6 +32,9 @@ class Market:
             self.owner[candidate.delivery_id] = one
         return one
 
+    def time(self):
+        return {"moment": self.clock, "timeout": TIMEOUT}
+
     def more(self, one, most):
         return self.lines[one.chatbot_id][: most + 64]
 
@@ -37,10 +43,13 @@ class Market:
         turns, started = turns or Turns(), Counter()
         while more := self.round(slots, turns):
             started += more
+            self.clock += TIMEOUT
         return started
 
     def round(self, slots, turns):
-        chosen = turns.choose(self.waiting, self.running, slots=slots, more=self.more)
+        chosen = turns.choose(
+            self.waiting, self.running, slots=slots, more=self.more, **self.time()
+        )
         for delivery in chosen:
             one = self.owner[delivery]
             line = self.lines[one.chatbot_id]
@@ -143,7 +152,9 @@ def test_those_for_whom_nothing_waits_any_more_are_forgotten(monkeypatch):
         one = Waiting(new_id(), new_id(), slow=False, stranger=False)
         ids += [weakref.ref(one.chatbot_id), weakref.ref(one.account_id)]
         candidate = Candidate(new_id(), None, first=True)
-        assert turns.choose([one], [], slots=1, more=lambda *_, given=candidate: [given])
+        assert turns.choose(
+            [one], [], slots=1, more=lambda *_, given=candidate: [given], moment=0, timeout=TIMEOUT
+        )
     del one
     gc.collect()
     assert 2 <= len([each for each in ids if each()]) <= 22
@@ -184,15 +195,47 @@ def test_queues_are_read_only_for_those_whose_turn_comes(market):
         [],
         slots=3,
         more=lambda one, most: asked.append(one.chatbot_id) or market.more(one, most),
+        **market.time(),
     )
     assert len(asked) == 3
 
 
-@pytest.mark.parametrize("kind", ["slow", "stranger"])
+KINDS = pytest.mark.parametrize("kind", ["slow", "stranger"])
+
+
+@KINDS
 def test_what_may_time_out_together_does_not_begin_together(market, kind):
     for number in range(10):
         market.queue(f"risky {number}", **{kind: True})
     market.queue("well")
     round_one = market.round(64, Turns())
     assert round_one.pop("well") == PER_ENDPOINT
-    assert round_one.total() == fairness.RISKY
+    assert round_one.total() == 1
+
+
+@KINDS
+def test_what_hangs_is_spread_over_the_timeout_and_has_its_share(market, kind):
+    for number in range(100):
+        market.queue(number, **{kind: True})
+    slots, lasts = 64, int(TIMEOUT * 100)  # rounds of 10 ms
+    turns, began = Turns(), []
+    for number in range(6 * lasts):
+        market.clock = number / 100
+        del market.running[: sum(began[number - lasts : number - lasts + 1]) * (number >= lasts)]
+        began.append(market.round(slots, turns).total())
+    settled = began[3 * lasts :]
+    assert sum(settled) / 3 >= 0.9 * slots / 2
+    in_a_second = [sum(settled[at : at + 100]) for at in range(0, len(settled), 100)]
+    assert max(in_a_second) <= 2 * (sum(settled) / len(in_a_second)) + 1
+
+
+@KINDS
+@pytest.mark.parametrize("slots", [1, 3, 64])
+def test_who_answers_at_once_is_not_kept_waiting(market, kind, slots):
+    for number in range(100):
+        market.queue(number, length=1, **{kind: True})
+    turns = Turns()
+    for number in range(100):
+        market.clock = number / 100
+        assert market.round(slots, turns).total() == 1
+        market.running.clear()
