@@ -11,7 +11,7 @@ from tests.soak.postgres import NAME
 from webhooks.tasks import deliver
 
 # Whose attempt has begun has another claim since, which no message ever carried.
-CLAIMED = """SELECT d.id, d.claim FROM webhooks_delivery d WHERE d.claim IS NOT NULL
+CLAIMED = """SELECT d.claim, d.id FROM webhooks_delivery d WHERE d.claim IS NOT NULL
 AND NOT EXISTS (
     SELECT 1 FROM webhooks_attempt a WHERE a.delivery_id = d.id AND a.status = 'PENDING')"""
 

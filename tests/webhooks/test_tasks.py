@@ -1,0 +1,65 @@
+"""A message with several deliveries."""
+
+import threading
+
+import pytest
+
+from tests.factories.webhooks import DeliveryFactory
+from tests.patience import PATIENCE
+from tests.servers import certificates
+from tests.webhooks.engine.steps import ME, OK
+from webhooks import tasks
+from webhooks.engine import attempt, schedule
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def message(endpoint, settings):
+    """Claim three deliveries in one go; returns the arguments of their message."""
+    settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
+    settings.WEBHOOK_TIMEOUT = PATIENCE
+    DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
+    claimed = schedule.claim(ME, slots=32)
+    [claim] = {one.claim for one in claimed}
+    return [str(claim), *(str(one.delivery_id) for one in claimed)]
+
+
+def states():
+    return sorted(Delivery.objects.values_list("state", "attempts_count"))
+
+
+def test_its_deliveries_are_made_at_the_same_time(receiver, message):
+    all_are_there = threading.Barrier(3)
+
+    def take(arrival):
+        all_are_there.wait(PATIENCE)
+        yield from OK(arrival)
+
+    receiver.on("/hook", take)
+    tasks.deliver(*message)
+    assert states() == [("SUCCESS", 1)] * 3
+
+
+@pytest.mark.parametrize("at", [1, 2], ids=["in the task's thread", "in another one"])
+def test_one_that_fails_in_an_unforeseen_way_is_told_and_leaves_the_others(
+    message, monkeypatch, at
+):
+    send = attempt.send
+
+    def stumble(work):
+        if str(work.delivery_id) == message[at]:
+            raise ZeroDivisionError
+        return send(work)
+
+    monkeypatch.setattr(attempt, "send", stumble)
+    with pytest.raises(ZeroDivisionError):
+        tasks.deliver(*message)
+    assert states() == [("PENDING", 0), ("SUCCESS", 1), ("SUCCESS", 1)]
+
+
+def test_the_second_of_two_equal_messages_finds_nothing(receiver, message):
+    tasks.deliver(*message)
+    tasks.deliver(*message)
+    assert len(receiver.arrivals) == 3
