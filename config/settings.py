@@ -177,7 +177,7 @@ DATABASES: dict[str, dict[str, Any]] = {
         },
     }
     if EMBEDDED
-    else {**dj_database_url.parse(DATABASE_URL)},
+    else {**dj_database_url.parse(DATABASE_URL), "ENGINE": "config.postgresql"},
 }
 if not EMBEDDED:
     options = DATABASES["default"].setdefault("OPTIONS", {})
