@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import display
-from django.db.models import Exists, F, OuterRef, Prefetch, QuerySet
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import truncatechars
 from django.utils import timezone
@@ -18,7 +18,7 @@ from accounts.admin.scope import ReadOnly
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from conversations.admin.thread import ThreadPage
 from conversations.models import Message, Thread
-from conversations.models.message import MessageType
+from conversations.models.message import MessageType, SystemMessageType
 from conversations.models.thread import Mode, mode
 
 VIEW = "view"
@@ -35,13 +35,16 @@ FLAGS = ("important", "resolved", "archived")
 
 
 def waiting(threads: "QuerySet[Thread]") -> "QuerySet[Thread]":
-    """Keep the threads whose visitor waits for a person: the last word is the visitor's."""
-    visitor_spoke = Message.objects.filter(
-        thread=OuterRef("pk"),
-        position=OuterRef("last_position"),
-        message_type=MessageType.USER_MESSAGE,
+    """Keep the threads whose visitor waits for a person.
+
+    The last word is the visitor's, or that a person will come: asking for one writes just that.
+    """
+    last = Message.objects.filter(thread=OuterRef("pk"), position=OuterRef("last_position"))
+    unanswered = last.filter(
+        Q(message_type=MessageType.USER_MESSAGE)
+        | Q(system_message_type=SystemMessageType.CONVERSATION_ESCALATED)
     )
-    return open_escalated(threads).filter(Exists(visitor_spoke))
+    return open_escalated(threads).filter(Exists(unanswered))
 
 
 def open_escalated(threads: "QuerySet[Thread]") -> "QuerySet[Thread]":
@@ -81,6 +84,13 @@ class InboxList(KeysetChangeList):
         """Stay in the view, whatever else changes."""
         text: str = super().get_query_string({VIEW: self.view} | (new_params or {}), remove)
         return text
+
+    @property
+    def empty_text(self) -> str:
+        """Say what it means that the view is empty."""
+        if self.view == "waiting":
+            return "Nobody is waiting."
+        return str(self.model_admin.empty_text)
 
     def tabs(self) -> list[dict[str, Any]]:
         """Name the views for the links above the list."""

@@ -14,6 +14,7 @@ from django.utils import timezone
 from chatbots.models import Chatbot
 from conversations.models import Thread
 from conversations.models.message import MessageType
+from conversations.services import answering, escalation
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.staff import AGENTS, signed_in, staff
 
@@ -71,6 +72,23 @@ def threads(chatbot: Chatbot) -> None:
 )
 def test_a_view_shows_its_threads_in_its_order(client, query, shown):
     assert titles(client, query) == shown
+
+
+def test_who_asked_for_a_person_waits_until_one_answers(client, chatbot):
+    thread = talk(chatbot, "asks", MessageType.USER_MESSAGE, MessageType.AI_MESSAGE)
+    empty = client.get(f"{INBOX}?view=waiting").content.decode()
+    assert "Nobody is waiting." in empty
+    escalation.toggle(thread.pk)
+    assert titles(client, "?view=waiting") == ["asks"]
+    answering.answer(thread.pk, agent=chatbot.account.owner, content="Let me look")
+    assert titles(client, "?view=waiting") == []
+
+
+def test_who_is_handed_back_to_the_ai_no_longer_waits(client, chatbot):
+    thread = talk(chatbot, "asks", MessageType.USER_MESSAGE)
+    for shown in (["asks"], []):
+        escalation.toggle(thread.pk)
+        assert titles(client, "?view=waiting") == shown
 
 
 def test_the_next_page_stays_in_the_view(client, chatbot):
