@@ -106,10 +106,13 @@ class EndpointForm(forms.Form):
             self.fields["url"].disabled = True
 
     def clean(self) -> dict[str, Any]:
-        """Ask for a secret where an own one is chosen."""
+        """Refuse an own secret that is chosen and not given, or given and not chosen."""
         given = self.cleaned_data
-        if given.get("secret_choice") == OWN and not given.get("secret"):
-            self.add_error("secret", f"secret must have at least {MIN_LENGTH} characters")
+        own, secret = given.get("secret_choice") == OWN, given.get("secret")
+        if own and not secret:
+            self.add_error("secret", "Enter the secret")
+        if secret and not own:
+            self.add_error("secret", 'Choose "Use my own", or empty this field')
         return given
 
     def configuration(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from tests.factories.webhooks import SECRET, EndpointFactory
 from tests.pages import fields_of
 from webhooks import sealing
 from webhooks.models import Delivery, Endpoint
+from webhooks.models.endpoint import all_events
 
 URL = "https://127.0.0.1:9/hook"
 SINCE = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
@@ -80,7 +81,8 @@ def test_the_secret_is_kept_unless_another_is_asked_for(client, address, chatbot
         ({"events": []}, "required"),
         ({"events": ["NEW_MOON"]}, "not one of the available choices"),
         ({"secret_choice": "own", "secret": "x" * 15}, "secret must have at least 16 characters"),
-        ({"secret_choice": "own", "secret": ""}, "secret must have at least 16 characters"),
+        ({"secret_choice": "own", "secret": ""}, "Enter the secret"),
+        ({"secret": "x" * 16}, "Choose &quot;Use my own&quot;, or empty this field"),
         ({"secret_choice": "keep"}, "not one of the available choices"),
     ],
 )
@@ -89,6 +91,17 @@ def test_what_cannot_be_is_refused_and_the_input_is_kept(client, address, change
     assert page.status_code == 200
     assert fault in page.content.decode()
     assert not Endpoint.objects.exists()
+
+
+def test_an_own_secret_that_was_not_chosen_is_asked_about_and_not_written_back(
+    client, address, chatbot
+):
+    EndpointFactory(chatbot=chatbot)
+    text = client.post(address, given(secret_choice="keep", secret="typed-but-not-meant")).content
+    assert b"Choose &quot;Use my own&quot;, or empty this field" in text
+    assert b"typed-but-not-meant" not in text
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.events, sealing.unseal(endpoint.sealed_secret)) == (all_events(), SECRET)
 
 
 def test_an_own_secret_of_sixteen_characters_is_taken(client, address):
