@@ -147,9 +147,11 @@ def waiting_count(request: HttpRequest) -> int:
 
 
 def failed_count(request: HttpRequest) -> int:
-    """Count the deliveries of the last 24 hours that failed."""
+    """Count the events of the last 24 hours whose delivery failed; a test is none."""
     since = timezone.now() - DAY
-    failed = rows(request, Delivery).filter(state=State.FAILED, created_at__gte=since)
+    failed = rows(request, Delivery).filter(
+        state=State.FAILED, is_test=False, created_at__gte=since
+    )
     return once(request, "failed_count", lambda: capped(failed))
 
 
@@ -204,7 +206,8 @@ def cards(request: HttpRequest) -> list[Card]:
         failed = failed_count(request)
         since = timezone.now().astimezone(UTC) - DAY
         span = f"created_at_from_0={since:%Y-%m-%d}&created_at_from_1={since:%H:%M:%S}"
-        log = f"{reverse('admin:webhooks_delivery_changelist')}?state__exact=FAILED&{span}"
+        failures = f"state__exact=FAILED&is_test__exact=0&{span}"
+        log = f"{reverse('admin:webhooks_delivery_changelist')}?{failures}"
         made.append(Card("deliveries failed in 24 h", figure(failed), log, failed > 0))
     return made
 

@@ -35,7 +35,7 @@ def figures(client: Client) -> dict[str, str]:
 
 
 def furnish(chatbot: Chatbot) -> None:
-    """Let two visitors wait, three deliveries fail, and some of it be long ago."""
+    """Let two visitors wait, three deliveries and a sample fail, and some of it be long ago."""
     for _ in range(2):
         MessageFactory(thread=ThreadFactory(chatbot=chatbot, escalated=True))
     answered = ThreadFactory(chatbot=chatbot, escalated=True)
@@ -43,6 +43,7 @@ def furnish(chatbot: Chatbot) -> None:
     for _ in range(3):
         DeliveryFactory(chatbot=chatbot, state="FAILED")
     DeliveryFactory(chatbot=chatbot)
+    DeliveryFactory(chatbot=chatbot, state="FAILED", is_test=True)
     old = DeliveryFactory(chatbot=chatbot, state="FAILED")
     long_ago = timezone.now() - timedelta(hours=25)
     Delivery.objects.filter(pk=old.pk).update(created_at=long_ago)

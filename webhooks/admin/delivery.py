@@ -19,7 +19,7 @@ from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from webhooks.admin.advice import advice
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.models.delivery import State
-from webhooks.services.retry import retry, retryable
+from webhooks.services.retry import retry, retryable, retryable_alone
 from webhooks.signing import USER_AGENT
 
 COLOURS = {
@@ -74,7 +74,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
 
     list_display = (
         at("created_at", "created"),
-        "event",
+        "shown_event",
         "chatbot",
         "shown_state",
         "attempts_made",
@@ -99,6 +99,11 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         """Leave the bodies where they are: the list shows none."""
         return super().get_queryset(request).defer("body")
+
+    @admin.display(description="event")
+    def shown_event(self, delivery: Delivery) -> str:
+        """Name the event, and say where it did not happen."""
+        return f"{delivery.event}, test" if delivery.is_test else delivery.event
 
     @display(description="state", label=COLOURS)
     def shown_state(self, delivery: Delivery) -> str:
@@ -131,11 +136,13 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
     def retry_selected(self, request: HttpRequest, deliveries: "QuerySet[Delivery]") -> None:
         """Try once more what has failed, and say what was left out."""
         chosen = len(deliveries.values_list("pk"))
-        begun = retry(deliveries.order_by(), by=str(request.user))
+        begun = retry(retryable(deliveries.order_by()), by=str(request.user))
         messages.success(request, f"{begun} will be tried once more")
         if begun < chosen:
             messages.warning(
-                request, f"{chosen - begun} left out: only what has FAILED can be retried"
+                request,
+                f"{chosen - begun} left out: only what has FAILED can be retried, "
+                "and a test on its own page alone",
             )
 
     def get_urls(self) -> list[URLPattern]:
@@ -185,5 +192,5 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
             answer=readable(last.response_body) if last else "",
             advice=advice(delivery.last_code, delivery.last_error) if last else "",
             can_retry=self.has_retry_permission(request, delivery)
-            and retryable(Delivery.objects.filter(pk=delivery.pk)).exists(),
+            and retryable_alone(Delivery.objects.filter(pk=delivery.pk)).exists(),
         )

@@ -15,14 +15,19 @@ PER_SECOND = 10  # of one endpoint, when many are retried: its receiver has just
 BATCH = 100  # one transaction; on the embedded default nobody else writes meanwhile
 
 
-def retryable(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
+def retryable_alone(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
     """Keep those that may be retried: FAILED, and not asked for already."""
     return deliveries.filter(state=State.FAILED, due_at=None, claim=None)
 
 
+def retryable(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
+    """Keep those that many at once may be: made-up values are sent again one by one alone."""
+    return retryable_alone(deliveries).filter(is_test=False)
+
+
 def retry(deliveries: "QuerySet[Delivery]", by: str) -> int:
     """Make one attempt of each now; returns of how many. `by` says who asked."""
-    return schedule.retry(list(retryable(deliveries).values_list("pk", flat=True)), by=by)
+    return schedule.retry(list(retryable_alone(deliveries).values_list("pk", flat=True)), by=by)
 
 
 def retry_slowly(deliveries: "QuerySet[Delivery]", by: str) -> Iterator[int]:

@@ -48,6 +48,7 @@ def text_of(client: Client, address: str) -> str:
         ({"attempts_count": 2}, "2 / 4"),
         ({"attempts_count": 1, "is_test": True}, "1 / 1"),
         ({"state": "RETRYING"}, "RETRYING"),
+        ({"is_test": True}, "NEW_MESSAGE, test"),
     ],
 )
 def test_a_row_says_what_came_back(client, chatbot, fields, shown):
@@ -87,7 +88,9 @@ def test_a_page_of_a_delivery_that_was_never_tried_says_so(client, chatbot):
     assert "Retry now" not in text
 
 
-def test_a_failed_delivery_is_due_again_after_its_button(client, failed):
+@pytest.mark.parametrize("is_test", [False, True])
+def test_a_failed_delivery_is_due_again_after_its_button(client, failed, is_test):
+    Delivery.objects.filter(pk=failed.pk).update(is_test=is_test)
     assert "Retry now" in text_of(client, page_of(failed))
     client.post(reverse("admin:webhooks_delivery_retry", args=[failed.pk]))
     failed.refresh_from_db()
@@ -106,6 +109,7 @@ def test_a_get_retries_nothing(client, failed):
 def test_of_the_chosen_ones_only_the_failed_are_retried_and_the_rest_is_counted(client, chatbot):
     states = ("FAILED", "FAILED", "SUCCESS", "RETRYING", "PENDING")
     rows = [DeliveryFactory(chatbot=chatbot, state=state, due_at=None) for state in states]
+    rows.append(DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, is_test=True))
     answer = client.post(
         LOG,
         {"action": "retry_selected", "_selected_action": [str(row.pk) for row in rows]},
@@ -113,7 +117,7 @@ def test_of_the_chosen_ones_only_the_failed_are_retried_and_the_rest_is_counted(
     )
     text = answer.content.decode()
     assert "2 will be tried once more" in text
-    assert "3 left out: only what has FAILED can be retried" in text
+    assert "4 left out: only what has FAILED can be retried, and a test on its own page" in text
     due = Delivery.objects.filter(due_at__isnull=False).values_list("pk", flat=True)
     assert set(due) == {rows[0].pk, rows[1].pk}
 

@@ -42,6 +42,13 @@ def test_many_are_spread_over_time_by_endpoint_in_the_order_of_their_events(chat
     assert abs(beside) < timedelta(seconds=2), "each endpoint's begin at once"
 
 
+def test_samples_are_left_alone_where_many_are_retried(chatbot):
+    sample, event = failed(chatbot, is_test=True), failed(chatbot)
+    assert sum(retry_slowly(Delivery.objects.all(), by="Kim")) == 1
+    assert Delivery.objects.get(due_at__isnull=False) == event
+    assert retry(Delivery.objects.filter(pk=sample.pk), by="Kim") == 1
+
+
 def test_whoever_stops_leaves_the_rest_as_it_was(chatbot, monkeypatch):
     monkeypatch.setattr("webhooks.services.retry.BATCH", 2)
     for _ in range(5):
