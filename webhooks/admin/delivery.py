@@ -137,7 +137,8 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
         """Try once more what has failed, and say what was left out."""
         chosen = len(deliveries.values_list("pk"))
         begun = retry(retryable(deliveries.order_by()), by=str(request.user))
-        messages.success(request, f"{begun} will be tried once more")
+        if begun:
+            messages.success(request, f"{begun} will be tried once more")
         if begun < chosen:
             messages.warning(
                 request,

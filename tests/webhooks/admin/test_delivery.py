@@ -122,6 +122,14 @@ def test_of_the_chosen_ones_only_the_failed_are_retried_and_the_rest_is_counted(
     assert set(due) == {rows[0].pk, rows[1].pk}
 
 
+def test_where_none_of_the_chosen_is_retried_only_that_is_said(client, chatbot):
+    row = DeliveryFactory(chatbot=chatbot, state="SUCCESS", due_at=None)
+    chosen = {"action": "retry_selected", "_selected_action": [str(row.pk)]}
+    text = client.post(LOG, chosen, follow=True).content.decode()
+    assert "1 left out" in text
+    assert "will be tried once more" not in text
+
+
 @pytest.mark.parametrize(
     ("query", "count"),
     [
