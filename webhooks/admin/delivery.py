@@ -60,9 +60,12 @@ def answer_of(row: Delivery | Attempt) -> str:
 
 def request_headers(endpoint: Endpoint | None, attempt: Attempt | None) -> dict[str, str]:
     """List the headers of an attempt, its token masked. Specification: Request headers."""
+    token = endpoint.masked_secret if endpoint else "****"
+    if endpoint and attempt and attempt.started_at < endpoint.secret_made_at:
+        token = "**** (replaced since)"  # noqa: S105 - words for people
     return {
         "Content-Type": "application/json",
-        "X-WEBHOOK-TOKEN": endpoint.masked_secret if endpoint else "****",
+        "X-WEBHOOK-TOKEN": token,
         "X-SIGNATURE": attempt.signature if attempt else "made with the first attempt",
         "User-Agent": USER_AGENT,
     }
@@ -185,7 +188,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
             attempts=[(attempt, answer_of(attempt)) for attempt in attempts],
             last=last,
             endpoint=endpoint,
-            url=(last and last.url) or (endpoint and endpoint.url) or "",
+            url=last.url if last else endpoint.url if endpoint else "",
             colour=COLOURS[delivery.state],
             headers=request_headers(endpoint, last),
             body=readable(delivery.body),

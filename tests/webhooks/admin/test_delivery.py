@@ -1,6 +1,8 @@
 """The delivery log and a delivery's page."""
 
 import re
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -79,6 +81,36 @@ def test_a_page_shows_what_was_sent_and_what_came_back_and_runs_none_of_it(clien
     for wanted in ("503 in 41 ms", "sha256=abc", "The receiver failed", "****", "by Kim"):
         assert wanted in text
     assert SECRET not in text
+
+
+def tried(delivery: Delivery, number: int, **fields: Any) -> Attempt:
+    """Store an attempt, one an hour, which ended a while ago."""
+    began = timezone.now() - timedelta(hours=9 - number)
+    return Attempt.objects.create(
+        **{"delivery": delivery, "number": number, "status": "FAILED", "started_at": began} | fields
+    )
+
+
+@pytest.mark.parametrize(
+    ("made_hours_ago", "token"), [(9, "****test"), (1, "**** (replaced since)")]
+)
+def test_a_page_shows_the_request_that_the_last_attempt_sent(client, failed, made_hours_ago, token):
+    made = timezone.now() - timedelta(hours=made_hours_ago)
+    EndpointFactory(chatbot=failed.chatbot, masked_secret="****test", secret_made_at=made)
+    tried(failed, 1, url="https://shop.example/first")
+    tried(failed, 2, url="https://shop.example/then")
+    text = text_of(client, page_of(failed))
+    assert "Request of the last attempt" in text
+    assert "POST https://shop.example/then" in text
+    assert text.count("to https://shop.example/first") == 1
+    assert "to https://shop.example/then" not in text
+    assert re.search(r"<dt>X-WEBHOOK-TOKEN</dt><dd[^>]*>([^<]*)<", text)[1] == token
+
+
+def test_a_request_that_led_nowhere_is_not_shown_with_the_url_of_today(client, failed):
+    tried(failed, 1, error="webhook deleted")
+    EndpointFactory(chatbot=failed.chatbot, url="https://shop.example/today")
+    assert "https://shop.example/today" not in text_of(client, page_of(failed))
 
 
 def test_a_page_of_a_delivery_that_was_never_tried_says_so(client, chatbot):
