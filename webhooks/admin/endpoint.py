@@ -45,7 +45,8 @@ SHOWN_ONCE = (
 
 STATES = {
     "failing": Q(is_active=True, failing_since__isnull=False),
-    "well": Q(is_active=True, failing_since=None),
+    "well": Q(is_active=True, failing_since=None, last_success_at__isnull=False),
+    "untried": Q(is_active=True, failing_since=None, last_success_at=None),
     "off": Q(is_active=False),
 }
 
@@ -58,7 +59,9 @@ def state_of(endpoint: Endpoint) -> str:
         sealing.unseal(endpoint.sealed_secret)
     except sealing.SealBroken:
         return NO_SECRET
-    return "failing" if endpoint.failing_since else "well"
+    if endpoint.failing_since:
+        return "failing"
+    return "well" if endpoint.last_success_at else "untried"
 
 
 class StateFilter(DropdownFilter):
@@ -144,7 +147,13 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
 
     @display(
         description="state",
-        label={"well": "success", "failing": "danger", "off": "warning", NO_SECRET: "danger"},
+        label={
+            "well": "success",
+            "untried": "info",
+            "failing": "danger",
+            "off": "warning",
+            NO_SECRET: "danger",
+        },
     )
     def state(self, endpoint: Endpoint) -> str:
         """Show how the webhook is, as a word with a colour."""

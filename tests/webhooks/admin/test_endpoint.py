@@ -160,7 +160,9 @@ def test_a_reload_of_the_secrets_page_makes_no_other_secret(client, address, cha
 def states_of(client: Client, query: str = "") -> list[str]:
     """Read the states off the list."""
     text = client.get(reverse("admin:webhooks_endpoint_changelist") + query).content.decode()
-    return sorted(re.findall(r">\s*(well|failing|off|secret cannot be decrypted)\s*</span>", text))
+    return sorted(
+        re.findall(r">\s*(well|untried|failing|off|secret cannot be decrypted)\s*</span>", text)
+    )
 
 
 class TestHealth:
@@ -173,7 +175,8 @@ class TestHealth:
     @pytest.mark.parametrize(
         ("fields", "state"),
         [
-            ({}, "well"),
+            ({"last_success_at": SINCE}, "well"),
+            ({}, "untried"),
             ({"failing_since": SINCE}, "failing"),
             ({"failing_since": SINCE, "is_active": False}, "off"),
             ({"is_active": False}, "off"),
@@ -188,18 +191,25 @@ class TestHealth:
     @pytest.mark.parametrize(
         ("query", "states"),
         [
-            ("", ["failing", "off", "well"]),
+            ("", ["failing", "off", "untried", "well"]),
             ("?state=failing", ["failing"]),
             ("?state=well", ["well"]),
+            ("?state=untried", ["untried"]),
             ("?state=off", ["off"]),
-            ("?state=nonsense", ["failing", "off", "well"]),
+            ("?state=nonsense", ["failing", "off", "untried", "well"]),
         ],
     )
     def test_the_list_is_filtered_by_it(self, chatbot, query, states):
         EndpointFactory(chatbot=chatbot, failing_since=SINCE)
         EndpointFactory(failing_since=SINCE, is_active=False)
         EndpointFactory(last_success_at=SINCE)
+        EndpointFactory()
         assert states_of(signed_in(superuser()), query) == states
+
+    def test_a_page_of_one_that_was_never_tried_claims_nothing(self, client, address, endpoint):
+        text = client.get(address).content.decode()
+        assert "Last success</dt><dd>none at this URL yet</dd>" in text
+        assert "Failing since</dt><dd>-</dd>" in text
 
     def test_the_page_says_since_when_it_fails_and_when_the_owner_was_told(
         self, client, address, endpoint
@@ -217,4 +227,4 @@ class TestHealth:
         Endpoint.objects.update(sealed_secret="not sealed with any key")
         assert "Replace the secret: the stored one" in client.get(address).content.decode()
         client.post(address, given())
-        assert states_of(client) == ["well"]
+        assert states_of(client) == ["untried"]
