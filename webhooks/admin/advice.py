@@ -1,5 +1,7 @@
 """What to do about a failed attempt: one line for each kind of failure, in one table."""
 
+from django.conf import settings
+
 CODES = {
     range(200, 300): "",
     range(300, 400): "Redirects are not followed: enter the final address.",
@@ -11,12 +13,14 @@ CODES = {
     range(500, 600): "The receiver failed: look at its own log.",
 }
 REASONS = {
-    "timeout": "The receiver must answer within 10 seconds: answer first, work later.",
+    "timeout": "The receiver must answer within {seconds:g} s: answer first, work later.",
     "URL not allowed": "Enter a public https address, or have WEBHOOK_ALLOWED_NETWORKS allow it.",
     "name": "Check the host's name, and that it is known everywhere.",
-    "address not allowed": "The host's address is not public; webhooks reach public ones alone.",
+    "address not allowed": "The address is not public: have WEBHOOK_ALLOWED_NETWORKS allow it.",
     "host not reachable": "Check that the receiver is up and lets requests from outside in.",
     "connection": "Check that the receiver is up and lets requests from outside in.",
+    "certificate not trusted": "Give the receiver a valid certificate with its whole chain, "
+    "or have WEBHOOK_CA_BUNDLE trust it.",
     "certificate": "Give the receiver a valid certificate with its whole chain.",
     "TLS": "Give the receiver a valid certificate with its whole chain.",
     "webhooks add-on": "The account has lost the add-on: ask whoever manages the plan.",
@@ -31,4 +35,5 @@ def advice(code: int | None, error: str) -> str:
     """Say what to do, by the answer's code or the reason why there is none."""
     if code is not None:
         return next((words for codes, words in CODES.items() if code in codes), "")
-    return next((words for start, words in REASONS.items() if error.startswith(start)), "")
+    words = next((words for start, words in REASONS.items() if error.startswith(start)), "")
+    return words.format(seconds=settings.WEBHOOK_TIMEOUT)

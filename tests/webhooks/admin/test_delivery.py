@@ -195,12 +195,15 @@ def test_a_day_that_is_none_is_turned_away(client, day):
         (418, "", "does not accept"),
         (500, "", "look at its own log"),
         (None, "timeout", "answer first"),
-        (None, "certificate expired", "certificate"),
-        (None, "address not allowed", "not public"),
+        (None, "timeout: while waiting for the answer", "within 2.5 s"),
+        (None, "certificate expired", "with its whole chain."),
+        (None, "certificate not trusted", "or have WEBHOOK_CA_BUNDLE trust it"),
+        (None, "address not allowed", "not public: have WEBHOOK_ALLOWED_NETWORKS allow it"),
         (None, "interrupted three times", "retry"),
     ],
 )
-def test_each_kind_of_failure_has_a_line_that_says_what_to_do(code, error, words):
+def test_each_kind_of_failure_has_a_line_that_says_what_to_do(settings, code, error, words):
+    settings.WEBHOOK_TIMEOUT = 2.5
     assert words in advice(code, error)
 
 
