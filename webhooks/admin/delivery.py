@@ -53,9 +53,10 @@ def answer_of(row: Delivery | Attempt) -> str:
         code, ms, error = row.last_code, row.last_ms, row.last_error
     if code is not None:
         return f"{code} in {ms} ms" if ms is not None else str(code)
-    if not error or ms is None:
+    if not error or not ms:
         return error or "-"
-    return f"{error} after {ms} ms" if ms < SECOND else f"{error} after {ms / SECOND:.1f} s"
+    lasted = f"{ms} ms" if ms < SECOND else f"{ms / SECOND:.1f} s"
+    return f"{error} ({lasted})" if ": " in error else f"{error} after {lasted}"
 
 
 def request_headers(endpoint: Endpoint | None, attempt: Attempt | None) -> dict[str, str]:
@@ -66,7 +67,9 @@ def request_headers(endpoint: Endpoint | None, attempt: Attempt | None) -> dict[
     return {
         "Content-Type": "application/json",
         "X-WEBHOOK-TOKEN": token,
-        "X-SIGNATURE": attempt.signature if attempt else "made with the first attempt",
+        "X-SIGNATURE": (attempt.signature or "not made")
+        if attempt
+        else "made with the first attempt",
         "User-Agent": USER_AGENT,
     }
 

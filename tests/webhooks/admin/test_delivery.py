@@ -46,6 +46,8 @@ def text_of(client: Client, address: str) -> str:
         ({"last_code": 503, "last_ms": 41}, "503 in 41 ms"),
         ({"last_error": "timeout", "last_ms": 10_000}, "timeout after 10.0 s"),
         ({"last_error": "name not found", "last_ms": 3}, "name not found after 3 ms"),
+        ({"last_error": "timeout: while waiting", "last_ms": 3}, "timeout: while waiting (3 ms)"),
+        ({"last_error": "URL not allowed: x", "last_ms": 0}, ">URL not allowed: x<"),
         ({"last_error": "webhook switched off"}, "webhook switched off"),
         ({"attempts_count": 2}, "2 / 4"),
         ({"attempts_count": 1, "is_test": True}, "1 / 1"),
@@ -105,6 +107,14 @@ def test_a_page_shows_the_request_that_the_last_attempt_sent(client, failed, mad
     assert text.count("to https://shop.example/first") == 1
     assert "to https://shop.example/then" not in text
     assert re.search(r"<dt>X-WEBHOOK-TOKEN</dt><dd[^>]*>([^<]*)<", text)[1] == token
+
+
+def test_an_answer_without_a_body_and_a_signature_never_made_are_said_in_words(client, failed):
+    tried(failed, 1, response_code=503, response_ms=41)
+    text = text_of(client, page_of(failed))
+    assert "The answer has no body." in text
+    assert "Body, its first 4 KiB" not in text
+    assert re.search(r"<dt>X-SIGNATURE</dt><dd[^>]*>not made<", text)
 
 
 def test_a_request_that_led_nowhere_is_not_shown_with_the_url_of_today(client, failed):
