@@ -74,6 +74,21 @@ def test_an_open_page_counts_its_messages_as_read(page: Page, thread: Thread):
     assert Thread.objects.get(pk=thread.pk).unread_messages_count == 0
 
 
+def test_the_time_of_a_delivery_stands_on_one_line_and_the_list_still_fits(
+    page: Page, shop: Chatbot
+):
+    words = "connection failed: the receiver said nothing at all, and then it was gone for good"
+    DeliveryFactory(
+        chatbot=shop, state="RETRYING", event="CONVERSATION_ESCALATED", last_error=words
+    )
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(reverse("admin:webhooks_delivery_changelist"))
+    created = page.locator("#result_list time").first
+    assert created.evaluate("time => time.getClientRects().length") == 1
+    table = page.locator("#result_list")
+    assert table.evaluate("t => t.offsetWidth <= t.parentElement.clientWidth")
+
+
 def test_an_integrator_retries_a_failed_delivery(page: Page, shop: Chatbot):
     failed = DeliveryFactory(chatbot=shop, state="FAILED", due_at=None, last_code=503, last_ms=41)
     page.get_by_role("link", name="deliveries failed in 24 h").click()
