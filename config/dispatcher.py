@@ -57,6 +57,7 @@ class Dispatcher(threading.Thread):
 
     def __init__(self, concurrency: int) -> None:
         super().__init__(name="dispatcher", daemon=True)
+        self.concurrency = concurrency
         self.reserved = min(RESERVED, concurrency // 4)
         self.slots = concurrency - self.reserved
         self.lives = liveness.lives()
@@ -146,6 +147,8 @@ class Dispatcher(threading.Thread):
         claimers = recovery.claimers()
         if not (claimers and recovery.take_over(self.lives[-1].dead(claimers))):
             return
+        if len(worker_state.active_requests) >= self.concurrency:
+            return  # its few threads are busy with mails or periodic work
         # Messages were taken by the broker and nobody began: now and then one is lost; if it is
         # all of them for long, this process has ceased to listen.
         before, self.lost_at = self.lost_at, time.monotonic()

@@ -17,7 +17,8 @@ from urllib.request import ProxyHandler, build_opener
 
 from django.conf import settings
 
-STOP_WITHIN = 15.0  # seconds until what does not stop is killed; an attempt may take 11
+STOP_WITHIN = 15.0  # seconds until what does not stop is killed, or STOP_BEYOND the longest attempt
+STOP_BEYOND = 5.0
 PR_SET_PDEATHSIG = 1
 WEB_THREADS = 250  # at most; they are made when requests wait, and idle ones end
 
@@ -126,7 +127,8 @@ class Family:
         for process in self.running.values():
             if process.poll() is None:
                 process.terminate()
-        deadline = time.monotonic() + STOP_WITHIN
+        longest = max(STOP_WITHIN, settings.WEBHOOK_TIMEOUT + STOP_BEYOND)
+        deadline = time.monotonic() + longest
         for process in self.running.values():
             try:
                 process.wait(max(0.0, deadline - time.monotonic()))

@@ -189,6 +189,9 @@ if not EMBEDDED:
         "min_size": 1,
         "max_size": 6,  # of each process; nobody holds one while waiting for a peer
         "timeout": 15.0,
+        # After it the pool forgets a connection that it cannot make, and whoever asks makes a new
+        # one; before, it pauses ever longer, and an outage lasts twice as long as it did.
+        "reconnect_timeout": 5.0,
     }
 CACHES = {
     "default": {

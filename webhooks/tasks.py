@@ -28,7 +28,7 @@ def deliver(claim: str, *delivery_ids: str) -> None:
     Specification: Events, Delivery rules.
     """
     mine, *others = [Claimed(UUID(one), UUID(claim)) for one in delivery_ids]
-    begun = [_threads.submit(_attempt_apart, one) for one in others]
+    begun = [_threads.submit(_attempt, one) for one in others]
     try:
         _attempt(mine)
     finally:
@@ -55,12 +55,8 @@ def tell_owners() -> None:
 
 
 def _attempt(claimed: Claimed) -> None:
-    if work := schedule.confirm(claimed, worker=liveness.ME):
-        schedule.settle(work, attempt.send(work))
-
-
-def _attempt_apart(claimed: Claimed) -> None:
     try:
-        _attempt(claimed)
+        if work := schedule.confirm(claimed, worker=liveness.ME):
+            schedule.settle(work, attempt.send(work))
     finally:
-        release_connection()
+        release_connection()  # also before waiting for those beside it

@@ -55,6 +55,14 @@ def arrival(sink: Sink, size: float) -> Figures:
     }
 
 
+def arrival_idle(sink: Sink, size: float) -> Figures:
+    """An event every eleven seconds: the engine looks more rarely by then."""
+    with worker(sink):
+        events = load.events(load.endpoints(sink, "/take", 10), max(2, round(20 * size)))
+        took = delays_of(sink, events, a_second=1 / (11 if size > 0.2 else 1))
+    return {"arrival_idle_p50_s": load.percentile(took, 0.5), "arrival_idle_max_s": max(took)}
+
+
 def idle(sink: Sink, size: float) -> Figures:
     """Nothing to do: the share of a core that the worker takes."""
     with worker(sink) as running:
@@ -117,19 +125,26 @@ def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
 
 def fairness(sink: Sink, size: float) -> Figures:
     """Healthy receivers alone, then beside 3,000 deliveries that wait for receivers that hang."""
+    figures: Figures = {}
+    # they were never tried, or succeeded until a moment ago
+    for name, known in (("untried", False), ("known", True)):
+        alone, beside = (load.percentile(took, 0.99) for took in hang(sink, size, known=known))
+        figures |= {
+            f"fairness_alone_{name}_p99_s": alone,
+            f"fairness_beside_{name}_p99_s": beside,
+            f"fairness_{name}_ratio": max(LEAST, beside) / max(LEAST, alone),
+        }
+    return figures
+
+
+def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[float]]:
+    """Return what healthy receivers' deliveries took alone, and beside those that hang."""
     count, rate = round(400 * size), 20.0
     with worker(sink):
         healthy = load.endpoints(sink, "/take", 20)
         alone = delays_of(sink, load.events(healthy, count), a_second=rate)
-        dead = load.endpoints(sink, "/hang", 50, known=False)
-        load.commit(load.events(dead, 3_000))
-        beside = delays_of(sink, load.events(healthy, count), a_second=rate)
-    p99_alone, p99_beside = load.percentile(alone, 0.99), load.percentile(beside, 0.99)
-    return {
-        "fairness_alone_p99_s": p99_alone,
-        "fairness_beside_p99_s": p99_beside,
-        "fairness_ratio": max(LEAST, p99_beside) / max(LEAST, p99_alone),
-    }
+        load.commit(load.events(load.endpoints(sink, "/hang", 50, known=known), 3_000))
+        return alone, delays_of(sink, load.events(healthy, count), a_second=rate)
 
 
 def retries(sink: Sink, size: float) -> Figures:
@@ -176,5 +191,14 @@ def cpu_seconds(process: Process) -> float:
 
 
 MEASURES: dict[str, Callable[[Sink, float], Figures]] = {
-    each.__name__: each for each in (arrival, idle, throughput, fairness, retries, deadline)
+    each.__name__: each
+    for each in (
+        arrival,
+        arrival_idle,
+        idle,
+        throughput,
+        fairness,
+        retries,
+        deadline,
+    )
 }

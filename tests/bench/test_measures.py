@@ -10,6 +10,7 @@ from tests.bench.sink import Sink
 
 SIZES = {
     "arrival": 0.1,
+    "arrival_idle": 0.1,
     "idle": 0.1,
     "throughput": 0.05,
     "fairness": 0.1,
@@ -19,7 +20,9 @@ SIZES = {
 CEILINGS = {
     "arrival_p50_s": 2.0,
     "idle_cores": 0.5,
-    "fairness_beside_p99_s": 5.0,
+    "arrival_idle_p50_s": 2.0,
+    "fairness_beside_untried_p99_s": 5.0,
+    "fairness_beside_known_p99_s": 5.0,
     "retries_late_p99_s": 5.0,
     "deadline_exceeded_by_s": 5.0,
 }

@@ -1,11 +1,14 @@
 """A real receiver, and an endpoint whose deliveries go there."""
 
+import time
+
 import pytest
 from django.utils import timezone
 
 from tests.factories.webhooks import EndpointFactory
 from tests.servers import certificates
 from tests.servers.receiver import Receiver
+from webhooks.engine import schedule
 
 
 @pytest.fixture
@@ -16,4 +19,6 @@ def receiver():
 
 @pytest.fixture
 def endpoint(receiver):
-    return EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
+    endpoint = EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
+    schedule._turns.note_answer(endpoint.chatbot_id, time.monotonic())
+    return endpoint

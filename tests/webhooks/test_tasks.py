@@ -1,8 +1,10 @@
 """A message with several deliveries."""
 
 import threading
+from concurrent.futures import wait
 
 import pytest
+from django.db import connection
 
 from tests.factories.webhooks import DeliveryFactory
 from tests.patience import PATIENCE
@@ -57,6 +59,18 @@ def test_one_that_fails_in_an_unforeseen_way_is_told_and_leaves_the_others(
     with pytest.raises(ZeroDivisionError):
         tasks.deliver(*message)
     assert states() == [("PENDING", 0), ("SUCCESS", 1), ("SUCCESS", 1)]
+
+
+def test_nobody_holds_a_connection_while_those_beside_him_are_made(message, monkeypatch):
+    held = []
+
+    def watch(begun):
+        held.append(connection.connection)
+        return wait(begun)
+
+    monkeypatch.setattr(tasks, "wait", watch)
+    tasks.deliver(*message)
+    assert held == [None]
 
 
 def test_the_second_of_two_equal_messages_finds_nothing(receiver, message):

@@ -15,7 +15,8 @@ from uuid import UUID
 PER_ENDPOINT = 8
 REMEMBERED = 10_000  # accounts and endpoints; of more, those for whom nothing waits are forgotten
 BY_HAND = 4  # of an endpoint, among those: retries that somebody asked for, of which many may wait
-PER_STRANGER = 1  # of an endpoint that was never tried: it may be a black hole
+UNPROVEN = 1  # of an endpoint that has not answered lately: it may have become a black hole
+LATELY = 10.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,6 @@ class Waiting:
     chatbot_id: UUID
     account_id: UUID
     slow: bool  # its last attempt timed out
-    stranger: bool  # none has ended yet
     # what waits: first attempts, retries, those asked for by hand
     first: bool = True
     again: bool = True
@@ -41,14 +41,16 @@ class Running:
     thread_id: UUID | None
     mine: bool  # on a slot of the worker that asks
     slow: bool
-    stranger: bool
     by_hand: bool = False
     suspect: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A due delivery. A first attempt waits while another one of its thread is under way."""
+    """A due delivery.
+
+    A first attempt, and one asked for by hand, waits while another one of its thread is under way.
+    """
 
     delivery_id: UUID
     thread_id: UUID | None
@@ -61,17 +63,23 @@ Rank = tuple[int, int, int, int]
 
 
 class _Hall:
-    """The slots as they fill up."""
+    """The slots as they fill up.
 
-    def __init__(self, running: Iterable[Running], *, slots: int) -> None:
-        self.slots, self.free = slots, slots
+    What begins together times out together, and at its end keeps everybody waiting; so whatever
+    may hang begins a few at a time.
+    """
+
+    def __init__(
+        self, running: Iterable[Running], *, slots: int, proven: Callable[[UUID], bool]
+    ) -> None:
+        self.slots, self.free, self.proven = slots, slots, proven
         self.of_account: Counter[UUID] = Counter()
         self.of_endpoint: Counter[UUID] = Counter()
         self.by_hand: Counter[UUID] = Counter()
         self.threads: set[UUID | None] = set()
-        self.slow = self.strangers = 0
-        self.may_risk = True
+        self.slow = self.unproven = 0
         self.seems_slow: set[UUID] = set()
+        self.lines: dict[UUID, list[Candidate]] = {}
         for one in running:
             self.of_account[one.account_id] += 1
             self.of_endpoint[one.chatbot_id] += 1
@@ -82,30 +90,45 @@ class _Hall:
             if one.mine:
                 self.free -= 1
                 self.slow += one.slow
-                self.strangers += one.stranger
+                self.unproven += not one.slow and not proven(one.chatbot_id)
+        self.may_risk = True
+        # one may always begin: nobody who waits is shut out by those who are just being tried
+        self.may_try = max(1, slots // 8 - self.unproven)
 
     def spread(self, timeout: float, *, since: float) -> None:
         """Let none begin that may time out unless the last one began long enough ago.
 
-        What begins together times out together, and at its end keeps everybody waiting. The fuller
-        the lane, the slower it fills: full, it is left and entered evenly over the timeout. While
-        those in it answer, it is nearly empty, and nobody waits.
+        The fuller the lane, the slower it fills: full, it is left and entered evenly over the
+        timeout. While those in it answer, it is nearly empty, and nobody waits.
         """
         lane = max(1, self.slots // 2)
-        self.may_risk = since >= timeout * (self.slow + self.strangers) / lane**2
+        self.may_risk = since >= timeout / lane * (self.slow / lane) ** 2
+
+    def next_of(self, waiting: Waiting, more: More) -> Candidate | None:
+        """Find an endpoint's next delivery that may start."""
+        left = self.left(waiting)
+        if left <= 0:
+            return None
+        if waiting.chatbot_id not in self.lines:
+            self.lines[waiting.chatbot_id] = [*more(waiting, left)][::-1]
+        line = self.lines[waiting.chatbot_id]
+        while line:
+            candidate = line.pop()
+            if self.admits(waiting, candidate):
+                return candidate
+        return None
 
     def left(self, waiting: Waiting) -> int:
         """How many more the endpoint may have; once nothing, nothing for the whole round."""
-        slow = waiting.slow or waiting.chatbot_id in self.seems_slow
-        lane = self.free
-        if slow:
-            lane = max(1, self.slots // 2) - self.slow
-        elif waiting.stranger:
-            lane = max(1, self.slots * 3 // 4) - self.slow - self.strangers
-        if slow or waiting.stranger:
-            lane = min(lane, 1 if self.may_risk else 0)  # one in a round
-        most = PER_STRANGER if waiting.stranger else PER_ENDPOINT
-        return min(lane, self.free, most - self.of_endpoint[waiting.chatbot_id])
+        has = self.of_endpoint[waiting.chatbot_id]
+        if self.is_slow(waiting):
+            lane = max(1, self.slots // 2) - self.slow if self.may_risk else 0
+            return min(lane, self.free, 1, PER_ENDPOINT - has)
+        if not self.proven(waiting.chatbot_id):
+            lane = max(1, self.slots * 3 // 4) - self.slow - self.unproven
+            return min(lane, self.free, self.may_try, UNPROVEN - has)
+        # the last quarter is for those who have nothing under way: what answers may cease to
+        return min(self.free - (self.slots // 4 if has else 0), PER_ENDPOINT - has)
 
     def seat(self, waiting: Waiting, candidate: Candidate) -> None:
         self.free -= 1
@@ -113,18 +136,21 @@ class _Hall:
         self.of_endpoint[waiting.chatbot_id] += 1
         self.by_hand[waiting.chatbot_id] += candidate.by_hand
         self.threads.add(candidate.thread_id)
-        if waiting.slow or waiting.chatbot_id in self.seems_slow:
+        if self.is_slow(waiting):
             self.slow += 1
-        elif waiting.stranger:
-            self.strangers += 1
-        else:
-            return
-        self.may_risk = False
+            self.may_risk = False
+        elif not self.proven(waiting.chatbot_id):
+            self.unproven += 1
+            self.may_try -= 1
+
+    def is_slow(self, waiting: Waiting) -> bool:
+        return waiting.slow or waiting.chatbot_id in self.seems_slow
 
     def admits(self, waiting: Waiting, candidate: Candidate) -> bool:
         if candidate.by_hand and self.by_hand[waiting.chatbot_id] >= BY_HAND:
             return False
-        return not (candidate.first and candidate.thread_id and candidate.thread_id in self.threads)
+        in_order = candidate.first or candidate.by_hand
+        return not (in_order and candidate.thread_id and candidate.thread_id in self.threads)
 
 
 class Turns:
@@ -133,7 +159,12 @@ class Turns:
     def __init__(self) -> None:
         self._served: Counter[UUID] = Counter()
         self._count = itertools.count(1)
+        self._answered: dict[UUID, float] = {}
         self._risked = -math.inf
+
+    def note_answer(self, chatbot_id: UUID, moment: float) -> None:
+        """Remember that an endpoint answered an attempt, whatever it said."""
+        self._answered[chatbot_id] = moment
 
     def choose(
         self,
@@ -152,10 +183,9 @@ class Turns:
         those alone whose turn comes. `timeout`: how long an attempt may last, in seconds.
         """
         self._forget(waiting)
-        hall = _Hall(running, slots=slots)
+        hall = _Hall(running, slots=slots, proven=lambda one: self._is_proven(one, moment))
         hall.spread(timeout, since=moment - self._risked)
-        may_risk = hall.may_risk
-        lines: dict[UUID, list[Candidate]] = {}
+        slow = hall.slow
         chosen: list[UUID] = []
         heap = [(self._rank(one, hall), number, one) for number, one in enumerate(waiting)]
         heapify(heap)
@@ -164,21 +194,19 @@ class Turns:
             if (now := self._rank(one, hall)) != rank:  # others were seated since it queued up
                 heappush(heap, (now, number, one))
                 continue
-            left = hall.left(one)
-            if left <= 0:
-                continue
-            if one.chatbot_id not in lines:
-                lines[one.chatbot_id] = [*more(one, left)][::-1]
-            candidate = _next(lines[one.chatbot_id], one, hall)
+            candidate = hall.next_of(one, more)
             if candidate is None:
                 continue
             hall.seat(one, candidate)
             chosen.append(candidate.delivery_id)
             self._served[one.account_id] = self._served[one.chatbot_id] = next(self._count)
             heappush(heap, (self._rank(one, hall), number, one))
-        if hall.may_risk < may_risk:
+        if hall.slow > slow:
             self._risked = moment
         return chosen
+
+    def _is_proven(self, chatbot_id: UUID, moment: float) -> bool:
+        return moment - self._answered.get(chatbot_id, -math.inf) < LATELY
 
     def _forget(self, waiting: list[Waiting]) -> None:
         # Whoever is forgotten counts as served long ago, so never one who waits: those would
@@ -186,6 +214,8 @@ class Turns:
         if len(self._served) > REMEMBERED:
             there = {one for each in waiting for one in (each.account_id, each.chatbot_id)}
             self._served = Counter({one: self._served[one] for one in there & set(self._served)})
+        if len(self._answered) > REMEMBERED:
+            self._answered.clear()
 
     def _rank(self, one: Waiting, hall: _Hall) -> Rank:
         return (
@@ -194,11 +224,3 @@ class Turns:
             hall.of_endpoint[one.chatbot_id],
             self._served[one.chatbot_id],
         )
-
-
-def _next(line: list[Candidate], waiting: Waiting, hall: _Hall) -> Candidate | None:
-    while line:
-        candidate = line.pop()
-        if hall.admits(waiting, candidate):
-            return candidate
-    return None

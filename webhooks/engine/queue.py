@@ -33,8 +33,9 @@ ASKED = AGAIN.replace("delivery_again", "delivery_asked").replace("'RETRYING'", 
 DUE = f"""webhooks_delivery d {_TOLD} delivery_due
 WHERE NOT (d.state = 'PENDING') AND d.due_at IS NOT NULL AND d.claim IS NULL"""
 
+# In an index's order: whatever PostgreSQL believes of how much waits, it reads no more than one.
 GLANCE = f"""
-SELECT EXISTS (SELECT 1 FROM {FIRST}),
+SELECT (SELECT d.chatbot_id FROM {FIRST} ORDER BY d.chatbot_id LIMIT 1) IS NOT NULL,
        (SELECT d.due_at FROM {DUE} ORDER BY d.due_at, d.id LIMIT 1),
        (SELECT d.id FROM webhooks_delivery d ORDER BY d.created_at DESC, d.id DESC LIMIT 1)
 """  # noqa: S608 - our own words alone, here and below
@@ -60,8 +61,7 @@ WITH RECURSIVE {_ENDPOINTS.format(name="first", part=FIRST)},
     UNION ALL
     {_ARE_DUE.format(name="asked", part=ASKED, number=4)}
 ), parts(chatbot_id, them) AS (SELECT chatbot_id, SUM(part) FROM due GROUP BY chatbot_id)
-SELECT c.id, c.account_id, e.timed_out,
-       e.last_success_at IS NULL AND e.failing_since IS NULL AND e.id IS NOT NULL, parts.them
+SELECT c.id, c.account_id, e.timed_out, parts.them
 FROM parts JOIN chatbots_chatbot c ON c.id = parts.chatbot_id
 LEFT JOIN webhooks_endpoint e ON e.chatbot_id = c.id
 """  # noqa: S608
@@ -105,8 +105,6 @@ _OF_RUNNING = (
     "claimed_by",
     "claimed_until",
     "chatbot__endpoint__timed_out",
-    "chatbot__endpoint__last_success_at",
-    "chatbot__endpoint__failing_since",
 )
 
 
@@ -153,7 +151,6 @@ def running(worker: str, moment: datetime, *, start: timedelta, lease: timedelta
             thread_id,
             mine=claimed_by == worker,
             slow=bool(timed_out) or start < _left(until, moment) < lease - SEEMS_SLOW,
-            stranger=last_success is None and failing_since is None and timed_out is not None,
             by_hand=state == State.FAILED,
             suspect=interruptions >= SUSPECT,
         )
@@ -166,8 +163,6 @@ def running(worker: str, moment: datetime, *, start: timedelta, lease: timedelta
             claimed_by,
             until,
             timed_out,
-            last_success,
-            failing_since,
         ) in rows
     ]
 
@@ -180,20 +175,27 @@ def waiting(moment: datetime) -> list[Waiting]:
             _id(chatbot),
             _id(account),
             slow=bool(timed_out),
-            stranger=bool(stranger),
             first=bool(parts & 1),
             again=bool(parts & 2),
             by_hand=bool(parts & 4),
         )
-        for chatbot, account, timed_out, stranger, parts in _rows(WAITING, due, due)
+        for chatbot, account, timed_out, parts in _rows(WAITING, due, due)
     ]
 
 
-def candidates(of: Waiting, count: int, *, moment: datetime) -> list[Candidate]:
+def candidates(of: Waiting, count: int, *, moment: datetime, suspects: bool) -> list[Candidate]:
     """Read an endpoint's due deliveries: retries by time, then the heads of threads by age.
 
     Those that were asked for by hand come last: there may be many, and nobody waits for them.
     """
+    if suspects:
+        return _candidates(of, count, moment)
+    found = _candidates(of, count + PER_ENDPOINT, moment)
+    barred = set(suspects_of(one.delivery_id for one in found))
+    return [one for one in found if one.delivery_id not in barred][:count]
+
+
+def _candidates(of: Waiting, count: int, moment: datetime) -> list[Candidate]:
     chatbot, due = _sql_id(of.chatbot_id), _sql_moment(moment)
     found: list[Candidate] = []
     if of.again:
@@ -208,7 +210,7 @@ def candidates(of: Waiting, count: int, *, moment: datetime) -> list[Candidate]:
     return found
 
 
-def suspects(delivery_ids: Iterable[UUID]) -> list[UUID]:
+def suspects_of(delivery_ids: Iterable[UUID]) -> list[UUID]:
     """Say which of these were under way when workers died, again and again; the oldest first."""
     rows = Delivery.objects.filter(pk__in=delivery_ids, interruptions__gte=SUSPECT).order_by("pk")
     return list(rows.values_list("pk", flat=True))

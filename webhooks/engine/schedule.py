@@ -60,16 +60,19 @@ def claim(worker: str, *, slots: int) -> list[Claimed]:
         _one_claimer_at_a_time()
         moment = now()
         running = queue.running(worker, moment, start=START, lease=lease())
+        # What may be killing workers goes alone, so that it takes no other one with it for good.
+        suspects = 0 if any(one.suspect for one in running) else 1
         chosen = _turns.choose(
             queue.waiting(moment),
             running,
             slots=slots,
-            more=lambda one, count: queue.candidates(one, count, moment=moment),
+            more=lambda one, count: queue.candidates(
+                one, count, moment=moment, suspects=bool(suspects)
+            ),
             moment=time.monotonic(),
             timeout=settings.WEBHOOK_TIMEOUT,
         )
-        # What may be killing workers goes alone, so that it takes no other one with it for good.
-        alone = queue.suspects(chosen)[not any(one.suspect for one in running) :]
+        alone = queue.suspects_of(chosen)[suspects:]
         chosen = [one for one in chosen if one not in alone]
         token = uuid4()
         free = Delivery.objects.filter(pk__in=chosen, claim=None, due_at__isnull=False)
@@ -200,6 +203,9 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
             crash_point("before-settle-commit")
     if ended:
         crash_point("after-settle")
+    for work, result in ended:
+        if not (result.outcome and result.outcome.reason is Reason.TIMEOUT):
+            _turns.note_answer(work.chatbot_id, time.monotonic())
     freed.set()
     for (work, _), is_ours in zip(asked, ours, strict=True):
         if not is_ours:
@@ -265,22 +271,26 @@ def _write_each(model: type[models.Model], rows: Mapping[UUID, Mapping[str, Any]
 
 
 def _note_health(ended: list[tuple[Work, Result]], moment: datetime) -> None:
-    sent: dict[UUID, list[Result]] = {}
+    sent: dict[tuple[UUID, str], list[Result]] = {}
     for work, result in ended:
-        if result.outcome:
-            sent.setdefault(work.chatbot_id, []).append(result)
-    well = {chatbot for chatbot, results in sent.items() if any(one.success for one in results)}
-    ill = {chatbot for chatbot, results in sent.items() if not results[-1].success}
+        if result.outcome and work.target:
+            sent.setdefault((work.chatbot_id, work.target.url), []).append(result)
+    well = {chatbot for (chatbot, _), results in sent.items() if any(r.success for r in results)}
+    ill = {chatbot for (chatbot, _), results in sent.items() if not results[-1].success}
     known = Q(failing_since=None, timed_out=False, last_success_at__gt=moment - FRESH)
     # locked in one order, for another worker may be noting the same ones
     rows = Endpoint.objects.filter(Q(chatbot__in=ill) | Q(chatbot__in=well) & ~known)
-    held = set(rows.select_for_update().order_by("pk").values_list("chatbot", flat=True))
-    if well & held:
-        Endpoint.objects.filter(chatbot__in=well & held).update(
+    held = rows.select_for_update().order_by("pk").values_list("chatbot", "url")
+    # what another URL answered, while this one took its place, says nothing about it
+    noted = {chatbot: sent[chatbot, url] for chatbot, url in held if (chatbot, url) in sent}
+    if better := [chatbot for chatbot, results in noted.items() if any(r.success for r in results)]:
+        Endpoint.objects.filter(chatbot__in=better).update(
             last_success_at=moment, failing_since=None, failures_in_a_row=0, timed_out=False
         )
-    for chatbot in ill & held:
-        failures = list(takewhile(lambda one: not one.success, reversed(sent[chatbot])))
+    for chatbot, results in noted.items():
+        failures = list(takewhile(lambda one: not one.success, reversed(results)))
+        if not failures:
+            continue
         last = failures[0].outcome
         Endpoint.objects.filter(chatbot=chatbot).update(
             failing_since=Coalesce("failing_since", moment),

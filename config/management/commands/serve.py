@@ -21,7 +21,8 @@ from conversations import demo
 
 KEY_LABEL = "make run"
 PARTS = {"web": processes.web_command, "worker": processes.worker_command}
-RESTART_AFTER = 1.0  # seconds between the end of a worker and its next start
+LOOK = 0.1  # seconds between two looks at what runs
+RESTART_AFTER = 1.0  # seconds between two starts of a worker that ends again and again
 
 
 class Command(BaseCommand):
@@ -119,14 +120,16 @@ class Command(BaseCommand):
 
     def watch(self, family: Family) -> None:
         """Stay until web ends; a worker that ends is started again. Raises CannotStart."""
+        started = time.monotonic()
         while True:
-            time.sleep(0.5)
+            time.sleep(LOOK)
             match family.ended():
                 case "web":
                     raise CannotStart("web ended; its last lines are above")
                 case "worker":
                     self.stderr.write("The worker ended; starting it again.")
-                    time.sleep(RESTART_AFTER)
+                    time.sleep(max(0.0, started + RESTART_AFTER - time.monotonic()))
+                    started = time.monotonic()
                     family.start("worker", processes.worker_command())
 
     def way_in(self) -> str:

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from tests.factories.webhooks import DeliveryFactory
+from config.db import new_id
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.webhooks.engine.steps import ME
 from webhooks.engine import fairness, schedule
 from webhooks.models import Delivery
@@ -47,3 +48,25 @@ def test_of_those_that_died_with_their_workers_twice_one_is_under_way_at_a_time(
     assert schedule.claim(ME, slots=64) == []
     Delivery.objects.filter(pk=twice[0].pk).update(claim=None, due_at=None)
     assert [one.delivery_id for one in schedule.claim(ME, slots=64)] == [twice[1].pk]
+
+
+def test_who_may_not_start_beside_a_suspect_takes_nobodys_turn(endpoint):
+    dead = EndpointFactory(timed_out=True)
+    suspects = overdue(dead, 3, state="RETRYING", seconds=60)
+    Delivery.objects.filter(pk__in=[one.pk for one in suspects]).update(interruptions=2)
+    [other] = overdue(dead, 1, state="RETRYING", seconds=1)
+    DeliveryFactory(chatbot=endpoint.chatbot, interruptions=2)
+    [claimed] = schedule.claim(ME, slots=1)
+    Delivery.objects.filter(pk=claimed.delivery_id).update(interruptions=2)  # it is under way
+    assert [one.delivery_id for one in schedule.claim(ME, slots=64)] == [other.pk]
+
+
+def test_a_replay_keeps_the_order_of_a_thread(endpoint):
+    thread, due = new_id(), timezone.now() - timedelta(seconds=60)
+    made = DeliveryFactory.create_batch(
+        3, chatbot=endpoint.chatbot, state="FAILED", due_at=due, thread_id=thread
+    )
+    for one in made:
+        [claimed] = schedule.claim(ME, slots=64)
+        assert claimed.delivery_id == one.pk
+        Delivery.objects.filter(pk=one.pk).update(claim=None, due_at=None)

@@ -37,7 +37,7 @@ class TestClaims:
 
     def test_two_workers_never_claim_the_same(self, endpoint):
         DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
-        mine, others = schedule.claim(ME, slots=5), schedule.claim(OTHER, slots=32)
+        mine, others = schedule.claim(ME, slots=6), schedule.claim(OTHER, slots=32)
         assert (len(mine), len(others)) == (5, 3), "eight of one endpoint over all workers"
         assert not {one.delivery_id for one in mine} & {one.delivery_id for one in others}
 

@@ -20,12 +20,14 @@ class Market:
     def __init__(self):
         self.waiting, self.running, self.lines = [], [], {}
         self.names, self.owner = {}, {}
-        self.clock = 0.0
+        self.proven, self.clock = [], 0.0
 
-    def queue(self, name, length=100, *, account=None, slow=False, stranger=False, thread=None):
+    def queue(self, name, length=100, *, account=None, slow=False, unproven=False, thread=None):
         chatbot = new_id()
-        one = Waiting(chatbot, account or new_id(), slow=slow, stranger=stranger)
+        one = Waiting(chatbot, account or new_id(), slow=slow)
         self.waiting.append(one)
+        if not unproven:
+            self.proven.append(chatbot)
         self.names[chatbot] = name
         self.lines[chatbot] = [Candidate(new_id(), thread, first=True) for _ in range(length)]
         for candidate in self.lines[chatbot]:
@@ -47,6 +49,8 @@ class Market:
         return started
 
     def round(self, slots, turns):
+        for one in self.proven:
+            turns.note_answer(one, self.clock)
         chosen = turns.choose(
             self.waiting, self.running, slots=slots, more=self.more, **self.time()
         )
@@ -62,7 +66,6 @@ class Market:
                     found.thread_id,
                     mine=True,
                     slow=one.slow,
-                    stranger=one.stranger,
                 )
             )
         return Counter(self.names[self.owner[delivery].chatbot_id] for delivery in chosen)
@@ -77,10 +80,12 @@ def market():
     ("slots", "queues", "expected"),
     [
         pytest.param(32, {"a": {}}, {"a": 8}, id="eight of one endpoint"),
-        pytest.param(5, {"a": {}}, {"a": 5}, id="no more than there are slots"),
-        pytest.param(8, {"a": {}, "b": {"length": 2}}, {"a": 6, "b": 2}, id="what one leaves"),
-        pytest.param(9, {"a": {}, "b": {}, "c": {}}, {"a": 3, "b": 3, "c": 3}, id="equal shares"),
-        pytest.param(32, {"a": {"stranger": True}}, {"a": 1}, id="a stranger is tried once"),
+        pytest.param(6, {"a": {}}, {"a": 5}, id="the last quarter is not for who has one"),
+        pytest.param(10, {"a": {}, "b": {"length": 2}}, {"a": 6, "b": 2}, id="what one leaves"),
+        pytest.param(12, {"a": {}, "b": {}, "c": {}}, {"a": 3, "b": 3, "c": 3}, id="equal shares"),
+        pytest.param(
+            32, {"a": {"unproven": True}}, {"a": 1}, id="who has not answered is tried once"
+        ),
         pytest.param(
             16,
             {"dead": {"slow": True}, "dead too": {"slow": True}, "well": {}},
@@ -98,9 +103,9 @@ def test_slots_are_shared(market, slots, queues, expected):
 
 def test_what_runs_counts_on_whichever_worker_it_runs(market):
     one = market.queue("a")
-    market.running = [
-        Running(one.chatbot_id, one.account_id, None, mine=False, slow=False, stranger=False)
-    ] * (PER_ENDPOINT - 1)
+    market.running = [Running(one.chatbot_id, one.account_id, None, mine=False, slow=False)] * (
+        PER_ENDPOINT - 1
+    )
     assert market.start(32) == {"a": 1}
 
 
@@ -109,7 +114,7 @@ def test_accounts_take_turns_not_endpoints(market):
     for name in ("a", "b", "c"):
         market.queue(name, account=big)
     market.queue("small")
-    started = market.start(8)
+    started = market.start(10)
     assert started["small"] == 4
     assert sum(started.values()) == 8
 
@@ -118,7 +123,7 @@ def test_in_an_account_the_endpoint_with_least_under_way_comes_first(market):
     account = new_id()
     market.queue("a", account=account)
     market.queue("b", account=account)
-    assert market.start(6) == {"a": 3, "b": 3}
+    assert market.start(8) == {"a": 3, "b": 3}
 
 
 def test_with_one_slot_everybody_has_a_turn(market):
@@ -149,7 +154,7 @@ def test_those_for_whom_nothing_waits_any_more_are_forgotten(monkeypatch):
     monkeypatch.setattr(fairness, "REMEMBERED", 20)
     turns, ids = Turns(), []
     for _ in range(200):
-        one = Waiting(new_id(), new_id(), slow=False, stranger=False)
+        one = Waiting(new_id(), new_id(), slow=False)
         ids += [weakref.ref(one.chatbot_id), weakref.ref(one.account_id)]
         candidate = Candidate(new_id(), None, first=True)
         assert turns.choose(
@@ -163,17 +168,15 @@ def test_those_for_whom_nothing_waits_any_more_are_forgotten(monkeypatch):
 def test_an_endpoint_whose_attempt_drags_on_is_slow_at_once(market):
     one = market.queue("was well")
     market.queue("well")
-    market.running = [
-        Running(one.chatbot_id, one.account_id, None, mine=True, slow=True, stranger=False)
-    ] * 2
-    assert market.start(4) == {"well": 2}
+    market.running = [Running(one.chatbot_id, one.account_id, None, mine=True, slow=True)] * 2
+    assert market.start(5) == {"well": 2}
 
 
-def test_many_strangers_leave_room_for_those_who_are_known(market):
+def test_many_who_have_not_answered_leave_room_for_those_who_have(market):
     for name in count():
         if name == 50:
             break
-        market.queue(name, stranger=True)
+        market.queue(name, unproven=True)
     market.queue("known")
     started = market.start(32)
     assert (started["known"], sum(started.values())) == (8, 32)
@@ -189,8 +192,10 @@ def test_one_thread_has_one_first_attempt_under_way(market):
 def test_queues_are_read_only_for_those_whose_turn_comes(market):
     for name in range(100):
         market.queue(name)
-    asked = []
-    Turns().choose(
+    asked, turns = [], Turns()
+    for one in market.proven:
+        turns.note_answer(one, market.clock)
+    turns.choose(
         market.waiting,
         [],
         slots=3,
@@ -200,23 +205,26 @@ def test_queues_are_read_only_for_those_whose_turn_comes(market):
     assert len(asked) == 3
 
 
-KINDS = pytest.mark.parametrize("kind", ["slow", "stranger"])
+def test_what_has_ceased_to_answer_leaves_room_for_the_others(market):
+    for name in range(50):
+        market.queue(name)
+    assert market.start(64).total() == 50
+    market.queue("well")
+    assert market.start(64) == {"well": 1}
 
 
-@KINDS
-def test_what_may_time_out_together_does_not_begin_together(market, kind):
+def test_what_timed_out_begins_one_by_one(market):
     for number in range(10):
-        market.queue(f"risky {number}", **{kind: True})
+        market.queue(f"dead {number}", slow=True)
     market.queue("well")
     round_one = market.round(64, Turns())
     assert round_one.pop("well") == PER_ENDPOINT
     assert round_one.total() == 1
 
 
-@KINDS
-def test_what_hangs_is_spread_over_the_timeout_and_has_its_share(market, kind):
+def test_what_hangs_is_spread_over_the_timeout_and_has_its_share(market):
     for number in range(100):
-        market.queue(number, **{kind: True})
+        market.queue(number, slow=True)
     slots, lasts = 64, int(TIMEOUT * 100)  # rounds of 10 ms
     turns, began = Turns(), []
     for number in range(6 * lasts):
@@ -229,13 +237,27 @@ def test_what_hangs_is_spread_over_the_timeout_and_has_its_share(market, kind):
     assert max(in_a_second) <= 2 * (sum(settled) / len(in_a_second)) + 1
 
 
-@KINDS
+def test_who_has_not_answered_lately_begins_a_few_at_a_time(market):
+    for number in range(100):
+        market.queue(number, unproven=True)
+    turns = Turns()
+    assert [market.round(64, turns).total() for _ in range(5)] == [8, 1, 1, 1, 1]
+    turns.note_answer(market.running[0].chatbot_id, market.clock)
+    assert market.round(64, turns) == {0: PER_ENDPOINT - 1, 12: 1}
+    market.clock += fairness.LATELY
+    assert market.round(64, turns) == {13: 1}
+
+
+@pytest.mark.parametrize("kind", ["slow", "unproven"])
 @pytest.mark.parametrize("slots", [1, 3, 64])
 def test_who_answers_at_once_is_not_kept_waiting(market, kind, slots):
     for number in range(100):
         market.queue(number, length=1, **{kind: True})
-    turns = Turns()
+    turns, served = Turns(), 0
     for number in range(100):
         market.clock = number / 100
-        assert market.round(slots, turns).total() == 1
+        begun = market.round(slots, turns).total()
+        assert begun or served == 100
+        served += begun
         market.running.clear()
+    assert served == 100

@@ -11,7 +11,7 @@ from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.behaviours import answer, stall
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks import sealing
-from webhooks.engine import recovery, schedule
+from webhooks.engine import attempt, recovery, schedule
 from webhooks.models import Attempt, Delivery
 
 pytestmark = [
@@ -220,6 +220,15 @@ class TestHealth:
         run()
         assert self.health(endpoint) == (True, 1, True)
         assert stored(delivery)["last_error"] == "timeout: while waiting for the answer"
+
+    def test_what_another_url_answered_says_nothing_of_the_one_that_took_its_place(
+        self, receiver, delivery, endpoint
+    ):
+        receiver.on("/hook", BROKEN)
+        [work] = begin()
+        type(endpoint).objects.update(url=receiver.url("/new"))
+        assert schedule.settle(work, attempt.send(work))
+        assert self.health(endpoint) == (False, 0, False)
 
     def test_what_was_never_sent_says_nothing_of_the_receiver(self, delivery, endpoint):
         type(endpoint).objects.update(is_active=False)
