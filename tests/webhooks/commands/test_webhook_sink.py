@@ -5,6 +5,7 @@ import ipaddress
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import ssl
@@ -84,9 +85,11 @@ def start(tmp_path, settings):
     """Start a sink that the settings of this process trust and allow."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
     running = []
+    state_dir = tmp_path / "it's a state"  # what a shell would take apart
+    state_dir.mkdir()
 
     def begin(*options: str, given: str = "") -> RunningSink:
-        sink = RunningSink(tmp_path, *options, given=given)
+        sink = RunningSink(state_dir, *options, given=given)
         running.append(sink)
         settings.WEBHOOK_CA_BUNDLE = sink.ca_file
         return sink
@@ -180,8 +183,13 @@ def test_its_lines_for_copying_name_the_certificate_and_the_address(start):
     sink = start()
     url = sink.url()
     said = sink.wait_for("Started again")
-    bundle = re.search(r"WEBHOOK_CA_BUNDLE=(\S+) WEBHOOK_ALLOWED_NETWORKS=127\.0\.0\.0/8", said)[1]
-    assert bundle == sink.ca_file
+    [line] = re.findall(r"^ +(WEBHOOK_CA_BUNDLE=.*)$", said, re.M)
+    assert shlex.split(line) == [
+        f"WEBHOOK_CA_BUNDLE={sink.ca_file}",
+        "WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8",
+        "make",
+        "run",
+    ]
     assert f"configure_webhook CHATBOT_ID --url {url}\n" in said
 
 

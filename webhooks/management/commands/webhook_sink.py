@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 import signal
 import sys
 from argparse import ArgumentTypeError
@@ -125,7 +126,8 @@ class Command(BaseCommand):
     def introduce(self, sink: Sink, kept: Certificates, *, to: Any) -> None:  # Any: untyped stream
         """Say where it listens, and how the service comes to send here."""
         rest = CHECKING_NOTHING if sink.secret is None else CHECKING
-        to.write(INTRODUCTION.format(url=sink.url, bundle=kept.authority, secret=rest))
+        bundle = shlex.quote(str(kept.authority))
+        to.write(INTRODUCTION.format(url=sink.url, bundle=bundle, secret=rest))
         to.flush()
 
     def tell(self, what: Arrival | Mishap, *, as_json: bool) -> None:
