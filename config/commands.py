@@ -3,6 +3,7 @@
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping
+from getpass import getpass
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from tqdm import tqdm
 from config.api.body import dumps
 
 Item = TypeVar("Item")
+STANDARD_INPUT = "-"
 
 
 def email(text: str) -> str:
@@ -39,6 +41,23 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0 or int(text) > 100_000:
         raise ArgumentTypeError(f"{text!r} is not a number from 1 to 100000")
     return int(text)
+
+
+def secret_given(text: str | None) -> str | None:
+    """Return a secret as it was given; for - it is read from standard input. Raises CommandError.
+
+    At a terminal it is asked for, and not shown.
+    """
+    if text != STANDARD_INPUT:
+        return text
+    try:
+        at_terminal = sys.stdin.isatty()
+        read = getpass("Secret: ") if at_terminal else sys.stdin.readline().rstrip("\r\n")
+    except (EOFError, KeyboardInterrupt):
+        read = ""
+    if not read:
+        raise CommandError("nothing came on standard input")
+    return read
 
 
 def find(rows: "QuerySet[Any]", **lookup: Any) -> Any:

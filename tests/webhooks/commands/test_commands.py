@@ -62,13 +62,15 @@ class TestConfigureWebhook:
             ([NOBODY, "--url", URL], "no chatbot"),
             (["BOT", "--url", "http://plain.example.com"], "url: URL must begin with https://"),
             (["BOT", "--url", URL, "--secret", "short"], "secret must have at least 16"),
+            (["BOT", "--url", URL, "--secret", "-"], "nothing came on standard input"),
             (["BOT", "--url", URL, "--events", "WRONG"], "unknown: WRONG"),
             (["BOT", "--url", URL, "--events", ","], "expected names"),
             (["BOT", "--url", URL, "--keep-secret"], "no secret to keep"),
             (["BOT"], "--url"),
         ],
     )
-    def test_bad_input_is_a_clear_error(self, chatbot, arguments, words):
+    def test_bad_input_is_a_clear_error(self, chatbot, arguments, words, monkeypatch):
+        monkeypatch.setattr("sys.stdin", io.StringIO())
         arguments = [chatbot.pk if each == "BOT" else each for each in arguments]
         with pytest.raises(CommandError, match=words):
             said("configure_webhook", *arguments)

@@ -4,6 +4,7 @@ import contextlib
 import ipaddress
 import json
 import os
+import pty
 import re
 import shlex
 import signal
@@ -32,7 +33,7 @@ BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße \U0001f600"}}'.encode
 class RunningSink:
     """`manage.py webhook_sink` on a free port, with what it printed."""
 
-    def __init__(self, state_dir: Path, *options: str, given: str = "") -> None:
+    def __init__(self, state_dir: Path, *options: str, given: str = "", stdin: int) -> None:
         self.state_dir = state_dir
         self.out, self.err = state_dir / "out", state_dir / "err"
         with self.out.open("w") as out, self.err.open("w") as err:
@@ -40,14 +41,15 @@ class RunningSink:
                 [sys.executable, "manage.py", "webhook_sink", "--port", "0", *options],
                 cwd=ROOT,
                 env=os.environ | {"STATE_DIR": str(state_dir), "PYTHONUNBUFFERED": "1"},
-                stdin=subprocess.PIPE,
+                stdin=stdin,
                 stdout=out,
                 stderr=err,
                 text=True,
             )
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(given)
-            self.process.stdin.close()
+        if self.process.stdin:
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.write(given)
+                self.process.stdin.close()
 
     @property
     def ca_file(self) -> str:
@@ -88,8 +90,8 @@ def start(tmp_path, settings):
     state_dir = tmp_path / "it's a state"  # what a shell would take apart
     state_dir.mkdir()
 
-    def begin(*options: str, given: str = "") -> RunningSink:
-        sink = RunningSink(state_dir, *options, given=given)
+    def begin(*options: str, given: str = "", stdin: int = subprocess.PIPE) -> RunningSink:
+        sink = RunningSink(state_dir, *options, given=given, stdin=stdin)
         running.append(sink)
         settings.WEBHOOK_CA_BUNDLE = sink.ca_file
         return sink
@@ -129,6 +131,21 @@ def test_a_delivery_is_printed_and_verified(start, options, given, sent, verdict
     said = sink.wait_for(f"NEW_LEAD: token {token}, signature {signature}; answer: 200")
     assert '"chatbotName": "Grüße \U0001f600"' in said
     assert SECRET not in said
+
+
+def test_at_a_terminal_the_secret_is_asked_for_and_not_shown(start):
+    terminal, stdin = pty.openpty()
+    sink = start("--secret", "-", stdin=stdin)
+    os.close(stdin)
+    sink.wait_for("Secret: ")
+    os.write(terminal, f"{SECRET}\n".encode())
+    deliver(sink)
+    sink.wait_for("token ok, signature ok")
+    sink.stop()
+    shown = b""
+    with os.fdopen(terminal, "rb", buffering=0) as read, contextlib.suppress(OSError):
+        shown = read.read(1000)  # Linux says with an error that there is nothing
+    assert SECRET.encode() not in shown
 
 
 def test_json_is_all_that_a_program_reads_and_holds_the_very_body(start):

@@ -1,6 +1,5 @@
 """Configure a chatbot's webhook."""
 
-import sys
 from argparse import ArgumentTypeError
 from typing import Any
 from uuid import UUID
@@ -8,10 +7,8 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 
 from chatbots.models import Chatbot
-from config.commands import RecordCommand, find, identifier
+from config.commands import RecordCommand, find, identifier, secret_given
 from webhooks.services.endpoint import ConfigurationError, configure
-
-STANDARD_INPUT = "-"
 
 
 def names(text: str) -> list[str]:
@@ -55,11 +52,10 @@ class Command(RecordCommand):
     ) -> dict[str, Any]:
         """Configure it."""
         found = find(Chatbot.objects.all(), pk=chatbot)
-        if secret == STANDARD_INPUT:
-            secret = sys.stdin.readline().rstrip("\r\n")
+        given = secret_given(secret)
         try:
             endpoint, made = configure(
-                found, url=url, secret=secret, events=events, keep_secret=keep_secret
+                found, url=url, secret=given, events=events, keep_secret=keep_secret
             )
         except ConfigurationError as error:
             raise CommandError(": ".join([*error.path, str(error)])) from None

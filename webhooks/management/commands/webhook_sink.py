@@ -4,7 +4,6 @@ import json
 import math
 import shlex
 import signal
-import sys
 from argparse import ArgumentTypeError
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,12 +12,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config.api.body import dumps
-from config.commands import positive
+from config.commands import positive, secret_given
 from webhooks import signing
 from webhooks.sink.certificates import Certificates, certificates
 from webhooks.sink.server import Arrival, Behaviour, Manner, Mishap, Sink
 
-STANDARD_INPUT = "-"
 FOLDER = "webhook_sink"
 INTRODUCTION = """\
 Listening on {url}. Ctrl-C stops it.
@@ -140,7 +138,7 @@ class Command(BaseCommand):
 
 
 def _secret(given: str | None) -> str | None:
-    secret = sys.stdin.readline().rstrip("\r\n") if given == STANDARD_INPUT else given
+    secret = secret_given(given)
     try:
         if secret is not None:
             signing.check_secret(secret)
