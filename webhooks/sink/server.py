@@ -27,6 +27,7 @@ HOST = "127.0.0.1"
 MOST_BYTES = 2 * 1024 * 1024  # of a body
 QUIET_SECONDS = 60.0  # until a connection is closed on which nothing comes
 DRIP_SECONDS = 0.5  # from one byte of a dripping answer to the next
+SHOWN = ("X-SIGNATURE",)  # of a request's headers; never the token, which is the secret
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
@@ -73,6 +74,7 @@ class Arrival:
 
     number: int
     path: str
+    headers: dict[str, str]  # those of SHOWN that came
     body: bytes
     token: Verdict
     signature: Verdict
@@ -161,8 +163,9 @@ class Sink(ThreadingTCPServer):
         if self.secret is not None:
             token = judge(headers.get("X-WEBHOOK-TOKEN"), self.secret)
             signature = judge(headers.get("X-SIGNATURE"), signing.signature(body, self.secret))
+        shown = {name: headers[name] for name in SHOWN if name in headers}
         number = next(self.numbers)
-        arrival = Arrival(number, path, body, token, signature, self.behaviour.at(number))
+        arrival = Arrival(number, path, shown, body, token, signature, self.behaviour.at(number))
         self.happened.put(arrival)
         return arrival
 

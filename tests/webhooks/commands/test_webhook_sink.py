@@ -130,6 +130,8 @@ def test_a_delivery_is_printed_and_verified(start, options, given, sent, verdict
     token, signature = verdict
     said = sink.wait_for(f"NEW_LEAD: token {token}, signature {signature}; answer: 200")
     assert '"chatbotName": "Grüße \U0001f600"' in said
+    sent_signature = signing.signature(sent.get("signed", BODY), sent.get("secret", SECRET))
+    assert f"\nX-SIGNATURE: {sent_signature}\n" in said
     assert SECRET not in said
 
 
@@ -148,13 +150,15 @@ def test_at_a_terminal_the_secret_is_asked_for_and_not_shown(start):
     assert SECRET.encode() not in shown
 
 
-def test_json_is_all_that_a_program_reads_and_holds_the_very_body(start):
+def test_json_is_all_that_a_program_reads_and_holds_what_was_signed(start):
     sink = start("--json", "--secret", SECRET)
     deliver(sink)
     deliver(sink, body=b"not JSON")
     wait_until(lambda: len(sink.events) == 2, told=lambda: sink.said)
     first, second = sink.events
     assert first["body"].encode() == BODY
+    assert first["headers"] == {"X-SIGNATURE": signing.signature(BODY, SECRET)}
+    assert SECRET not in sink.said
     assert (first["number"], first["event"], first["path"]) == (1, "NEW_LEAD", "/")
     assert (first["token"], first["signature"], first["answer"]) == ("ok", "ok", "200")
     assert (second["number"], second["event"], second["body"]) == (2, None, "not JSON")
@@ -165,6 +169,7 @@ def test_a_request_without_the_headers_is_told_from_a_wrong_one(start):
     post(sink.url(), body=BODY, headers={}, timeout=PATIENCE)
     wait_until(lambda: sink.events, told=lambda: sink.said)
     assert (sink.events[0]["token"], sink.events[0]["signature"]) == ("missing", "missing")
+    assert sink.events[0]["headers"] == {}
 
 
 @pytest.mark.parametrize(
@@ -250,9 +255,11 @@ def test_a_body_without_bound_is_refused_and_the_next_one_taken(start, head, ans
 
 def test_what_a_visitor_wrote_cannot_steer_the_terminal(start):
     sink = start()
-    deliver(sink, body='{"event":"NEW_LEAD","data":"\\u001b[2J\x9b2J\u202e"}'.encode())
+    body = '{"event":"NEW_LEAD\\n#2 NEW_LEAD","data":"\\u001b[2J\x9b2J\u202e"}'.encode()
+    post(sink.url(), body=body, headers={"X-SIGNATURE": "\x1b[2J"}, timeout=PATIENCE)
     said = sink.wait_for("u202e")
     assert not {"\x1b", "\x9b", "\u202e"} & set(said)
+    assert "\n#2" not in said
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

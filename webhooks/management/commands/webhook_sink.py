@@ -166,6 +166,7 @@ def _record(arrival: Arrival) -> dict[str, Any]:
         "number": arrival.number,
         "receivedAt": arrival.received_at,
         "path": arrival.path,
+        "headers": arrival.headers,
         "event": arrival.event,
         "token": arrival.token,
         "signature": arrival.signature,
@@ -184,8 +185,10 @@ def _lines(arrival: Arrival) -> str:
         f"{arrival.event or 'no event'}: token {arrival.token}, signature {arrival.signature}; "
         f"answer: {arrival.behaviour}"
     )
+    headers = [f"{name}: {value}" for name, value in arrival.headers.items()]
     # visitors wrote some of it: nothing may reach the terminal that could steer it
-    return "".join(
-        char if char.isprintable() or char == "\n" else repr(char)[1:-1]
-        for char in f"{head}\n{shown}\n"
-    )
+    return "".join(f"{_harmless(line)}\n" for line in (head, *headers, *shown.split("\n")))
+
+
+def _harmless(line: str) -> str:
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
