@@ -28,6 +28,30 @@ def said(*arguments):
     return json.loads(out.getvalue())
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("configure_webhook", "or replace all of it: it is switched on, and its secret is made"),
+        ("configure_webhook", "go on with the secret that is in use"),
+        ("configure_webhook", "default: all, also where fewer were chosen before"),
+        ("retry_deliveries", "only FAILED ones are retried"),
+        ("retry_deliveries", "only of this chatbot"),
+        ("retry_deliveries", "2030-01-31T12:00:00Z; without a zone UTC"),
+        ("retry_deliveries", "NEW_MESSAGE, CONVERSATION_ESCALATED or NEW_LEAD"),
+        ("prune_deliveries", "days, from 1 to 100000"),
+        ("webhook_sink", "wrong ones are answered like right ones"),
+        ("webhook_sink", "at least 16 characters"),
+        ("webhook_sink", "before each answer; the service waits 7.5"),
+        ("webhook_sink", "needs a way to fail"),
+    ],
+)
+def test_the_help_says_what_would_surprise(command, words, capsys, settings):
+    settings.WEBHOOK_TIMEOUT = 7.5
+    with pytest.raises(SystemExit):
+        call_command(command, "--help")
+    assert words in " ".join(capsys.readouterr().out.split())
+
+
 class TestConfigureWebhook:
     """configure_webhook CHATBOT_ID --url URL."""
 

@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from chatbots.models import Chatbot
 from config.commands import RecordCommand, find, identifier, secret_given
+from webhooks import signing
 from webhooks.services.endpoint import ConfigurationError, configure
 
 
@@ -23,8 +24,8 @@ class Command(RecordCommand):
     """`configure_webhook CHATBOT_ID --url URL`."""
 
     help = (
-        "Create or replace a chatbot's webhook configuration. A new secret is made and shown, "
-        "this once, unless one is given or kept."
+        "Create a chatbot's webhook, or replace all of it: it is switched on, and its secret is "
+        "made anew and shown, this once, unless one is given or kept."
     )
 
     def arguments(self, parser: CommandParser) -> None:
@@ -35,10 +36,17 @@ class Command(RecordCommand):
         which.add_argument(
             "--secret",
             metavar="TEXT",
-            help="at least 16 characters; - reads it from standard input",
+            help=f"at least {signing.MIN_LENGTH} characters; - reads it from standard input",
         )
-        which.add_argument("--keep-secret", action="store_true")
-        parser.add_argument("--events", type=names, metavar="A,B", help="default: all")
+        which.add_argument(
+            "--keep-secret", action="store_true", help="go on with the secret that is in use"
+        )
+        parser.add_argument(
+            "--events",
+            type=names,
+            metavar="A,B",
+            help="default: all, also where fewer were chosen before",
+        )
 
     def run(
         self,

@@ -75,14 +75,18 @@ class Command(BaseCommand):
 
     help = (
         "Receive webhooks over HTTPS on 127.0.0.1, print each event, verify its token and "
-        "signature, and fail where told to. For those who integrate and for trying out."
+        "signature (wrong ones are answered like right ones), and fail where told to. "
+        "For those who integrate and for trying out."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare what the command takes."""
         parser.add_argument("--port", type=port, default=8443, help="0: any that is free")
         parser.add_argument(
-            "--secret", metavar="TEXT", help="verify with it; - reads it from standard input"
+            "--secret",
+            metavar="TEXT",
+            help=f"verify with it; at least {signing.MIN_LENGTH} characters; "
+            "- reads it from standard input",
         )
         how = parser.add_mutually_exclusive_group()
         how.add_argument("--status", type=status, default=200, help="what is answered")
@@ -90,10 +94,17 @@ class Command(BaseCommand):
         how.add_argument("--drip", action="store_true", help="answer byte by byte, without an end")
         how.add_argument("--close", action="store_true", help="hang up without an answer")
         parser.add_argument(
-            "--delay", type=seconds, default=0.0, metavar="SECONDS", help="before each answer"
+            "--delay",
+            type=seconds,
+            default=0.0,
+            metavar="SECONDS",
+            help=f"before each answer; the service waits {settings.WEBHOOK_TIMEOUT:g}",
         )
         parser.add_argument(
-            "--times", type=positive, metavar="N", help="fail so often, then answer 200 at once"
+            "--times",
+            type=positive,
+            metavar="N",
+            help="fail so often, then answer 200 at once; needs a way to fail",
         )
         parser.add_argument("--json", action="store_true", help="print events as lines of JSON")
 
