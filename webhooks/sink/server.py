@@ -5,6 +5,7 @@ It listens on loopback alone and keeps nothing; what came is handed over in a qu
 
 import hmac
 import json
+import select
 import ssl
 import sys
 import threading
@@ -15,6 +16,7 @@ from email.message import Message
 from enum import Enum, StrEnum
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
+from io import BufferedReader
 from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
@@ -174,6 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "webhook-sink", ""
     server: Sink
+    rfile: BufferedReader
 
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
@@ -184,10 +187,16 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             body = self.rfile.read(int(length))
             if len(body) == int(length):  # else the caller went away
-                self.answer(self.server.arrive(self.path, self.headers, body).behaviour)
+                self.answer(self.server.arrive(self.path, self.headers, body))
 
-    def answer(self, behaviour: Behaviour) -> None:
+    def answer(self, arrival: Arrival) -> None:
+        behaviour = arrival.behaviour
         if self.server.stopping.wait(behaviour.delay) or behaviour.manner is Manner.CLOSE:
+            self.close_connection = True
+            return
+        if behaviour.delay and self.caller_is_gone():
+            gone = f"#{arrival.number}: the caller hung up before the answer"
+            self.server.happened.put(Mishap(gone))
             self.close_connection = True
             return
         self.send_response(behaviour.status)
@@ -199,6 +208,14 @@ class _Handler(BaseHTTPRequestHandler):
         if behaviour.status not in WITHOUT_BODY:
             self.send_header("Content-Length", "0")
         self.end_headers()
+
+    def caller_is_gone(self) -> bool:
+        waiting = select.poll()
+        waiting.register(self.connection, select.POLLIN)
+        try:  # there is something to read: another request, or the end
+            return bool(waiting.poll(0)) and not self.rfile.peek(1)
+        except OSError:
+            return True
 
     def drip(self) -> None:
         """Send a head that never ends, byte by byte, until the caller has enough."""

@@ -201,6 +201,14 @@ def test_with_times_only_the_first_ones_fail(start):
     assert [event["answer"] for event in sink.events] == ["500", "500", "200"]
 
 
+def test_a_caller_that_does_not_wait_for_the_answer_is_told_of(start):
+    sink = start("--delay", "2.5")
+    assert deliver(sink, timeout=1.5).reason is Reason.TIMEOUT
+    sink.wait_for("#1: the caller hung up before the answer")
+    assert deliver(sink).response_code == 200
+    assert "#2: the caller hung up" not in sink.said
+
+
 def test_its_lines_for_copying_name_the_certificate_and_the_address(start):
     sink = start()
     url = sink.url()
