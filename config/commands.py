@@ -69,6 +69,18 @@ def find(rows: "QuerySet[Any]", **lookup: Any) -> Any:
     return found
 
 
+def in_words(value: Any) -> str:  # Any: whatever a record holds
+    """Write a record's value for people."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(map(in_words, value))
+    return str(value)
+
+
 def progress(items: Iterable[Item], *, total: int, unit: str) -> Iterable[Item]:
     """Show a bar on standard error while items are gone through."""
     return tqdm(items, total=total, unit=f" {unit}", file=sys.stderr, disable=None)
@@ -102,4 +114,4 @@ class RecordCommand(BaseCommand):
             return
         for one in record if isinstance(record, list) else [record]:
             for name, value in one.items():
-                self.stdout.write(f"{name}: {'-' if value is None else value}")
+                self.stdout.write(f"{name}: {in_words(value)}")

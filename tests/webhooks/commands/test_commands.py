@@ -64,7 +64,11 @@ class TestConfigureWebhook:
     def test_people_read_lines(self, chatbot):
         out = io.StringIO()
         call_command("configure_webhook", str(chatbot.pk), "--url", URL, stdout=out)
-        assert f"url: {URL}" in out.getvalue().splitlines()
+        assert {
+            f"url: {URL}",
+            "events: NEW_MESSAGE, CONVERSATION_ESCALATED, NEW_LEAD",
+            "isActive: yes",
+        } < set(out.getvalue().splitlines())
 
     @pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
     def test_a_secret_can_come_by_standard_input(self, chatbot, monkeypatch, ending):
