@@ -3,6 +3,7 @@
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping
+from getpass import getpass
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from tqdm import tqdm
 from config.api.body import dumps
 
 Item = TypeVar("Item")
+STANDARD_INPUT = "-"
 
 
 def email(text: str) -> str:
@@ -41,6 +43,23 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def secret_given(text: str | None) -> str | None:
+    """Return a secret as it was given; for - it is read from standard input. Raises CommandError.
+
+    At a terminal it is asked for, and not shown.
+    """
+    if text != STANDARD_INPUT:
+        return text
+    try:
+        at_terminal = sys.stdin.isatty()
+        read = getpass("Secret: ") if at_terminal else sys.stdin.readline().rstrip("\r\n")
+    except (EOFError, KeyboardInterrupt):
+        read = ""
+    if not read:
+        raise CommandError("nothing came on standard input")
+    return read
+
+
 def find(rows: "QuerySet[Any]", **lookup: Any) -> Any:
     """Find the row that an argument names. Raises CommandError."""
     found = rows.filter(**lookup).first()
@@ -48,6 +67,18 @@ def find(rows: "QuerySet[Any]", **lookup: Any) -> Any:
         [value] = lookup.values()
         raise CommandError(f"no {rows.model._meta.verbose_name} {value}")
     return found
+
+
+def in_words(value: Any) -> str:  # Any: whatever a record holds
+    """Write a record's value for people."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(map(in_words, value))
+    return str(value)
 
 
 def progress(items: Iterable[Item], *, total: int, unit: str) -> Iterable[Item]:
@@ -83,4 +114,4 @@ class RecordCommand(BaseCommand):
             return
         for one in record if isinstance(record, list) else [record]:
             for name, value in one.items():
-                self.stdout.write(f"{name}: {'-' if value is None else value}")
+                self.stdout.write(f"{name}: {in_words(value)}")

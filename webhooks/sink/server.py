@@ -5,6 +5,7 @@ It listens on loopback alone and keeps nothing; what came is handed over in a qu
 
 import hmac
 import json
+import select
 import ssl
 import sys
 import threading
@@ -15,6 +16,7 @@ from email.message import Message
 from enum import Enum, StrEnum
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
+from io import BufferedReader
 from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
@@ -27,6 +29,7 @@ HOST = "127.0.0.1"
 MOST_BYTES = 2 * 1024 * 1024  # of a body
 QUIET_SECONDS = 60.0  # until a connection is closed on which nothing comes
 DRIP_SECONDS = 0.5  # from one byte of a dripping answer to the next
+SHOWN = ("X-SIGNATURE",)  # of a request's headers; never the token, which is the secret
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
@@ -73,6 +76,7 @@ class Arrival:
 
     number: int
     path: str
+    headers: dict[str, str]  # those of SHOWN that came
     body: bytes
     token: Verdict
     signature: Verdict
@@ -161,8 +165,9 @@ class Sink(ThreadingTCPServer):
         if self.secret is not None:
             token = judge(headers.get("X-WEBHOOK-TOKEN"), self.secret)
             signature = judge(headers.get("X-SIGNATURE"), signing.signature(body, self.secret))
+        shown = {name: headers[name] for name in SHOWN if name in headers}
         number = next(self.numbers)
-        arrival = Arrival(number, path, body, token, signature, self.behaviour.at(number))
+        arrival = Arrival(number, path, shown, body, token, signature, self.behaviour.at(number))
         self.happened.put(arrival)
         return arrival
 
@@ -171,6 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "webhook-sink", ""
     server: Sink
+    rfile: BufferedReader
 
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
@@ -181,10 +187,16 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             body = self.rfile.read(int(length))
             if len(body) == int(length):  # else the caller went away
-                self.answer(self.server.arrive(self.path, self.headers, body).behaviour)
+                self.answer(self.server.arrive(self.path, self.headers, body))
 
-    def answer(self, behaviour: Behaviour) -> None:
+    def answer(self, arrival: Arrival) -> None:
+        behaviour = arrival.behaviour
         if self.server.stopping.wait(behaviour.delay) or behaviour.manner is Manner.CLOSE:
+            self.close_connection = True
+            return
+        if behaviour.delay and self.caller_is_gone():
+            gone = f"#{arrival.number}: the caller hung up before the answer"
+            self.server.happened.put(Mishap(gone))
             self.close_connection = True
             return
         self.send_response(behaviour.status)
@@ -196,6 +208,14 @@ class _Handler(BaseHTTPRequestHandler):
         if behaviour.status not in WITHOUT_BODY:
             self.send_header("Content-Length", "0")
         self.end_headers()
+
+    def caller_is_gone(self) -> bool:
+        waiting = select.poll()
+        waiting.register(self.connection, select.POLLIN)
+        try:  # there is something to read: another request, or the end
+            return bool(waiting.poll(0)) and not self.rfile.peek(1)
+        except OSError:
+            return True
 
     def drip(self) -> None:
         """Send a head that never ends, byte by byte, until the caller has enough."""

@@ -28,6 +28,30 @@ def said(*arguments):
     return json.loads(out.getvalue())
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("configure_webhook", "or replace all of it: it is switched on, and its secret is made"),
+        ("configure_webhook", "go on with the secret that is in use"),
+        ("configure_webhook", "default: all, also where fewer were chosen before"),
+        ("retry_deliveries", "only FAILED ones are retried"),
+        ("retry_deliveries", "only of this chatbot"),
+        ("retry_deliveries", "2030-01-31T12:00:00Z; without a zone UTC"),
+        ("retry_deliveries", "NEW_MESSAGE, CONVERSATION_ESCALATED or NEW_LEAD"),
+        ("prune_deliveries", "days, from 1 to 100000"),
+        ("webhook_sink", "wrong ones are answered like right ones"),
+        ("webhook_sink", "at least 16 characters"),
+        ("webhook_sink", "before each answer; the service waits 7.5"),
+        ("webhook_sink", "needs a way to fail"),
+    ],
+)
+def test_the_help_says_what_would_surprise(command, words, capsys, settings):
+    settings.WEBHOOK_TIMEOUT = 7.5
+    with pytest.raises(SystemExit):
+        call_command(command, "--help")
+    assert words in " ".join(capsys.readouterr().out.split())
+
+
 class TestConfigureWebhook:
     """configure_webhook CHATBOT_ID --url URL."""
 
@@ -40,7 +64,11 @@ class TestConfigureWebhook:
     def test_people_read_lines(self, chatbot):
         out = io.StringIO()
         call_command("configure_webhook", str(chatbot.pk), "--url", URL, stdout=out)
-        assert f"url: {URL}" in out.getvalue().splitlines()
+        assert {
+            f"url: {URL}",
+            "events: NEW_MESSAGE, CONVERSATION_ESCALATED, NEW_LEAD",
+            "isActive: yes",
+        } < set(out.getvalue().splitlines())
 
     @pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
     def test_a_secret_can_come_by_standard_input(self, chatbot, monkeypatch, ending):
@@ -62,13 +90,15 @@ class TestConfigureWebhook:
             ([NOBODY, "--url", URL], "no chatbot"),
             (["BOT", "--url", "http://plain.example.com"], "url: URL must begin with https://"),
             (["BOT", "--url", URL, "--secret", "short"], "secret must have at least 16"),
+            (["BOT", "--url", URL, "--secret", "-"], "nothing came on standard input"),
             (["BOT", "--url", URL, "--events", "WRONG"], "unknown: WRONG"),
             (["BOT", "--url", URL, "--events", ","], "expected names"),
             (["BOT", "--url", URL, "--keep-secret"], "no secret to keep"),
             (["BOT"], "--url"),
         ],
     )
-    def test_bad_input_is_a_clear_error(self, chatbot, arguments, words):
+    def test_bad_input_is_a_clear_error(self, chatbot, arguments, words, monkeypatch):
+        monkeypatch.setattr("sys.stdin", io.StringIO())
         arguments = [chatbot.pk if each == "BOT" else each for each in arguments]
         with pytest.raises(CommandError, match=words):
             said("configure_webhook", *arguments)

@@ -4,7 +4,9 @@ import contextlib
 import ipaddress
 import json
 import os
+import pty
 import re
+import shlex
 import signal
 import socket
 import ssl
@@ -31,7 +33,7 @@ BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße \U0001f600"}}'.encode
 class RunningSink:
     """`manage.py webhook_sink` on a free port, with what it printed."""
 
-    def __init__(self, state_dir: Path, *options: str, given: str = "") -> None:
+    def __init__(self, state_dir: Path, *options: str, given: str = "", stdin: int) -> None:
         self.state_dir = state_dir
         self.out, self.err = state_dir / "out", state_dir / "err"
         with self.out.open("w") as out, self.err.open("w") as err:
@@ -39,14 +41,15 @@ class RunningSink:
                 [sys.executable, "manage.py", "webhook_sink", "--port", "0", *options],
                 cwd=ROOT,
                 env=os.environ | {"STATE_DIR": str(state_dir), "PYTHONUNBUFFERED": "1"},
-                stdin=subprocess.PIPE,
+                stdin=stdin,
                 stdout=out,
                 stderr=err,
                 text=True,
             )
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(given)
-            self.process.stdin.close()
+        if self.process.stdin:
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.write(given)
+                self.process.stdin.close()
 
     @property
     def ca_file(self) -> str:
@@ -84,9 +87,11 @@ def start(tmp_path, settings):
     """Start a sink that the settings of this process trust and allow."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
     running = []
+    state_dir = tmp_path / "it's a state"  # what a shell would take apart
+    state_dir.mkdir()
 
-    def begin(*options: str, given: str = "") -> RunningSink:
-        sink = RunningSink(tmp_path, *options, given=given)
+    def begin(*options: str, given: str = "", stdin: int = subprocess.PIPE) -> RunningSink:
+        sink = RunningSink(state_dir, *options, given=given, stdin=stdin)
         running.append(sink)
         settings.WEBHOOK_CA_BUNDLE = sink.ca_file
         return sink
@@ -125,16 +130,35 @@ def test_a_delivery_is_printed_and_verified(start, options, given, sent, verdict
     token, signature = verdict
     said = sink.wait_for(f"NEW_LEAD: token {token}, signature {signature}; answer: 200")
     assert '"chatbotName": "Grüße \U0001f600"' in said
+    sent_signature = signing.signature(sent.get("signed", BODY), sent.get("secret", SECRET))
+    assert f"\nX-SIGNATURE: {sent_signature}\n" in said
     assert SECRET not in said
 
 
-def test_json_is_all_that_a_program_reads_and_holds_the_very_body(start):
+def test_at_a_terminal_the_secret_is_asked_for_and_not_shown(start):
+    terminal, stdin = pty.openpty()
+    sink = start("--secret", "-", stdin=stdin)
+    os.close(stdin)
+    sink.wait_for("Secret: ")
+    os.write(terminal, f"{SECRET}\n".encode())
+    deliver(sink)
+    sink.wait_for("token ok, signature ok")
+    sink.stop()
+    shown = b""
+    with os.fdopen(terminal, "rb", buffering=0) as read, contextlib.suppress(OSError):
+        shown = read.read(1000)  # Linux says with an error that there is nothing
+    assert SECRET.encode() not in shown
+
+
+def test_json_is_all_that_a_program_reads_and_holds_what_was_signed(start):
     sink = start("--json", "--secret", SECRET)
     deliver(sink)
     deliver(sink, body=b"not JSON")
     wait_until(lambda: len(sink.events) == 2, told=lambda: sink.said)
     first, second = sink.events
     assert first["body"].encode() == BODY
+    assert first["headers"] == {"X-SIGNATURE": signing.signature(BODY, SECRET)}
+    assert SECRET not in sink.said
     assert (first["number"], first["event"], first["path"]) == (1, "NEW_LEAD", "/")
     assert (first["token"], first["signature"], first["answer"]) == ("ok", "ok", "200")
     assert (second["number"], second["event"], second["body"]) == (2, None, "not JSON")
@@ -145,6 +169,7 @@ def test_a_request_without_the_headers_is_told_from_a_wrong_one(start):
     post(sink.url(), body=BODY, headers={}, timeout=PATIENCE)
     wait_until(lambda: sink.events, told=lambda: sink.said)
     assert (sink.events[0]["token"], sink.events[0]["signature"]) == ("missing", "missing")
+    assert sink.events[0]["headers"] == {}
 
 
 @pytest.mark.parametrize(
@@ -176,12 +201,25 @@ def test_with_times_only_the_first_ones_fail(start):
     assert [event["answer"] for event in sink.events] == ["500", "500", "200"]
 
 
+def test_a_caller_that_does_not_wait_for_the_answer_is_told_of(start):
+    sink = start("--delay", "2.5")
+    assert deliver(sink, timeout=1.5).reason is Reason.TIMEOUT
+    sink.wait_for("#1: the caller hung up before the answer")
+    assert deliver(sink).response_code == 200
+    assert "#2: the caller hung up" not in sink.said
+
+
 def test_its_lines_for_copying_name_the_certificate_and_the_address(start):
     sink = start()
     url = sink.url()
     said = sink.wait_for("Started again")
-    bundle = re.search(r"WEBHOOK_CA_BUNDLE=(\S+) WEBHOOK_ALLOWED_NETWORKS=127\.0\.0\.0/8", said)[1]
-    assert bundle == sink.ca_file
+    [line] = re.findall(r"^ +(WEBHOOK_CA_BUNDLE=.*)$", said, re.M)
+    assert shlex.split(line) == [
+        f"WEBHOOK_CA_BUNDLE={sink.ca_file}",
+        "WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8",
+        "make",
+        "run",
+    ]
     assert f"configure_webhook CHATBOT_ID --url {url}\n" in said
 
 
@@ -225,9 +263,11 @@ def test_a_body_without_bound_is_refused_and_the_next_one_taken(start, head, ans
 
 def test_what_a_visitor_wrote_cannot_steer_the_terminal(start):
     sink = start()
-    deliver(sink, body='{"event":"NEW_LEAD","data":"\\u001b[2J\x9b2J\u202e"}'.encode())
+    body = '{"event":"NEW_LEAD\\n#2 NEW_LEAD","data":"\\u001b[2J\x9b2J\u202e"}'.encode()
+    post(sink.url(), body=body, headers={"X-SIGNATURE": "\x1b[2J"}, timeout=PATIENCE)
     said = sink.wait_for("u202e")
     assert not {"\x1b", "\x9b", "\u202e"} & set(said)
+    assert "\n#2" not in said
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

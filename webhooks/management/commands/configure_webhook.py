@@ -1,6 +1,5 @@
 """Configure a chatbot's webhook."""
 
-import sys
 from argparse import ArgumentTypeError
 from typing import Any
 from uuid import UUID
@@ -8,10 +7,9 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 
 from chatbots.models import Chatbot
-from config.commands import RecordCommand, find, identifier
+from config.commands import RecordCommand, find, identifier, secret_given
+from webhooks import signing
 from webhooks.services.endpoint import ConfigurationError, configure
-
-STANDARD_INPUT = "-"
 
 
 def names(text: str) -> list[str]:
@@ -26,8 +24,8 @@ class Command(RecordCommand):
     """`configure_webhook CHATBOT_ID --url URL`."""
 
     help = (
-        "Create or replace a chatbot's webhook configuration. A new secret is made and shown, "
-        "this once, unless one is given or kept."
+        "Create a chatbot's webhook, or replace all of it: it is switched on, and its secret is "
+        "made anew and shown, this once, unless one is given or kept."
     )
 
     def arguments(self, parser: CommandParser) -> None:
@@ -38,10 +36,17 @@ class Command(RecordCommand):
         which.add_argument(
             "--secret",
             metavar="TEXT",
-            help="at least 16 characters; - reads it from standard input",
+            help=f"at least {signing.MIN_LENGTH} characters; - reads it from standard input",
         )
-        which.add_argument("--keep-secret", action="store_true")
-        parser.add_argument("--events", type=names, metavar="A,B", help="default: all")
+        which.add_argument(
+            "--keep-secret", action="store_true", help="go on with the secret that is in use"
+        )
+        parser.add_argument(
+            "--events",
+            type=names,
+            metavar="A,B",
+            help="default: all, also where fewer were chosen before",
+        )
 
     def run(
         self,
@@ -55,11 +60,10 @@ class Command(RecordCommand):
     ) -> dict[str, Any]:
         """Configure it."""
         found = find(Chatbot.objects.all(), pk=chatbot)
-        if secret == STANDARD_INPUT:
-            secret = sys.stdin.readline().rstrip("\r\n")
+        given = secret_given(secret)
         try:
             endpoint, made = configure(
-                found, url=url, secret=secret, events=events, keep_secret=keep_secret
+                found, url=url, secret=given, events=events, keep_secret=keep_secret
             )
         except ConfigurationError as error:
             raise CommandError(": ".join([*error.path, str(error)])) from None

@@ -17,7 +17,13 @@ class Command(RecordCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """Declare what the command takes."""
-        parser.add_argument("--older-than", type=positive, required=True, metavar="DAYS")
+        parser.add_argument(
+            "--older-than",
+            type=positive,
+            required=True,
+            metavar="DAYS",
+            help="days, from 1 to 100000",
+        )
 
     def run(self, *, older_than: int, **_: Any) -> dict[str, Any]:
         """Delete them."""

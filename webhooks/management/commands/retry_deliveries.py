@@ -30,10 +30,25 @@ class Command(RecordCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """Declare what the command takes."""
-        parser.add_argument("--failed", action="store_true", help="what is retried: the default")
-        parser.add_argument("--chatbot", type=identifier, metavar="ID")
-        parser.add_argument("--since", type=moment, metavar="ISO", help="events from then on")
-        parser.add_argument("--event", choices=[event.value for event in Event], metavar="NAME")
+        events = [event.value for event in Event]
+        parser.add_argument(
+            "--failed",
+            action="store_true",
+            help="says what is always so: only FAILED ones are retried",
+        )
+        parser.add_argument("--chatbot", type=identifier, metavar="ID", help="only of this chatbot")
+        parser.add_argument(
+            "--since",
+            type=moment,
+            metavar="ISO",
+            help="only of events from then on: 2030-01-31T12:00:00Z; without a zone UTC",
+        )
+        parser.add_argument(
+            "--event",
+            choices=events,
+            metavar="NAME",
+            help=f"only of this event: {', '.join(events[:-1])} or {events[-1]}",
+        )
 
     def run(
         self, *, chatbot: UUID | None, since: datetime | None, event: str | None, **_: Any

@@ -2,8 +2,8 @@
 
 import json
 import math
+import shlex
 import signal
-import sys
 from argparse import ArgumentTypeError
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,12 +12,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config.api.body import dumps
-from config.commands import positive
+from config.commands import positive, secret_given
 from webhooks import signing
 from webhooks.sink.certificates import Certificates, certificates
 from webhooks.sink.server import Arrival, Behaviour, Manner, Mishap, Sink
 
-STANDARD_INPUT = "-"
 FOLDER = "webhook_sink"
 INTRODUCTION = """\
 Listening on {url}. Ctrl-C stops it.
@@ -76,14 +75,18 @@ class Command(BaseCommand):
 
     help = (
         "Receive webhooks over HTTPS on 127.0.0.1, print each event, verify its token and "
-        "signature, and fail where told to. For those who integrate and for trying out."
+        "signature (wrong ones are answered like right ones), and fail where told to. "
+        "For those who integrate and for trying out."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare what the command takes."""
         parser.add_argument("--port", type=port, default=8443, help="0: any that is free")
         parser.add_argument(
-            "--secret", metavar="TEXT", help="verify with it; - reads it from standard input"
+            "--secret",
+            metavar="TEXT",
+            help=f"verify with it; at least {signing.MIN_LENGTH} characters; "
+            "- reads it from standard input",
         )
         how = parser.add_mutually_exclusive_group()
         how.add_argument("--status", type=status, default=200, help="what is answered")
@@ -91,10 +94,17 @@ class Command(BaseCommand):
         how.add_argument("--drip", action="store_true", help="answer byte by byte, without an end")
         how.add_argument("--close", action="store_true", help="hang up without an answer")
         parser.add_argument(
-            "--delay", type=seconds, default=0.0, metavar="SECONDS", help="before each answer"
+            "--delay",
+            type=seconds,
+            default=0.0,
+            metavar="SECONDS",
+            help=f"before each answer; the service waits {settings.WEBHOOK_TIMEOUT:g}",
         )
         parser.add_argument(
-            "--times", type=positive, metavar="N", help="fail so often, then answer 200 at once"
+            "--times",
+            type=positive,
+            metavar="N",
+            help="fail so often, then answer 200 at once; needs a way to fail",
         )
         parser.add_argument("--json", action="store_true", help="print events as lines of JSON")
 
@@ -125,7 +135,8 @@ class Command(BaseCommand):
     def introduce(self, sink: Sink, kept: Certificates, *, to: Any) -> None:  # Any: untyped stream
         """Say where it listens, and how the service comes to send here."""
         rest = CHECKING_NOTHING if sink.secret is None else CHECKING
-        to.write(INTRODUCTION.format(url=sink.url, bundle=kept.authority, secret=rest))
+        bundle = shlex.quote(str(kept.authority))
+        to.write(INTRODUCTION.format(url=sink.url, bundle=bundle, secret=rest))
         to.flush()
 
     def tell(self, what: Arrival | Mishap, *, as_json: bool) -> None:
@@ -138,7 +149,7 @@ class Command(BaseCommand):
 
 
 def _secret(given: str | None) -> str | None:
-    secret = sys.stdin.readline().rstrip("\r\n") if given == STANDARD_INPUT else given
+    secret = secret_given(given)
     try:
         if secret is not None:
             signing.check_secret(secret)
@@ -166,6 +177,7 @@ def _record(arrival: Arrival) -> dict[str, Any]:
         "number": arrival.number,
         "receivedAt": arrival.received_at,
         "path": arrival.path,
+        "headers": arrival.headers,
         "event": arrival.event,
         "token": arrival.token,
         "signature": arrival.signature,
@@ -184,8 +196,10 @@ def _lines(arrival: Arrival) -> str:
         f"{arrival.event or 'no event'}: token {arrival.token}, signature {arrival.signature}; "
         f"answer: {arrival.behaviour}"
     )
+    headers = [f"{name}: {value}" for name, value in arrival.headers.items()]
     # visitors wrote some of it: nothing may reach the terminal that could steer it
-    return "".join(
-        char if char.isprintable() or char == "\n" else repr(char)[1:-1]
-        for char in f"{head}\n{shown}\n"
-    )
+    return "".join(f"{_harmless(line)}\n" for line in (head, *headers, *shown.split("\n")))
+
+
+def _harmless(line: str) -> str:
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
