@@ -20,7 +20,7 @@ from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.processes import ROOT, Worker, wait_until
 from webhooks.engine import liveness, recovery, schedule
 from webhooks.engine.transport import Outcome
-from webhooks.engine.work import Result, Work
+from webhooks.engine.work import Result, Target, Work
 from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = [
@@ -129,7 +129,8 @@ def under_way(endpoint):
         claimed_until=now + timedelta(seconds=30),
     )
     attempt = Attempt.objects.create(delivery=delivery, number=1, started_at=now)
-    return Work(delivery.pk, token, attempt.pk, endpoint.chatbot_id, 1, False, b"{}", None)
+    target = Target(endpoint.url, "", is_active=True, has_add_on=True)
+    return Work(delivery.pk, token, attempt.pk, endpoint.chatbot_id, 1, False, b"{}", target)
 
 
 def test_two_workers_that_settle_the_same_endpoints_do_not_lock_each_other_out(endpoint):
