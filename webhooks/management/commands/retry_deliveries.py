@@ -26,7 +26,10 @@ def moment(text: str) -> datetime:
 class Command(RecordCommand):
     """`retry_deliveries [--failed] [--chatbot ID] [--since ISO] [--event NAME]`."""
 
-    help = "Make one more attempt of the deliveries that have FAILED, about 10 a second a webhook."
+    help = (
+        "Make one more attempt of the deliveries that have FAILED, about 10 a second a webhook;"
+        " test dispatches are left out."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
         """Declare what the command takes."""
