@@ -1,31 +1,52 @@
 """What kills its worker every time takes nobody with it who was under way beside it."""
 
+import signal
+
 import pytest
 from django.utils import timezone
 
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.behaviours import answer
+from tests.servers.behaviours import answer, stall
 from tests.servers.processes import Worker, wait_until
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.proves("Delivery rules")
+BESIDE = 10
 
 
-def test_a_slow_delivery_survives_what_kills_every_worker_beside_it(receiver, endpoint):
-    slow = EndpointFactory(url=receiver.url("/slow"), last_success_at=timezone.now())
-    receiver.on("/slow", answer(delay=3.0))
-    receiver.on("/hook", answer(delay=0.5))
-    bystander = DeliveryFactory(chatbot=slow.chatbot)
-    poison = DeliveryFactory(chatbot=endpoint.chatbot)
+class Poison:
+    """Kills the worker that sends it: twice once all others are out, then as soon as it can."""
+
+    def __init__(self, receiver):
+        self.receiver, self.worker, self.deaths = receiver, None, 0
+
+    def __call__(self, arrival):
+        self.deaths += 1
+        if self.deaths <= 2:
+            self.receiver.wait_for(self.deaths * (BESIDE + 1))
+        else:
+            yield 0.5  # whoever is claimed along with it is out by then, too
+        self.worker.signal(signal.SIGKILL)
+
+
+def test_others_survive_what_kills_every_worker_beside_them(receiver, endpoint, settings):
+    settings.WEBHOOK_TIMEOUT = 600.0  # and no attempt ends by itself
+    poison, others = Poison(receiver), []
+    receiver.on("/hook", poison)
+    for number in range(BESIDE):
+        path = f"/beside/{number}"
+        receiver.on(path, stall(), stall(), answer(delay=1.0))
+        beside = EndpointFactory(url=receiver.url(path), last_success_at=timezone.now())
+        if number == BESIDE // 2:  # some are older, and some younger
+            killer = DeliveryFactory(chatbot=endpoint.chatbot)
+        others.append(DeliveryFactory(chatbot=beside.chatbot))
     state_dir = None
     for _ in range(3):
-        with Worker(crash_point="after-answer", state_dir=state_dir) as doomed:
-            doomed.wait(60)
-        state_dir = doomed.state_dir
-    with Worker(state_dir=state_dir) as worker:
-        wait_until(
-            lambda: not Delivery.objects.filter(due_at__isnull=False).exists(), 60, told=worker.said
-        )
-    # whichever of the two answers first is the one that kills: the other one arrives
-    ends = Delivery.objects.filter(pk__in=(bystander.pk, poison.pk)).values_list("state", flat=True)
-    assert sorted(ends) == ["FAILED", "SUCCESS"]
+        with Worker(slots=32, state_dir=state_dir) as poison.worker:
+            assert poison.worker.wait() == -signal.SIGKILL, poison.worker.said()
+        state_dir = poison.worker.state_dir
+    with Worker(slots=32, state_dir=state_dir) as worker:
+        wait_until(lambda: not Delivery.objects.exclude(due_at=None).exists(), told=worker.said)
+    ends = {pk: end for pk, *end in Delivery.objects.values_list("pk", "state", "interruptions")}
+    assert ends.pop(killer.pk) == ["FAILED", 3]
+    assert ends == {one.pk: ["SUCCESS", 2] for one in others}
