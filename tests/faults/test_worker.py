@@ -69,6 +69,40 @@ def test_a_worker_killed_at_any_point_loses_nothing(receiver, endpoint, settings
     assert set(delivery.attempts.values_list("number", flat=True)) == {1}
 
 
+def test_a_worker_killed_between_two_tries_leaves_the_next_one_its_time(receiver, endpoint):
+    receiver.on("/hook", BROKEN, OK)
+    delivery = DeliveryFactory(chatbot=endpoint.chatbot)
+    with Worker(crash_point="after-settle") as doomed:
+        assert doomed.wait() == -signal.SIGKILL, doomed.said()
+    assert Delivery.objects.get().state == "RETRYING"
+    with Worker(state_dir=doomed.state_dir) as worker:
+        wait_until(have_ended(1), told=worker.said)
+    first, second = delivery.attempts.all()
+    assert [(each.number, each.status) for each in (first, second)] == [
+        (1, "RETRYING"),
+        (2, "SUCCESS"),
+    ]
+    assert (second.started_at - first.finished_at).total_seconds() >= 0.2
+    assert not delivery.attempts.filter(interrupted=True).exists()
+    assert [each.body for each in receiver.arrivals] == [bytes(delivery.body)] * 2
+
+
+def test_a_worker_killed_while_its_request_is_out_is_followed_at_once(receiver, endpoint, settings):
+    settings.WEBHOOK_TIMEOUT = 600.0  # and no lease ends meanwhile
+    receiver.on("/hook", stall(), OK)
+    delivery = DeliveryFactory(chatbot=endpoint.chatbot)
+    with Worker() as doomed:
+        receiver.wait_for(1)
+        doomed.kill()
+    with Worker(state_dir=doomed.state_dir) as worker:
+        wait_until(have_ended(1), told=worker.said)
+    assert list(delivery.attempts.values_list("number", "interrupted", "status")) == [
+        (1, True, "RETRYING"),
+        (1, False, "SUCCESS"),
+    ]
+    assert [each.body for each in receiver.arrivals] == [bytes(delivery.body)] * 2
+
+
 def test_what_kills_every_worker_is_given_up(receiver, endpoint):
     """And whatever waited beside it arrives."""
     DeliveryFactory(chatbot=endpoint.chatbot)

@@ -296,6 +296,22 @@ def test_a_name_that_turns_to_another_address_is_judged_on_every_attempt(receive
     assert len(receiver.arrivals) == 50
 
 
+def test_a_name_that_turns_within_an_attempt_is_not_asked_again(receiver, monkeypatch, settings):
+    """What is connected to is the address that was judged, whatever the name says next."""
+    settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.1/32"),)
+    ask, asked = socket.getaddrinfo, []
+
+    def turn(host, *args, **kwargs):
+        asked.append(host)
+        return ask("127.0.0.1" if len(asked) == 1 else "127.0.0.2", *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", turn)
+    with Receiver(certificates.good(), host="127.0.0.2", port=receiver.port) as forbidden:
+        assert send(receiver.url(host="hooks.example.com")).success
+    assert asked == [b"hooks.example.com"]
+    assert (receiver.connections, forbidden.connections) == (1, 0)
+
+
 @pytest.mark.parametrize(
     ("url", "rule"),
     [
