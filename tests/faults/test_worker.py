@@ -1,6 +1,8 @@
 """Workers that are killed, halted and stopped: nothing is lost, nothing goes back."""
 
 import signal
+from contextlib import ExitStack
+from statistics import median
 
 import pytest
 from django.conf import settings
@@ -9,11 +11,13 @@ from config.models import PeriodicWork
 from tests.factories.webhooks import DeliveryFactory
 from tests.servers.behaviours import answer, stall
 from tests.servers.processes import Worker, wait_until
+from webhooks.engine.queue import now
 from webhooks.models import Attempt, Delivery
 
 pytestmark = pytest.mark.proves("Delivery rules")
 OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
 LATE = 10.0  # seconds, on a machine under load
+DEATHS, TAKEN_OVER = 3, 3.0  # seconds, mostly: two are promised, and a busy machine adds to them
 
 
 def have_ended(count, state="SUCCESS"):
@@ -141,17 +145,26 @@ def test_the_death_of_one_of_two_workers_is_noticed_at_once(receiver, endpoint, 
     if settings.EMBEDDED:
         pytest.skip("the embedded default has one worker")
     settings.WEBHOOK_TIMEOUT = 600.0  # and no lease ends meanwhile
-    receiver.on("/hook", stall(), OK)
-    with Worker() as doomed:
-        DeliveryFactory(chatbot=endpoint.chatbot)
-        receiver.wait_for(1)
-        with Worker() as worker:
-            DeliveryFactory(chatbot=endpoint.chatbot)
-            wait_until(have_ended(1), told=worker.said)
+    receiver.on("/hook", *[stall(), OK, OK] * DEATHS)
+    seconds = []
+    with ExitStack() as stack:
+        doomed = stack.enter_context(Worker(slots=1))
+        for earlier in range(DEATHS):
+            held = DeliveryFactory(chatbot=endpoint.chatbot)
+            receiver.wait_for(3 * earlier + 1)
+            worker = stack.enter_context(Worker(slots=1))
+            DeliveryFactory(chatbot=endpoint.chatbot)  # there is one slot for it: the new one's
+            wait_until(have_ended(2 * earlier + 1), told=worker.said)
+            died = now()
             doomed.kill()
-            wait_until(have_ended(2), told=worker.said)
-    assert len(receiver.arrivals) == 3
-    assert Attempt.objects.filter(interrupted=True).count() == 1
+            wait_until(have_ended(2 * earlier + 2), told=worker.said)
+            interrupted, again = held.attempts.all()
+            assert interrupted.interrupted
+            seconds.append((again.started_at - died).total_seconds())
+            doomed = worker
+    assert len(receiver.arrivals) == 3 * DEATHS
+    assert Attempt.objects.filter(interrupted=True).count() == DEATHS
+    assert median(seconds) < TAKEN_OVER, seconds
 
 
 def test_a_worker_that_is_asked_to_stop_finishes_what_it_has_begun(receiver, endpoint):
