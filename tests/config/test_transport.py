@@ -2,6 +2,7 @@ import errno
 import logging
 import random
 import socket
+import ssl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +38,11 @@ def client():
 def get(client, url, *, seconds=30.0, most=1_000_000):
     with within(seconds), closing(client.get(url, stream=True)) as response:
         return response.status_code, b"".join(pieces(response, most=most))
+
+
+def test_nothing_older_than_tls_1_2_is_spoken(client):
+    """Whatever OpenSSL would speak: what this machine allows is not for a test to know."""
+    assert client.get_adapter("https://").context.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
 def test_a_connection_serves_one_request_after_the_other(receiver, client):

@@ -6,12 +6,13 @@ from concurrent.futures import wait
 import pytest
 from django.db import connection
 
-from tests.factories.webhooks import DeliveryFactory
+from config.logs import JsonFormatter, SecretsFilter
+from tests.factories.webhooks import SECRET, DeliveryFactory
 from tests.patience import PATIENCE
 from tests.servers import certificates
 from tests.webhooks.engine.steps import ME, OK
 from webhooks import tasks
-from webhooks.engine import attempt, schedule
+from webhooks.engine import attempt, schedule, transport
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,3 +78,22 @@ def test_the_second_of_two_equal_messages_finds_nothing(receiver, message):
     tasks.deliver(*message)
     tasks.deliver(*message)
     assert len(receiver.arrivals) == 3
+
+
+def test_an_unforeseen_error_that_quotes_the_request_tells_the_log_no_secret(
+    message, endpoint, monkeypatch, caplog
+):
+    """The log as the service writes it."""
+
+    def stumble(url, *, headers, **_):
+        raise ZeroDivisionError(f"{url}: {headers}")
+
+    monkeypatch.setattr(transport, "post", stumble)
+    caplog.handler.addFilter(SecretsFilter())
+    caplog.handler.setFormatter(JsonFormatter())
+    tasks.deliver.apply(message[:2])
+    endpoint.refresh_from_db()
+    assert "ZeroDivisionError" in caplog.text
+    assert endpoint.url in caplog.text
+    assert SECRET not in caplog.text
+    assert endpoint.sealed_secret not in caplog.text

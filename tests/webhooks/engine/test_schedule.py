@@ -1,5 +1,6 @@
 """The states of a delivery, through the real schedule and a real receiver."""
 
+import socket
 import time
 from datetime import timedelta
 
@@ -12,7 +13,7 @@ from tests.servers.behaviours import answer, stall
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks import sealing
 from webhooks.engine import attempt, recovery, schedule
-from webhooks.models import Attempt, Delivery
+from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = [
     pytest.mark.django_db,
@@ -111,6 +112,29 @@ def test_what_waits_when_the_webhook_goes_ends_as_failed_with_the_reason(
     assert (now["state"], now["due_at"], now["last_error"]) == ("FAILED", None, words)
     assert delivery.attempts.get().error == words
     assert not receiver.arrivals
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("https://10.0.0.1/hook", "URL not allowed: "),
+        ("https://hooks.example.com/hook", "address not allowed: "),
+    ],
+)
+def test_a_refused_address_is_an_attempt_with_a_clear_error(delivery, monkeypatch, url, words):
+    ask = socket.getaddrinfo
+
+    def answer(host, *args, **options):
+        return ask("10.0.0.1" if host == b"hooks.example.com" else host, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    Endpoint.objects.update(url=url)
+    run()
+    made, now = delivery.attempts.get(), stored(delivery)
+    assert (made.number, made.status, made.url, made.response_code) == (1, "RETRYING", url, None)
+    assert made.error.startswith(words)
+    assert made.error == now["last_error"]
+    assert (now["state"], now["due_at"]) == ("RETRYING", made.finished_at + timedelta(seconds=600))
 
 
 def test_a_secret_that_cannot_be_read_is_an_ordinary_failure_with_clear_words(
