@@ -41,7 +41,7 @@ def get(client, url, *, seconds=30.0, most=1_000_000):
 
 
 def test_nothing_older_than_tls_1_2_is_spoken(client):
-    """Whatever OpenSSL would speak: what this machine allows is not for a test to know."""
+    # asked of the context: this machine's OpenSSL may refuse older ones by itself
     assert client.get_adapter("https://").context.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
