@@ -13,7 +13,7 @@ from django.conf import settings
 
 from tests.groups import needs
 from tests.soak import postgres
-from tests.soak.faults import CUTS
+from tests.soak.faults import CUTS, STOPS, Fault
 from tests.soak.ground import DELAYS, embedded, servers
 from tests.soak.judge import judge
 from tests.soak.ledger import Delivery
@@ -127,6 +127,17 @@ def is_begun_after_the_next_of_its_thread(story: Story, one: Delivery) -> None:
     ]
 
 
+def is_taken_over_late(story: Story, one: Delivery) -> None:
+    [again] = [each for each in story.attempts if each.delivery == one.id]
+    died = again.started - 3.2
+    cut = replace(again, interrupted=True, code=None, status="RETRYING", started=died)
+    others = [each for each in story.attempts if not (each is again or each.interrupted)]
+    story.attempts = [cut, again, *others]
+    death = Fault(1, "worker killed", "worker 0", 0.0, 0.0, died, died, died, died)
+    story.faults = [death, *(each for each in story.faults if each.kind not in STOPS)]
+    story.workers = 2
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -136,6 +147,7 @@ def is_begun_after_the_next_of_its_thread(story: Story, one: Delivery) -> None:
         (is_received_twice, "without an attempt"),
         (is_interrupted_without_a_fault, "by no fault"),
         (is_tried_again_too_early, "attempt 2 came after 0.49"),
+        (is_taken_over_late, "a living worker took over after 3.2 s"),
         (is_left_over, "is still PENDING"),
         (leaves_success, "left SUCCESS"),
         (loses_its_row, "committed, and without event"),
