@@ -187,6 +187,7 @@ def candidates(of: Waiting, count: int, *, moment: datetime, suspects: bool) -> 
     """Read an endpoint's due deliveries: retries by time, then the heads of threads by age.
 
     Those that were asked for by hand come last: there may be many, and nobody waits for them.
+    Without `suspects`, what may be killing workers stays out.
     """
     if suspects:
         return _candidates(of, count, moment)

@@ -61,18 +61,16 @@ def claim(worker: str, *, slots: int) -> list[Claimed]:
         moment = now()
         running = queue.running(worker, moment, start=START, lease=lease())
         # What may be killing workers goes alone, so that it takes no other one with it for good.
-        suspects = 0 if any(one.suspect for one in running) else 1
+        suspects = not any(one.suspect for one in running)
         chosen = _turns.choose(
             queue.waiting(moment),
             running,
             slots=slots,
-            more=lambda one, count: queue.candidates(
-                one, count, moment=moment, suspects=bool(suspects)
-            ),
+            more=lambda one, count: queue.candidates(one, count, moment=moment, suspects=suspects),
             moment=time.monotonic(),
             timeout=settings.WEBHOOK_TIMEOUT,
         )
-        alone = queue.suspects_of(chosen)[suspects:]
+        alone = queue.suspects_of(chosen)[1:]
         chosen = [one for one in chosen if one not in alone]
         token = uuid4()
         free = Delivery.objects.filter(pk__in=chosen, claim=None, due_at__isnull=False)
