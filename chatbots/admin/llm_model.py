@@ -20,13 +20,30 @@ class LlmModelAdmin(SharedRows):
     key = ("title", "id")
     list_display = ("title", "provider", "name", "base_url", "is_active", "is_default")
     list_filter = ("is_active",)
-    fields = ("provider", "title", "name", "base_url", "key_variable", "is_active", "is_default")
-    readonly_fields = ("is_default",)
+    fields = (
+        "provider",
+        "title",
+        "name",
+        "base_url",
+        "key_variable",
+        "sends_temperature",
+        "is_active",
+        "is_default",
+        "last_failure",
+    )
+    readonly_fields = ("is_default", "last_failure")
     change_form_outer_before_template = "admin/chatbots/llm_model_buttons.html"
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Keep the models that can be chosen."""
         return rows.filter(is_active=True)
+
+    @admin.display(description="Last failure")
+    def last_failure(self, model: LlmModel) -> str:
+        """Say when the model last gave no reply, and why; of a minute's failures, the first."""
+        if model.last_failure_at is None:
+            return "none"
+        return f"{model.last_failure_at:%Y-%m-%d %H:%M} UTC: {model.last_failure_reason}"
 
     def get_urls(self) -> list[URLPattern]:
         """Add the button of a model's page."""

@@ -1,38 +1,91 @@
 """Models behind an OpenAI-compatible endpoint."""
 
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cache
-from typing import Any
 
 import orjson
 import requests
 from django.conf import settings
 
-from chatbots.llm.turns import Model, Reply, ReplyFailed, Turn
-from config.deadline import within
-from config.failures import FAILURES, explain
+from chatbots.llm import completion, faults
+from chatbots.llm.faults import ModelFault, Remedy
+from chatbots.llm.turns import Model, Reply, ReplyFailed, Turn, fitting
+from config.deadline import left, within
+from config.failures import FAILURES, Reason, explain
 from config.transport import pieces, session
 
-ANSWER_BYTES = 1024 * 1024
 KEPT = 64  # connections to one endpoint for the next reply; more at once are made and closed
+PAUSES = (0.5, 1.0)  # seconds before each retry, unless the endpoint names its own
+ERROR_BYTES, ERROR_SECONDS = 16 * 1024, 2.0  # read of an error: its status is known already
 
 
 def complete(model: Model, turns: Sequence[Turn], *, temperature: float) -> Reply:
-    """Ask for a completion, within settings.LLM_TIMEOUT seconds. Raises ReplyFailed."""
+    """Ask for a completion, within settings.LLM_TIMEOUT seconds. Raises ReplyFailed.
+
+    A request that fails for a reason that may pass, or that another request can avoid, is made
+    again: at most twice after a pause, twice with less history, once without the temperature.
+    """
+    warmth = temperature if model.sends_temperature else None
+    pauses, conversations = iter(PAUSES), _ever_shorter(turns)
+    conversation = next(conversations)
+    with within(settings.LLM_TIMEOUT):
+        while True:
+            try:
+                return Reply(_content(model, conversation, warmth))
+            except ModelFault as fault:
+                shorter = None
+                if fault.remedy is Remedy.LESS_HISTORY:
+                    shorter = next(conversations, None)
+                if shorter:
+                    conversation = shorter
+                elif fault.remedy is Remedy.NO_TEMPERATURE and warmth is not None:
+                    warmth = None
+                elif fault.remedy is not Remedy.WAIT or not _waited(fault, next(pauses, None)):
+                    raise
+
+
+def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
+    """Yield a conversation, then with the newest quarter of its history, then with none of it."""
+    yield turns
+    *earlier, question = turns
+    system = [turn for turn in earlier if turn.role == "system"]
+    history = [turn for turn in earlier if turn.role != "system"]
+    sizes = [len(turn.content) for turn in reversed(history)]
+    if kept := fitting(sizes, sum(sizes) // 4):
+        yield [*system, *history[-kept:], question]
+    if history:
+        yield [*system, question]
+
+
+def _waited(fault: ModelFault, pause: float | None) -> bool:
+    if pause is None:
+        return False
+    wait = pause if fault.retry_after is None else fault.retry_after
+    if wait >= left():
+        return False
+    time.sleep(wait)
+    return True
+
+
+def _content(model: Model, turns: Sequence[Turn], temperature: float | None) -> str:
     question = {
         "model": model.name,
         "messages": [{"role": turn.role, "content": turn.content} for turn in turns],
-        "temperature": temperature,
-    }
+    } | ({} if temperature is None else {"temperature": temperature})
     try:
-        with within(settings.LLM_TIMEOUT):
-            answer = _post(model, orjson.dumps(question))
+        status, body = _post(model, orjson.dumps(question))
     except FAILURES as error:
         reason, detail = explain(error)
-        raise ReplyFailed(f"{reason} {detail}".strip()) from None
-    return Reply(_content(answer))
+        if reason == Reason.ANSWER_NOT_UNDERSTOOD:
+            detail = ""  # the peer's own words
+        closed = reason == Reason.CONNECTION_CLOSED
+        raise ModelFault(
+            f"{reason} {detail}".strip(), Remedy.WAIT if closed else Remedy.NONE
+        ) from None
+    return completion.content(body, status)
 
 
 @cache
@@ -40,7 +93,7 @@ def _session() -> requests.Session:
     return session(hosts=16, kept=KEPT)
 
 
-def _post(model: Model, body: bytes) -> bytes:
+def _post(model: Model, body: bytes) -> tuple[int, bytes]:
     with closing(
         _session().post(
             f"{model.base_url.rstrip('/')}/chat/completions",
@@ -49,13 +102,30 @@ def _post(model: Model, body: bytes) -> bytes:
             stream=True,
         )
     ) as response:
-        if response.status_code != 200:
-            # nothing of the body: providers quote keys in what they say about them
-            raise ReplyFailed(f"the model's endpoint answered {response.status_code}")
-        answer = b"".join(pieces(response, most=ANSWER_BYTES + 1))
-    if len(answer) > ANSWER_BYTES:
-        raise ReplyFailed(f"answer larger than {ANSWER_BYTES // 1024:,} KiB")
-    return answer
+        if not 200 <= response.status_code < 300:
+            raise faults.refusal(
+                response.status_code, _error_body(response), response.headers.get("Retry-After")
+            )
+        if response.headers.get("Content-Type", "").startswith(completion.EVENT_STREAM):
+            raise ReplyFailed(completion.STREAMED)
+        return response.status_code, _body(response, completion.BYTES)
+
+
+def _body(response: requests.Response, most: int) -> bytes:
+    encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    packed = b"".join(pieces(response, most=most + 1))
+    body = completion.unpacked(packed, encoding)
+    if max(len(packed), len(body)) > most:
+        raise ReplyFailed(f"answer larger than {most // 1024:,} KiB")
+    return body
+
+
+def _error_body(response: requests.Response) -> bytes:
+    try:
+        with within(ERROR_SECONDS):
+            return _body(response, ERROR_BYTES)
+    except (*FAILURES, ReplyFailed):
+        return b""
 
 
 def _authorization(variable: str) -> dict[str, str]:
@@ -65,17 +135,3 @@ def _authorization(variable: str) -> dict[str, str]:
     if not re.fullmatch("[!-~]+", key):
         raise ReplyFailed(f"{variable} must be set, to visible ASCII characters without spaces")
     return {"Authorization": f"Bearer {key}"}
-
-
-def _content(answer: bytes) -> str:
-    try:
-        # Any: a peer's JSON; each step that does not fit its shape is one of the errors below
-        said: Any = orjson.loads(answer)["choices"][0]["message"]["content"]
-    except (ValueError, LookupError, TypeError):
-        raise ReplyFailed("answer not understood") from None
-    if not isinstance(said, str | None):
-        raise ReplyFailed("answer not understood")
-    content = (said or "").replace("\0", "").strip()  # PostgreSQL keeps no NUL
-    if not content:
-        raise ReplyFailed("empty reply")
-    return content

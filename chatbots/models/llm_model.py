@@ -36,9 +36,16 @@ class LlmModel(Row):
         ],
         help_text="The environment variable that holds its key: LLM_API_KEY or LLM_API_KEY_…",
     )
+    sends_temperature = models.BooleanField(
+        "send the temperature",
+        default=True,
+        help_text="Switch it off for a model that accepts only its own temperature.",
+    )
     is_active = models.BooleanField(default=True)
     is_default = models.BooleanField(default=False)
     from_environment = models.BooleanField(default=False, editable=False)
+    last_failure_at = models.DateTimeField(null=True, editable=False)
+    last_failure_reason = models.CharField(max_length=SHORT, blank=True, editable=False)
 
     class Meta:
         verbose_name = "model"

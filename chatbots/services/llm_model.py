@@ -1,9 +1,19 @@
-"""Keep the model that the environment names as a row. See LLM_BASE_URL in the README."""
+"""Keep the model that the environment names as a row, and what staff should know of each.
+
+See LLM_BASE_URL in the README.
+"""
+
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
 
 from chatbots.models import LlmModel
+from config.db import SHORT
+
+NOTED_EVERY = timedelta(minutes=1)
 
 
 def make_default(model: LlmModel) -> None:
@@ -11,6 +21,18 @@ def make_default(model: LlmModel) -> None:
     with transaction.atomic():
         LlmModel.objects.filter(is_default=True).exclude(pk=model.pk).update(is_default=False)
         LlmModel.objects.filter(pk=model.pk).update(is_default=True, is_active=True)
+
+
+def note_failure(model: LlmModel, reason: str) -> None:
+    """Keep a model's failure for its page in the admin, at most once a minute.
+
+    All accounts share the row. Call it outside any transaction, so that its lock is not held.
+    """
+    now = timezone.now()
+    due = Q(last_failure_at=None) | Q(last_failure_at__lt=now - NOTED_EVERY)
+    LlmModel.objects.filter(due, pk=model.pk).update(
+        last_failure_at=now, last_failure_reason=reason[:SHORT]
+    )
 
 
 def keep_environment_model() -> None:

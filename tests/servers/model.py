@@ -33,17 +33,21 @@ class ModelServer(Receiver):
         self.on(PATH, *plan)
 
 
-def completion(content: str | None, *, usage: bool = False) -> bytes:
+Content = str | list[dict[str, Any]] | None
+
+
+def completion(
+    content: Content,
+    *,
+    usage: bool = False,
+    finish_reason: str = "stop",
+    refusal: str | None = None,
+) -> bytes:
+    message = {"role": "assistant", "content": content, "refusal": refusal}
     said: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": content},
-                "finish_reason": "stop",
-            }
-        ],
+        "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}],
     }
     counts = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
     return orjson.dumps(said | {"usage": counts} if usage else said)
@@ -60,8 +64,17 @@ def replying(reply: Callable[[Messages], str], *, delay: float = 0.0) -> Behavio
     return behaviour
 
 
-def saying(content: str | None, *, delay: float = 0.0) -> Behaviour:
-    return answer(200, completion(content), "Content-Type: application/json", delay=delay)
+def saying(content: Content, *, delay: float = 0.0, **how: str) -> Behaviour:
+    return answer(200, completion(content, **how), "Content-Type: application/json", delay=delay)
+
+
+def failing(status: int, error: dict[str, Any], *headers: str) -> Behaviour:
+    """Give an error in OpenAI's form."""
+    return answer(status, orjson.dumps({"error": error}), *headers)
+
+
+def encoded(encoding: str, body: bytes) -> Behaviour:
+    return answer(200, body, f"Content-Encoding: {encoding}")
 
 
 def dripping(content: str, *, gap: float = 0.05) -> Behaviour:

@@ -1,0 +1,77 @@
+"""What a model said: the text of a chat completion."""
+
+import re
+import zlib
+from typing import Any
+
+import orjson
+
+from chatbots.llm import faults
+from chatbots.llm.turns import ReplyFailed
+
+BYTES = 1024 * 1024  # of a response, packed and unpacked
+BOM = b"\xef\xbb\xbf"
+PACKED = ("gzip", "x-gzip", "deflate")
+NOT_UNDERSTOOD = "answer not understood"
+STREAMED = "the model streamed its answer, which it was not asked to do"
+EVENT_STREAM = "text/event-stream"
+
+# One that is not closed reaches to the end: the model was cut off while it thought.
+THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+THOUGHT_ENDS = "</think>"
+
+
+def unpacked(body: bytes, encoding: str) -> bytes:
+    """Decompress a body, up to one byte more than BYTES. Raises ReplyFailed."""
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in PACKED:
+        raise ReplyFailed(f"{NOT_UNDERSTOOD}: unknown content encoding")
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body, BYTES + 1)
+    except zlib.error:
+        raise ReplyFailed(f"{NOT_UNDERSTOOD}: broken compression") from None
+
+
+def content(body: bytes, status: int = 200) -> str:
+    """Return the text of a completion, never an empty one. Raises ReplyFailed."""
+    if body.startswith(b"data:"):
+        raise ReplyFailed(STREAMED)
+    try:
+        # Any: a peer's JSON; each step that does not fit its shape is one of the errors below
+        said: Any = orjson.loads(body.removeprefix(BOM))
+        if "error" in said and not said.get("choices"):
+            raise faults.refusal(status, body)
+        choice = said["choices"][0]
+        message = choice["message"]
+        text = _text(message.get("content"))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise ReplyFailed(NOT_UNDERSTOOD) from None
+    if not text:
+        raise ReplyFailed(_silence(message.get("refusal"), choice.get("finish_reason")))
+    return text
+
+
+def without_thoughts(text: str) -> str:
+    """Leave out what a reasoning model thought before it answered."""
+    before, ended, after = text.partition(THOUGHT_ENDS)
+    if ended and not THOUGHT.search(before):  # some servers leave out the opening tag
+        text = after
+    return THOUGHT.sub("", text)
+
+
+def _text(said: Any) -> str:
+    if isinstance(said, list):
+        said = "".join(part["text"] for part in said if part["type"] == "text")
+    if not isinstance(said, str | None):
+        raise TypeError
+    return without_thoughts((said or "").replace("\0", "")).strip()  # PostgreSQL keeps no NUL
+
+
+def _silence(refusal: object, finished: object) -> str:
+    if refusal:
+        return "the model refused to answer"
+    if finished == "content_filter":
+        return "the provider's content filter withheld the answer"
+    named = isinstance(finished, str) and faults.NAME.fullmatch(finished)
+    return f"empty reply ({finished})" if named else "empty reply"

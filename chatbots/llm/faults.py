@@ -1,0 +1,109 @@
+"""What an OpenAI-compatible endpoint says when it has no reply, and what to do about it.
+
+Every server words its errors differently, so a fault is recognised by its code where there is one,
+otherwise by its text. The text goes nowhere else: providers quote keys and prompts in it.
+"""
+
+import math
+import re
+import time
+from email.utils import parsedate_to_datetime
+from enum import Enum, auto
+from typing import Any
+
+import orjson
+
+from chatbots.llm.turns import ReplyFailed
+
+NAME = re.compile(r"[A-Za-z_]{1,50}|[0-9]{1,6}")  # a code or type; no API key looks like one
+TOO_MANY_REQUESTS, CONTENT_TOO_LARGE = 429, 413
+SPENT = "insufficient_quota"  # a 429 that no waiting ends
+# How OpenAI, vLLM, llama.cpp, LM Studio, LiteLLM, OpenRouter, Anthropic, Mistral, Gemini, xAI,
+# Cohere and TGI say that a prompt is too long
+TOO_LONG = (
+    "context_length",
+    "context length",
+    "context window",
+    "contextwindow",
+    "context size",
+    "context_size",
+    "maximum context",
+    "maximum prompt length",
+    "maximum number of tokens",
+    "prompt is too long",
+    "input is too long",
+    "too many tokens",
+    "`inputs` tokens",
+)
+
+
+class Remedy(Enum):
+    """What may let the next request succeed."""
+
+    NONE = auto()
+    WAIT = auto()
+    LESS_HISTORY = auto()
+    NO_TEMPERATURE = auto()
+
+
+class ModelFault(ReplyFailed):
+    """Raised for one request that got no reply; `retry_after` is in seconds."""
+
+    def __init__(
+        self, reason: str, remedy: Remedy = Remedy.NONE, retry_after: float | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.remedy, self.retry_after = remedy, retry_after
+
+
+def refusal(status: int, body: bytes, retry_after: str | None = None) -> ModelFault:
+    """Read an error response; its body may be anything."""
+    error = _error(body)
+    name = _name(error, status)
+    return ModelFault(
+        f"the model's endpoint answered {status}" + (f" ({name})" if name else ""),
+        _remedy(status, name, error.get("param"), body.decode(errors="replace").lower()),
+        seconds(retry_after),
+    )
+
+
+def seconds(retry_after: str | None) -> float | None:
+    """Read a Retry-After header, a number of seconds or a date; None if it is neither."""
+    text = (retry_after or "")[:40]
+    try:
+        wait = float(text)
+    except ValueError:
+        try:
+            wait = parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(wait, 0.0) if math.isfinite(wait) else None
+
+
+def _error(body: bytes) -> dict[str, Any]:  # Any: a peer's JSON
+    try:
+        said: Any = orjson.loads(body)
+    except ValueError:
+        return {}
+    if isinstance(said, list) and said:
+        said = said[0]
+    if not isinstance(said, dict):
+        return {}
+    error = said.get("error")
+    return error if isinstance(error, dict) else said
+
+
+def _name(error: dict[str, Any], status: int) -> str:
+    values = (str(error.get(field, "")) for field in ("code", "type", "error_type", "status"))
+    useless = (str(status), "None", "error")
+    return next((one for one in values if NAME.fullmatch(one) and one not in useless), "")
+
+
+def _remedy(status: int, name: str, parameter: object, text: str) -> Remedy:
+    if parameter == "temperature":
+        return Remedy.NO_TEMPERATURE
+    if status == CONTENT_TOO_LARGE or any(words in text for words in TOO_LONG):
+        return Remedy.LESS_HISTORY
+    if status == TOO_MANY_REQUESTS or status >= 500:
+        return Remedy.NONE if name == SPENT else Remedy.WAIT
+    return Remedy.NO_TEMPERATURE if "temperature" in text else Remedy.NONE

@@ -1,0 +1,67 @@
+import gzip
+import time
+import zlib
+
+import pytest
+
+from chatbots.llm.client import Model, ReplyFailed, Turn, ask
+from chatbots.llm.completion import without_thoughts
+from tests.servers.behaviours import answer
+from tests.servers.model import ModelServer, completion, encoded, saying
+
+
+@pytest.fixture
+def server():
+    with ModelServer() as running:
+        yield running
+
+
+def text(content):
+    return {"type": "text", "text": content}
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reply"),
+    [
+        pytest.param(saying("  yes\n"), "yes", id="white space around it"),
+        pytest.param(saying("Zeile 1\nZeile 2 😀"), "Zeile 1\nZeile 2 😀", id="two lines"),
+        pytest.param(saying("with a\0NUL"), "with aNUL", id="a NUL"),
+        pytest.param(saying("long " * 50_000), ("long " * 50_000).strip(), id="a long one"),
+        pytest.param(saying([text("y"), text("es")]), "yes", id="parts"),
+        pytest.param(saying([{"type": "thinking"}, text("yes")]), "yes", id="other parts"),
+        pytest.param(encoded("gzip", gzip.compress(completion("small"))), "small", id="gzip"),
+        pytest.param(encoded("deflate", zlib.compress(completion("small"))), "small", id="deflate"),
+        pytest.param(answer(200, b"\xef\xbb\xbf" + completion("yes")), "yes", id="a BOM"),
+        pytest.param(answer(201, completion("yes")), "yes", id="status 201"),
+        pytest.param(saying("<think>\nHm.\n</think>\n\nyes"), "yes", id="a thought"),
+    ],
+)
+def test_what_official_clients_accept_is_accepted(server, behaviour, reply):
+    server.say(behaviour)
+    model = Model("compatible", "gpt-test", server.base_url)
+    assert ask(model, [Turn("user", "Well?")], temperature=0).content == reply
+
+
+@pytest.mark.parametrize("parts", [[1], [{}], [{"type": "text"}], [text(1)], {"type": "text"}])
+def test_content_of_another_shape_is_not_understood(server, parts):
+    server.say(saying(parts))
+    with pytest.raises(ReplyFailed, match="answer not understood"):
+        ask(Model("compatible", "gpt-test", server.base_url), [Turn("user", "?")], temperature=0)
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("no thought", "no thought"),
+        ("<think>one</think>two", "two"),
+        ("one</think>two", "two"),
+        ("a<THINK>b</think>c<thinking>d</thinking>e", "ace"),
+        ("said<think>and never ended", "said"),
+        ("<think>" * 100_000 + "</think>said", "said"),
+        ("<think></think>" * 60_000 + "said", "said"),
+    ],
+)
+def test_thoughts_are_left_out_in_linear_time(said, left):
+    began = time.thread_time()
+    assert without_thoughts(said) == left
+    assert time.thread_time() - began < 1

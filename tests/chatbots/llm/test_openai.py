@@ -1,0 +1,321 @@
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier
+
+import pytest
+
+from chatbots.llm.client import Model, ReplyFailed, Turn, ask
+from tests.servers import behaviours as say
+from tests.servers.model import (
+    PATH,
+    ModelServer,
+    completion,
+    dripping,
+    encoded,
+    failing,
+    replying,
+    saying,
+)
+
+KEY = "sk-canary-0123456789"
+TURNS = [
+    Turn("system", "Answer in rhymes."),
+    Turn("user", "Hello"),
+    Turn("assistant", "Mellow"),
+    Turn("user", "Grüße?"),
+]
+SLACK = 5.0  # seconds, for a machine under load
+
+
+@pytest.fixture(autouse=True)
+def _keys(settings):
+    settings.LLM_KEYS = {"LLM_API_KEY": KEY, "LLM_API_KEY_BROKEN": "a\r\nX-Injected: 1"}
+    settings.LLM_TIMEOUT = 60.0
+
+
+@pytest.fixture
+def server():
+    with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture
+def model(server):
+    return Model("compatible", "gpt-test", server.base_url, "LLM_API_KEY")
+
+
+def fails(model, turns=TURNS):
+    """The reason why a reply failed."""
+    with pytest.raises(ReplyFailed) as caught:
+        ask(model, turns, temperature=0.5)
+    assert str(caught.value) == caught.value.reason
+    assert KEY not in repr(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    return caught.value.reason
+
+
+def test_a_model_is_asked_with_the_turns_in_their_order(server, model):
+    reply = ask(model, TURNS, temperature=0.25)
+    assert (reply.content, reply.sources) == ("You said: Grüße?", [])
+    assert server.questions == [
+        {
+            "model": "gpt-test",
+            "messages": [{"role": turn.role, "content": turn.content} for turn in TURNS],
+            "temperature": 0.25,
+        }
+    ]
+    [arrival] = server.arrivals
+    assert (arrival.method, arrival.path) == ("POST", PATH)
+    assert arrival.header("Authorization") == f"Bearer {KEY}"
+    assert arrival.header("Content-Type") == "application/json"
+
+
+def test_a_base_address_may_end_with_a_slash(server):
+    ask(Model("compatible", "gpt-test", f"{server.base_url}/"), TURNS, temperature=0)
+    assert [arrival.path for arrival in server.arrivals] == [PATH]
+
+
+def test_a_model_without_a_key_is_asked_without_one(server):
+    ask(Model("compatible", "gpt-test", server.base_url), TURNS, temperature=0)
+    assert server.arrivals[0].header("Authorization") is None
+
+
+@pytest.mark.parametrize("variable", ["LLM_API_KEY_ABSENT", "LLM_API_KEY_BROKEN", "SECRET_KEY"])
+def test_a_key_that_is_missing_or_cannot_be_sent_is_named_and_nothing_is_asked(server, variable):
+    reason = fails(Model("compatible", "gpt-test", server.base_url, variable))
+    assert reason.startswith(f"{variable} must be set")
+    assert "Injected" not in reason
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        pytest.param(saying(""), "empty reply", id="nothing"),
+        pytest.param(saying(" \n\0"), "empty reply", id="white space"),
+        pytest.param(saying(None), "empty reply", id="null"),
+        pytest.param(say.answer(200, b""), "answer not understood", id="no body"),
+        pytest.param(say.answer(200, b"<html>"), "answer not understood", id="no JSON"),
+        pytest.param(say.answer(200, b"[]"), "answer not understood", id="a list"),
+        pytest.param(say.answer(200, b"null"), "answer not understood", id="null alone"),
+        pytest.param(say.answer(200, b'{"choices":[]}'), "answer not understood", id="no choice"),
+        pytest.param(say.answer(200, b'{"choices":{}}'), "answer not understood", id="odd choices"),
+        pytest.param(
+            say.answer(200, completion("").replace(b'""', b"[1]")),
+            "answer not understood",
+            id="content that is no text",
+        ),
+        pytest.param(
+            say.answer(200, completion("").replace(b'""', b'"\\ud800"')),
+            "answer not understood",
+            id="half a character",
+        ),
+        pytest.param(say.answer(200, b"[" * 500_000), "answer not understood", id="nested deep"),
+        pytest.param(
+            say.answer(200, completion("a" * 2**20)), "answer larger than", id="too large"
+        ),
+        pytest.param(say.endless_body(), "answer larger than 1,024 KiB", id="without an end"),
+        pytest.param(say.bomb(64), "answer larger than 1,024 KiB", id="a bomb"),
+        pytest.param(say.bomb(0), "answer not understood", id="nothing, compressed"),
+        pytest.param(encoded("gzip", b"no gzip"), "broken compression", id="broken compression"),
+        pytest.param(encoded("br", b"?"), "unknown content encoding", id="unknown compression"),
+        pytest.param(say.answer(401, KEY.encode()), "endpoint answered 401", id="key refused"),
+        pytest.param(say.redirect("/v1/elsewhere", 307), "endpoint answered 307", id="redirect"),
+        pytest.param(say.answer(204), "answer not understood", id="no content"),
+        pytest.param(say.hang_up(f"{KEY}\r\n".encode()), "answer not understood", id="no HTTP"),
+        pytest.param(
+            say.repeat(say.head(200, "Content-Type: text/event-stream"), b"data: {}\n\n", gap=0.1),
+            "the model streamed its answer",
+            id="streamed",
+        ),
+        pytest.param(say.answer(200, b"data: {}\n\n"), "streamed", id="streamed, unlabelled"),
+        pytest.param(
+            saying("<think>Once upon", finish_reason="length"),
+            "empty reply (length)",
+            id="cut off while it thought",
+        ),
+        pytest.param(saying(None, refusal=KEY), "the model refused to answer", id="refused"),
+        pytest.param(
+            saying("", finish_reason="content_filter"), "content filter", id="content filter"
+        ),
+        pytest.param(saying("", finish_reason=f"because {KEY}"), "empty reply", id="an odd reason"),
+        pytest.param(
+            failing(200, {"code": "model_not_found"}),
+            "endpoint answered 200 (model_not_found)",
+            id="an error with a 200",
+        ),
+    ],
+)
+def test_whatever_a_model_does_the_reply_fails_with_a_reason(server, model, behaviour, reason):
+    server.say(behaviour)
+    assert reason in fails(model)
+    assert len(server.arrivals) == 1, "nothing is asked twice, nowhere else"
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        pytest.param(say.stall(), id="hangs"),
+        pytest.param(saying("late", delay=600.0), id="late"),
+        pytest.param(dripping("a long reply that drips", gap=0.2), id="drips"),
+        pytest.param(say.drip_headers(), id="drips headers"),
+        pytest.param(say.drip_interim(), id="drips interim answers"),
+        pytest.param(say.stall(say.head(200, length=99)), id="hangs within"),
+    ],
+)
+def test_a_model_that_is_late_ends_with_the_time_that_it_has(server, model, settings, behaviour):
+    settings.LLM_TIMEOUT = 0.3
+    server.say(behaviour)
+    began = time.monotonic()
+    assert fails(model) == "timeout while waiting for the answer"
+    assert time.monotonic() - began < SLACK
+
+
+@pytest.mark.parametrize(
+    ("base_url", "reason"),
+    [
+        ("http://127.0.0.1:1/v1", "connection refused"),
+        ("http://no-such-host.invalid/v1", "name "),
+        ("no-address", "URL not allowed"),
+        ("ftp://127.0.0.1/v1", "URL not allowed"),
+        ("http://[::1/v1", "URL not allowed"),
+        ("", "URL not allowed"),
+    ],
+)
+def test_an_endpoint_that_is_not_there_is_a_reason(base_url, reason):
+    assert reason in fails(Model("compatible", "gpt-test", base_url, "LLM_API_KEY"))
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        pytest.param(say.hang_up(), id="closed"),
+        pytest.param(say.hang_up(say.head(200, length=99) + b"{"), id="cut"),
+        pytest.param(say.hang_up(b"SSH-2.0"), id="no HTTP, cut"),
+        pytest.param(say.reset(), id="reset"),
+    ],
+)
+def test_a_connection_that_closes_is_a_reason(server, model, settings, behaviour):
+    settings.LLM_TIMEOUT = 0.45  # too short for a pause and a second request
+    server.say(behaviour)
+    assert fails(model).startswith("connection closed")
+    assert len(server.arrivals) == 1
+
+
+OVERLOADED = say.answer(503, b"", "Retry-After: 0")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(OVERLOADED, id="overloaded"),
+        pytest.param(failing(429, {"code": "rate_limit"}, "Retry-After: 0"), id="too many"),
+        pytest.param(say.hang_up(), id="closed"),
+    ],
+)
+def test_what_may_pass_is_asked_for_again(server, model, fault):
+    server.say(fault, saying("at last"))
+    assert ask(model, TURNS, temperature=0).content == "at last"
+    first, second = server.questions
+    assert first == second
+
+
+def test_a_retry_waits_as_long_as_the_endpoint_asks_for(server, model):
+    server.say(say.answer(429, b"", "Retry-After: 1"), saying("at last"))
+    assert ask(model, TURNS, temperature=0).content == "at last"
+    first, second = server.arrivals
+    assert 1 <= second.monotonic - first.monotonic < 1 + SLACK
+
+
+@pytest.mark.parametrize(
+    ("fault", "times"),
+    [
+        pytest.param(OVERLOADED, 3, id="it does not pass"),
+        pytest.param(say.answer(503, b"", "Retry-After: 60"), 1, id="later than the deadline"),
+        pytest.param(failing(429, {"code": "insufficient_quota"}), 1, id="no money"),
+        pytest.param(say.answer(400, b"bad"), 1, id="the request's own fault"),
+    ],
+)
+def test_retries_are_few_and_end_with_the_time_that_a_reply_has(server, model, fault, times):
+    server.say(fault)
+    assert "the model's endpoint answered" in fails(model)
+    assert len(server.arrivals) == times
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"param": "temperature", "code": "unsupported_value"},
+        {"message": "litellm.UnsupportedParamsError: gpt-5 models don't support temperature=0.5."},
+    ],
+)
+def test_a_model_that_refuses_the_temperature_is_asked_once_without_it(server, model, fault):
+    server.say(failing(400, fault), saying("warm enough"))
+    assert ask(model, TURNS, temperature=0.5).content == "warm enough"
+    first, second = server.questions
+    assert first == second | {"temperature": 0.5}
+    server.say(failing(400, fault))
+    assert fails(model).startswith("the model's endpoint answered 400")
+    assert len(server.arrivals) == 4
+
+
+def test_a_model_whose_row_says_so_gets_no_temperature(server, model):
+    ask(replace(model, sends_temperature=False), TURNS, temperature=0.5)
+    assert "temperature" not in server.questions[0]
+
+
+LONG_TALK = [
+    Turn("system", "Be brief."),
+    *(Turn("user", f"{number} " + "x" * 998) for number in range(7)),
+    Turn("assistant", "y" * 1000),
+    Turn("user", "And now?"),
+]
+
+
+def test_a_conversation_that_is_too_long_is_asked_again_with_less_history(server, model):
+    def reply(messages):
+        return f"{len(messages)} messages"
+
+    too_long = failing(400, {"code": "context_length_exceeded"})
+    server.say(too_long, replying(reply), too_long, too_long, replying(reply))
+    assert ask(model, LONG_TALK, temperature=0).content == "4 messages"
+    assert ask(model, LONG_TALK, temperature=0).content == "2 messages"
+    roles = [[one["role"] for one in question["messages"]] for question in server.questions]
+    assert [len(one) for one in roles] == [10, 4, 10, 4, 2]
+    assert roles[1] == ["system", "user", "assistant", "user"]
+    assert {question["messages"][-1]["content"] for question in server.questions} == {"And now?"}
+
+
+def test_a_message_that_is_too_long_by_itself_fails_with_the_reason(server, model):
+    server.say(failing(400, {"code": "context_length_exceeded"}))
+    named = "the model's endpoint answered 400 (context_length_exceeded)"
+    assert fails(model, LONG_TALK) == named
+    assert len(server.arrivals) == 3
+    assert fails(model, [Turn("user", "x" * 65_535)]) == named
+    assert len(server.arrivals) == 4, "there is nothing to leave out"
+
+
+def test_connections_are_kept_between_replies(server, model):
+    for _ in range(5):
+        ask(model, TURNS, temperature=0)
+    assert server.connections == 1
+
+
+def test_250_replies_at_once_wait_for_the_model_alone(server, model):
+    """The model answers once all of them are with it."""
+    together = Barrier(250)
+
+    def reply(messages):
+        together.wait(60)
+        return messages[-1]["content"]
+
+    server.say(replying(reply, delay=0.2))
+    with ThreadPoolExecutor(250) as threads:
+        replies = list(
+            threads.map(
+                lambda number: ask(model, [Turn("user", f"{number}?")], temperature=0), range(250)
+            )
+        )
+    assert [reply.content for reply in replies] == [f"{number}?" for number in range(250)]
+    assert all(reply.ms >= 200 for reply in replies)
