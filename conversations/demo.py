@@ -18,6 +18,7 @@ from chatbots.models import (
     Chatbot,
     ChatbotMember,
     FollowUpPrompt,
+    GeneralSettings,
     Instruction,
     LlmModel,
     Localization,
@@ -45,11 +46,55 @@ TABLE_TALK = (
     (MessageType.USER_MESSAGE, "Nine, please. Is there anything vegan?"),
     (MessageType.AI_MESSAGE, "Yes, five dishes; they are marked on the menu."),
 )
+SHOP_FACTS = """\
+We are open Monday to Friday from 9:00 to 18:00 and on Saturdays from 10:00 to 16:00.
+On Sundays and public holidays we are closed.
+Our address is 12 Harbour Street, Springfield, five minutes from the central station.
+We deliver from Monday to Saturday, and orders placed by noon leave the same day.
+Delivery takes one to two days within the country and three to five days abroad.
+Delivery costs 4.90 euros, and nothing for orders above 40 euros.
+You can track your order with the link that we send when it leaves.
+We can change the delivery address of an order until the parcel is packed.
+You can return anything within 30 days, and returns are free of charge.
+We send the refund within five working days after the parcel arrives.
+You can pay by card, with PayPal, by invoice, or in cash at the shop.
+Everything that we sell has a warranty of two years.
+Gift cards are available for any amount from 10 euros.
+There is a car park behind the shop, and parking is free for the first hour.
+You can call us on 555 0100 or write to hello@shop.example.
+"""
+HELP_DESK_FACTS = """\
+Our support team is open Monday to Friday from 8:00 to 20:00 and on Saturdays from 9:00 to 13:00.
+On Sundays we are closed, and answer on Monday morning.
+Our address is 12 Harbour Street, Springfield.
+You can call us on 555 0101 or write to help@desk.example, and we reply within one working day.
+For a new password, follow "Forgot password" on the sign-in page; its link is valid for an hour.
+You can change your e-mail address and your name on the page "My account".
+You can delete your account on the page "My account", and we erase your data within 30 days.
+Invoices are on the page "Billing", and you can pay by card or by bank transfer.
+The subscription costs 9 euros a month, and you can cancel it at the end of any month.
+You can return a device within 30 days, and we deliver a replacement within two days.
+"""
+TABLE_FACTS = """\
+We are open Tuesday to Sunday, for lunch from 12:00 to 14:30 and for dinner from 18:00 to 23:00.
+On Mondays we are closed, and the kitchen takes its last orders at 22:00.
+Our address is 3 Market Square, Springfield, opposite the town hall.
+You can reserve a table for up to ten people here or on 555 0102, up to 60 days ahead.
+We hold a reserved table for 15 minutes, and you can cancel until two hours before.
+Our menu has eight vegetarian and five vegan dishes, and they are marked.
+Every dish can be made without gluten or nuts: tell us about allergies when you order.
+Main courses cost between 14 and 26 euros, and the lunch menu costs 12.50 euros.
+You can pay by card or in cash.
+We deliver within five kilometres from 18:00 to 21:30, and delivery costs 3 euros.
+There is a car park under Market Square, and parking costs 2 euros an hour.
+Children are welcome: we have highchairs and a menu for children.
+Dogs are welcome on the terrace.
+"""
 Record = dict[str, Any]
 
 
 class Talk(NamedTuple):
-    """A conversation of the demo: who, and how many messages, over and over the same words."""
+    """A conversation of the demo: the visitor, and how many messages of the same words in turn."""
 
     visitor_id: str
     name: str
@@ -76,8 +121,9 @@ def account_of(name: str, plan: str, owner_email: str, owner_name: str) -> Accou
     return found or Account.objects.create(name=name, owner=owner, plan=Plan.objects.get(name=plan))
 
 
-def furnish(chatbot: Chatbot) -> None:
-    """Give a new bot instructions, a persona, follow-up prompts and German texts."""
+def furnish(chatbot: Chatbot, facts: str) -> None:
+    """Give a new bot facts, instructions, a persona, follow-up prompts and German texts."""
+    GeneralSettings.objects.filter(chatbot=chatbot).update(description=facts)
     Instruction.objects.create(
         chatbot=chatbot,
         title="Support",
@@ -121,13 +167,13 @@ def converse(chatbot: Chatbot, talk: Talk) -> Thread:
     return thread
 
 
-def bot_of(account: Account, name: str, description: str, talk: Talk) -> Chatbot:
+def bot_of(account: Account, name: str, description: str, facts: str, talk: Talk) -> Chatbot:
     """Find or make a bot with all that a demo shows."""
     found = Chatbot.objects.filter(account=account, name=name).first()
     if found:
         return found
     chatbot = create_chatbot(account, creator=account.owner, name=name, description=description)
-    furnish(chatbot)
+    furnish(chatbot, facts)
     converse(chatbot, talk)
     return chatbot
 
@@ -210,9 +256,19 @@ def scale_account() -> Record:
     ]
     bots = [
         bot_of(
-            account, "Shop", "Answers questions about orders", Talk("visitor-anna", "Anna B.", 45)
+            account,
+            "Shop",
+            "Answers questions about orders",
+            SHOP_FACTS,
+            Talk("visitor-anna", "Anna B.", 45),
         ),
-        bot_of(account, "Help desk", "Helps with accounts", Talk("visitor-ben", "Ben C.", 45)),
+        bot_of(
+            account,
+            "Help desk",
+            "Helps with accounts",
+            HELP_DESK_FACTS,
+            Talk("visitor-ben", "Ben C.", 45),
+        ),
     ]
     ChatbotMember.objects.get_or_create(chatbot=bots[0], user=people[2], defaults={"role": "AGENT"})
     return account_record(account, people, bots)
@@ -222,7 +278,11 @@ def starter_account() -> Record:
     """Make the small account beside it."""
     account = account_of("Globex", "Starter", "owner@globex.example", "Gus Owner")
     bot = bot_of(
-        account, "Concierge", "Books tables", Talk("visitor-cleo", "Cleo D.", 6, TABLE_TALK)
+        account,
+        "Concierge",
+        "Books tables",
+        TABLE_FACTS,
+        Talk("visitor-cleo", "Cleo D.", 6, TABLE_TALK),
     )
     return account_record(account, [account.owner], [bot])
 

@@ -11,14 +11,15 @@ from chatbots.models import LlmModel
 __all__ = ["Model", "Reply", "ReplyFailed", "Turn", "ask"]
 
 
-def ask(model: Model, turns: Sequence[Turn], *, temperature: float) -> Reply:
+def ask(model: Model, turns: Sequence[Turn], *, temperature: float, facts: str = "") -> Reply:
     """Return the model's reply to the last turn, within settings.LLM_TIMEOUT seconds.
 
-    Call it outside any transaction: it waits. Raises ReplyFailed.
+    `facts` are the part of the system message that may be shown to visitors; only the built-in
+    model needs to know them. Call it outside any transaction: it waits. Raises ReplyFailed.
     """
     began = time.monotonic()
     if model.provider == LlmModel.OFFLINE:
-        reply = offline.answer(turns)
+        reply = offline.answer(turns[-1].content, facts)
     else:
         reply = openai.complete(model, turns, temperature=temperature)
     return replace(reply, ms=round((time.monotonic() - began) * 1000))

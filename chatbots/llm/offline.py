@@ -1,84 +1,135 @@
-"""The built-in model: it quotes a bot's own settings, and says so where they hold nothing.
+"""The built-in model: it answers from a bot's facts, and says so where they hold no answer.
 
 Deterministic and without a network, so that a new installation, a demo and a test have replies.
+The facts are sentences of the general description. Instructions and personas tell other models
+how to speak; this one has its own words, and never shows them.
 """
 
 import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from chatbots.llm.turns import Reply, Turn
+from chatbots.llm.turns import Reply
 
 QUOTED = 2  # sentences of an answer
 SENTENCE_LENGTH = 300
-TOPICS = 3
 STEM = 4  # letters that make two words one: "delivery" and "deliveries", "open" and "opening"
+KNOWN_WEIGHT = 2  # of a subject, against 1 of another word
+
+UNKNOWN = "I am sorry, I do not know that. A member of our team will be glad to help you."
+UNCLEAR = "I am sorry, I did not understand that. Could you put it another way?"
 
 WORD = re.compile(r"[^\W\d_]{3,30}")
-SENTENCE = re.compile(r"(?<=[.!?])\s+|\s*\n\s*")
+SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
 URL = re.compile(r"https?://[^\s<>\"'()\[\]]*[^\s<>\"'()\[\].,;:!?]")
 GREETING = re.compile(r"\W*(hello|hi|hey|hallo|good (morning|day|evening))\b", re.IGNORECASE)
 THANKS = re.compile(r"\W*(thanks|thank you|thx|danke)\b", re.IGNORECASE)
+# How sentences begin that tell a bot what to do. They belong into an instruction, but often stand
+# in the description.
+ORDER = re.compile(
+    r"\W*(please )?(you are|you're|you (must|should|will|shall|act|answer|speak|help)"
+    r"|your (name|job|role|task|goal|tone|answers?) |act|always|answer|avoid|be|behave|do not"
+    r"|don't|explain|greet|keep (it|your|answers|replies)|mention|never|pretend|recommend|refuse"
+    r"|reply|respond|sell|speak (like|as|in)|stay|suggest|tell|use (a|the) \w{1,30} tone)\b",
+    re.IGNORECASE,
+)
 ORDINARY = frozenset(
     WORD.findall(
         """
-        about all also and any are ask been but can could did does for from get give good had has
-        hallo have hello here hey how into its just know let like many may much need not now our
-        out please say she should some such tell than thank thanks that the their them then there
-        these they this those want was were what when where which who why will with would you your
+        about after all also and any are ask been before but can could did does find for from get
+        give good had has hallo have hello here hey how into its just know let like long many may
+        much need not now our out please say she should some such tell than thank thanks that the
+        their them then there these they this those time today tomorrow tonight want was were what
+        when where which who why will with would you your
         """
     )
 )
+# What visitors of shops and restaurants ask for: the words of a line are one subject, named by the
+# first. Words of four letters and more also stand for all words that begin with them.
+SUBJECTS = (
+    "open clos hour",
+    "address locat direction map",
+    "deliver ship dispatch parcel courier",
+    "return refund exchang money",
+    "pay pays paid payment card cash invoice paypal",
+    "cost price pricing expensive cheap fee fees",
+    "reserv book table",
+    "vegetarian vegan",
+    "allerg gluten lactose nut nuts",
+    "park car cars",
+    "contact call phone telephone mail email human person agent",
+    "child kids highchair",
+    "dog dogs pet pets",
+    "gift voucher",
+)
+PLACE, PRICE = "address", "cost"
+SUBJECT_OF = {word: line.split()[0] for line in SUBJECTS for word in line.split()}
 
 
-def answer(turns: Sequence[Turn]) -> Reply:
-    """Answer the last question of a conversation out of its system message."""
-    asked = next((turn.content for turn in reversed(turns) if turn.role == "user"), "")
-    topics = _topics(asked)
+def answer(question: str, facts: str) -> Reply:
+    """Answer a question from facts."""
+    topics = _topics(question)
     if not topics:
-        return Reply(_courtesy(asked))
-    named = _listed(topics[:TOPICS])
-    known = "\n".join(turn.content for turn in turns if turn.role == "system")
-    if quotes := _fitting(known, topics):
-        return Reply(f"You asked about {named}. {' '.join(quotes)}", _sources(quotes))
-    return Reply(
-        f"I understood that you ask about {named}, but I was told nothing about it. "
-        "A member of our team can help you further."
-    )
+        return Reply(_courtesy(question))
+    quotes = _fitting(_sentences(facts), topics)
+    return Reply(" ".join(quotes), _sources(quotes)) if quotes else Reply(UNKNOWN)
+
+
+def _topic(word: str) -> str:
+    """Reduce a word to its subject, or else to its first letters."""
+    beginnings = (word[:size] for size in range(len(word), min(len(word), STEM) - 1, -1))
+    found = (SUBJECT_OF[part] for part in beginnings if part in SUBJECT_OF)
+    return next(found, word[:STEM])
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in WORD.findall(text)]
+
+
+def _topics(question: str) -> set[str]:
+    words = _words(question)
+    topics = {_topic(word) for word in words if word not in ORDINARY}
+    if "how much" in question.lower():
+        topics.add(PRICE)
+    # "Where do you deliver?" asks about the delivery, "Where are you?" for the address
+    return topics or ({PLACE} if "where" in words else set())
+
+
+def _weight(topics: set[str]) -> int:
+    return len(topics) + (KNOWN_WEIGHT - 1) * len(topics.intersection(SUBJECT_OF.values()))
 
 
 def _courtesy(asked: str) -> str:
     if GREETING.match(asked):
-        return "Hello! What would you like to know?"
+        return "Hello! How can I help you?"
     if THANKS.match(asked):
-        return "You are welcome! Is there anything else?"
-    return "I did not understand that. Could you put it in other words?"
+        return "You are welcome! Is there anything else that I can help you with?"
+    return UNCLEAR
 
 
-def _topics(text: str) -> list[str]:
-    words = (word for word in WORD.findall(text) if word.lower() not in ORDINARY)
-    return list({_stem(word): word for word in words}.values())
+def _sentences(facts: str) -> list[str]:
+    """Split facts into sentences, in linear time; leave out orders to the bot."""
+    parts = (part for line in facts.splitlines() for part in SENTENCE_ENDS.split(line.strip()))
+    return [part for part in dict.fromkeys(parts) if part and not ORDER.match(part)]
 
 
-def _stem(word: str) -> str:
-    return word.lower()[:STEM]
+def _fitting(sentences: Sequence[str], topics: set[str]) -> list[str]:
+    """Pick the sentences that fit the question best, in the order in which they stand.
 
-
-def _listed(words: Sequence[str]) -> str:
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last
-
-
-def _fitting(known: str, topics: Sequence[str]) -> list[str]:
-    """Pick the sentences that name most of the topics, in the order in which they stand."""
-    stems = {_stem(topic) for topic in topics}
-    sentences = dict.fromkeys(part.strip() for part in SENTENCE.split(known))
-    hits = {
-        sentence: len(stems & {_stem(word) for word in WORD.findall(sentence)})
-        for sentence in sentences
-    }
-    best = sorted(filter(hits.get, hits), key=lambda sentence: -hits[sentence])[:QUOTED]
-    return [sentence[:SENTENCE_LENGTH] for sentence in sentences if sentence in best]
+    A sentence answers if it names a subject of the question, or half of what was asked. Of those
+    that share as much with the question, the ones about the fewest other subjects fit best.
+    """
+    subjects, enough = set(SUBJECT_OF.values()), _weight(topics) / 2
+    fits: dict[str, tuple[int, int]] = {}
+    for sentence in sentences:
+        about = {_topic(word) for word in _words(sentence)}
+        shared = about & topics
+        weight = _weight(shared)
+        if weight and (shared & subjects or weight >= enough):
+            fits[sentence] = (weight, -len(about & subjects))
+    best = max(fits.values(), default=None)
+    quotes = [sentence[:SENTENCE_LENGTH] for sentence, fit in fits.items() if fit == best]
+    return quotes[:QUOTED]
 
 
 def _sources(quotes: Sequence[str]) -> list[dict[str, str]]:

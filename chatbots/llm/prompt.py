@@ -6,6 +6,10 @@ from uuid import UUID
 from chatbots.models import GeneralSettings, Instruction, LlmModel, Persona
 from chatbots.models.instruction import DEFAULT_CREATIVITY
 
+# What a prompt holds of the messages before the visitor's, whatever the settings say
+HISTORY_MESSAGES = 100
+HISTORY_CHARACTERS = 60_000
+
 
 @dataclass(frozen=True)
 class Briefing:
@@ -13,6 +17,7 @@ class Briefing:
 
     model: LlmModel | None
     system: str
+    facts: str  # the part of it that may be shown to visitors
     temperature: float
     history_length: int  # messages before the visitor's
     fallback: str
@@ -49,7 +54,8 @@ def briefing(chatbot_id: UUID) -> Briefing:
     return Briefing(
         model=model_for(settings),
         system=system_message(known.description, personas, instruction),
+        facts=known.description,
         temperature=warmth[0] if warmth else DEFAULT_CREATIVITY,
-        history_length=known.history_message_context,
+        history_length=min(known.history_message_context, HISTORY_MESSAGES),
         fallback=known.fallback_message,
     )

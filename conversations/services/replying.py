@@ -58,6 +58,7 @@ def ask(message: Message, briefing: Briefing) -> Reply | None:
             ),
             conversation,
             temperature=briefing.temperature,
+            facts=briefing.facts,
         )
     except ReplyFailed as failure:
         logger.warning("no reply in thread %s: %s", message.thread_id, failure.reason)
