@@ -57,6 +57,16 @@ class Bubble:
         ]
 
     @property
+    def made_by(self) -> str:
+        """Name the model of a reply, or the reason for a fallback; older fallbacks have none."""
+        message = self.message
+        if message.fallback_reason:
+            return f"fallback text: {message.fallback_reason}"
+        if message.reply_ms is None:
+            return str(message.llm_model or "fallback text")
+        return f"{message.llm_model or 'deleted model'}, {message.reply_ms} ms"
+
+    @property
     def draft(self) -> Draft | None:
         """Find the reply to this message that came too late and was not sent."""
         return getattr(self.message, "draft", None)

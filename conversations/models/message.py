@@ -61,6 +61,8 @@ class Message(Row):
         LlmModel, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     reply_ms = models.PositiveIntegerField(null=True)  # how long the model took
+    # why the words are the bot's fallback message and not a model's; null on all other messages
+    fallback_reason = models.CharField(max_length=SHORT, null=True)
     reaction = models.CharField(max_length=SHORT, null=True)
     source = models.JSONField(default=list)
     is_edited = models.BooleanField(default=False)

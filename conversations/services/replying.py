@@ -7,12 +7,15 @@ import logging
 from typing import Any
 
 from django.db import transaction
+from django.db.models.functions import Length
 
 from chatbots.llm import client, prompt
 from chatbots.llm.client import Model, Reply, ReplyFailed, Turn
-from chatbots.llm.prompt import Briefing
+from chatbots.llm.prompt import HISTORY_CHARACTERS, Briefing
+from chatbots.llm.turns import fitting
 from chatbots.models import LlmModel
-from config.db import LONG, release_connection
+from chatbots.services.llm_model import note_failure
+from config.db import LONG, SHORT, release_connection
 from conversations import events
 from conversations.access import lock_thread
 from conversations.models import Draft, Message
@@ -25,11 +28,18 @@ SPOKEN = [MessageType.USER_MESSAGE, MessageType.AI_MESSAGE, MessageType.AGENT_ME
 
 
 def turns(message: Message, briefing: Briefing) -> list[Turn]:
-    """Write the conversation as the model reads it; it ends with the visitor's message."""
+    """Write the conversation as the model reads it; it ends with the visitor's message.
+
+    The sizes are read first, so that no more of a long history is loaded than the prompt holds.
+    """
     earlier = Message.objects.filter(
-        thread=message.thread_id, position__lt=message.position, message_type__in=SPOKEN
+        thread=message.thread_id,
+        position__lt=message.position,
+        message_type__in=SPOKEN,
+        fallback_reason=None,
     ).newest_first()[: briefing.history_length]
-    said = reversed(earlier.values_list("message_type", "content"))
+    count = fitting(earlier.values_list(Length("content"), flat=True), HISTORY_CHARACTERS)
+    said = reversed(earlier[:count].values_list("message_type", "content"))
     system = [Turn("system", briefing.system)] if briefing.system else []
     return [
         *system,
@@ -41,11 +51,11 @@ def turns(message: Message, briefing: Briefing) -> list[Turn]:
     ]
 
 
-def ask(message: Message, briefing: Briefing) -> Reply | None:
-    """Ask the model; None where it fails, is late, or there is none."""
+def ask(message: Message, briefing: Briefing) -> Reply:
+    """Ask the model; where it fails, is late, or there is none, the reply is the bot's fallback."""
     if briefing.model is None:
         logger.error("no model is marked default: thread %s gets no reply", message.thread_id)
-        return None
+        return Reply(briefing.fallback, failure="no model is marked default")
     conversation = turns(message, briefing)
     release_connection()
     try:
@@ -55,33 +65,41 @@ def ask(message: Message, briefing: Briefing) -> Reply | None:
                 name=briefing.model.name,
                 base_url=briefing.model.base_url,
                 key_variable=briefing.model.key_variable,
+                sends_temperature=briefing.model.sends_temperature,
             ),
             conversation,
             temperature=briefing.temperature,
             facts=briefing.facts,
         )
     except ReplyFailed as failure:
-        logger.warning("no reply in thread %s: %s", message.thread_id, failure.reason)
-        return None
+        logger.warning(
+            "no reply in thread %s: bot %s, model %s (%s): %s",
+            message.thread_id,
+            message.thread.chatbot_id,
+            briefing.model.pk,
+            briefing.model.title,
+            failure.reason,
+        )
+        return Reply(briefing.fallback, failure=failure.reason)
 
 
 def provenance(answer: Reply, briefing: Briefing) -> dict[str, Any]:
     """Say where a reply comes from; its model may have been deleted while it answered."""
+    if answer.failure:
+        return {"fallback_reason": answer.failure[:SHORT]}
     models = LlmModel.objects.select_for_update(no_key=True)
     model = models.filter(pk=briefing.model.pk).first() if briefing.model else None
     return {"source": answer.sources, "llm_model": model, "reply_ms": answer.ms}
 
 
-def store(message: Message, words: str, answer: Reply | None, briefing: Briefing) -> Message | None:
-    """Store a reply; without `answer` the words are the bot's fallback.
-
-    Where a person has taken the thread over meanwhile, the model's answer becomes a draft.
-    """
+def store(message: Message, answer: Reply, briefing: Briefing) -> Message | None:
+    """Store a reply. Where a person has taken the thread over meanwhile, it becomes a draft."""
+    words = answer.content[:LONG]
     with transaction.atomic():
         thread = lock_thread(message.thread_id)
-        made_by = provenance(answer, briefing) if answer else {}
+        made_by = provenance(answer, briefing)
         if thread.escalated:
-            if answer:
+            if not answer.failure:
                 Draft.objects.create(message=message, content=words, **made_by)
             return None
         made = history.append(
@@ -98,5 +116,7 @@ def reply(message: Message) -> Message | None:
     """
     briefing = prompt.briefing(message.thread.chatbot_id)
     answer = ask(message, briefing)
-    words = answer.content[:LONG] if answer else briefing.fallback
-    return store(message, words, answer, briefing) if words.strip() else None
+    made = store(message, answer, briefing) if answer.content.strip() else None
+    if answer.failure and briefing.model:
+        note_failure(briefing.model, answer.failure)
+    return made

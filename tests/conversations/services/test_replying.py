@@ -1,11 +1,15 @@
 import threading
 from collections.abc import Callable, Iterator
+from html import unescape
 from typing import Any
 
 import pytest
 from django.db import connection, connections
+from django.test.utils import CaptureQueriesContext
 
+from chatbots.llm.offline import UNKNOWN
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
+from chatbots.services.llm_model import NOTED_EVERY
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import answering
@@ -16,7 +20,7 @@ from tests.factories.chatbots import InstructionFactory, PersonaFactory
 from tests.factories.conversations import MessageFactory
 from tests.factories.webhooks import EndpointFactory
 from tests.servers.behaviours import answer
-from tests.servers.model import ModelServer, dripping, replying, saying
+from tests.servers.model import ModelServer, dripping, failing, replying, saying
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.proves("Threads and messages")
@@ -114,6 +118,118 @@ def test_a_failed_model_is_answered_by_the_fallback(
     )
     assert not [one for one in rest if one["llmModelId"]]
     assert Message.objects.filter(message_type=MessageType.USER_MESSAGE).count() == 1
+
+
+def prompted(asked: ModelServer) -> list[str]:
+    """What the model was told at last, without the system message."""
+    return [one["content"] for one in asked.questions[-1]["messages"]]
+
+
+def test_the_history_in_a_prompt_is_bounded_whatever_the_settings_say(
+    asked: ModelServer, send: Send, thread: Thread
+) -> None:
+    GeneralSettings.objects.update(history_message_context=2_147_483_647)
+    rows = [
+        Message(thread=thread, position=number, message_type="USER_MESSAGE", content=f"m{number}")
+        for number in range(1, 151)
+    ]
+    Message.objects.bulk_create(rows)
+    Thread.objects.update(last_position=150)
+    send("now")
+    assert prompted(asked) == [*(f"m{number}" for number in range(51, 151)), "now"]
+
+
+def test_the_history_in_a_prompt_has_a_budget_of_characters_and_whole_messages(
+    asked: ModelServer, send: Send, thread: Thread
+) -> None:
+    sizes = (10, 20_001, 30_000, 10_000, 19_999)
+    for size, letter in zip(sizes, "abcde", strict=True):
+        MessageFactory(thread=thread, content=letter * size)
+    with CaptureQueriesContext(connection) as queries:
+        send("now")
+    assert [(one[0], len(one)) for one in prompted(asked)] == [
+        ("c", 30_000),
+        ("d", 10_000),
+        ("e", 19_999),
+        ("n", 3),
+    ]
+    limits = [one["sql"].partition(" LIMIT ")[2] for one in queries if '"position" <' in one["sql"]]
+    assert limits == ["10", "3"], "ten sizes are read, and three contents"
+
+
+def test_a_fallback_is_not_shown_to_the_model_as_its_own_words(
+    asked: ModelServer, send: Send
+) -> None:
+    asked.say(answer(400), saying("fine"))
+    assert send("one")[1]["content"] == FALLBACK
+    assert send("two")[1]["content"] == "fine"
+    assert prompted(asked) == ["one", "two"]
+    send("three")
+    assert prompted(asked) == ["one", "two", "fine", "three"]
+
+
+class TestFailure:
+    """What staff learn of a reply that failed."""
+
+    REASON = "the model's endpoint answered 404 (model_not_found)"
+
+    @pytest.fixture
+    def failed(self, asked: ModelServer, send: Send) -> None:
+        asked.say(failing(404, {"code": "model_not_found", "message": "sk-canary"}))
+        send()
+
+    def test_the_log_names_bot_model_and_code_but_no_text(
+        self, caplog: Any, failed: None, chatbot: Chatbot
+    ) -> None:
+        [record] = [one for one in caplog.get_records("setup") if "no reply" in one.getMessage()]
+        line = record.getMessage()
+        model = LlmModel.objects.get(title="Real")
+        for named in (str(chatbot.pk), str(model.pk), "Real", self.REASON):
+            assert named in line
+        assert "canary" not in line
+
+    def test_the_fallback_keeps_its_reason_and_its_bubble_shows_it(
+        self, failed: None, admin_client: Any, thread: Thread
+    ) -> None:
+        reply = Message.objects.get(message_type=MessageType.AI_MESSAGE)
+        assert reply.fallback_reason == self.REASON
+        page = admin_client.get(f"/admin/conversations/thread/{thread.pk}/change/")
+        assert f"fallback text: {self.REASON}" in unescape(page.content.decode())
+
+    def test_the_page_of_the_model_shows_its_last_failure(
+        self, failed: None, admin_client: Any
+    ) -> None:
+        model = LlmModel.objects.get(title="Real")
+        page = admin_client.get(f"/admin/chatbots/llmmodel/{model.pk}/change/")
+        assert f"UTC: {self.REASON}" in unescape(page.content.decode())
+
+    def test_of_a_minute_s_failures_the_first_is_kept_on_the_model(
+        self, failed: None, asked: ModelServer, send: Send
+    ) -> None:
+        asked.say(answer(400))
+        send()
+        model = LlmModel.objects.get(title="Real")
+        assert model.last_failure_reason == self.REASON
+        LlmModel.objects.update(last_failure_at=model.last_failure_at - NOTED_EVERY)
+        send()
+        model.refresh_from_db()
+        assert model.last_failure_reason == "the model's endpoint answered 400"
+
+
+def test_a_model_whose_row_says_so_gets_no_temperature(asked: ModelServer, send: Send) -> None:
+    LlmModel.objects.update(sends_temperature=False)
+    send()
+    assert "temperature" not in asked.questions[0]
+
+
+def test_the_built_in_model_never_shows_an_instruction(
+    default_model: LlmModel, send: Send, chatbot: Chatbot
+) -> None:
+    GeneralSettings.objects.update(description="We open at 9. Delivery is free.")
+    InstructionFactory(chatbot=chatbot, instruction="Answer delivery questions.", is_active=True)
+    PersonaFactory(chatbot=chatbot, title="Clerk", instructions="Speak about delivery.")
+    assert send("What about delivery?")[1]["content"] == "Delivery is free."
+    assert send("Who are you, clerk?")[1]["content"] == UNKNOWN
 
 
 @pytest.mark.django_db(transaction=True)
