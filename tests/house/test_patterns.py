@@ -1,0 +1,133 @@
+"""Every regular expression of the product needs only linear time, whatever it is fed."""
+
+import ast
+import importlib
+import itertools
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.house.source import PACKAGES, ROOT, modules, place, tree
+
+METHODS = {"match", "search", "fullmatch", "findall", "finditer", "sub", "split"}
+OURS_ALONE = {"config/conformance.py"}  # reads only files of this repository
+FULL = 64 * 1024
+SMALL = (16, 22, 28, 256, 4096)  # small steps first: some patterns take exponential time
+SUSPECT, TOO_LONG = 0.01, 0.5  # seconds of processor time
+
+COMMON = " \n\t\0a0A_-.,:;/\"'!é"
+ENDS = ("", "\0", "!", "\n")
+
+Use = Callable[[str], object]
+
+
+def use_of(pattern: re.Pattern[str], method: str) -> Use:
+    """Call a method of a pattern on a text, through all of it."""
+    if method == "sub":
+        return lambda text: pattern.sub("", text)
+    if method == "finditer":
+        return lambda text: list(pattern.finditer(text))
+    call: Use = getattr(pattern, method)
+    return call
+
+
+def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
+    """Make texts of what a pattern looks for, as a beginning, a part to repeat and an end."""
+    words = dict.fromkeys(re.findall(r"[A-Za-z/:=<>-]{2,}", pattern.pattern))
+    signs = dict.fromkeys(COMMON + "".join(re.findall(r"[^\w\s\\]", pattern.pattern)))
+    yield from itertools.product(["", *words], [*signs, *words], ENDS)
+    yield from itertools.product([""], map("".join, itertools.permutations(signs, 2)), ["", "\0"])
+
+
+def seconds(use: Use, text: str) -> float:
+    began = time.thread_time()
+    use(text)
+    return time.thread_time() - began
+
+
+def worst(pattern: re.Pattern[str], method: str) -> tuple[float, str]:
+    """Find the slowest attack, and the time that it takes with 64 KiB, measured or foreseen."""
+    use, slowest = use_of(pattern, method), (0.0, ("", " ", ""))
+    for attack in attacks(pattern):
+        start, part, end = attack
+        for size in SMALL:
+            text = start + part * (size // len(part)) + end
+            taken = seconds(use, text)
+            if taken > SUSPECT and (again := seconds(use, text)) > SUSPECT:
+                return min(taken, again) * (FULL / size) ** 2, repr(attack)
+        slowest = max(slowest, (taken, attack))
+    start, part, end = slowest[1]
+    return seconds(use, start + part * (FULL // len(part)) + end), repr(slowest[1])
+
+
+def methods_used(name: str, file: ast.Module) -> list[str]:
+    """Name the methods of a pattern that a file calls."""
+    used = {
+        node.attr
+        for node in ast.walk(file)
+        if isinstance(node, ast.Attribute)
+        and node.attr in METHODS
+        and ast.unparse(node.value).split(".")[-1] == name
+    }
+    return sorted(used) or ["search"]
+
+
+def patterns(path: Path) -> Iterator[tuple[str, re.Pattern[str], str]]:
+    """List a file's patterns, each with its place and a method that reads text with it."""
+    file = tree(path)
+    names = {
+        id(node.value): ast.unparse(node.targets[0])
+        for node in ast.walk(file)
+        if isinstance(node, ast.Assign)
+    }
+    calls = [node for node in ast.walk(file) if isinstance(node, ast.Call)]
+    for call in calls:
+        module, _, function = ast.unparse(call.func).rpartition(".")
+        if module == "re" and function == "compile":
+            pattern, methods = value(path, call), methods_used(names[id(call)], file)
+        elif module == "re" and function in METHODS:
+            pattern, methods = re.compile(value(path, call.args[0])), [function]
+        elif function == "RegexValidator":
+            pattern, methods = re.compile(value(path, call.args[0])), ["search"]
+        else:
+            continue
+        for method in methods:
+            yield place(path, call), pattern, method
+
+
+def value(path: Path, node: ast.expr) -> Any:
+    """Evaluate an expression of one of our own files where it stands."""
+    module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    return eval(ast.unparse(node), vars(module))
+
+
+FOUND = [
+    pytest.param(pattern, method, id=f"{where} {method}")
+    for path in modules(*PACKAGES)
+    if place(path) not in OURS_ALONE
+    for where, pattern, method in patterns(path)
+]
+
+
+@pytest.mark.parametrize(("pattern", "method"), FOUND)
+def test_the_worst_64_kib_take_a_pattern_no_longer_than_others(pattern, method):
+    taken, attack = worst(pattern, method)
+    assert taken < TOO_LONG, f"{pattern.pattern!r} is slow for {attack}"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "method"),
+    [
+        (r"(?<=[.!?])\s+|\s*\n\s*", "split"),
+        (r"\s+$", "search"),
+        (r"(a+)+$", "match"),
+        (r"<p>.*?</p>", "findall"),
+        (r"(.*,)*x", "fullmatch"),
+    ],
+)
+def test_a_pattern_of_more_than_linear_time_is_found(pattern, method):
+    assert worst(re.compile(pattern), method)[0] > TOO_LONG
