@@ -254,24 +254,23 @@ def scale_account() -> Record:
             permissions=(CHATBOT_VIEW,),
         ),
     ]
-    bots = [
-        bot_of(
-            account,
-            "Shop",
-            "Answers questions about orders",
-            SHOP_FACTS,
-            Talk("visitor-anna", "Anna B.", 45),
-        ),
-        bot_of(
-            account,
-            "Help desk",
-            "Helps with accounts",
-            HELP_DESK_FACTS,
-            Talk("visitor-ben", "Ben C.", 45),
-        ),
-    ]
-    ChatbotMember.objects.get_or_create(chatbot=bots[0], user=people[2], defaults={"role": "AGENT"})
-    return account_record(account, people, bots)
+    # the API lists the newest first, so the shop is made last
+    help_desk = bot_of(
+        account,
+        "Help desk",
+        "Helps with accounts",
+        HELP_DESK_FACTS,
+        Talk("visitor-ben", "Ben C.", 45),
+    )
+    shop = bot_of(
+        account,
+        "Shop",
+        "Answers questions about orders",
+        SHOP_FACTS,
+        Talk("visitor-anna", "Anna B.", 45),
+    )
+    ChatbotMember.objects.get_or_create(chatbot=shop, user=people[2], defaults={"role": "AGENT"})
+    return account_record(account, people, [shop, help_desk])
 
 
 def starter_account() -> Record:

@@ -123,7 +123,7 @@ def begin(installation: Installation, receiver: Receiver) -> Job:
     if installation.server:
         record = installation.command("seed_demo", "--json")
         return Job(installation, call, receiver, record["adminEmail"], record["adminPassword"])
-    found = re.search(r"(\S+@\S+) / (\S+)", welcome)
+    found = re.search(r"^  E-mail +(\S+)\n  Password +(\S+)$", welcome, re.M)
     assert found
     return Job(installation, call, receiver, *found.groups())
 

@@ -1,4 +1,4 @@
-"""The five minutes of docs/webhooks.md: its blocks as they stand, on ports of this test's own."""
+"""The README's first screen: its blocks as they stand, on ports of this test's own."""
 
 import os
 import re
@@ -13,16 +13,13 @@ from tests.patience import PATIENCE
 from tests.servers.installation import Installation
 from tests.servers.processes import ROOT, free_port, wait_until
 
-SECTION = "## See it in five minutes"
-STARTS = re.compile(r"^ +((?:WEBHOOK_\w+=\S+ )+)make run$", re.M)
 ARRIVED = "NEW_MESSAGE: token ok, signature ok; answer: 200"
 
 
 def blocks():
-    """Read the section's shell blocks: what is typed in the first terminal and in the third."""
-    text = (ROOT / "docs" / "webhooks.md").read_text()
-    [section] = re.findall(rf"^{SECTION}\n(.*?)^## ", text, re.M | re.S)
-    return re.findall(r"^```sh\n(.*?)^```", section, re.M | re.S)
+    """Read the shell blocks before the first heading, in the order in which they are pasted."""
+    screen = (ROOT / "README.md").read_text().partition("\n## ")[0]
+    return re.findall(r"^```sh\n(.*?)^```", screen, re.M | re.S)
 
 
 def typed(block, places):
@@ -69,18 +66,21 @@ def terminal(installation, tmp_path):
 
 
 @pytest.mark.proves("Events", "Request headers")
-def test_the_walk_through_shows_two_events_with_token_and_signature_ok(installation, terminal):
+def test_the_first_screen_ends_with_a_verified_webhook(installation, terminal):
     needs("curl")
-    first, third = blocks()
+    conversation, sink, start, webhook = blocks()
     python, port = {".venv/bin/python": sys.executable}, str(free_port())
-    sink = {"make base": "", "webhook_sink": f"webhook_sink --port {port}"}
-    shown = terminal(typed(first, python | sink))
-    line = wait_until(lambda: STARTS.search(shown.read_text()), told=shown.read_text)
-    installation.environment |= dict(pair.split("=", 1) for pair in line[1].split())
-    key = re.search(r"^ +Key +(\S+)$", installation.start(), re.M)[1]
-    places = {"8000": str(installation.port), "8443": port, "KEY=…": f"KEY={key}"}
+    shown = terminal(typed(sink, python | {"webhook_sink": f"webhook_sink --port {port}"}))
+    wait_until(lambda: "Listening on" in shown.read_text(), told=shown.read_text)
+    start = typed(start, {"var/": f"{installation.environment['STATE_DIR']}/"})
+    assert start.split()[-2:] == ["make", "run"]
+    installation.environment |= dict(pair.split("=", 1) for pair in start.split()[:-2])
+    welcome = installation.start()
+    if not installation.server:
+        assert re.search(r"^ +Password +\S{16}$", welcome, re.M)
+    conversation = typed(conversation, python | {"8000": str(installation.port)})
     done = subprocess.run(
-        ["sh", "-ec", typed(third, python | places)],
+        ["sh", "-ec", conversation + typed(webhook, python | {"8443": port})],
         cwd=ROOT,
         env=installation.environment,
         capture_output=True,
@@ -88,4 +88,7 @@ def test_the_walk_through_shows_two_events_with_token_and_signature_ok(installat
         timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
+    assert "We are open Monday to Friday from 9:00" in done.stdout
+    assert "CONVERSATION_ESCALATED" in done.stdout
+    assert "We deliver from Monday to Saturday" in done.stdout
     wait_until(lambda: shown.read_text().count(ARRIVED) == 2, told=lambda: shown.read_text())

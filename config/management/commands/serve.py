@@ -144,20 +144,20 @@ class Command(BaseCommand):
     def welcome(self, key: str | None, password: str | None) -> None:
         """Print where everything is."""
         api, admin = f"{settings.PUBLIC_URL}/api", f"{settings.PUBLIC_URL}/admin/"
-        login = f"{demo.ADMIN_EMAIL} / {password}" if password else self.way_in()
-        lines = [
-            "",
-            "The service runs.",
-            "",
-            f"  API    {api}",
-            f"  Admin  {admin}",
-            f"         {login}",
-        ]
-        lines.append(f"  Docs   {settings.PUBLIC_URL}/docs")
+        lines = ["", "The service runs.", "", f"  API       {api}", f"  Admin     {admin}"]
+        if password:
+            lines += [
+                f"  E-mail    {demo.ADMIN_EMAIL}",
+                f"  Password  {password}",
+                "            (of the admin; it is shown only this once)",
+            ]
+        else:
+            lines.append(f"            {self.way_in()}")
+        lines.append(f"  Docs      {settings.PUBLIC_URL}/docs")
         if key:
             lines += [
-                f"  Key    {key}",
-                f'         (labelled "{KEY_LABEL}"; the next start ends it and makes another)',
+                f"  Key       {key}",
+                f'            (labelled "{KEY_LABEL}"; the next start ends it and makes another)',
                 "",
                 "  Try:",
                 f'  curl -H "Authorization: Bearer {key}" {api}/v1/chatbots/my-chatbots',
