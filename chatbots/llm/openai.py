@@ -1,5 +1,6 @@
 """Models behind an OpenAI-compatible endpoint."""
 
+import logging
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,8 @@ from chatbots.llm.turns import Model, Reply, ReplyFailed, Turn, fitting
 from config.deadline import left, within
 from config.failures import FAILURES, Reason, explain
 from config.transport import pieces, session
+
+logger = logging.getLogger(__name__)
 
 KEPT = 64  # connections to one endpoint for the next reply; more at once are made and closed
 PAUSES = (0.5, 1.0)  # seconds before each retry, unless the endpoint names its own
@@ -43,6 +46,9 @@ def complete(model: Model, turns: Sequence[Turn], *, temperature: float) -> Repl
                     conversation = shorter
                 elif fault.remedy is Remedy.NO_TEMPERATURE and warmth is not None:
                     warmth = None
+                    logger.info(
+                        "model %s rejects the temperature: its page can stop it", model.name
+                    )
                 elif fault.remedy is not Remedy.WAIT or not _waited(fault, next(pauses, None)):
                     raise
 
@@ -61,13 +67,17 @@ def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
 
 
 def _waited(fault: ModelFault, pause: float | None) -> bool:
+    """Wait before a retry; say so if there is none, or if the deadline comes first."""
     if pause is None:
         return False
     wait = pause if fault.retry_after is None else fault.retry_after
-    if wait >= left():
+    try:
+        in_time = wait < left()
+    except TimeoutError:
         return False
-    time.sleep(wait)
-    return True
+    if in_time:
+        time.sleep(wait)
+    return in_time
 
 
 def _content(model: Model, turns: Sequence[Turn], temperature: float | None) -> str:

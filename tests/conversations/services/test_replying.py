@@ -3,6 +3,7 @@ from collections.abc import Callable, Iterator
 from html import unescape
 from typing import Any
 
+import orjson
 import pytest
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
@@ -19,7 +20,7 @@ from tests.factories.accounts import UserFactory
 from tests.factories.chatbots import InstructionFactory, PersonaFactory
 from tests.factories.conversations import MessageFactory
 from tests.factories.webhooks import EndpointFactory
-from tests.servers.behaviours import answer
+from tests.servers.behaviours import Arrival, answer
 from tests.servers.model import ModelServer, dripping, failing, replying, saying
 from webhooks.models import Delivery
 
@@ -166,6 +167,18 @@ def test_a_fallback_is_not_shown_to_the_model_as_its_own_words(
     assert prompted(asked) == ["one", "two"]
     send("three")
     assert prompted(asked) == ["one", "two", "fine", "three"]
+
+
+def test_a_long_message_does_not_mute_its_thread(asked: ModelServer, send: Send) -> None:
+    too_long = failing(400, {"code": "context_length_exceeded"})
+
+    def limited(arrival: Arrival) -> Any:
+        contents = [one["content"] for one in orjson.loads(arrival.body)["messages"]]
+        return (too_long if len("".join(contents)) > 32_000 else saying("fine"))(arrival)
+
+    asked.say(limited)
+    assert send("x" * 40_000)[1]["content"] == FALLBACK
+    assert [send("short")[1]["content"] for _ in range(3)] == ["fine"] * 3
 
 
 class TestFailure:
