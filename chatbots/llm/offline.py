@@ -24,8 +24,8 @@ SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
 URL = re.compile(r"https?://[^\s<>\"'()\[\]]*[^\s<>\"'()\[\].,;:!?]")
 GREETING = re.compile(r"\W*(hello|hi|hey|hallo|good (morning|day|evening))\b", re.IGNORECASE)
 THANKS = re.compile(r"\W*(thanks|thank you|thx|danke)\b", re.IGNORECASE)
-# How sentences begin that tell a bot what to do. They belong into an instruction, but often stand
-# in the description.
+# The beginnings of sentences that tell a bot what to do: they belong in an instruction, but are
+# often written into the description.
 ORDER = re.compile(
     r"\W*(please )?(you are|you're|you (must|should|will|shall|act|answer|speak|help)"
     r"|your (name|job|role|task|goal|tone|answers?) |act|always|answer|avoid|be|behave|do not"
