@@ -1,32 +1,44 @@
 """Signing in to the admin: a password cannot be guessed by trying."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import ceil
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from unfold.forms import AuthenticationForm
 
+from accounts.models import User
 from config.api import limits
 from config.api.errors import TooManyRequests
 from config.environment import Rate
 from config.middleware import counted_as
 
-FAILURES: Rate = (5, 900)  # of one name from one address
+FAILURES: Rate = (5, 900)  # of one person from one address
+FAILURES_OF_ADDRESS: Rate = (50, 900)  # whatever the names: each costs a hash
+MOST_WAITING = 8  # sign-ins at once in a process: the hashes are made two at a time
+
+waiting = threading.BoundedSemaphore(MOST_WAITING)
 
 
 class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no types
-    """Refuses more tries, a right password among them, once too many have failed."""
+    """Refuses further attempts, with the right password too, once too many have failed."""
 
     def clean(self) -> dict[str, Any]:
         """Sign in. Raises ValidationError."""
-        name = str(self.cleaned_data.get("username", "")).strip().lower()
         address = counted_as(self.request.META.get("REMOTE_ADDR", ""))
         failure = None
         try:
-            with limits.taken("sign-in", f"{name} {address}", FAILURES) as give_back:
+            with (
+                limits.taken("sign-in-address", address, FAILURES_OF_ADDRESS) as of_address,
+                limits.taken("sign-in", f"{self.whom()} {address}", FAILURES) as of_person,
+                turn(),
+            ):
                 try:
                     super().clean()
-                    give_back()
+                    of_address()
+                    of_person()
                 except ValidationError as error:  # it counts
                     failure = error
         except TooManyRequests as refusal:
@@ -37,3 +49,23 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no t
         if failure:
             raise failure
         return dict(self.cleaned_data)
+
+    def whom(self) -> str:
+        """Name the person who is counted: databases find one by several spellings of a name."""
+        name = str(self.cleaned_data.get("username", "")).strip()
+        found = User.objects.find(name)
+        return str(found.pk) if found else name.lower()
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """Take one of a few places for sign-ins. Raises ValidationError at once if none is free."""
+    if not waiting.acquire(blocking=False):
+        raise ValidationError(
+            "Too many people are signing in at this moment. Try again in a few seconds.",
+            code="busy",
+        )
+    try:
+        yield
+    finally:
+        waiting.release()

@@ -142,6 +142,7 @@ STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "config" / "static"]
 WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()  # nothing was collected: a checkout, not an image
 warnings.filterwarnings("ignore", message="No directory at", category=UserWarning)
+PASSWORD_HASHERS = ["accounts.hashing.PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (

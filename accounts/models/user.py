@@ -1,9 +1,11 @@
 """People: they sign in with their e-mail, hold API keys and belong to accounts."""
 
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
+from django.db.models import Value
 from django.db.models.functions import Lower
 
 from config.db import SHORT, new_id
@@ -25,7 +27,11 @@ class UserManager(BaseUserManager["User"]):
 
     def get_by_natural_key(self, username: str | None) -> "User":
         """Find the user who signs in with an e-mail. Raises DoesNotExist."""
-        return self.get(email__iexact=username)
+        return self.get(email__lower=Lower(Value(username or "")))
+
+    def find(self, email: str) -> "User | None":
+        """Find a user by e-mail in any letter case, as the unique index compares them."""
+        return self.filter(email__lower=Lower(Value(email.strip()))).first()
 
 
 class User(AbstractBaseUser, PermissionsMixin):
@@ -42,6 +48,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     EMAIL_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
     objects: ClassVar[UserManager] = UserManager()
+    key_account: UUID | None = None  # the account to which the key of this request is bound
 
     class Meta:
         verbose_name = "person"
@@ -55,8 +62,15 @@ class User(AbstractBaseUser, PermissionsMixin):
         ]
 
     def __str__(self) -> str:
-        return self.name or self.email
+        return self.email  # pages of all kinds show it; the name is not every manager's to see
+
+    def reaches(self, account_id: UUID) -> bool:
+        """Say whether the key of this request works in an account."""
+        return self.key_account in (None, account_id)
 
     def get_full_name(self) -> str:
-        """Name the person for the admin's header."""
-        return str(self)
+        """Name the person to colleagues and visitors: by e-mail if there is no name."""
+        return self.name or self.email
+
+
+User._meta.get_field("email").register_lookup(Lower)

@@ -25,7 +25,11 @@ def answer(thread_id: UUID, *, agent: User, content: str) -> Message:
             escalation.turn(thread, escalated=True)
         thread.taken_over_by = agent
         message = history.append(
-            thread, MessageType.AGENT_MESSAGE, content, agent=agent, agent_name=str(agent)
+            thread,
+            MessageType.AGENT_MESSAGE,
+            content,
+            agent=agent,
+            agent_name=agent.get_full_name(),
         )
         events.new_message(thread, message)
     return message

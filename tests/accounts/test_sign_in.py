@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.auth import hashers
 from django.test import Client
 from django.urls import reverse
 
+from accounts.hashing import PasswordHasher
 from accounts.models import User
+from accounts.sign_in import FAILURES_OF_ADDRESS
 from tests import counters
 from tests.factories.accounts import UserFactory
 
@@ -21,6 +24,11 @@ def still_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     counters.forget()
     monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
     yield
+
+
+@pytest.fixture(autouse=True)
+def quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PasswordHasher, "iterations", 1)
 
 
 @pytest.fixture
@@ -58,7 +66,9 @@ def test_others_are_not_held_up(person: User, name: str, address: str) -> None:
     assert TOLD not in sign_in("wrong", name=name, address=address).content.decode()
 
 
-@pytest.mark.parametrize("name", ["ANN@example.com", " ann@example.com "])
+@pytest.mark.parametrize(
+    "name", ["ANN@example.com", " ann@example.com ", "\uff41nn@example.com", "ANn@Example.com"]
+)
 def test_a_name_is_counted_however_it_is_written(person: User, name: str) -> None:
     for _ in range(5):
         sign_in("wrong")
@@ -72,3 +82,40 @@ def test_a_success_is_not_counted(person: User) -> None:
         assert sign_in("right-password-1").status_code == 302
     sign_in("wrong")
     assert TOLD in sign_in("wrong").content.decode()
+
+
+def test_an_address_runs_out_of_attempts_whatever_the_names(
+    person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed = []
+    pbkdf2 = hashers.pbkdf2
+    monkeypatch.setattr(hashers, "pbkdf2", lambda *a, **k: hashed.append(1) or pbkdf2(*a, **k))
+    limit = FAILURES_OF_ADDRESS[0]
+    for number in range(limit + 10):
+        page = sign_in("wrong", name=f"new{number}@example.com", address="2001:db8::1")
+        assert (TOLD in page.content.decode()) is (number >= limit)
+    assert len(hashed) == limit
+    told = sign_in("right-password-1", address="2001:db8::2")  # the same /64
+    assert TOLD in told.content.decode()
+    assert sign_in("right-password-1", address="2001:db8:0:1::2").status_code == 302
+
+
+@pytest.mark.parametrize("name", ["adm\u0131n@example.com", "adm\u017fin@example.com"])
+def test_a_letter_that_only_upper_case_takes_for_another_names_nobody(db: None, name: str) -> None:
+    UserFactory(email="admin@example.com")
+    assert User.objects.find(name) is None
+    with pytest.raises(User.DoesNotExist):
+        User.objects.get_by_natural_key(name)
+
+
+@pytest.mark.parametrize("name", ["adm\u0131n@example.com", "ADM\u0130N@example.com"])
+def test_a_spelling_that_the_database_takes_for_a_person_counts_against_the_person(
+    db: None, name: str
+) -> None:
+    """Databases differ in what they take for the same; nobody has more attempts by it."""
+    UserFactory(email="admin@example.com")
+    if not User.objects.find(name):
+        pytest.skip("this database tells them apart")
+    for _ in range(5):
+        sign_in("wrong", name=name)
+    assert TOLD in sign_in("wrong", name="admin@example.com").content.decode()

@@ -142,7 +142,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
     def retry_selected(self, request: HttpRequest, deliveries: "QuerySet[Delivery]") -> None:
         """Try once more what has failed, and say what was left out."""
         chosen = len(deliveries.values_list("pk"))
-        begun = retry(retryable(deliveries.order_by()), by=str(request.user))
+        begun = retry(retryable(deliveries.order_by()), by=person(request).get_full_name())
         if begun:
             messages.success(request, f"{begun} will be tried once more")
         if begun < chosen:
@@ -164,7 +164,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
     @with_row("retry")
     def retry_view(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
         """Try it once more."""
-        if retry(Delivery.objects.filter(pk=delivery.pk), by=str(request.user)):
+        if retry(Delivery.objects.filter(pk=delivery.pk), by=person(request).get_full_name()):
             messages.success(request, "It will be tried once more")
         else:
             messages.warning(request, "Only what has FAILED can be retried")

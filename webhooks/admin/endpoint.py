@@ -289,7 +289,7 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
             raise PermissionDenied
         try:
             delivery = service.send_test(
-                endpoint, request.POST.get("event", ""), by=str(request.user)
+                endpoint, request.POST.get("event", ""), by=person(request).get_full_name()
             )
         except service.ConfigurationError as error:
             messages.error(request, f"Not sent: {error}")

@@ -120,7 +120,7 @@ def test_an_answer_takes_the_thread_over_and_no_visitor_asked_for_it(client, thr
     assert (thread.escalated, thread.taken_over_by) == (True, agent)
     assert kinds(thread) == ["SYSTEM_MESSAGE", "AGENT_MESSAGE"]
     message = Message.objects.get(message_type="AGENT_MESSAGE")
-    assert (message.content, message.agent_name) == (" Let me look \n", str(agent))
+    assert (message.content, message.agent_name) == (" Let me look \n", agent.get_full_name())
     assert list(Delivery.objects.values_list("event", flat=True)) == ["NEW_MESSAGE"]
     assert "Send and take over" not in text_of(client, at(thread))
 

@@ -137,7 +137,7 @@ def test_a_failed_delivery_is_due_again_after_its_button(client, failed, is_test
     client.post(reverse("admin:webhooks_delivery_retry", args=[failed.pk]))
     failed.refresh_from_db()
     assert (failed.state, failed.due_at is not None) == ("FAILED", True)
-    assert failed.retried_by == str(failed.chatbot.account.owner)
+    assert failed.retried_by == failed.chatbot.account.owner.get_full_name()
     assert "Retry now" not in text_of(client, page_of(failed))
 
 
