@@ -1,14 +1,16 @@
-"""Send mails that wait. A mail is claimed, sent without holding anything, and settled.
+"""Send waiting mails. A mail is claimed, sent without holding anything, and settled.
 
-What a mail server refuses is tried again with growing delays, then given up; its row says why.
+A mail that the server refuses for now is tried again with growing delays, then given up; one that
+cannot be built, or that the server refuses for good, is given up at once. Its row says why.
 """
 
 import logging
 import smtplib
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.core.mail import EmailMessage
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import Mail
@@ -19,61 +21,130 @@ LEASE = timedelta(seconds=60)
 # log in, for sender, receiver, body and farewell. That is under twenty steps.
 SENDING = timedelta(seconds=300)
 DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds
+MOST_TRIES = len(DELAYS) + 1
 REFUSED = (smtplib.SMTPException, OSError)
-UNSENDABLE = (ValueError,)  # what Django says of an address or a header that cannot be
+KEPT = timedelta(days=30)  # then a mail that was sent or given up is deleted
+BATCH = 1_000
 
 logger = logging.getLogger(__name__)
 
 
+class Unsendable(Exception):
+    """A mail that cannot be built: another try would fail in the same way."""
+
+
+class Turns:
+    """Picks the next mail so that accounts take turns, in the order of their ids."""
+
+    def __init__(self) -> None:
+        self.after: UUID | None = None
+
+    def pick(self, due: "QuerySet[Mail]") -> Mail | None:
+        """Find the oldest due mail of the next account that has one."""
+        ordered = due.order_by("account_id", "due_at", "id")
+        later = ordered.filter(account_id__gt=self.after) if self.after else ordered
+        found = later.first() or (ordered.first() if self.after else None)
+        self.after = found.account_id if found else None
+        return found
+
+
+turns = Turns()
+
+
 def claim(most: int) -> list[tuple[str, str]]:
-    """Claim mails that are due, so that no more than `most` are under way.
+    """Claim due mails, one account after the other, so that at most `most` are under way.
 
     Returns each one's id and claim: the end of its lease, which changes when sending begins.
     """
     now = timezone.now()
     waiting = Mail.objects.filter(due_at__isnull=False)
     free = Q(claimed_until=None) | Q(claimed_until__lt=now)
-    due = waiting.filter(free, due_at__lte=now).order_by("due_at", "id")
-    keys = list(due.values_list("pk", flat=True)[:most])
-    if not keys:
-        return []
-    room = max(0, most - waiting.filter(claimed_until__gte=now).count())
+    due = waiting.filter(free, due_at__lte=now)
+    claimed: list[tuple[str, str]] = []
+    mail = turns.pick(due)
+    if mail is None:
+        return claimed
+    room = most - waiting.filter(claimed_until__gte=now).count()
     until = now + LEASE
-    return [
-        (str(key), until.isoformat())
-        for key in keys[:room]
-        if waiting.filter(free, pk=key).update(claimed_until=until)
-    ]
+    while mail and len(claimed) < room:
+        if due.filter(pk=mail.pk).update(claimed_until=until):
+            claimed.append((str(mail.pk), until.isoformat()))
+        mail = turns.pick(due)
+    return claimed
 
 
 def release(mail_id: str, claimed_until: str) -> None:
-    """Give a claim back: nobody will begin."""
+    """Give back a claim that no worker will use."""
     _held(mail_id, datetime.fromisoformat(claimed_until)).update(claimed_until=None)
 
 
 def send(mail_id: str, claimed_until: str) -> None:
-    """Send a mail, if its claim still stands; a second message with the same claim does nothing."""
+    """Send a mail, if its claim still stands; a second message with the same claim does nothing.
+
+    The try is counted before it begins: a mail that ends the process does so a few times at most.
+    """
     until = timezone.now() + SENDING
-    if not _held(mail_id, datetime.fromisoformat(claimed_until)).update(claimed_until=until):
+    held = _held(mail_id, datetime.fromisoformat(claimed_until))
+    if not held.update(claimed_until=until, tries=F("tries") + 1):
         return
-    mail = Mail.objects.get(pk=mail_id)
+    mail = Mail.objects.select_related("invitation").filter(pk=mail_id).first()
+    if mail is None:  # its invitation was withdrawn at this moment
+        return
+    if mail.tries > MOST_TRIES:
+        _settle(mail, until, error="the process ended in every try", delay=None)
+        return
     release_connection()
     try:
-        EmailMessage(mail.subject, mail.body, to=[mail.to]).send()
-    except UNSENDABLE as error:
+        build(mail).send()
+    except Unsendable as error:
         _settle(mail, until, error=str(error), delay=None)
     except REFUSED as error:
-        delay = DELAYS[mail.tries] if mail.tries < len(DELAYS) else None
+        given_up = refused_for_good(error) or mail.tries == MOST_TRIES
+        delay = None if given_up else DELAYS[mail.tries - 1]
         _settle(mail, until, error=f"{type(error).__name__}: {error}", delay=delay)
     else:
         _held(mail_id, until).update(
             state=Mail.State.SENT,
             sent_at=timezone.now(),
-            tries=mail.tries + 1,
             due_at=None,
             claimed_until=None,
             error="",
         )
+
+
+def build(mail: Mail) -> EmailMessage:
+    """Build a mail, headers included. Raises Unsendable.
+
+    Python's headers break at every character that `str.splitlines` breaks at, and some of them
+    then begin a new header.
+    """
+    if not (mail.to + mail.subject).isprintable():
+        raise Unsendable("address and subject must be one line of printable characters")
+    message = EmailMessage(mail.subject, mail.text, to=[mail.to])
+    try:
+        message.message().as_bytes()
+    except Exception as error:  # of any kind: building depends on nothing but the row
+        raise Unsendable(f"{type(error).__name__}: {error}") from error
+    return message
+
+
+def refused_for_good(error: Exception) -> bool:
+    """Say whether the mail server refused this mail with a permanent code (5xx)."""
+    match error:
+        case smtplib.SMTPRecipientsRefused():
+            codes = [code for code, _ in error.recipients.values()]
+        case smtplib.SMTPSenderRefused() | smtplib.SMTPDataError():
+            codes = [error.smtp_code]
+        case _:
+            return False
+    return all(500 <= code < 600 for code in codes)
+
+
+def prune() -> None:
+    """Delete old mails that have been sent or given up, one batch at a time."""
+    done = Mail.objects.filter(due_at=None, created_at__lt=timezone.now() - KEPT)
+    while ids := list(done.order_by("pk").values_list("pk", flat=True)[:BATCH]):
+        Mail.objects.filter(pk__in=ids).delete()
 
 
 def _held(mail_id: str, until: datetime) -> "QuerySet[Mail]":
@@ -81,11 +152,10 @@ def _held(mail_id: str, until: datetime) -> "QuerySet[Mail]":
 
 
 def _settle(mail: Mail, until: datetime, *, error: str, delay: float | None) -> None:
-    logger.warning("mail %s was not sent: %s", mail.pk, error)
+    logger.warning("mail %s was not sent: %s", mail.pk, error.partition(":")[0])
     _held(str(mail.pk), until).update(
         state=Mail.State.FAILED if delay is None else Mail.State.RETRYING,
         due_at=None if delay is None else timezone.now() + timedelta(seconds=delay),
-        tries=mail.tries + 1,
         claimed_until=None,
         error=error[:SHORT],
     )

@@ -1,19 +1,68 @@
-"""The mails to owners of accounts: their words and addresses. The worker sends them."""
+"""The outgoing mails of accounts: their words, addresses and number. The worker sends them."""
 
-from accounts.models import Account, Mail
+import logging
+from collections.abc import Iterable
+from datetime import timedelta
+
+from django.utils import timezone
+
+from accounts.models import Account, Invitation, Mail
 from config.db import SHORT
 
-ONE_LINE = str.maketrans({"\r": " ", "\n": " "})
+MAILS_PER_HOUR = 100  # of one account; visitors and API callers can cause mails with their own text
+
+logger = logging.getLogger(__name__)
+
+
+def one_line(text: str) -> str:
+    """Clean a text for a header: every line break and control character becomes a space."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def room(account: Account) -> int:
+    """Count the mails that an account may still write this hour."""
+    hour = Mail.objects.filter(account=account, created_at__gt=timezone.now() - timedelta(hours=1))
+    return MAILS_PER_HOUR - hour.order_by()[:MAILS_PER_HOUR].count()
+
+
+def write(
+    account: Account,
+    addresses: Iterable[str],
+    *,
+    subject: str,
+    body: str,
+    invitation: Invitation | None = None,
+) -> None:
+    """Store one mail for each different address, inside the caller's transaction.
+
+    Addresses that differ only in letter case are one. Mails beyond MAILS_PER_HOUR are not written;
+    transactions that run at the same time may exceed it by what they write.
+    """
+    unique: dict[str, str] = {}
+    for address in addresses:
+        unique.setdefault(address.lower(), address)
+    left = room(account)
+    if len(unique) >= left > 0:
+        logger.warning(
+            "account %s has written %s mails within an hour: further ones are left out",
+            account.pk,
+            MAILS_PER_HOUR,
+        )
+    Mail.objects.bulk_create(
+        Mail(
+            account=account,
+            to=address,
+            subject=one_line(subject)[:SHORT],
+            body=body,
+            invitation=invitation,
+        )
+        for address in list(unique.values())[:left]
+    )
 
 
 def tell_owner(account: Account, *, subject: str, body: str) -> None:
     """Store a mail to the owner of an account, inside the caller's transaction."""
-    Mail.objects.create(
-        account=account,
-        to=account.owner.email,
-        subject=subject.translate(ONE_LINE)[:SHORT],
-        body=body,
-    )
+    write(account, [account.owner.email], subject=subject, body=body)
 
 
 def quota_used(account: Account, *, percent: int, quota: int) -> None:
@@ -30,4 +79,23 @@ def quota_used(account: Account, *, percent: int, quota: int) -> None:
             f"The account {account.name} has used {percent} % of the {quota} messages of its plan "
             f"({account.plan}) this month.\n\n{consequence}\n"
         ),
+    )
+
+
+def invited(invitation: Invitation) -> None:
+    """Ask a person to join an account, inside the caller's transaction.
+
+    The link is added when the mail is sent: it is stored nowhere.
+    """
+    name = invitation.account.name
+    write(
+        invitation.account,
+        [invitation.email],
+        subject=f"Invitation to {name}",
+        body=(
+            f"You are invited to join the account {name} as {invitation.role}.\n"
+            f"The invitation is valid until {invitation.expires_at:%Y-%m-%d %H:%M} UTC. "
+            "If you do not want to join, do nothing."
+        ),
+        invitation=invitation,
     )

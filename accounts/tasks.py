@@ -7,10 +7,12 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from accounts import idempotency, mailing
+from accounts.models import Invitation
 from config.models import PeriodicWork
 
 CLEAR_SESSIONS = "clear sessions"
 FORGET_ANSWERS = "forget stored answers"
+PRUNE_MAILS = "prune mails"
 
 
 @shared_task(acks_late=True, ignore_result=True)
@@ -32,3 +34,12 @@ def forget_answers() -> None:
     """Forget answers that were kept for a day, once an hour."""
     idempotency.forget()
     PeriodicWork.objects.finish(FORGET_ANSWERS, next_due=timezone.now() + timedelta(hours=1))
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def prune_mails() -> None:
+    """Delete old mails and expired invitations, once a day."""
+    mailing.prune()
+    now = timezone.now()
+    Invitation.objects.filter(created_at__lt=now - Invitation.LIFE).delete()
+    PeriodicWork.objects.finish(PRUNE_MAILS, next_due=now + timedelta(days=1))

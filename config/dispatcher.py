@@ -47,6 +47,7 @@ PERIODIC: dict[str, "Task[Any, Any]"] = {
     webhook_tasks.TELL_OWNERS: webhook_tasks.tell_owners,
     account_tasks.CLEAR_SESSIONS: account_tasks.clear_sessions,
     account_tasks.FORGET_ANSWERS: account_tasks.forget_answers,
+    account_tasks.PRUNE_MAILS: account_tasks.prune_mails,
 }
 
 logger = logging.getLogger(__name__)

@@ -5,25 +5,11 @@ Each is a row of the transaction that caused it; the worker sends it.
 
 from django.db.models import Q
 
-from accounts.models import Mail, User
+from accounts.models import User
+from accounts.notifications import write
 from accounts.roles import Role
 from chatbots.models import LeadSettings
 from conversations.models import Lead, Thread
-
-ONE_LINE = str.maketrans({"\r": " ", "\n": " "})
-
-
-def queue(thread: Thread, addresses: list[str], *, subject: str, body: str) -> None:
-    """Store one mail for each address."""
-    Mail.objects.bulk_create(
-        Mail(
-            account_id=thread.chatbot.account_id,
-            to=address,
-            subject=subject.translate(ONE_LINE)[:255],
-            body=body,
-        )
-        for address in addresses
-    )
 
 
 def staff_of(thread: Thread) -> list[str]:
@@ -40,8 +26,8 @@ def staff_of(thread: Thread) -> list[str]:
 def escalated(thread: Thread) -> None:
     """Tell the staff that a visitor asks for a person, where the account wants it."""
     if thread.chatbot.account.mail_on_escalation:
-        queue(
-            thread,
+        write(
+            thread.chatbot.account,
             staff_of(thread),
             subject=f"{thread.chatbot.name}: {thread.visitor} asks for a person",
             body=f"{thread.visitor} asks for a person.\n\nAnswer here: {thread.dashboard_url}\n",
@@ -51,8 +37,8 @@ def escalated(thread: Thread) -> None:
 def new_lead(thread: Thread, lead: Lead, settings: LeadSettings) -> None:
     """Tell the lead addresses, where the bot's settings say so. Specification: Lead settings."""
     if settings.lead_notification:
-        queue(
-            thread,
+        write(
+            thread.chatbot.account,
             settings.lead_notification_email,
             subject=f"{thread.chatbot.name}: new lead {lead}",
             body=(

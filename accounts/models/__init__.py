@@ -1,5 +1,6 @@
 from accounts.models.account import Account
 from accounts.models.api_key import ApiKey
+from accounts.models.invitation import Invitation
 from accounts.models.mail import Mail
 from accounts.models.membership import Membership
 from accounts.models.plan import Plan
@@ -7,4 +8,14 @@ from accounts.models.stored_answer import StoredAnswer
 from accounts.models.usage import Usage
 from accounts.models.user import User
 
-__all__ = ["Account", "ApiKey", "Mail", "Membership", "Plan", "StoredAnswer", "Usage", "User"]
+__all__ = [
+    "Account",
+    "ApiKey",
+    "Invitation",
+    "Mail",
+    "Membership",
+    "Plan",
+    "StoredAnswer",
+    "Usage",
+    "User",
+]

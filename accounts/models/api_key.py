@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from accounts.models.account import Account
 from config.db import Row
 
 
@@ -17,8 +18,15 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         """Keep the keys that open the API now."""
         now = timezone.now()
         return self.filter(
-            Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None, user__is_active=True
+            Q(expires_at=None) | Q(expires_at__gt=now),
+            digest__isnull=False,
+            revoked_at=None,
+            user__is_active=True,
         )
+
+    def replaceable(self) -> "ApiKeyQuerySet":
+        """Keep the working keys that no rotation has replaced."""
+        return self.alive().filter(replaced_at=None)
 
 
 class ApiKey(Row):
@@ -29,12 +37,21 @@ class ApiKey(Row):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_keys"
     )
+    account = models.ForeignKey(
+        Account,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="api_keys",
+        help_text="The account in which the key works; empty: all accounts of its owner",
+    )
     label = models.CharField(max_length=100, blank=True)
     prefix = models.CharField(max_length=20, unique=True, editable=False)
-    digest = models.CharField(max_length=64, unique=True, editable=False)
+    # null: offered, and not collected by its owner
+    digest = models.CharField(max_length=64, null=True, unique=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, editable=False)
     revoked_at = models.DateTimeField(null=True, editable=False)
+    replaced_at = models.DateTimeField(null=True, editable=False)  # by a rotation
 
     objects = ApiKeyQuerySet.as_manager()
 
@@ -50,7 +67,9 @@ class ApiKey(Row):
         """Say in one word whether the key works."""
         if self.revoked_at:
             return "revoked"
-        return "expired" if self.expires_at and self.expires_at <= timezone.now() else "active"
+        if self.expires_at and self.expires_at <= timezone.now():
+            return "expired"
+        return "active" if self.digest else "waiting"
 
     def touch(self, now: datetime) -> None:
         """Note the use, unless one within the last minute is noted."""

@@ -4,6 +4,7 @@ from django.db import models
 from django.utils import timezone
 
 from accounts.models.account import Account
+from accounts.models.invitation import Invitation
 from config.db import SHORT, Row
 
 
@@ -22,9 +23,12 @@ class Mail(Row):
     to = models.EmailField(max_length=SHORT)
     subject = models.CharField(max_length=SHORT)
     body = models.TextField()
+    invitation = models.ForeignKey(
+        Invitation, null=True, on_delete=models.CASCADE, related_name="mails", editable=False
+    )
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     due_at = models.DateTimeField(null=True, default=timezone.now)  # null: nothing left to do
-    tries = models.PositiveIntegerField(default=0)
+    tries = models.PositiveIntegerField(default=0)  # counted when one begins
     claimed_until = models.DateTimeField(null=True)
     error = models.CharField(max_length=SHORT, blank=True)
     sent_at = models.DateTimeField(null=True)
@@ -33,9 +37,17 @@ class Mail(Row):
         ordering = ["-created_at"]
         indexes = [
             models.Index(
-                fields=["due_at"], name="mail_due", condition=models.Q(due_at__isnull=False)
-            )
+                fields=["account", "due_at"],
+                name="mail_due_by_account",
+                condition=models.Q(due_at__isnull=False),
+            ),
+            models.Index(fields=["account", "created_at"], name="mail_of_an_hour"),
         ]
 
     def __str__(self) -> str:
         return f"{self.subject} ({self.to})"
+
+    @property
+    def text(self) -> str:
+        """The text that is sent: with the link of its invitation, which no row and page shows."""
+        return f"{self.body}\n\n{self.invitation.link}\n" if self.invitation else self.body

@@ -15,17 +15,25 @@ def known_permissions(given: object) -> None:
         raise ValidationError(f"permissions must be a list of: {', '.join(PERMISSIONS)}")
 
 
-class Membership(Row):
-    """A person in an account."""
+class Standing(Row):
+    """What a person is in an account, or is invited to be."""
 
     ROLES = [(role.value, role.value) for role in (Role.SUPER_ADMIN, Role.MEMBER)]
+
+    role = models.CharField(max_length=20, choices=ROLES, default=Role.MEMBER.value)
+    permissions = models.JSONField(default=list, blank=True, validators=[known_permissions])
+
+    class Meta:
+        abstract = True
+
+
+class Membership(Standing):
+    """A person in an account."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships"
     )
-    role = models.CharField(max_length=20, choices=ROLES, default=Role.MEMBER.value)
-    permissions = models.JSONField(default=list, blank=True, validators=[known_permissions])
 
     class Meta:
         ordering = ["account", "user"]
@@ -38,4 +46,4 @@ class Membership(Row):
         ]
 
     def __str__(self) -> str:
-        return f"{self.user} in {self.account}"
+        return f"{self.user.email} in {self.account}"

@@ -5,18 +5,21 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import connections
+from django.db import connection, connections
+from django.db.models import F
 from django.utils import timezone
 
 from accounts import mailing
 from accounts.models import Mail
+from accounts.tasks import prune_mails
 from config.db import new_id
 from tests.factories.accounts import AccountFactory
 from tests.patience import PATIENCE
 from tests.servers.mail import MailServer
 
 pytestmark = pytest.mark.django_db
-BUSY, HANGS_UP = b"451 try later\r\n", b""
+BUSY, HANGS_UP, NEVER = b"451 try later\r\n", b"", b"550 no\r\n"
+HEADER_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 
 
 @pytest.fixture
@@ -79,11 +82,90 @@ def test_a_server_that_is_not_there_is_no_reason_to_lose_a_mail(settings, mail):
     assert (stored(mail).state, mail.tries) == ("RETRYING", 1)
 
 
-def test_a_mail_that_cannot_be_is_given_up_at_once(server, mail):
-    Mail.objects.update(subject="two\nlines")
+@pytest.mark.parametrize("column", ["subject", "to"])
+@pytest.mark.parametrize("separator", HEADER_BREAKS, ids=ascii)
+def test_a_mail_that_cannot_be_built_is_given_up_at_once(server, mail, column, separator):
+    """Django takes a quoted address with such a character for a valid one."""
+    text = {"subject": f"A{separator}Bcc: b", "to": f'"a{separator}b"@example.com'}[column]
+    Mail.objects.update(**{column: text})
+    send_all()
+    assert (stored(mail).state, mail.tries, mail.due_at) == ("FAILED", 1, None)
+    assert not server.mails
+
+
+def test_a_mail_with_text_that_cannot_be_encoded_is_given_up_at_once(server, mail):
+    Mail.objects.update(to="a" * 70 + "é@example.com")
     send_all()
     assert stored(mail).state == "FAILED"
     assert not server.mails
+
+
+def test_a_mail_that_the_server_refuses_for_good_is_given_up_at_once(server, mail):
+    server.answers.append(NEVER)
+    send_all()
+    assert (stored(mail).state, mail.tries) == ("FAILED", 1)
+    assert "550" in mail.error
+
+
+def test_a_mail_that_ends_the_process_in_every_try_is_given_up(server, mail):
+    for tries in range(1, 6):
+        assert len(mailing.claim(4)) == 1
+        begun = timezone.now() + mailing.SENDING
+        Mail.objects.update(tries=F("tries") + 1, claimed_until=begun)  # as send() begins
+        assert mailing.claim(4) == []
+        Mail.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+        assert stored(mail).tries == tries
+    assert send_all() == 1
+    assert (stored(mail).state, mail.due_at) == ("FAILED", None)
+    assert not server.mails
+
+
+def test_bad_mails_of_one_account_hold_up_no_other(server):
+    bad, good = AccountFactory(), AccountFactory()
+    for _ in range(8):
+        Mail.objects.create(account=bad, to="kim@example.com", subject="a\x0cBcc: b", body="b")
+    Mail.objects.create(account=good, to="ann@example.com", subject="s", body="b")
+    assert send_all() == 4
+    assert [mail.account for mail in Mail.objects.filter(state="SENT")] == [good]
+    assert send_all() == 4
+    assert send_all() == 1
+    assert Mail.objects.filter(account=bad, state="FAILED", tries=1).count() == 8
+
+
+def test_accounts_take_turns(mail):
+    flood, others = AccountFactory(), [AccountFactory() for _ in range(3)]
+    Mail.objects.all().delete()
+    for account in [*[flood] * 50, *others]:
+        Mail.objects.create(account=account, to="kim@example.com", subject="s", body="b")
+    claimed = [mail_id for mail_id, _ in mailing.claim(6)]
+    accounts = [Mail.objects.get(pk=mail_id).account for mail_id in claimed]
+    assert sorted(map(str, accounts)) == sorted(map(str, [*[flood] * 3, *others]))
+
+
+def test_the_next_mail_is_found_over_an_index(mail):
+    due = Mail.objects.filter(due_at__isnull=False, due_at__lte=timezone.now())
+    plan = due.filter(account_id__gt=mail.account_id).order_by("account_id", "due_at", "id")
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off")
+    assert "mail_due_by_account" in plan[:1].explain()
+
+
+def test_old_mails_are_deleted_once_they_are_done(mail, monkeypatch):
+    monkeypatch.setattr(mailing, "BATCH", 2)
+    old = timezone.now() - timedelta(days=31)
+    for state, due, made in (
+        *[("SENT", None, old)] * 3,
+        ("FAILED", None, old),
+        ("RETRYING", old, old),
+        ("SENT", None, timezone.now()),
+    ):
+        mail.pk, mail.state, mail.due_at = new_id(), state, due
+        mail.save(force_insert=True)
+        Mail.objects.filter(pk=mail.pk).update(created_at=made)
+    prune_mails()
+    left = sorted(Mail.objects.values_list("state", flat=True))
+    assert left == ["PENDING", "RETRYING", "SENT"]
 
 
 def test_no_more_than_so_many_are_under_way(mail):

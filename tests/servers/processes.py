@@ -143,3 +143,14 @@ class Web(Process):
         with contextlib.suppress(OSError):
             return bool(requests.get(f"{self.address}/healthz", timeout=5).ok)
         return False
+
+
+def somebody_waits_for_a_transaction() -> bool:
+    """Ask PostgreSQL whether a session of this database waits for another's row."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event = 'transactionid'"
+        )
+        return bool(cursor.fetchone()[0])

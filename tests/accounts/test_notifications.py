@@ -1,0 +1,83 @@
+"""Mails as they are written: one line in each header, each address once, so many an hour."""
+
+from datetime import timedelta
+from email import message_from_bytes, policy
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accounts import mailing
+from accounts.models import Account, Mail
+from accounts.notifications import MAILS_PER_HOUR, one_line, write
+from chatbots.models import Chatbot
+from tests.conftest import Api
+from tests.factories.accounts import AccountFactory
+from tests.factories.chatbots import LeadSettingsFactory
+
+CONTROLS = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF)]
+
+
+@pytest.fixture
+def account(db: None) -> Account:
+    return AccountFactory()
+
+
+def header_names(subject: str) -> list[str]:
+    """Build a mail as the worker does, and name the headers that a receiver reads."""
+    built = mailing.build(Mail(to="kim@example.com", subject=subject, body="b"))
+    return message_from_bytes(built.message().as_bytes(), policy=policy.SMTP).keys()
+
+
+EXPECTED = header_names("plain")
+
+
+@pytest.mark.parametrize("character", CONTROLS, ids=ascii)
+def test_no_control_character_breaks_a_header(character: str) -> None:
+    subject = one_line(f"Lead{character}Bcc: x@example.com{character}")
+    assert subject in ("Lead Bcc: x@example.com", "LeadBcc: x@example.com")
+    assert header_names(subject) == EXPECTED
+
+
+@given(st.text())
+def test_no_text_breaks_a_header(text: str) -> None:
+    assert header_names(one_line(text)) == EXPECTED
+
+
+def test_one_address_gets_one_mail_however_often_it_is_listed(account: Account) -> None:
+    given = ["b@example.com", "A@example.com", *["a@EXAMPLE.com"] * 50, "B@example.com"]
+    write(account, given, subject="s", body="b")
+    written = Mail.objects.order_by("pk").values_list("to", flat=True)
+    assert list(written) == ["b@example.com", "A@example.com"]
+
+
+def test_an_account_writes_so_many_mails_an_hour(account: Account, caplog: Any) -> None:
+    addresses = [f"{number}@example.com" for number in range(60)]
+    for _ in range(4):
+        write(account, addresses, subject="s", body="b")
+    assert Mail.objects.count() == MAILS_PER_HOUR
+    assert caplog.text.count("further ones are left out") == 1
+    write(AccountFactory(), addresses, subject="s", body="b")
+    assert Mail.objects.count() == MAILS_PER_HOUR + 60
+    Mail.objects.update(created_at=timezone.now() - timedelta(hours=1))
+    write(account, addresses, subject="s", body="b")
+    assert Mail.objects.count() == MAILS_PER_HOUR + 120
+
+
+@pytest.mark.parametrize("character", "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", ids=ascii)
+def test_a_visitors_name_is_mailed_to_the_lead_addresses(
+    api: Api, chatbot: Chatbot, character: str
+) -> None:
+    address = "sales@example.com"
+    LeadSettingsFactory(
+        chatbot=chatbot, lead_notification=True, lead_notification_email=[address] * 50
+    )
+    contact = {"visitorName": f"Ann{character}Bcc: x@y.z", "visitorEmail": "ann@example.com"}
+    api.post(f"/v1/chatting/{chatbot.pk}/threads", contact)
+    assert [mail.to for mail in Mail.objects.all()] == [address]
+    for mail_id, claim in mailing.claim(4):
+        mailing.send(mail_id, claim)
+    mail = Mail.objects.get()
+    assert (mail.state, mail.subject) == ("SENT", f"{chatbot.name}: new lead Ann Bcc: x@y.z")
