@@ -1,7 +1,7 @@
 """Open an account for a caller. Open points: roles, permissions, foreign-chatbot."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db.models import Case, OuterRef, Q, QuerySet, Subquery, Value, When
 
@@ -9,6 +9,8 @@ from accounts.models import Account, Membership, User
 from accounts.roles import Action, Role, may
 from config.api.errors import Forbidden, NotFound
 from config.api.viewsets import identifier
+
+RowsT = TypeVar("RowsT", bound="QuerySet[Any]")  # Any: rows of any model
 
 
 class AccountNotFound(NotFound):
@@ -49,16 +51,22 @@ def open_account(caller: User, account_id: str, action: Action) -> Opened:
         role=member.role if member else None,
         permissions=member.permissions if member else None,
     )
-    if not may(action, holds):
+    if not (caller.reaches(account.pk) and may(action, holds)):
         raise Forbidden
     return Opened(account, Role.OWNER if owner else str(member.role if member else ""))
+
+
+def reached(rows: RowsT, caller: User, *, account: str = "account") -> RowsT:
+    """Keep the rows of accounts in which the caller's key works."""
+    return rows.filter(**{account: caller.key_account}) if caller.key_account else rows
 
 
 def accounts_of(caller: User) -> "QuerySet[Any]":  # Any: an account with its caller_role
     """Keep the accounts that a caller owns or belongs to; `caller_role` says as what."""
     membership = Membership.objects.filter(account=OuterRef("pk"), user=caller)
     belongs = Membership.objects.filter(user=caller).values("account")
-    return Account.objects.filter(Q(owner=caller) | Q(pk__in=belongs)).annotate(
+    accounts = Account.objects.filter(Q(owner=caller) | Q(pk__in=belongs))
+    return reached(accounts, caller, account="pk").annotate(
         caller_role=Case(
             When(owner=caller, then=Value(Role.OWNER.value)),
             default=Subquery(membership.values("role")[:1]),

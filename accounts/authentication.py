@@ -21,8 +21,9 @@ class BearerAuthentication(BaseAuthentication):
             raise InvalidKey
         digest = keys.digest(text)
         key = ApiKey.objects.alive().select_related("user").filter(digest=digest).first()
-        if key is None or not compare_digest(key.digest, digest):
+        if key is None or not compare_digest(key.digest or "", digest):
             raise InvalidKey
+        key.user.key_account = key.account_id
         key.touch(timezone.now())
         return key.user, key
 

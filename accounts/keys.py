@@ -44,9 +44,9 @@ def characters(length: int) -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(length))
 
 
-def make() -> NewKey:
-    """Make a new key."""
-    prefix = f"{MARK}_{characters(PUBLIC_LENGTH)}"
+def make(prefix: str = "") -> NewKey:
+    """Make a new key, with this prefix if one is given."""
+    prefix = prefix or f"{MARK}_{characters(PUBLIC_LENGTH)}"
     body = f"{prefix}_{characters(SECRET_LENGTH)}"
     text = body + checksum(body)
     return NewKey(text, prefix, digest(text))

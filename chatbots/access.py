@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from accounts.access import holdings
+from accounts.access import holdings, reached
 from accounts.models import Account, User
 from accounts.roles import ADDED, Action, Role, may
 from chatbots.models import Chatbot
@@ -43,7 +43,7 @@ def open_chatbot(caller: User, chatbot_id: str, *, account: Account | None = Non
     seen: Any = chatbot  # Any: with what as_seen_by adds
     holds = holdings(owner=seen.is_owner, role=seen.account_role, permissions=seen.permissions)
     added = {ADDED} if seen.is_added and seen.account_role else set()
-    if not may(Action.USE_CHATBOT, holds | added):
+    if not (caller.reaches(chatbot.account_id) and may(Action.USE_CHATBOT, holds | added)):
         raise ChatbotForbidden
     return chatbot
 
@@ -64,6 +64,5 @@ def open_to(caller: User) -> ChatbotQuerySet:
         account__memberships__user=caller, account__memberships__role=Role.SUPER_ADMIN
     )
     added = Q(account__memberships__user=caller, memberships__user=caller)
-    return Chatbot.objects.filter(
-        pk__in=Chatbot.objects.filter(leads | added).order_by().values("pk")
-    )
+    found = Chatbot.objects.filter(leads | added).order_by().values("pk")
+    return reached(Chatbot.objects.filter(pk__in=found), caller)

@@ -26,7 +26,7 @@ class Command(RecordCommand):
         """Issue the key."""
         if len(label) > LABEL:
             raise CommandError(f"--label takes at most {LABEL} characters")
-        user = find(User.objects.all(), email__iexact=email)
+        user = find(User.objects.all(), email__lower=email.lower())
         key, text = api_key.issue(user, label=label, days=expires)
         return {
             "email": user.email,

@@ -15,7 +15,7 @@ from config.commands import RecordCommand, find, identifier, progress
 def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:
     """Choose the keys of a person, of an account's people, or all. Raises CommandError."""
     if user:
-        return ApiKey.objects.filter(user=find(User.objects.all(), email__iexact=user))
+        return ApiKey.objects.filter(user=find(User.objects.all(), email__lower=user.lower()))
     if account:
         found = find(Account.objects.all(), pk=account)
         people = User.objects.filter(Q(owned_accounts=found) | Q(memberships__account=found))
@@ -26,7 +26,10 @@ def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:
 class Command(RecordCommand):
     """`rotate_api_keys (--user EMAIL | --account ID | --all)`."""
 
-    help = "Issue new API keys for the working ones, which end after the grace."
+    help = (
+        "Issue new API keys for the working ones, which end after the grace. Keys that an earlier "
+        "rotation replaced are left out."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
         """Declare what the command takes."""
@@ -52,5 +55,5 @@ class Command(RecordCommand):
         made = api_key.rotate(keys, grace_hours=grace)
         return [
             {"email": key.user.email, "label": key.label, "prefix": key.prefix, "apiKey": text}
-            for key, text in progress(made, total=keys.alive().count(), unit="keys")
+            for key, text in progress(made, total=keys.replaceable().count(), unit="keys")
         ]

@@ -188,6 +188,23 @@ class TestRotateApiKeys:
         ended = {name for name in persons if Api(old[name]).get("/v1/chatbots").status_code == 401}
         assert ended == whose
 
+    @pytest.mark.parametrize(
+        ("second", "old_key"), [("24", 200), ("0", 401)], ids=["as long a grace", "none"]
+    )
+    def test_a_second_rotation_does_not_double_the_keys(
+        self, people: dict[str, Any], second: str, old_key: int
+    ) -> None:
+        old = record("issue_api_key", people["owner"].email, "--expires", "30")["apiKey"]
+        words = ("rotate_api_keys", "--user", people["owner"].email, "--grace")
+        [first] = record(*words, "24")
+        [newest] = record(*words, second)
+        answers = [
+            Api(key).get("/v1/chatbots").status_code
+            for key in (old, first["apiKey"], newest["apiKey"])
+        ]
+        assert answers == [old_key, old_key, 200]
+        assert len(record(*words, "24")) == 1
+
     def test_who_owns_and_belongs_gets_one_key_for_one(self, people: dict[str, Any]) -> None:
         MembershipFactory(account=people["account"], user=people["owner"])
         record("issue_api_key", people["owner"].email)

@@ -1,0 +1,22 @@
+"""Delete a person, and keep what the audit trail says of them."""
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.models import User
+
+
+def delete_user(user: User) -> None:
+    """Delete a person's access, memberships and e-mail address; the name stays for the trail.
+
+    The row stays, because the lines of the trail refer to it.
+    """
+    with transaction.atomic():
+        user.memberships.all().delete()
+        user.groups.clear()
+        user.api_keys.filter(revoked_at=None).update(revoked_at=timezone.now())
+        user.name = user.get_full_name()
+        user.email = f"{user.pk}@deleted.invalid"
+        user.set_unusable_password()
+        user.is_active = user.is_staff = user.is_superuser = False
+        user.save()

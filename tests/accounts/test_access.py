@@ -1,0 +1,84 @@
+"""What a key that is bound to one account opens there, and leaves closed elsewhere."""
+
+from typing import Any
+
+import pytest
+
+from accounts.models import Account, ApiKey, User
+from accounts.services import api_key
+from chatbots.models import Chatbot
+from tests.conftest import Api
+from tests.contract.operations import ACCOUNT, CLOSED, FORBIDDEN, OPERATIONS, call, ids_of
+from tests.factories.accounts import AccountFactory, MembershipFactory
+from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
+
+pytestmark = pytest.mark.proves("Authentication/5", "Authentication/6")
+
+
+@pytest.fixture
+def here(chatbot: Chatbot) -> Chatbot:
+    """A chatbot to which a person was added."""
+    member = MembershipFactory(account=chatbot.account)
+    ChatbotMemberFactory(chatbot=chatbot, user=member.user)
+    return chatbot
+
+
+@pytest.fixture
+def person(here: Chatbot) -> User:
+    return here.members.get()
+
+
+@pytest.fixture
+def bound(here: Chatbot, person: User) -> Api:
+    """A key that works in the account of `here`, issued before its owner got another account."""
+    return Api(api_key.issue(person, account=here.account)[1])
+
+
+@pytest.fixture
+def elsewhere(bound: Api, person: User) -> Chatbot:
+    """A chatbot in an account that the person owns."""
+    account: Account = AccountFactory(owner=person)
+    return ChatbotFactory(account=account)
+
+
+def listed(api: Api) -> dict[str, Any]:
+    """Name the chatbots and accounts of the caller's own lists."""
+    mine = api.get("/v1/chatbots/my-chatbots").json()["data"]
+    bots = api.get("/v1/chatbots").json()["data"]["chatbots"]
+    return {
+        "accounts": [each["accountId"] for each in mine["accounts"]],
+        "my chatbots": [bot["chatbotId"] for each in mine["accounts"] for bot in each["chatbots"]],
+        "total": mine["totalCount"],
+        "chatbots": [bot["chatbotId"] for bot in bots],
+    }
+
+
+def test_the_lists_hold_the_account_of_the_key_only(
+    here: Chatbot, bound: Api, elsewhere: Chatbot
+) -> None:
+    assert listed(bound) == {
+        "accounts": [str(here.account_id)],
+        "my chatbots": [str(here.pk)],
+        "total": 1,
+        "chatbots": [str(here.pk)],
+    }
+
+
+def test_a_key_bound_to_nothing_opens_both(here: Chatbot, person: User, elsewhere: Chatbot) -> None:
+    both = {str(here.pk), str(elsewhere.pk)}
+    assert set(listed(Api(api_key.issue(person)[1]))["chatbots"]) == both
+
+
+@pytest.mark.parametrize("operation", [o for o in OPERATIONS if "{" in o.path], ids=str)
+def test_elsewhere_the_key_opens_nothing_of_what_its_owner_owns(
+    bound: Api, elsewhere: Chatbot, operation: Any
+) -> None:
+    answer = call(bound, operation, ids_of(elsewhere))
+    refusal = FORBIDDEN if operation.path.startswith(ACCOUNT) else CLOSED
+    assert (answer.status_code, answer.json()) == (403, refusal)
+
+
+def test_a_rotated_key_stays_bound(here: Chatbot, bound: Api, elsewhere: Chatbot) -> None:
+    [(row, text)] = list(api_key.rotate(ApiKey.objects.all()))
+    assert row.account == here.account
+    assert listed(Api(text))["chatbots"] == [str(here.pk)]
