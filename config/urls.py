@@ -10,6 +10,7 @@ urlpatterns = [
     path("api/", include("chatbots.urls")),
     path("api/", include("conversations.urls")),
     path("admin/", admin.site.urls),
+    path("", include("accounts.urls")),
     path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi"), name="docs"),
     path("healthz", health.healthz),

@@ -6,72 +6,15 @@ from django import forms
 from django.contrib import admin
 from django.forms import ModelForm
 from django.http import HttpRequest
-from unfold.admin import TabularInline
 from unfold.contrib.filters.admin import RelatedDropdownFilter
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminEmailInputWidget,
-)
+from unfold.widgets import UnfoldAdminEmailInputWidget
 
+from accounts.admin.invitation import InvitationInline
+from accounts.admin.membership import MembershipInline
 from accounts.admin.scope import AccountRows, person
 from accounts.admin.usage import UsageInline
-from accounts.models import Account, Membership
-from accounts.roles import PERMISSIONS
+from accounts.models import Account
 from accounts.services.account import find_or_create_user
-
-
-class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
-    """A person, by e-mail: one who is not known yet is made, and cannot sign in."""
-
-    email = forms.EmailField(label="e-mail", max_length=255, widget=UnfoldAdminEmailInputWidget)
-    permissions = forms.MultipleChoiceField(
-        choices=[(name, name) for name in PERMISSIONS],
-        required=False,
-        widget=UnfoldAdminCheckboxSelectMultipleWidget,
-    )
-
-    class Meta:
-        model = Membership
-        fields = ("email", "role", "permissions")
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        if not self.instance._state.adding:
-            self.fields["email"].disabled = True
-            self.fields["email"].initial = self.instance.user.email
-
-    def clean(self) -> dict[str, Any] | None:
-        """Refuse a person who is in the account already; the constraint decides in a race."""
-        given = super().clean()
-        email = self.cleaned_data.get("email")
-        account = self.instance.account_id
-        if self.instance._state.adding and email and account:
-            known = Membership.objects.filter(account=account, user__email__iexact=email)
-            if known.exists():
-                self.add_error("email", "this person is a member already")
-        return given
-
-    def save(self, commit: bool = True) -> Membership:
-        """Find or make the person of a new membership."""
-        if self.instance._state.adding:
-            self.instance.user = find_or_create_user(self.cleaned_data["email"])
-        saved: Membership = super().save(commit)
-        return saved
-
-
-class MembershipInline(TabularInline):
-    """The people of an account besides its owner."""
-
-    model = Membership
-    form = MembershipForm
-    fields = ("email", "role", "permissions")
-    verbose_name_plural = "members"
-    extra = 0
-    tab = True
-
-    def get_queryset(self, request: HttpRequest) -> Any:
-        """Read the people with their memberships."""
-        return super().get_queryset(request).select_related("user", "account")
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
@@ -99,7 +42,7 @@ class AccountAdmin(AccountRows):
     search_help_text = "the beginning of a name"
     fields = ("name", "owner", "plan", "webhooks_enabled", "mail_on_escalation")
     autocomplete_fields = ("owner",)
-    inlines = (MembershipInline, UsageInline)
+    inlines = (MembershipInline, InvitationInline, UsageInline)
 
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
         """Ask for the owner's e-mail at first; the add-on then follows from the plan."""

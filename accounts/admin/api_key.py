@@ -12,9 +12,11 @@ from django.views.decorators.http import require_POST
 from unfold.decorators import display
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminSelectWidget,
     UnfoldAdminTextInputWidget,
 )
 
+from accounts.access import accounts_of
 from accounts.admin.moments import at
 from accounts.admin.page import first_time, page, secret_page
 from accounts.admin.scope import ScopedAdmin, managed_accounts, person, with_row
@@ -25,15 +27,16 @@ MADE, ENDS = at("created_at", "made"), at("expires_at", "ends", empty="never")
 LONGEST_LIFE = 3_650  # days
 KEY_WARNING = (
     "This is the only time that the key is shown. Whoever holds it can read and change the "
-    "chatbots of its owner: keep it on your server."
+    "chatbots of its owner, or those of one account if it is bound to it: keep it on your server."
 )
+NOT_ISSUABLE = "no member of staff with this e-mail in an account that you manage"
 
 
 def holders(request: HttpRequest) -> "QuerySet[User]":
-    """Keep the people whose keys a person may see, issue and revoke.
+    """Keep the people whose keys, names and sign-ins a person may see.
 
-    A superuser: everyone. Else oneself, and who is in accounts that one manages and in no other: a
-    key opens all accounts of its owner, so a member of someone else's account is not theirs.
+    A superuser: everyone. Other staff: themselves, and people who are in accounts that they manage
+    and in no other.
     """
     user = person(request)
     people = User.objects.filter(is_active=True)
@@ -50,14 +53,18 @@ def holders(request: HttpRequest) -> "QuerySet[User]":
 
 
 class IssueForm(forms.Form):
-    """Whose key, what for, and for how long."""
+    """Whose key, in which account it works, what for, and for how long."""
 
-    email = forms.ModelChoiceField(
-        User.objects.none(),
+    email = forms.CharField(
         label="Owner's e-mail",
-        to_field_name="email",
         widget=UnfoldAdminTextInputWidget,
-        error_messages={"invalid_choice": "nobody with this e-mail for whom you may issue a key"},
+        help_text="Somebody else collects the key on its page: it is shown to its owner only",
+    )
+    account = forms.ModelChoiceField(
+        Account.objects.none(),
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        help_text="The account in which the key works; empty: all accounts of its owner",
     )
     label = forms.CharField(
         max_length=100,
@@ -73,19 +80,42 @@ class IssueForm(forms.Form):
         help_text="Days until it ends; empty: never",
     )
 
+    def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.issuer = person(request)
+        every = Account.objects.order_by("name", "id")
+        managed = (
+            every if self.issuer.is_superuser else every.filter(pk__in=managed_accounts(request))
+        )
+        self.fields["account"].queryset = managed  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        """Find the owner. A key for somebody else works in an account of both, and only there."""
+        given = self.cleaned_data
+        account = given.get("account")
+        owner = User.objects.find(given.get("email", ""))
+        if owner == self.issuer:
+            return given | {"user": owner}
+        if account is None:
+            self.add_error("account", "a key for somebody else works in one account: choose it")
+        elif not (owner and owner.is_staff and accounts_of(owner).filter(pk=account.pk).exists()):
+            self.add_error("email", NOT_ISSUABLE)
+        return given | {"user": owner}
+
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ScopedAdmin):
     """Keys are issued and revoked, never changed."""
 
-    list_display = ("prefix", "label", "user", "state", MADE, "last_used", ENDS)
-    list_select_related = ("user",)
+    list_display = ("prefix", "label", "owner", "account", "state", MADE, "last_used", ENDS)
+    list_select_related = ("user", "account")
     search_fields = ("prefix__startswith", "user__email__istartswith")
     search_help_text = "the beginning of a prefix or of the owner's e-mail"
     fields = readonly_fields = (
         "prefix",
         "label",
-        "user",
+        "owner",
+        "account",
         "state",
         MADE,
         "last_used",
@@ -97,12 +127,23 @@ class ApiKeyAdmin(ScopedAdmin):
     empty_text = "No key was issued yet."
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep one's own keys, and those of people who are in one's own accounts alone."""
-        return rows.filter(user__in=holders(request))
+        """Keep one's own keys, those bound to one's accounts, and those of their people."""
+        bound = Q(account__in=managed_accounts(request))
+        return rows.filter(bound | Q(user__in=holders(request)))
+
+    @admin.display(description="owner")
+    def owner(self, key: ApiKey) -> str:
+        """Show the owner's e-mail."""
+        return key.user.email
 
     @display(
         description="state",
-        label={"active": "success", "revoked": "danger", "expired": "warning"},
+        label={
+            "active": "success",
+            "revoked": "danger",
+            "expired": "warning",
+            "waiting": "info",
+        },
     )
     def state(self, key: ApiKey) -> str:
         """Show whether the key works, as a word with a colour."""
@@ -133,13 +174,31 @@ class ApiKeyAdmin(ScopedAdmin):
         return False
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the button of a key's page."""
-        revoke = path(
-            "<uuid:object_id>/revoke/",
-            self.admin_site.admin_view(require_POST(self.revoke_view)),
-            name="accounts_apikey_revoke",
-        )
-        return [revoke, *super().get_urls()]
+        """Add the buttons of a key's page."""
+        views = {"revoke": self.revoke_view, "collect": self.collect_view}
+        buttons = [
+            path(
+                f"<uuid:object_id>/{name}/",
+                self.admin_site.admin_view(require_POST(view)),
+                name=f"accounts_apikey_{name}",
+            )
+            for name, view in views.items()
+        ]
+        return [*buttons, *super().get_urls()]
+
+    def has_collect_permission(self, request: HttpRequest, obj: ApiKey) -> bool:
+        """Show a key's text only to the person it belongs to."""
+        return obj.user_id == person(request).pk
+
+    @with_row("collect")
+    def collect_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
+        """Make the text of a key that somebody else issued, and show it once to its owner."""
+        text = api_key.collect(key)
+        if text is None:
+            messages.error(request, f"{key.prefix} has been collected or revoked")
+            return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
+        self.log_change(request, key, "Collected.")
+        return self.show(request, key, text)
 
     @with_row("revoke")
     def revoke_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
@@ -156,11 +215,10 @@ class ApiKeyAdmin(ScopedAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Issue a key and show it, this once."""
+        """Issue a key."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = IssueForm(request.POST or None, initial={"email": person(request).email})
-        form.fields["email"].queryset = holders(request)  # type: ignore[attr-defined]
+        form = IssueForm(request, request.POST or None, initial={"email": person(request).email})
         if request.method == "POST" and form.is_valid():
             if not first_time(request):
                 return HttpResponseRedirect(reverse("admin:accounts_apikey_changelist"))
@@ -176,9 +234,20 @@ class ApiKeyAdmin(ScopedAdmin):
         )
 
     def issue(self, request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
-        """Make the key."""
-        key, text = api_key.issue(given["email"], label=given["label"], days=given["days"])
-        self.log_addition(request, key, f"Issued for {key.user.email}.")
+        """Issue a key: the issuer's own is shown, another's waits to be collected by its owner."""
+        owner: User = given.pop("user")
+        del given["email"]
+        if owner == person(request):
+            key, text = api_key.issue(owner, **given)
+            self.log_addition(request, key, "Issued.")
+            return self.show(request, key, text)
+        key = api_key.offer(owner, **given)
+        self.log_addition(request, key, f"Issued for {owner.email}.")
+        messages.success(request, f"{key.prefix} waits for {owner.email} to collect it")
+        return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
+
+    def show(self, request: HttpRequest, key: ApiKey, text: str) -> HttpResponse:
+        """Show the text of a new key, this once."""
         return secret_page(
             self,
             request,

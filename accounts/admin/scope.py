@@ -13,6 +13,7 @@ from django.contrib.admin import AdminSite, ShowFacets
 from django.contrib.admin.exceptions import NotRegistered
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError
 from django.db.models import Field, ForeignKey, ManyToManyField, Model, Q, QuerySet
 from django.forms import ModelChoiceField, ModelMultipleChoiceField
 from django.http import HttpRequest, HttpResponse
@@ -151,6 +152,24 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         """Start from the person's own rows, whatever the page."""
         rows: QuerySet[Any] = super().get_queryset(request)
         return rows if person(request).is_superuser else self.own(request, rows)
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: Any = None,
+    ) -> HttpResponse:
+        """Judge a form again if somebody else has stored the same in the meantime.
+
+        The second time the form finds the other's row, and says so.
+        """
+        answer: HttpResponse
+        try:
+            answer = super().changeform_view(request, object_id, form_url, extra_context)
+        except IntegrityError:
+            answer = super().changeform_view(request, object_id, form_url, extra_context)
+        return answer
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Order by the key of the pages."""

@@ -2,17 +2,24 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
+from accounts.admin.api_key import holders
 from accounts.admin.moments import at
-from accounts.admin.scope import ScopedAdmin, managed_accounts
-from accounts.models import User
+from accounts.admin.scope import ScopedAdmin, managed_accounts, person
+from accounts.models import Account, User
+from accounts.services.user import delete_user
 
 # Its permissions come from a migration and never by hand
 admin.site.unregister(Group)
@@ -28,17 +35,20 @@ class PersonCreationForm(UserCreationForm):
         fields = ("email", "name")
 
 
-class PersonChangeForm(UserChangeForm):
-    """A person."""
+class PersonChangeForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
+    """A person. Unlike Django's own form, it does not summarise the password's hash."""
 
     class Meta:
         model = User
-        fields = "__all__"  # the page's fieldsets choose
+        fields = ("email", "name", "is_active", "is_staff", "is_superuser", "groups")
 
 
 @admin.register(User)
 class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the stubs' own generics
-    """Superusers make and change people; an account's managers see their own."""
+    """Superusers make and change people; managers see the addresses of their accounts' people.
+
+    They see the name and times only of people all of whose accounts they manage.
+    """
 
     key = ("email", "id")
     form, add_form = PersonChangeForm, PersonCreationForm
@@ -49,9 +59,9 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     search_help_text = "the beginning of an e-mail or a name"
     ordering = key
     filter_horizontal = ()
-    readonly_fields = (SEEN, MADE)
+    readonly_fields = ("can_sign_in", SEEN, MADE)
     fieldsets = (
-        (None, {"fields": ("email", "name", "password")}),
+        (None, {"fields": ("email", "name", "can_sign_in")}),
         ("Rights", {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
         ("Times", {"fields": (SEEN, MADE)}),
     )
@@ -67,6 +77,54 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
                 Q(memberships__account__in=accounts) | Q(owned_accounts__in=accounts)
             ).values("pk")
         )
+
+    @admin.display(description="password")
+    def can_sign_in(self, user: User) -> str:
+        """Say whether there is a password, and lead to the page that sets one."""
+        state = "set" if user.has_usable_password() else "not set"
+        address = reverse("admin:auth_user_password_change", args=[user.pk])
+        return format_html(
+            '{} <a class="text-primary-600" href="{}">Set a password</a>', state, address
+        )
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """List addresses only: the people of a list may be in other accounts, too."""
+        return self.list_display if person(request).is_superuser else ("email",)
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        """Filter by what is listed."""
+        return self.list_filter if person(request).is_superuser else ()
+
+    def get_search_fields(self, request: HttpRequest) -> Any:
+        """Search by what is listed."""
+        return self.search_fields if person(request).is_superuser else self.search_fields[:1]
+
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        """Show managers the name and times only of people all of whose accounts they manage."""
+        if person(request).is_superuser:
+            return super().get_fieldsets(request, obj)
+        if obj and holders(request).filter(pk=obj.pk).exists():
+            return ((None, {"fields": ("email", "name", SEEN, MADE)}),)
+        return ((None, {"fields": ("email",)}),)
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        """Show the history only of people whose name and times the manager sees."""
+        shown = self.get_object(request, unquote(object_id))
+        if shown and not holders(request).filter(pk=shown.pk).exists():
+            raise PermissionDenied
+        return super().history_view(request, object_id, extra_context)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Name what is deleted; an owner of accounts is protected."""
+        people = [f"{user.email}: access, memberships, keys and e-mail address" for user in objs]
+        owned = Account.objects.filter(owner__in=objs)
+        return people, {"people": len(people)}, set(), [f"account {each}" for each in owned]
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        """Delete a person, and keep the lines of the trail."""
+        delete_user(obj)
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         """Offer the groups of the migration as checkboxes."""

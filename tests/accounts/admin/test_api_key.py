@@ -1,4 +1,4 @@
-"""Keys in the admin: shown once, revoked by a POST, issued for one's own people alone."""
+"""Keys in the admin: shown once and only to their owner, revoked by a POST."""
 
 import re
 
@@ -9,7 +9,7 @@ from accounts.models import ApiKey, User
 from accounts.services import api_key
 from tests.conftest import Api
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
-from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
+from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
 
 LIST = reverse("admin:accounts_apikey_changelist")
 ISSUE = reverse("admin:accounts_apikey_add")
@@ -59,42 +59,95 @@ def test_chosen_keys_are_revoked_together(owner):
 
 
 def person(kind: str, owner: User) -> User:
-    """Make somebody beside the account's manager."""
+    """Make a member of staff beside the account's manager."""
     account = owner.owned_accounts.get()
     match kind:
         case "member":
-            return MembershipFactory(account=account).user
+            user = MembershipFactory(account=account).user
         case "member of another account too":
             user = MembershipFactory(account=account).user
             MembershipFactory(user=user)
-            return user
         case "owner of another account":
-            return MembershipFactory(account=account, user=AccountFactory().owner).user
+            user = MembershipFactory(account=account, user=AccountFactory().owner).user
         case "superuser":
-            return MembershipFactory(account=account, user=superuser()).user
-    return UserFactory()
+            user = MembershipFactory(account=account, user=superuser()).user
+        case _:
+            user = UserFactory()
+    return staff(user, AGENTS)
 
 
-@pytest.mark.parametrize(
-    ("kind", "may"),
-    [
-        ("member", True),
-        ("member of another account too", False),
-        ("owner of another account", False),
-        ("superuser", False),
-        ("stranger", False),
-    ],
-)
-def test_a_manager_handles_keys_of_people_who_are_in_no_other_account(owner, kind, may):
+OTHERS = [
+    ("member", True),
+    ("member of another account too", False),
+    ("owner of another account", False),
+    ("superuser", False),
+    ("stranger", False),
+]
+
+
+@pytest.mark.parametrize(("kind", "may"), OTHERS)
+def test_a_manager_handles_own_keys_of_people_who_are_in_no_other_account(owner, kind, may):
     """A key opens all that its owner may use: also the accounts that are not the manager's."""
-    other = person(kind, owner)
-    row, key = api_key.issue(other)
+    row, key = api_key.issue(person(kind, owner))
     client = signed_in(owner)
-    page = client.post(ISSUE, {"email": other.email, "label": "", "days": ""})
-    assert bool(KEY.search(page.content.decode())) is may
     assert (row.prefix in client.get(LIST).content.decode()) is may
     client.post(reverse("admin:accounts_apikey_revoke", args=[row.pk]))
     assert (Api(key).get(MINE).status_code == 401) is may
+
+
+@pytest.mark.parametrize("kind", [kind for kind, _ in OTHERS[:-1]])
+def test_a_key_issued_by_somebody_else_is_shown_to_its_owner_only(owner, kind):
+    other, account = person(kind, owner), owner.owned_accounts.get()
+    manager, holder = signed_in(owner), signed_in(other)
+    given = {"email": other.email, "label": "shop", "account": str(account.pk)}
+    told = manager.post(ISSUE, given, follow=True).content.decode()
+    row = ApiKey.objects.get()
+    assert (row.user, row.account, row.label, row.state) == (other, account, "shop", "waiting")
+    collect = reverse("admin:accounts_apikey_collect", args=[row.pk])
+    for page in (told, manager.post(collect, follow=True).content.decode()):
+        assert not KEY.search(page)
+    assert "Show the key" not in told
+    page = holder.get(reverse("admin:accounts_apikey_change", args=[row.pk])).content.decode()
+    assert "Show the key" in page
+    shown = holder.post(collect)
+    [key] = KEY.findall(shown.content.decode())
+    assert "no-store" in shown["Cache-Control"]
+    assert Api(key).get(MINE).status_code == 200
+    assert not KEY.search(holder.post(collect, follow=True).content.decode())
+    assert manager.get(LIST).content.decode().count(row.prefix) > 0
+    manager.post(reverse("admin:accounts_apikey_revoke", args=[row.pk]))
+    assert Api(key).get(MINE).status_code == 401
+
+
+@pytest.mark.parametrize("issuer", ["manager", "superuser"])
+@pytest.mark.parametrize("fault", ["no account", "another account", "no member", "cannot sign in"])
+def test_a_key_for_somebody_else_needs_an_account_of_both(owner, issuer, fault):
+    account = owner.owned_accounts.get()
+    other = person("stranger" if fault == "no member" else "member", owner)
+    if fault == "cannot sign in":
+        User.objects.filter(pk=other.pk).update(is_staff=False)
+    if fault == "another account":
+        account = AccountFactory()
+    chosen = "" if fault == "no account" else str(account.pk)
+    client = signed_in(owner if issuer == "manager" else superuser())
+    page = client.post(ISSUE, {"email": other.email, "account": chosen})
+    assert page.status_code == 200
+    assert not ApiKey.objects.exists()
+
+
+def test_a_waiting_key_that_is_revoked_cannot_be_collected(owner):
+    row = api_key.offer(owner)
+    api_key.revoke(row)
+    assert api_key.collect(row) is None
+    assert row.state == "revoked"
+
+
+def test_ones_own_key_may_be_bound_to_one_account(owner):
+    account = owner.owned_accounts.get()
+    page = signed_in(owner).post(ISSUE, {"email": owner.email, "account": str(account.pk)})
+    [key] = KEY.findall(page.content.decode())
+    assert ApiKey.objects.get().account == account
+    assert Api(key).get(MINE).status_code == 200
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "99999", "soon"])

@@ -1,0 +1,164 @@
+"""Invitations: a manager invites an address, and its owner joins by accepting."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import Account, Invitation, Mail, Membership, User
+from accounts.notifications import MAILS_PER_HOUR
+from tests.conftest import caller
+from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
+from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
+from tests.pages import submit
+
+pytestmark = pytest.mark.django_db
+MINE = "/v1/chatbots/my-chatbots"
+
+
+@pytest.fixture
+def account() -> Account:
+    return AccountFactory(name="Acme")
+
+
+@pytest.fixture
+def manager(account: Account) -> Client:
+    return signed_in(staff(account.owner, ACCOUNT_ADMINS))
+
+
+def page_of(account: Account) -> str:
+    return reverse("admin:accounts_account_change", args=[account.pk])
+
+
+def invite(manager: Client, account: Account, *given: dict[str, str]) -> HttpResponse:
+    """Send the account's page with these rows of its form."""
+    form = {"invitations-TOTAL_FORMS": str(len(given)), "invitations-INITIAL_FORMS": "0"}
+    for index, row in enumerate(given):
+        form |= {f"invitations-{index}-{name}": value for name, value in row.items()}
+    return submit(manager, page_of(account), **form)
+
+
+def link(email: str) -> str:
+    """Read the link in the mail to an address."""
+    [path] = re.findall(r"https?://[^/]+(/invitation\S+)", Mail.objects.get(to=email).text)
+    return path
+
+
+@pytest.mark.parametrize("email", ["known@example.com", "KNOWN@example.com", "new@example.com"])
+def test_nobody_is_a_member_before_accepting(
+    manager: Client, account: Account, email: str, default_model: Any
+) -> None:
+    known = UserFactory(email="known@example.com")
+    row = {"email": email, "role": "SUPER_ADMIN", "permissions": "CHATBOT_VIEW"}
+    assert invite(manager, account, row).status_code == 302
+    assert not Membership.objects.exists()
+    assert caller(known).get(MINE).json()["data"]["accounts"] == []
+    page = Client().get(link(email))  # a mail scanner opens it, too
+    assert (page.status_code, "no-store" in page["Cache-Control"]) == (200, True)
+    assert "Acme" in page.content.decode()
+    assert not Membership.objects.exists()
+    accepted = Client().post(link(email))
+    assert "You are now a member of Acme" in accepted.content.decode()
+    [member] = Membership.objects.all()
+    assert (member.user.email.lower(), member.account) == (email.lower(), account)
+    assert (member.role, member.permissions) == ("SUPER_ADMIN", ["CHATBOT_VIEW"])
+    assert User.objects.filter(email__iexact=email).count() == 1
+
+
+def test_an_unknown_and_a_known_address_look_the_same_to_the_manager(
+    manager: Client, account: Account
+) -> None:
+    UserFactory(email="known@example.com", name="Ann Other")
+    rows = [{"email": f"{name}@example.com", "role": "MEMBER"} for name in ("known", "other")]
+    invite(manager, account, *rows)
+    page = manager.get(page_of(account)).content.decode()
+    assert "Ann Other" not in page
+    assert page.count("known@example.com") == page.count("other@example.com") > 0
+
+
+def test_no_page_shows_a_manager_the_link(manager: Client, account: Account) -> None:
+    invite(manager, account, {"email": "ann@example.com", "role": "MEMBER"})
+    token = link("ann@example.com").partition("token=")[2]
+    mail = Mail.objects.get()
+    assert token not in mail.body
+    for address in (page_of(account), reverse("admin:accounts_mail_change", args=[mail.pk])):
+        page = manager.get(address).content.decode()
+        assert "ann@example.com" in page
+        assert token not in page
+
+
+@pytest.mark.parametrize("end", ["accepted", "withdrawn", "expired", "forged"])
+def test_an_invitation_that_is_over_makes_nobody_a_member(
+    manager: Client, account: Account, end: str
+) -> None:
+    invite(manager, account, {"email": "ann@example.com", "role": "MEMBER"})
+    address = link("ann@example.com")
+    match end:
+        case "accepted":
+            Client().post(address)
+            Membership.objects.all().delete()
+        case "withdrawn":
+            submit(manager, page_of(account), **{"invitations-0-DELETE": "on"})
+        case "expired":
+            Invitation.objects.update(created_at=timezone.now() - timedelta(days=7))
+        case "forged":
+            address = address[:-1] + ("A" if address[-1] != "A" else "B")
+    answer = Client().post(address)
+    assert (answer.status_code, "not valid" in answer.content.decode()) == (404, True)
+    assert not Membership.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("email", "told"),
+    [
+        ("MEMBER@example.com", "this person is a member already"),
+        ("owner@example.com", "this person is a member already"),
+        ("Invited@example.com", "this person is invited already"),
+    ],
+)
+def test_nobody_is_invited_twice(email: str, told: str) -> None:
+    account = AccountFactory(owner=UserFactory(email="owner@example.com"))
+    MembershipFactory(account=account, user=UserFactory(email="member@example.com"))
+    Invitation.objects.create(account=account, email="invited@example.com")
+    manager = signed_in(staff(account.owner, ACCOUNT_ADMINS))
+    again = {
+        "invitations-TOTAL_FORMS": "2",
+        "invitations-1-email": email,
+        "invitations-1-role": "MEMBER",
+    }
+    page = submit(manager, page_of(account), **again)
+    assert told in page.content.decode()
+    assert not Mail.objects.exists()
+
+
+def test_invitations_count_as_mails_of_the_account(manager: Client, account: Account) -> None:
+    Mail.objects.bulk_create(
+        Mail(account=account, to="x@example.com", subject="s", body="b")
+        for _ in range(MAILS_PER_HOUR)
+    )
+    page = invite(manager, account, {"email": "ann@example.com", "role": "MEMBER"})
+    assert "at most 100 mails an hour" in page.content.decode()
+    assert not Invitation.objects.exists()
+
+
+def test_a_member_is_changed_and_removed_but_never_added_directly(
+    manager: Client, account: Account
+) -> None:
+    member = MembershipFactory(account=account)
+    submit(manager, page_of(account), **{"memberships-0-role": "SUPER_ADMIN"})
+    member.refresh_from_db()
+    assert member.role == "SUPER_ADMIN"
+    added = {
+        "memberships-TOTAL_FORMS": "2",
+        "memberships-1-email": UserFactory().email,
+        "memberships-1-role": "MEMBER",
+    }
+    submit(manager, page_of(account), **added)
+    assert [each.pk for each in Membership.objects.all()] == [member.pk]
+    submit(manager, page_of(account), **{"memberships-0-DELETE": "on"})
+    assert not Membership.objects.exists()
