@@ -37,14 +37,15 @@ class Turns:
     """Picks the next mail so that accounts take turns, in the order of their ids."""
 
     def __init__(self) -> None:
-        self.after: UUID | None = None
+        self.served: UUID | None = None  # the account that had the last turn
 
     def pick(self, due: "QuerySet[Mail]") -> Mail | None:
         """Find the oldest due mail of the next account that has one."""
         ordered = due.order_by("account_id", "due_at", "id")
-        later = ordered.filter(account_id__gt=self.after) if self.after else ordered
-        found = later.first() or (ordered.first() if self.after else None)
-        self.after = found.account_id if found else None
+        later = ordered.filter(account_id__gt=self.served) if self.served else ordered
+        found = later.first() or (ordered.first() if self.served else None)
+        if found is None:
+            self.served = None  # from now on an idle look is one query
         return found
 
 
@@ -69,6 +70,7 @@ def claim(most: int) -> list[tuple[str, str]]:
     while mail and len(claimed) < room:
         if due.filter(pk=mail.pk).update(claimed_until=until):
             claimed.append((str(mail.pk), until.isoformat()))
+        turns.served = mail.account_id
         mail = turns.pick(due)
     return claimed
 

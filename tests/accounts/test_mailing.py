@@ -137,7 +137,7 @@ def test_accounts_take_turns(mail):
     Mail.objects.all().delete()
     for account in [*[flood] * 50, *others]:
         Mail.objects.create(account=account, to="kim@example.com", subject="s", body="b")
-    claimed = [mail_id for mail_id, _ in mailing.claim(6)]
+    claimed = [mail_id for most in (2, 2, 6) for mail_id, _ in mailing.claim(most)]
     accounts = [Mail.objects.get(pk=mail_id).account for mail_id in claimed]
     assert sorted(map(str, accounts)) == sorted(map(str, [*[flood] * 3, *others]))
 

@@ -58,9 +58,14 @@ def alone(*, length, patience):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_sends_mails_and_does_periodic_work():
+    bad = AccountFactory()
+    for _ in range(5):  # more than there are slots for mails
+        Mail.objects.create(account=bad, to="x@example.com", subject="\x0cBcc: y@z.a", body="B")
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
     with MailServer() as server, Worker(EMAIL_URL=f"smtp://127.0.0.1:{server.port}") as worker:
         wait_until(lambda: Mail.objects.filter(state="SENT").exists(), told=worker.said)
+        failed = Mail.objects.filter(account=bad, state="FAILED", tries=1)
+        wait_until(lambda: failed.count() == 5, told=worker.said)
         later = timezone.now() + timedelta(seconds=30)
         done = PeriodicWork.objects.filter(due_at__gt=later, claimed_until=None)
         wait_until(lambda: done.count() == len(PERIODIC), told=worker.said)

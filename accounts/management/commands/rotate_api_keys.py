@@ -19,7 +19,8 @@ def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:
     if account:
         found = find(Account.objects.all(), pk=account)
         people = User.objects.filter(Q(owned_accounts=found) | Q(memberships__account=found))
-        return ApiKey.objects.filter(user__in=people)
+        here = Q(account=None) | Q(account=found)  # not the keys bound to other accounts
+        return ApiKey.objects.filter(here, user__in=people)
     return ApiKey.objects.all()
 
 
