@@ -16,7 +16,7 @@ from config.environment import Rate
 from config.middleware import counted_as
 
 FAILURES: Rate = (5, 900)  # of one person from one address
-FAILURES_OF_ADDRESS: Rate = (50, 900)  # whatever the names: each costs a hash
+FAILURES_OF_ADDRESS: Rate = (50, 900)  # with any names: each costs a hash
 MOST_WAITING = 8  # sign-ins at once in a process: the hashes are made two at a time
 
 waiting = threading.BoundedSemaphore(MOST_WAITING)

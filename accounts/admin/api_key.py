@@ -58,7 +58,7 @@ class IssueForm(forms.Form):
     email = forms.CharField(
         label="Owner's e-mail",
         widget=UnfoldAdminTextInputWidget,
-        help_text="Somebody else collects the key on its page: it is shown to its owner only",
+        help_text="Another person collects the key on its page: a key is shown to its owner only",
     )
     account = forms.ModelChoiceField(
         Account.objects.none(),
@@ -90,14 +90,14 @@ class IssueForm(forms.Form):
         self.fields["account"].queryset = managed  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
-        """Find the owner. A key for somebody else works in an account of both, and only there."""
+        """Find the owner. A key for another person works only in an account that both belong to."""
         given = self.cleaned_data
         account = given.get("account")
         owner = User.objects.find(given.get("email", ""))
         if owner == self.issuer:
             return given | {"user": owner}
         if account is None:
-            self.add_error("account", "a key for somebody else works in one account: choose it")
+            self.add_error("account", "choose the account in which another person's key works")
         elif not (owner and owner.is_staff and accounts_of(owner).filter(pk=account.pk).exists()):
             self.add_error("email", NOT_ISSUABLE)
         return given | {"user": owner}
@@ -192,7 +192,7 @@ class ApiKeyAdmin(ScopedAdmin):
 
     @with_row("collect")
     def collect_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
-        """Make the text of a key that somebody else issued, and show it once to its owner."""
+        """Make the text of a key that another person issued, and show it once to its owner."""
         text = api_key.collect(key)
         if text is None:
             messages.error(request, f"{key.prefix} has been collected or revoked")

@@ -12,7 +12,7 @@ from accounts.models import Membership
 from accounts.roles import PERMISSIONS
 
 
-class StandingForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
+class StandingForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
     """A role, and permissions as checkboxes."""
 
     permissions = forms.MultipleChoiceField(
@@ -43,5 +43,5 @@ class MembershipInline(TabularInline):
         return super().get_queryset(request).select_related("user", "account")
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Add nobody without their consent."""
+        """Leave adding to invitations: a member has consented."""
         return False

@@ -160,7 +160,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         form_url: str = "",
         extra_context: Any = None,
     ) -> HttpResponse:
-        """Judge a form again if somebody else has stored the same in the meantime.
+        """Validate a form again if another request has stored the same row in the meantime.
 
         The second time the form finds the other's row, and says so.
         """

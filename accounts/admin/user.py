@@ -35,7 +35,7 @@ class PersonCreationForm(UserCreationForm):
         fields = ("email", "name")
 
 
-class PersonChangeForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
+class PersonChangeForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
     """A person. Unlike Django's own form, it does not summarise the password's hash."""
 
     class Meta:

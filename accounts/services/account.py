@@ -14,7 +14,7 @@ def find_or_create_user(email: str, *, name: str = "") -> User:
     try:
         with transaction.atomic():
             return User.objects.create_user(email, name=name)
-    except IntegrityError:  # created by somebody else in the meantime
+    except IntegrityError:  # created by another request in the meantime
         return User.objects.get_by_natural_key(email)
 
 

@@ -21,7 +21,7 @@ def issue(
     """
     row = offer(user, label=label, days=days, account=account)
     text = collect(row)
-    assert text  # for the type: nobody else knows the row yet
+    assert text  # for the type: no other request knows the row yet
     return row, text
 
 

@@ -40,7 +40,7 @@ class Hashes:
 
 
 def sign_in_as(number: int) -> str:
-    """Try a name that nobody has, from an address of its own."""
+    """Try an unknown name from an address of its own."""
     try:
         client = Client(REMOTE_ADDR=f"192.0.2.{number}")
         given = {"username": f"no{number}@example.com", "password": "wrong"}

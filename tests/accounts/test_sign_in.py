@@ -84,7 +84,7 @@ def test_a_success_is_not_counted(person: User) -> None:
     assert TOLD in sign_in("wrong").content.decode()
 
 
-def test_an_address_runs_out_of_attempts_whatever_the_names(
+def test_an_address_runs_out_of_attempts_with_any_names(
     person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed = []
@@ -101,7 +101,9 @@ def test_an_address_runs_out_of_attempts_whatever_the_names(
 
 
 @pytest.mark.parametrize("name", ["adm\u0131n@example.com", "adm\u017fin@example.com"])
-def test_a_letter_that_only_upper_case_takes_for_another_names_nobody(db: None, name: str) -> None:
+def test_a_letter_that_only_upper_case_takes_for_another_finds_no_person(
+    db: None, name: str
+) -> None:
     UserFactory(email="admin@example.com")
     assert User.objects.find(name) is None
     with pytest.raises(User.DoesNotExist):
@@ -112,7 +114,7 @@ def test_a_letter_that_only_upper_case_takes_for_another_names_nobody(db: None, 
 def test_a_spelling_that_the_database_takes_for_a_person_counts_against_the_person(
     db: None, name: str
 ) -> None:
-    """Databases differ in what they take for the same; nobody has more attempts by it."""
+    """Databases differ in what they take for the same; it gives no further attempts."""
     UserFactory(email="admin@example.com")
     if not User.objects.find(name):
         pytest.skip("this database tells them apart")

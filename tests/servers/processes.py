@@ -145,7 +145,7 @@ class Web(Process):
         return False
 
 
-def somebody_waits_for_a_transaction() -> bool:
+def a_session_waits_for_a_transaction() -> bool:
     """Ask PostgreSQL whether a session of this database waits for another's row."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")

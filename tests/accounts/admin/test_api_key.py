@@ -96,7 +96,7 @@ def test_a_manager_handles_own_keys_of_people_who_are_in_no_other_account(owner,
 
 
 @pytest.mark.parametrize("kind", [kind for kind, _ in OTHERS[:-1]])
-def test_a_key_issued_by_somebody_else_is_shown_to_its_owner_only(owner, kind):
+def test_a_key_issued_by_another_person_is_shown_to_its_owner_only(owner, kind):
     other, account = person(kind, owner), owner.owned_accounts.get()
     manager, holder = signed_in(owner), signed_in(other)
     given = {"email": other.email, "label": "shop", "account": str(account.pk)}
@@ -121,7 +121,7 @@ def test_a_key_issued_by_somebody_else_is_shown_to_its_owner_only(owner, kind):
 
 @pytest.mark.parametrize("issuer", ["manager", "superuser"])
 @pytest.mark.parametrize("fault", ["no account", "another account", "no member", "cannot sign in"])
-def test_a_key_for_somebody_else_needs_an_account_of_both(owner, issuer, fault):
+def test_a_key_for_another_person_needs_an_account_of_both(owner, issuer, fault):
     account = owner.owned_accounts.get()
     other = person("stranger" if fault == "no member" else "member", owner)
     if fault == "cannot sign in":

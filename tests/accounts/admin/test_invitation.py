@@ -50,7 +50,7 @@ def link(email: str) -> str:
 
 
 @pytest.mark.parametrize("email", ["known@example.com", "KNOWN@example.com", "new@example.com"])
-def test_nobody_is_a_member_before_accepting(
+def test_no_address_is_a_member_before_accepting(
     manager: Client, account: Account, email: str, default_model: Any
 ) -> None:
     known = UserFactory(email="known@example.com")
@@ -93,7 +93,7 @@ def test_no_page_shows_a_manager_the_link(manager: Client, account: Account) -> 
 
 
 @pytest.mark.parametrize("end", ["accepted", "withdrawn", "expired", "forged"])
-def test_an_invitation_that_is_over_makes_nobody_a_member(
+def test_an_invitation_that_is_over_makes_no_member(
     manager: Client, account: Account, end: str
 ) -> None:
     invite(manager, account, {"email": "ann@example.com", "role": "MEMBER"})
@@ -121,7 +121,7 @@ def test_an_invitation_that_is_over_makes_nobody_a_member(
         ("Invited@example.com", "this person is invited already"),
     ],
 )
-def test_nobody_is_invited_twice(email: str, told: str) -> None:
+def test_no_person_is_invited_twice(email: str, told: str) -> None:
     account = AccountFactory(owner=UserFactory(email="owner@example.com"))
     MembershipFactory(account=account, user=UserFactory(email="member@example.com"))
     Invitation.objects.create(account=account, email="invited@example.com")

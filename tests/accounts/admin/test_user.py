@@ -17,7 +17,7 @@ from tests.conftest import Api
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
 from tests.pages import submit
-from tests.servers.processes import somebody_waits_for_a_transaction, wait_until
+from tests.servers.processes import a_session_waits_for_a_transaction, wait_until
 
 pytestmark = pytest.mark.django_db
 LIST, ADD = reverse("admin:accounts_user_changelist"), reverse("admin:accounts_user_add")
@@ -130,7 +130,7 @@ def test_two_who_add_one_person_at_the_same_time_are_both_answered():
     with transaction.atomic():
         User.objects.create_user("KIM@example.com")
         thread.start()
-        wait_until(somebody_waits_for_a_transaction)
+        wait_until(a_session_waits_for_a_transaction)
     thread.join()
     assert [page.status_code for page in pages] == [200]
     assert "a person with this e-mail exists" in pages[0].content.decode()

@@ -10,7 +10,7 @@ from django.db import connection, connections, transaction
 from accounts.models import Invitation, Membership, User
 from accounts.services.account import accept, create_account, find_or_create_user
 from tests.factories.accounts import AccountFactory, PlanFactory, UserFactory
-from tests.servers.processes import somebody_waits_for_a_transaction, wait_until
+from tests.servers.processes import a_session_waits_for_a_transaction, wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +51,7 @@ def test_two_who_create_one_person_at_the_same_time_get_the_same_one() -> None:
     with transaction.atomic():
         kim = User.objects.create_user("KIM@example.com")
         thread.start()
-        wait_until(somebody_waits_for_a_transaction)
+        wait_until(a_session_waits_for_a_transaction)
     thread.join()
     assert made == [kim]
 
