@@ -4,6 +4,7 @@ import datetime
 import json
 import math
 import re
+from itertools import islice
 from typing import Any, NoReturn
 from uuid import UUID
 
@@ -16,7 +17,10 @@ from config.api.errors import InvalidRequest
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
+MAX_VALUES = 10_000  # names and values of all levels together
 UNSENDABLE = re.compile("[\0\ud800-\udfff]")
+# One name or value, and what separates it from the next. Possessive: linear for any text.
+TOKEN = re.compile(r'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[^\s,:\[\]{}"]++)[\s,:\]}]*+', re.DOTALL)
 
 
 def refuse(message: str) -> NoReturn:
@@ -40,6 +44,12 @@ def finite(text: str) -> float:
     return number
 
 
+def whole(text: str) -> int:
+    """Read an integer, unless it is beyond every bound; writing thousands of digits is slow."""
+    finite(text)
+    return int(text)
+
+
 def examine(value: Any, path: tuple[str, ...] = ()) -> None:
     """Refuse nesting beyond the bound, NUL and lone surrogates, naming the place."""
     if isinstance(value, str):
@@ -54,18 +64,31 @@ def examine(value: Any, path: tuple[str, ...] = ()) -> None:
             examine(inner, (*path, str(name)))
 
 
+def bound_values(text: str) -> None:
+    """Refuse a text with too many names and values before it is parsed.
+
+    1 MiB holds half a million of them, and parsing those keeps the interpreter busy for a second.
+    """
+    tokens = islice(TOKEN.finditer(text), MAX_VALUES + 1)
+    if sum(1 for _ in tokens) > MAX_VALUES:
+        refuse(f"More than {MAX_VALUES} names and values")
+
+
 def parse(raw: bytes) -> Any:
     """Read a JSON text. Raises InvalidRequest for all that JSON or our bounds refuse."""
     try:
+        text = raw.decode("utf-8")
+        bound_values(text)
         value = json.loads(
-            raw.decode("utf-8"),
+            text,
             object_pairs_hook=without_duplicates,
             parse_float=finite,
+            parse_int=whole,
             parse_constant=lambda name: refuse(f"{name} is not JSON"),
         )
     except RecursionError:
         refuse(f"Nested deeper than {MAX_DEPTH}")
-    except ValueError:  # not UTF-8, not JSON, or a number with thousands of digits
+    except ValueError:  # not UTF-8, or not JSON
         refuse("Expected a JSON object")
     examine(value)
     return value

@@ -1,6 +1,8 @@
 """What a request's body may be: strict JSON, within bounds, else a 400 in the envelope."""
 
 import json
+import time
+from collections.abc import Callable
 from contextlib import closing
 from io import BytesIO
 from typing import Any
@@ -28,6 +30,17 @@ def nested(depth: int, *, of: str = "{}") -> bytes:
     return inner.encode() if of == "{}" else b'{"a":' + inner.encode() + b"}"
 
 
+def filled(unit: str, *, number: int = body.MAX_BYTES) -> bytes:
+    """Write an object with an array of so many equal values, as far as 1 MiB has room for them."""
+    number = min(number, (body.MAX_BYTES - 10) // (len(unit) + 1))
+    return b'{"tags":[' + ",".join([unit] * number).encode() + b"]}"
+
+
+def full(unit: str, *, of: int) -> bytes:
+    """Write as many values as a body may have; each unit is `of` names and values."""
+    return filled(unit, number=(body.MAX_VALUES - 3) // of)
+
+
 @pytest.fixture
 def starters(chatbot: Chatbot) -> str:
     """The one operation that keeps any object."""
@@ -51,7 +64,7 @@ REFUSED = [
     pytest.param(b'{"a": Infinity}', [], "Infinity is not JSON", id="Infinity"),
     pytest.param(b'{"a": -Infinity}', [], "-Infinity is not JSON", id="-Infinity"),
     pytest.param(b'{"a": 1e999}', [], "Number out of range", id="1e999"),
-    pytest.param(b'{"a": ' + b"9" * 5000 + b"}", [], "Expected a JSON object", id="5,000 digits"),
+    pytest.param(b'{"a": ' + b"9" * 310 + b"}", [], "Number out of range", id="310 digits"),
     pytest.param(b'{"a": 1, "a": 2}', [], "Duplicate key", id="a key twice"),
     pytest.param(b'{"b": {"a": 1, "\\u0061": 2}}', [], "Duplicate key", id="twice, deep, escaped"),
     pytest.param(b'{"a": "\\u0000"}', ["a"], "Contains a character", id="NUL"),
@@ -59,8 +72,13 @@ REFUSED = [
     pytest.param(b'{"\\u0000": 1}', [], "Contains a character", id="NUL in a key"),
     pytest.param(nested(33), [], "Nested deeper than 32", id="33 objects deep"),
     pytest.param(nested(32, of="[]"), [], "Nested deeper than 32", id="33 deep, with arrays"),
-    pytest.param(nested(100_000), [], "Nested deeper than 32", id="100,000 deep"),
+    pytest.param(nested(4_000), [], "Nested deeper than 32", id="4,000 deep"),
     pytest.param(b'{"a":"' + b"x" * 1024 * 1024 + b'"}', [], "Larger than 1048576", id="large"),
+    pytest.param(b'{"a":[' + b"1," * 9_997 + b"1]}", [], "More than 10000", id="10,001 values"),
+    pytest.param(filled('""'), [], "More than 10000 names and values", id="full of texts"),
+    pytest.param(
+        b'{"a":"\\",' * 6_000, [], "More than 10000", id="a text that ends in a backslash"
+    ),
 ]
 
 
@@ -97,14 +115,57 @@ def test_a_body_that_is_none_is_a_400_that_says_why(
         pytest.param(b' \n{"a": 1}\t', id="white space around it"),
         pytest.param('{"a": "😀\\ud83d\\ude00"}'.encode(), id="whole surrogate pairs"),
         pytest.param(b'{"a": 123456789012345678901234567890}', id="a large integer"),
+        pytest.param(b'{"a": ' + b"9" * 308 + b"}", id="308 digits"),
         pytest.param(b'{"a": -0.0, "b": 1e-400, "c": 1E5}', id="numbers at their edges"),
         pytest.param(b'{"a":"' + b"x" * (1024 * 1024 - 8) + b'"}', id="1 MiB"),
+        pytest.param(b'{"a":[' + b"1," * 9_996 + b"1]}", id="10,000 values"),
+        pytest.param(b'{"a": "' + b'\\",[{:0' * 100_000 + b'"}', id="signs inside a text"),
     ],
 )
 def test_a_body_within_the_bounds_is_taken_as_it_is(api: Api, starters: str, raw: bytes) -> None:
     answer = api.post(starters, raw)
     assert answer.status_code == 200, answer.content[:300]
     assert json.loads(raw).items() <= answer.json()["data"].items()
+
+
+def cheapest(run: Callable[[], object]) -> float:
+    """Measure the processor time of the quickest of three runs, in seconds."""
+    taken = []
+    for _ in range(3):
+        began = time.thread_time()
+        run()
+        taken.append(time.thread_time() - began)
+    return min(taken)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(filled("0"), id="1 MiB of numbers"),
+        pytest.param(filled("[]"), id="1 MiB of arrays"),
+        pytest.param(filled("[" * 28 + "]" * 28), id="1 MiB of deep arrays"),
+        pytest.param(filled('{"":0}'), id="1 MiB of objects"),
+        pytest.param(full("[]", of=1), id="as many arrays as there may be"),
+        pytest.param(full("[" * 28 + "]" * 28, of=28), id="as many deep arrays"),
+        pytest.param(full('{"":' * 28 + "0" + "}" * 28, of=57), id="as many deep objects"),
+        pytest.param(full("1." + "1" * 98, of=1), id="as many long fractions"),
+        pytest.param(full('"\\u00e9' + "x" * 90 + '"', of=1), id="as many texts"),
+        pytest.param(filled("9" * 300), id="1 MiB of long integers"),
+        pytest.param(filled("9" * 4_000), id="1 MiB of longer integers"),
+        pytest.param(b'{"title":"' + b"x" * 1_048_000 + b'"}', id="a text of 1 MiB"),
+        pytest.param(b'{"title":"' + b" " * 1_048_000 + b'"}', id="1 MiB of blanks"),
+        pytest.param(b'{"title":"' + b"\\n" * 524_000 + b'"}', id="1 MiB of escapes"),
+        pytest.param(b'{"title":"' + b"\\" * 1_048_000, id="a text without an end"),
+        pytest.param(b"{" + b" " * 1_048_000, id="an object without an end"),
+    ],
+)
+def test_no_body_takes_the_processor_for_long(
+    api: Api, chatbot: Chatbot, starters: str, raw: bytes
+) -> None:
+    """Each costs less than counting to 2,500,000, about 40 ms; once, the worst took 1,000."""
+    unit = cheapest(lambda: sum(number for number in range(500_000)))
+    for path in (starters, f"/v1/chatting/{chatbot.pk}/threads"):
+        assert cheapest(lambda there=path: api.post(there, raw)) < 5 * unit  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_flags_cannot_be_set(api: Api, there: str, persona: Persona) -> None:
         pytest.param({"creativityLevel": None}, ["creativityLevel"], id="null is no number"),
         pytest.param({"creativityLevel": 1.0000001}, ["creativityLevel"], id="just above"),
         pytest.param({"creativityLevel": -1e-9}, ["creativityLevel"], id="just below"),
-        pytest.param({"creativityLevel": 10**400}, ["creativityLevel"], id="beyond all floats"),
+        pytest.param({"creativityLevel": 10**300}, ["creativityLevel"], id="far beyond"),
     ],
 )
 def test_a_bad_field_is_named_and_nothing_changes(
