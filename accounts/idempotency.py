@@ -7,25 +7,31 @@ process dies, the lease ends soon, and the next request with the key takes it ov
 import hashlib
 import logging
 import re
+import secrets
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
+from django.db.models import F, Sum, Window
 from django.utils import timezone
 
 from accounts.models import StoredAnswer
+from accounts.models.stored_answer import SMALLEST
 from config.api.errors import ApiError, InvalidRequest
 from config.db import new_id, release_connection
 
 HEADER = "Idempotency-Key"
 KEY = re.compile(r"[!-~]{1,255}")
 KEPT_FOR = timedelta(hours=24)
+MAX_KEPT = 64 * 1024 * 1024  # bytes of answers that an account keeps
+PRUNED_EVERY = 4 * 1024 * 1024  # bytes stored between two prunings of an account, on average
 LEASE = timedelta(seconds=8)
 RENEWED_EVERY = 2.0  # seconds
 LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # seconds between two looks at one that still runs
@@ -46,9 +52,10 @@ class Claim(NamedTuple):
 
     row: UUID
     holder: UUID
+    account: UUID
 
 
-def begin(user_id: UUID, *, route: str, key: str, body: bytes) -> Kept | Claim:
+def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes) -> Kept | Claim:
     """Find the answer of a key, waiting for one that still runs; else claim the key.
 
     Holds no connection while it waits. Raises InvalidRequest for a key that is not sane, or was
@@ -60,7 +67,7 @@ def begin(user_id: UUID, *, route: str, key: str, body: bytes) -> Kept | Claim:
     digest = hashlib.sha256(body).hexdigest()
     pause, deadline = LOOK_FIRST, time.monotonic() + settings.LLM_TIMEOUT + LONGER
     while time.monotonic() < deadline:
-        claim, row = _look(user_id, name, digest)
+        claim, row = _look(user_id, account_id, name, digest)
         if claim:
             return claim
         if row and row.request_digest != digest:
@@ -74,7 +81,9 @@ def begin(user_id: UUID, *, route: str, key: str, body: bytes) -> Kept | Claim:
     raise ApiError
 
 
-def _look(user_id: UUID, name: str, digest: str) -> tuple[Claim | None, StoredAnswer | None]:
+def _look(
+    user_id: UUID, account_id: UUID, name: str, digest: str
+) -> tuple[Claim | None, StoredAnswer | None]:
     """Claim the key where nobody has it, or whoever had it is dead; else return its row."""
     now, holder = timezone.now(), new_id()
     row = StoredAnswer.objects.filter(user=user_id, name=name).first()
@@ -84,6 +93,7 @@ def _look(user_id: UUID, name: str, digest: str) -> tuple[Claim | None, StoredAn
     if row is None:
         made = StoredAnswer(
             user_id=user_id,
+            account_id=account_id,
             name=name,
             request_digest=digest,
             claim=holder,
@@ -91,20 +101,39 @@ def _look(user_id: UUID, name: str, digest: str) -> tuple[Claim | None, StoredAn
         )
         StoredAnswer.objects.bulk_create([made], ignore_conflicts=True)
         row = StoredAnswer.objects.filter(user=user_id, name=name).first()
-        return (Claim(row.pk, holder), row) if row and row.claim == holder else (None, row)
+        mine = row is not None and row.claim == holder
+        return (Claim(row.pk, holder, account_id) if row and mine else None), row
     if row.status is None and row.request_digest == digest and row.claimed_until < now:
         ended = StoredAnswer.objects.filter(pk=row.pk, claim=row.claim, claimed_until__lt=now)
         if ended.update(claim=holder, claimed_until=now + LEASE):
-            return Claim(row.pk, holder), row
+            return Claim(row.pk, holder, account_id), row
     return None, row
 
 
 def keep(claim: Claim, status: int, body: bytes) -> None:
     """Store the answer. Raises ApiError where another has taken the claim over meanwhile."""
     held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
-    if not held.update(status=status, body=body):
+    size = max(len(body), SMALLEST)
+    if not held.update(status=status, body=body, size=size):
         logger.error("a request with an Idempotency-Key was taken over while it ran")
         raise ApiError
+    if secrets.randbelow(PRUNED_EVERY) < size:  # at random: no count has to be kept anywhere
+        transaction.on_commit(partial(prune, claim.account), robust=True)
+
+
+def prune(account_id: UUID) -> None:
+    """Delete an account's oldest answers beyond its bound.
+
+    A row without an answer stays. One with an answer stays until its claim ends, seconds after
+    its request: another request may still wait for it.
+    """
+    answers = StoredAnswer.objects.filter(account=account_id, size__isnull=False)
+    size_since = Window(Sum("size"), order_by=F("created_at").desc())
+    beyond = answers.annotate(size_since=size_since).filter(size_since__gt=MAX_KEPT)
+    newest = beyond.order_by("-created_at").values_list("created_at", flat=True).first()
+    if newest:
+        ended = answers.filter(claimed_until__lt=timezone.now())
+        ended.filter(created_at__lte=newest).delete()
 
 
 def abandon(claim: Claim) -> None:

@@ -29,6 +29,7 @@ class CallerViewSet(ApiViewSet):
 
     waiting: ClassVar[frozenset[str]] = frozenset()  # actions that wait for a network peer
     post: Callable[..., Any]  # the action, as DRF sets it for each request
+    account_id: UUID  # of what the path names, where it accepts a POST
     run_as: UUID | None = None  # the same for all requests with one Idempotency-Key
 
     def initial(self, request: Request, *args: Any, **names: str) -> None:
@@ -48,7 +49,11 @@ class CallerViewSet(ApiViewSet):
         between leaves neither.
         """
         begun = idempotency.begin(
-            self.caller.pk, route=f"POST {request.path}", key=key, body=request._request.body
+            self.caller.pk,
+            account_id=self.account_id,
+            route=f"POST {request.path}",
+            key=key,
+            body=request._request.body,
         )
         if isinstance(begun, idempotency.Kept):
             return HttpResponse(begun.body, "application/json", begun.status)
@@ -88,6 +93,7 @@ class ChatbotViewSet(CallerViewSet):
     def open(self, **names: str) -> dict[str, Any]:
         """Open the chatbot; returns the rest of the path's names. Raises ApiError."""
         self.chatbot = open_chatbot(self.caller, names.pop("chatbot_id"))
+        self.account_id = self.chatbot.account_id
         return names
 
     def rows(self) -> Any:
@@ -115,6 +121,7 @@ class AccountViewSet(CallerViewSet):
         """Open the account; returns the rest of the path's names. Raises ApiError."""
         needed = self.needs[self.action]
         self.opened = open_account(self.caller, names.pop("account_id"), needed)
+        self.account_id = self.opened.account.pk
         return names
 
     def rows(self) -> ChatbotQuerySet:

@@ -29,8 +29,9 @@ IDEMPOTENCY_KEY_PARAMETER = {
     "required": False,
     "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
     "description": "A text of yours that names this request, so that it can be sent again without "
-    "being done again: for 24 hours the same key and body give the stored answer. Another body "
-    "with that key is a 400; while the first one still runs, the second waits for its answer.",
+    "being done again: for up to 24 hours the same key and body give the stored answer. Another "
+    "body with that key is a 400; while the first one still runs, the second waits for its answer. "
+    "Give each new request a new key, or leave the header out.",
 }
 VERBS = {"retrieve": "get", "destroy": "delete"}
 GIVEN = ("Input", "Changes", "Choice")  # how the names of bodies end

@@ -272,14 +272,20 @@ def test_what_a_halted_process_runs_is_taken_over_and_its_own_answer_is_not_kept
     chatbot: Chatbot,
 ) -> None:
     caller_id = chatbot.account.owner_id
-    holder = idempotency.begin(caller_id, route="POST /x", key="k", body=b"")
+    holder = idempotency.begin(
+        caller_id, account_id=chatbot.account_id, route="POST /x", key="k", body=b""
+    )
     assert isinstance(holder, idempotency.Claim)
     StoredAnswer.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-    taker = idempotency.begin(caller_id, route="POST /x", key="k", body=b"")
+    taker = idempotency.begin(
+        caller_id, account_id=chatbot.account_id, route="POST /x", key="k", body=b""
+    )
     assert isinstance(taker, idempotency.Claim)
     assert taker.row == holder.row
     with pytest.raises(idempotency.ApiError):
         idempotency.keep(holder, 200, b"late")
     idempotency.keep(taker, 200, b"in time")
-    kept = idempotency.begin(caller_id, route="POST /x", key="k", body=b"")
+    kept = idempotency.begin(
+        caller_id, account_id=chatbot.account_id, route="POST /x", key="k", body=b""
+    )
     assert kept == (200, b"in time")

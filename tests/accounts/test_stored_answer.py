@@ -1,0 +1,113 @@
+"""What an account keeps of its answers: the newest, within a bound."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from accounts import idempotency
+from accounts.models import StoredAnswer
+from accounts.models.stored_answer import SMALLEST
+from chatbots.models import Chatbot, Instruction
+from tests.accounts.test_idempotency import INSTRUCTION, instructions, path_of
+from tests.conftest import Api, caller
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.conversations import ThreadFactory
+
+pytestmark = pytest.mark.proves("Threads and messages")
+
+
+@pytest.fixture
+def little_room(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The bytes that an account keeps: few, and it is pruned after each answer."""
+    monkeypatch.setattr(idempotency, "PRUNED_EVERY", 1)
+    monkeypatch.setattr(idempotency, "MAX_KEPT", 20 * SMALLEST)
+    return 20 * SMALLEST
+
+
+def end_claims() -> None:
+    """Let all claims have ended."""
+    StoredAnswer.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+
+
+@pytest.mark.parametrize(
+    ("length", "kept"), [pytest.param(1, 20, id="small"), pytest.param(5_000, 3, id="large")]
+)
+def test_an_account_keeps_its_newest_answers_up_to_a_bound(
+    little_room: int, chatbot: Chatbot, length: int, kept: int
+) -> None:
+    path, api = instructions(chatbot), caller(chatbot.account.owner)
+    body = INSTRUCTION | {"instruction": "x" * length}
+    other = ChatbotFactory()
+    caller(other.account.owner).post(instructions(other), INSTRUCTION, Idempotency_Key="other")
+    for number in range(25):
+        assert api.post(path, body, Idempotency_Key=str(number)).status_code == 200
+        end_claims()
+    assert StoredAnswer.objects.filter(account=other.account).count() == 1
+    answers = StoredAnswer.objects.filter(account=chatbot.account)
+    assert answers.count() == kept
+    assert sum(max(len(row.body or b""), SMALLEST) for row in answers) <= little_room
+    again = [api.post(path, body, Idempotency_Key=key) for key in ("24", "0")]
+    assert [answer.status_code for answer in again] == [200, 200]
+    assert Instruction.objects.filter(chatbot=chatbot).count() == 26  # "0" was dropped: done again
+
+
+def test_each_post_counts_towards_the_account_of_its_path(
+    little_room: int, chatbot: Chatbot, api: Api
+) -> None:
+    account, bot = chatbot.account_id, chatbot.pk
+    for path, body in (
+        (f"/v1/chatbots/account/{account}/create-chatbot", {"name": "a", "description": "b"}),
+        (f"/v1/chatbots/chatbot/{bot}/conversation-starters", {"text": "Hi"}),
+        (f"/v1/chatting/{bot}/threads", {}),
+        (path_of(ThreadFactory(chatbot=chatbot)), {"content": "Hi"}),
+    ):
+        assert api.post(path, body, Idempotency_Key="one").status_code == 200
+    assert StoredAnswer.objects.filter(account=account).count() == 4
+
+
+def test_a_request_without_an_answer_is_never_dropped(little_room: int, chatbot: Chatbot) -> None:
+    owner, account = chatbot.account.owner_id, chatbot.account_id
+
+    def begin(key: str) -> idempotency.Claim:
+        claim = idempotency.begin(owner, account_id=account, route="POST /x", key=key, body=b"")
+        assert isinstance(claim, idempotency.Claim)
+        return claim
+
+    halted = begin("halted")
+    for number in range(5):
+        idempotency.keep(begin(str(number)), 200, b"x" * little_room)
+        end_claims()
+    assert begin("halted").row == halted.row
+    assert StoredAnswer.objects.exclude(status=None).count() == 1
+
+
+def test_an_answer_that_a_request_may_wait_for_stays_while_many_store_and_prune(
+    little_room: int, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, account = chatbot.account.owner_id, chatbot.account_id
+
+    def begin(key: str) -> idempotency.Kept | idempotency.Claim:
+        try:
+            return idempotency.begin(owner, account_id=account, route="POST /x", key=key, body=b"")
+        finally:
+            connection.close()
+
+    def store(number: int) -> None:
+        claim = begin(str(number))
+        assert isinstance(claim, idempotency.Claim)
+        idempotency.keep(claim, 200, b"x" * 5 * SMALLEST)
+        connection.close()
+
+    first = begin("slow")
+    assert isinstance(first, idempotency.Claim)
+    monkeypatch.setattr(idempotency, "LEASE", timedelta(0))
+    with ThreadPoolExecutor(9) as pool:
+        second = pool.submit(begin, "slow")
+        list(pool.map(store, range(50)))
+        idempotency.keep(first, 200, b"slow")
+        list(pool.map(store, range(50, 100)))
+        assert second.result() == (200, b"slow")
+    assert StoredAnswer.objects.count() <= 5
