@@ -33,7 +33,7 @@ fuzz: dev
 	@exec $(PY) -m tests.fuzz $(ARGS)
 
 # The checks run on an embedded default of their own, whatever the environment or .env say.
-ALONE := env STATE_DIR=build/check DATABASE_URL= REDIS_URL= SECRET_KEY= ENCRYPTION_KEYS=
+ALONE := env STATE_DIR=build/check DATABASE_URL= REDIS_URL= SECRET_KEY= ENCRYPTION_KEYS= PUBLIC_URL=http://127.0.0.1:8000
 DOCUMENT := $(ALONE) $(PY) manage.py spectacular --file build/openapi.json --format openapi-json --validate --fail-on-warn
 
 check: dev

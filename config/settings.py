@@ -288,7 +288,7 @@ SPECTACULAR_SETTINGS = {
         "everywhere stand at the top of this document."
     ),
     "VERSION": "1.0.0",
-    "SERVERS": [{"url": "/", "description": "The host that serves this document."}],
+    "SERVERS": [{"url": PUBLIC_URL, "description": "Where clients reach this service."}],
     "TAGS": [
         {"name": "Chatbots", "description": "The chatbots of an account, and those of the caller."},
         {"name": "Appearance", "description": "How a chatbot looks."},

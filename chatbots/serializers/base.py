@@ -47,9 +47,12 @@ def settings_shape(
     name: str,
     fields: Mapping[str, serializers.Field[Any, Any, Any, Any]],
     open_points: Mapping[str, Sequence[str]] | None = None,
+    *,
+    rule: Mapping[str, Any] | None = None,
 ) -> type[Shape]:
     """Make the shape of a body of settings; `open_points` are its fields', by their names."""
-    about = {"__doc__": "Only what is given is applied.", "open_points": open_points or {}}
+    doc = "Only what is given is applied."
+    about = {"__doc__": doc, "open_points": open_points or {}, "rule": rule}
     return type(name, (Shape,), {**about, **fields})
 
 

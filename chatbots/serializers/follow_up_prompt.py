@@ -5,7 +5,7 @@ from typing import Any
 from chatbots.models import FollowUpPrompt
 from chatbots.serializers.base import like
 from config.api.errors import Refused
-from config.api.serializers import Record, Shape
+from config.api.serializers import Record, Shape, camel
 
 BUTTON = ("button_title", "button_message")
 LINK = ("link_text", "link_src")
@@ -37,6 +37,13 @@ def part(name: str) -> Any:
     return like(FollowUpPrompt, name, required=False, allow_null=True)
 
 
+def whole(pair: tuple[str, ...], *, without: tuple[str, ...]) -> dict[str, Any]:
+    """Write a pair, and the absence of the other one, as a JSON Schema."""
+    given = {camel(name): {"type": "string", "pattern": r"\S"} for name in pair}
+    absent = {camel(name): {"type": ["string", "null"], "maxLength": 0} for name in without}
+    return {"type": "object", "required": [*given], "properties": given | absent}
+
+
 class FollowUpPromptInput(Shape):
     """A whole pair of one type, either button or link; the other type's fields are cleared."""
 
@@ -45,6 +52,7 @@ class FollowUpPromptInput(Shape):
         "buttonMessage": "I would like to talk to a person.",
         "esclate": True,
     }
+    rule = {"oneOf": [whole(BUTTON, without=LINK), whole(LINK, without=BUTTON)]}
     button_title = part("button_title")
     button_message = part("button_message")
     link_text = part("link_text")

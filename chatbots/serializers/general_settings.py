@@ -1,12 +1,22 @@
 """The wire forms of general settings. Open points: defaults, default-model."""
 
 from chatbots.models import GeneralSettings
-from chatbots.serializers.base import SettingsRecord, settings_fields, settings_shape
+from chatbots.serializers.base import SettingsRecord, like, settings_fields, settings_shape
 from config.api.fields import Identifier
 
 OWN_FIELDS = ["llm_id" if name == "llm_model" else name for name in GeneralSettings.own_fields()]
 GENERAL_FIELDS = settings_fields(GeneralSettings, without={"llm_model", "chat_start"}) | {
-    "llm_model_id": Identifier(required=False, help_text="An active model.")
+    "llm_model_id": Identifier(required=False, help_text="An active model."),
+    "max_messages_per_conversation": like(
+        GeneralSettings,
+        "max_messages_per_conversation",
+        required=False,
+        help_text="Settable only when limitMessagesPerConversation is true, here or already.",
+    ),
+}
+LIMITED = {  # if a limit is given, it is not switched off at the same time
+    "if": {"required": ["maxMessagesPerConversation"]},
+    "then": {"properties": {"limitMessagesPerConversation": {"type": "boolean", "const": True}}},
 }
 
 
@@ -21,4 +31,4 @@ class GeneralSettingsRecord(SettingsRecord):
         fields = ["id", "chatbot_id", *OWN_FIELDS, "created_at", "updated_at"]
 
 
-GeneralSettingsInput = settings_shape("GeneralSettingsInput", GENERAL_FIELDS)
+GeneralSettingsInput = settings_shape("GeneralSettingsInput", GENERAL_FIELDS, rule=LIMITED)

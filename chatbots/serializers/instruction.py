@@ -47,9 +47,15 @@ class InstructionChanges(Shape):
 
 
 class InstructionChoice(Shape):
-    """Which instruction to activate: by its id, else by its title; "" is as good as none."""
+    """Which instruction to activate: by its id, else by its title; "" counts as absent."""
 
     example = {"title": "Support"}
+    rule = {
+        "anyOf": [
+            {"type": "object", "required": [name], "properties": {name: {"type": "string"} | part}}
+            for name, part in (("instructionId", {"minLength": 1}), ("title", {"pattern": r"\S"}))
+        ]
+    }
     instruction_id = Text(required=False, help_text="Where given, the title is not looked up.")
     title = like(
         Instruction, "title", required=False, help_text="Of one that exists, or of a new one."

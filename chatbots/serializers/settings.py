@@ -6,12 +6,18 @@ from rest_framework import serializers
 
 from chatbots.models.lead_settings import USER_DATA
 from chatbots.serializers.base import settings_shape
-from chatbots.serializers.general_settings import GENERAL_FIELDS, GeneralSettingsRecord
+from chatbots.serializers.general_settings import (
+    GENERAL_FIELDS,
+    LIMITED,
+    GeneralSettingsRecord,
+)
 from chatbots.serializers.user_data import USER_DATA_FIELDS
 from config.api.fields import Flag, computed
 from config.api.serializers import camel
 
-AllSettingsInput = settings_shape("AllSettingsInput", GENERAL_FIELDS | USER_DATA_FIELDS)
+AllSettingsInput = settings_shape(
+    "AllSettingsInput", GENERAL_FIELDS | USER_DATA_FIELDS, rule=LIMITED
+)
 
 
 class AllSettingsRecord(GeneralSettingsRecord):

@@ -106,7 +106,7 @@ def of_type(schema: Schema, schemas: dict[str, Schema], name: str) -> Any:
             return [example(schema["items"], schemas, name)]
         case "object", _:
             return {"greeting": "Hello!"}
-        case "string", "uuid":
+        case "string", form if form == "uuid" or name.endswith("Id"):
             return str(uuid5(NAMESPACE_URL, name))
         case "string", "date-time":
             return MOMENT

@@ -158,6 +158,8 @@ class OperationSchema(AutoSchema):
             part.pop("readOnly", None)  # records are only ever sent, bodies only ever given
         if direction == "request" and self.declared.partial:
             schema.pop("required", None)
+        if rule := getattr(serializer, "rule", None):
+            schema["allOf"] = [rule]  # generators take a oneOf beside properties for a union
         if direction == "response" and isinstance(serializer, Record):
             schema["required"] = sorted(properties)
         for name, points in getattr(serializer, "open_points", {}).items():

@@ -35,11 +35,13 @@ class Shape(serializers.Serializer[Any]):
     """A free shape of the wire.
 
     For the OpenAPI document: the open points of its fields by their Python names, and an
-    example where not every value of the fields' own fits the others.
+    example where not every value of the fields' own fits the others, and as a JSON Schema the
+    rule that fields of a body keep together.
     """
 
     open_points: ClassVar[Mapping[str, Sequence[str]]] = {}
     example: ClassVar[Mapping[str, Any] | None] = None
+    rule: ClassVar[Mapping[str, Any] | None] = None
 
     default_error_messages = {
         "invalid": "Expected object",

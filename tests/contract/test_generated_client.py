@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import requests
 
 from tests.contract.conftest import Service
 from tests.house.source import ROOT
@@ -34,6 +35,12 @@ def client_package(tmp_path_factory: pytest.TempPathFactory) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return str(folder)
+
+
+@pytest.mark.proves("Endpoints")
+def test_the_document_as_served_names_the_services_address(service: Service) -> None:
+    served = requests.get(f"{service.address}/openapi.json", timeout=60).json()
+    assert [one["url"] for one in served["servers"]] == [service.address]
 
 
 class Calls:

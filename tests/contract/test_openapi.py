@@ -11,6 +11,8 @@ from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
+from config.api.fields import Identifier
+from tests.factories.chatbots import FollowUpPromptFactory
 from tests.house.source import ROOT
 
 pytestmark = pytest.mark.proves("Endpoints", "HTTP statuses", "Bodies", "Body shapes")
@@ -98,6 +100,68 @@ def test_an_example_is_valid_by_its_schema(schema, example):
     assert [error.message for error in validator.iter_errors(example)] == []
 
 
+def test_an_id_in_an_example_is_a_uuid():
+    ids = [
+        (name, value)
+        for _, part in walk(DOCUMENT)
+        if isinstance(part.get("example"), dict)
+        for _, inner in walk(part["example"])
+        for name, value in inner.items()
+        if name.endswith("Id") and name != "visitorId" and value is not None
+    ]
+    assert {"threadId", "llmModelId"} <= {name for name, _ in ids}
+    assert not [one for one in ids if not Identifier.FORM.fullmatch(one[1])]
+
+
+def test_a_client_of_the_document_knows_the_services_address(settings):
+    assert [one["url"] for one in DOCUMENT["servers"]] == [settings.PUBLIC_URL]
+
+
+BUTTON, LINK = {"buttonTitle": "a", "buttonMessage": "b"}, {"linkText": "c", "linkSrc": "d"}
+NO_LINK = {"linkText": None, "linkSrc": ""}
+LIMITED, LIMIT = {"limitMessagesPerConversation": True}, {"maxMessagesPerConversation": 5}
+UNLIMITED = {"limitMessagesPerConversation": False}
+RULES = [
+    *(("InstructionChoice", body, False) for body in ({}, {"instruction": "a"}, {"title": " "})),
+    *(("InstructionChoice", body, False) for body in ({"instructionId": ""}, {"title": ""})),
+    ("InstructionChoice", {"title": "a", "instruction": "b"}, True),
+    ("InstructionChoice", {"title": "a", "instruction": "b", "instructionId": ""}, True),
+    *(("FollowUpPromptInput", body, True) for body in (BUTTON, LINK, BUTTON | NO_LINK)),
+    *(("FollowUpPromptInput", body, False) for body in ({}, NO_LINK, BUTTON | LINK)),
+    ("FollowUpPromptInput", {"esclate": True}, False),
+    ("FollowUpPromptInput", {"buttonTitle": "a"}, False),
+    ("FollowUpPromptInput", BUTTON | {"linkText": " "}, False),
+    ("FollowUpPromptInput", BUTTON | {"buttonMessage": " "}, False),
+    ("FollowUpPromptInput", LINK | {"linkSrc": None}, False),
+    *(
+        (name, body, good)
+        for name in ("GeneralSettingsInput", "AllSettingsInput")
+        for body, good in (
+            ({}, True),
+            (UNLIMITED, True),
+            (UNLIMITED | LIMIT, False),
+            (LIMITED | LIMIT, True),
+        )
+    ),
+]
+PLACES = {
+    "InstructionChoice": ("POST", "v1/chatbots/chatbot/{}/instructions/select-instruction"),
+    "FollowUpPromptInput": ("PATCH", "v1/chatbots/chatbot/{}/follow-up-prompts/{}"),
+    "GeneralSettingsInput": ("PATCH", "v0/chatbots/chatbot/{}/settings/general"),
+    "AllSettingsInput": ("PUT", "v1/chatbots/chatbot/{}/settings"),
+}
+
+
+@pytest.mark.parametrize(("name", "body", "good"), RULES)
+def test_a_rule_between_fields_is_in_the_document_as_in_the_service(api, chatbot, name, body, good):
+    schema = {"$ref": f"#/components/schemas/{name}", "components": COMPONENTS}
+    assert Draft202012Validator(schema).is_valid(body) is good
+    method, path = PLACES[name]
+    prompt = FollowUpPromptFactory(chatbot=chatbot)
+    answer = api.call(method, "/" + path.format(chatbot.pk, prompt.pk), body)
+    assert answer.status_code == (200 if good else 400)
+
+
 @EACH
 def test_an_operation_has_examples_of_what_it_takes_and_answers(name):
     _, _, operation = OPERATIONS[name]
@@ -124,6 +188,8 @@ def test_a_post_and_nothing_else_takes_an_optional_key_to_be_sent_again(name):
     header = COMPONENTS["parameters"]["IdempotencyKey"]
     assert (header["name"], header["in"]) == ("Idempotency-Key", "header")
     assert header["required"] is False
+    given = {"example", "examples", "default"}  # importers would send it with every request
+    assert not given & (header.keys() | header["schema"].keys())
 
 
 @EACH
