@@ -28,7 +28,7 @@ bench: dev
 soak: dev
 	@exec $(PY) -m tests.soak $(ARGS)
 
-# 20,000 hostile requests to every operation; ARGS="--requests N --seed N". It prints its seed.
+# 20,000 hostile requests to every operation, beside slow clients; ARGS="--requests N --seed N". It prints its seed.
 fuzz: dev
 	@exec $(PY) -m tests.fuzz $(ARGS)
 

@@ -19,10 +19,8 @@ django.setup()
 from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
 
-from tests.conftest import caller
 from tests.factories.chatbots import ChatbotFactory
-from tests.fuzzing import Fuzzer
-from tests.servers.processes import Web
+from tests.fuzzing import fuzz
 
 
 def main() -> int:
@@ -34,18 +32,16 @@ def main() -> int:
     print(f"seed {options.seed}", flush=True)
     databases = setup_databases(verbosity=0, interactive=False)
     try:
-        chatbot = ChatbotFactory()
-        key = caller(chatbot.account.owner).key or ""
-        with Web() as web:
-            fuzzer = Fuzzer(port=web.port, key=key, chatbot=chatbot, seed=options.seed)
-            fuzzer.run(options.requests)
+        fuzzer = fuzz(ChatbotFactory(), count=options.requests, seed=options.seed)
     finally:
         connection.close()
         teardown_databases(databases, verbosity=0)
     for status, count in sorted(fuzzer.statuses.items()):
         print(f"  {status}: {count}")
     for fault, sent in fuzzer.faults[:20]:
-        print(f"{fault}\n  {sent.method} {sent.path[:200]} {sent.headers} {sent.body[:200]!r}")
+        print(fault)
+        if sent:
+            print(f"  {sent.method} {sent.path[:200]} {sent.headers} {sent.body[:200]!r}")
     print(f"slowest answer: {fuzzer.slowest:.2f} s")
     print(f"{len(fuzzer.faults)} faults in {options.requests} requests (seed {options.seed})")
     return 1 if fuzzer.faults else 0

@@ -1,19 +1,30 @@
 """Hostile requests to every operation, drawn from a seed, and what every answer has to keep."""
 
+import email
 import http.client
 import json
 import random
+import re
 import time
 from collections import Counter
 from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from chatbots.models import Chatbot
+import requests
+
+from chatbots.models import Chatbot, LeadSettings
+from tests.conftest import caller
 from tests.contract.operations import OPERATIONS, Operation, filled, ids_of
+from tests.factories.chatbots import ChatbotFactory
+from tests.house.source import ROOT
+from tests.servers.mail import MailServer
+from tests.servers.processes import Web, Worker
+from tests.servers.trickling import Trickling
 
 STATUSES = {200, 400, 401, 403, 404, 405, 429}
 SLOWEST = 5.0  # seconds
+MOST_FAULTS = 20
 WORDS = [
     *("", " ", "x", "é" * 40, "x" * 256, "y" * 70_000, "\0", "\u202e", "💥" * 60, "a\nb\r\n"),
     *("' OR 1=1 --", "<script>alert(1)</script>", "{{7*7}}", "../../etc", "%s%n", "#fff", "null"),
@@ -22,6 +33,21 @@ WORDS = [
 VALUES = [
     *(None, True, False, 0, -1, 1, 101, 2**31, 2**63, -(2**63) - 1, 10**400, 0.5, 1e308, -0.0),
     *([], {}, [[]], [None], [{}], {"": ""}, {"a": {"b": ["c"]}}, ["x"] * 2_000),
+]
+# What ends a line or a header somewhere, and what a terminal obeys
+CONTROLS = [
+    *(
+        "\r\nBcc: eve@example.com\r\n\r\n",
+        "\n",
+        "\t",
+        "\v",
+        "\f",
+        "\x01",
+        "\x1b[2J",
+        "\x7f",
+        "\x85",
+    ),
+    *("\x1c", "\x1d", "\x1e", "\u2028", "\u2029", "\u200f", "\ufeff", '"}\n{"level": "ERROR"}'),
 ]
 RAW = [
     *(
@@ -43,8 +69,38 @@ RAW = [
 TYPES = ["application/json; charset=utf-16", "text/plain", "multipart/form-data", "", "x" * 300]
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "BREW"]
 IDS = ["0", "..", "%00", "\0", "é", "x" * 3_000, "0190a000000070008000000000000000", "{id}", " "]
-QUERIES = ["page=0", "page=2&limit=101", "limit=x", "before=1", "before=%00", "limit=1&limit=2"]
+QUERIES = [
+    *("page=0", "page=2&limit=101", "limit=x", "before=1", "limit=1&limit=2", "page", "=1", ";"),
+    *("&" * 5_000, "a=1&" * 2_000, "page=1&" * 1_500, "page[]=1&" * 999, "x=" + "y" * 60_000),
+    *("limit=%", "limit=%zz", "before=%ff%fe", "page=%00", "page=%0b%1c", "before=%0d%0aX:%20y"),
+    *("page=" + "9" * 30, "page=9223372036854775808", "limit=-1", "page=" + "0" * 5_000 + "1"),
+    *("page=%EF%BC%95", "limit=1_0", "limit=+5", "limit=5.0", "page=2147483647&limit=100"),
+]
+TOLD = {
+    "enable_lead_collection": True,
+    "lead_notification": True,
+    "lead_notification_email": ["leads@example.com"],
+}
 KEYS = ["", "x", "k" * 255, "k" * 256, "two words"]
+
+
+def examples() -> dict[str, dict[str, Any]]:
+    """Read from the OpenAPI document a body with every field, by method and path."""
+    document = json.loads((ROOT / "openapi.json").read_text())
+    return {
+        f"{method.upper()} {shape(path)}": body["content"]["application/json"]["example"]
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        if (body := operation.get("requestBody"))
+    }
+
+
+def shape(path: str) -> str:
+    """Write a path without the names of its ids."""
+    return re.sub(r"\{\w+\}", "{}", path)
+
+
+EXAMPLES = examples()
 
 
 class Sent(NamedTuple):
@@ -65,7 +121,7 @@ class Fuzzer:
         self.ids = ids_of(chatbot)
         self.statuses: Counter[int] = Counter()
         self.reached: Counter[str] = Counter()  # operations that answered 200
-        self.faults: list[tuple[str, Sent]] = []
+        self.faults: list[tuple[str, Sent | None]] = []
         self.slowest = 0.0  # seconds
 
     def chance(self, share: float) -> bool:
@@ -81,11 +137,23 @@ class Fuzzer:
         """Draw a body: the good one, with some of it replaced, or what is no body at all."""
         if self.chance(0.15):
             return self.dice.choice(RAW)
+        if operation.body and self.chance(0.2):
+            return json.dumps(self.spoiled(operation)).encode()
         body = {name: filled(value, self.ids) for name, value in (operation.body or {}).items()}
         for name in [*body, self.dice.choice(["description", "isActive", "tags", "limit"])]:
             if self.chance(0.4):
                 body[name] = self.value()
         return json.dumps(body).encode() if body or operation.method != "GET" else b""
+
+    def spoiled(self, operation: Operation) -> dict[str, Any]:
+        """Draw a body with every field of the operation, and control characters in its texts."""
+        example = EXAMPLES[f"{operation.method} /api{shape(operation.path)}"]
+        texts = {
+            name: value + self.dice.choice(CONTROLS) if self.chance(0.3) else value
+            for name, value in example.items()
+            if isinstance(value, str) and not name.endswith("Id")
+        }
+        return texts | {name: filled(value, self.ids) for name, value in operation.body.items()}
 
     def path(self, operation: Operation) -> str:
         """Draw a path: the operation's, at times with a wrong id, a wrong end or a query."""
@@ -95,7 +163,7 @@ class Fuzzer:
         path = f"/api{operation.path.format(**ids)}"
         if self.chance(0.03):
             path += self.dice.choice(["/", "//", "/..", "%2f", "/x", "?" * 5])
-        return f"{path}?{self.dice.choice(QUERIES)}" if self.chance(0.2) else path
+        return f"{path}?{self.dice.choice(QUERIES)}" if self.chance(0.3) else path
 
     def headers(self) -> dict[str, str]:
         """Draw headers: mostly good ones."""
@@ -117,11 +185,14 @@ class Fuzzer:
         method = self.dice.choice(METHODS) if self.chance(0.03) else operation.method
         return Sent(method, self.path(operation), self.headers(), self.body(operation))
 
-    def run(self, requests: int) -> None:
-        """Send so many requests, in turn to every operation."""
-        for number in range(requests):
+    def run(self, count: int) -> None:
+        """Send so many requests, in turn to every operation; stop after many faults."""
+        for number in range(count):
+            if len(self.faults) >= MOST_FAULTS:
+                return
             if number % 100 == 0:  # what earlier ones switched off is on again
                 Chatbot.objects.filter(pk=self.chatbot.pk).update(is_active=True)
+                LeadSettings.objects.update_or_create(chatbot=self.chatbot, defaults=TOLD)
             operation = OPERATIONS[number % len(OPERATIONS)]
             self.send(operation, self.draw(operation))
 
@@ -165,3 +236,67 @@ def judged(status: int, text: bytes, *, headless: bool) -> str | None:
     else:
         whole = body.get("success") is False and isinstance(body.get("message"), str)
     return None if whole else f"no envelope: {text[:80]!r}"
+
+
+FORGED = re.compile(r'^\{"level"|[\x00-\x09\x0b-\x1f]')  # a line of a log as CONTROLS have it
+HEADERS = {
+    *("content-type", "mime-version", "content-transfer-encoding"),
+    *("subject", "from", "to", "date", "message-id", "auto-submitted", "reply-to"),
+}
+
+
+def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
+    """Send hostile requests to a running service while slow clients trickle their bodies.
+
+    Afterwards another tenant's mail must still arrive, no mail may have a header that a visitor
+    wrote, and no log may have a line that a caller wrote.
+    """
+    key = caller(chatbot.account.owner).key or ""
+    path = f"/api/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
+    with MailServer() as mails, Web() as web:
+        with Worker(EMAIL_URL=f"smtp://127.0.0.1:{mails.port}") as worker:
+            with Trickling(web.port, path, key, clients=12) as slow:
+                fuzzer = Fuzzer(port=web.port, key=key, chatbot=chatbot, seed=seed)
+                fuzzer.run(count)
+            for answer in slow.answers:
+                if fault := judged(answer.status, answer.body, headless=False):
+                    fuzzer.faults.append((f"to a slow body: {fault}", None))
+            other = ChatbotFactory()
+            for control in CONTROLS:
+                capture_lead(web, other, name=f"Eve{control}X-Eve: 1")
+            capture_lead(web, ChatbotFactory(), name="Ada", told="told@example.com")
+            if not arrives("told@example.com", mails):
+                fuzzer.faults.append(("another tenant's mail does not arrive", None))
+        fuzzer.faults += [(f"mail: {each[:300]!r}", None) for each in mails.mails if split(each)]
+        said = [*web.said().split("\n"), *worker.said().split("\n")]
+        fuzzer.faults += [(f"log: {line[:300]!r}", None) for line in said if FORGED.search(line)]
+    return fuzzer
+
+
+def capture_lead(web: Web, chatbot: Chatbot, *, name: str, told: str = "eve@example.com") -> None:
+    """Capture a lead, of which an address is told by mail."""
+    settings = TOLD | {"lead_notification_email": [told]}
+    LeadSettings.objects.update_or_create(chatbot=chatbot, defaults=settings)
+    answer = requests.post(
+        f"{web.address}/api/v1/chatting/{chatbot.pk}/threads",
+        json={"visitorEmail": "visitor@example.com", "visitorName": name},
+        headers={"Authorization": f"Bearer {caller(chatbot.account.owner).key}"},
+        timeout=60,
+    )
+    assert answer.status_code == 200, answer.text
+
+
+def arrives(address: str, mails: MailServer) -> bool:
+    """Say whether a mail to an address arrives before a lost mail's lease could end."""
+    deadline = time.monotonic() + 45
+    while not (found := any(f"To: {address}" in mail for mail in mails.mails)):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.1)
+    return found
+
+
+def split(mail: str) -> bool:
+    """Say whether a mail has headers that are not the service's, or lost some of its own."""
+    names = {name.lower() for name in email.message_from_string(mail)}
+    return bool(names - HEADERS) or not {"subject", "from", "to", "date"} <= names

@@ -3,18 +3,14 @@
 import pytest
 
 from chatbots.models import Chatbot
-from tests.conftest import Api
 from tests.contract.operations import OPERATIONS
-from tests.fuzzing import Fuzzer
-from tests.servers.processes import Web
+from tests.fuzzing import fuzz
 
 
 @pytest.mark.proves("HTTP statuses", "Response envelope", "Bodies")
 @pytest.mark.django_db(transaction=True)
-def test_whatever_comes_the_answer_is_one_of_the_contract(api: Api, chatbot: Chatbot) -> None:
-    with Web() as web:
-        fuzzer = Fuzzer(port=web.port, key=api.key or "", chatbot=chatbot, seed=1)
-        fuzzer.run(1_000)
+def test_whatever_comes_the_answer_is_one_of_the_contract(chatbot: Chatbot) -> None:
+    fuzzer = fuzz(chatbot, count=1_000, seed=1)
     assert not fuzzer.faults, fuzzer.faults[:5]
     assert fuzzer.statuses[200] > 100, fuzzer.statuses
     assert len(fuzzer.reached) > len(OPERATIONS) * 0.7, fuzzer.reached
