@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from django.db.models import Case, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
 
 from accounts.models import Account, Membership, User
 from accounts.roles import Action, Role, may
@@ -62,10 +62,9 @@ def reached(rows: RowsT, caller: User, *, account: str = "account") -> RowsT:
 
 
 def accounts_of(caller: User) -> "QuerySet[Any]":  # Any: an account with its caller_role
-    """Keep the accounts that a caller owns or belongs to; `caller_role` says as what."""
+    """List the accounts that a caller owns or belongs to, with the role as `caller_role`."""
     membership = Membership.objects.filter(account=OuterRef("pk"), user=caller)
-    belongs = Membership.objects.filter(user=caller).values("account")
-    accounts = Account.objects.filter(Q(owner=caller) | Q(pk__in=belongs))
+    accounts = Account.objects.open_to(caller.pk, Action.ENTER_ACCOUNT)
     return reached(accounts, caller, account="pk").annotate(
         caller_role=Case(
             When(owner=caller, then=Value(Role.OWNER.value)),

@@ -3,11 +3,10 @@
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Exists
 
-from accounts.access import holdings, reached
+from accounts.access import reached
 from accounts.models import Account, User
-from accounts.roles import ADDED, Action, Role, may
 from chatbots.models import Chatbot
 from chatbots.models.chatbot import ChatbotQuerySet
 from config.api.errors import ApiError
@@ -36,16 +35,17 @@ def open_chatbot(caller: User, chatbot_id: str, *, account: Account | None = Non
         key = identifier(chatbot_id)
     except ApiError:
         raise ChatbotNotFound from None
-    rows = Chatbot.objects.as_seen_by(caller)
-    chatbot = (rows.filter(account=account) if account else rows).filter(pk=key).first()
+    rows = Chatbot.objects.filter(pk=key)
+    if account:
+        rows = rows.filter(account=account)
+    # Any: with the annotation
+    chatbot: Any = rows.annotate(is_open=Exists(rows.ids_open_to(caller.pk))).first()
     if chatbot is None:
         raise ChatbotNotFound
-    seen: Any = chatbot  # Any: with what as_seen_by adds
-    holds = holdings(owner=seen.is_owner, role=seen.account_role, permissions=seen.permissions)
-    added = {ADDED} if seen.is_added and seen.account_role else set()
-    if not (caller.reaches(chatbot.account_id) and may(Action.USE_CHATBOT, holds | added)):
+    if not (chatbot.is_open and caller.reaches(chatbot.account_id)):
         raise ChatbotForbidden
-    return chatbot
+    found: Chatbot = chatbot
+    return found
 
 
 def lock_chatbot(chatbot_id: UUID) -> None:
@@ -59,10 +59,6 @@ def lock_chatbot(chatbot_id: UUID) -> None:
 
 
 def open_to(caller: User) -> ChatbotQuerySet:
-    """Keep the chatbots that a caller may use: the rule of open_chatbot, as a query."""
-    leads = Q(account__owner=caller) | Q(
-        account__memberships__user=caller, account__memberships__role=Role.SUPER_ADMIN
-    )
-    added = Q(account__memberships__user=caller, memberships__user=caller)
-    found = Chatbot.objects.filter(leads | added).order_by().values("pk")
-    return reached(Chatbot.objects.filter(pk__in=found), caller)
+    """List the chatbots that a caller may use."""
+    found = Chatbot.objects.filter(pk__in=Chatbot.objects.ids_open_to(caller.pk))
+    return reached(found, caller)

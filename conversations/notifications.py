@@ -3,24 +3,16 @@
 Each is a row of the transaction that caused it; the worker sends it.
 """
 
-from django.db.models import Q
-
-from accounts.models import User
 from accounts.notifications import write
-from accounts.roles import Role
-from chatbots.models import LeadSettings
+from chatbots.models import Chatbot, LeadSettings
 from conversations.models import Lead, Thread
 
 
 def staff_of(thread: Thread) -> list[str]:
-    """List who answers visitors of a thread's account in the admin."""
-    account = thread.chatbot.account_id
-    leads = Q(owned_accounts=account) | Q(
-        memberships__account=account, memberships__role=Role.SUPER_ADMIN
-    )
-    added = Q(memberships__account=account, chatbot_memberships__chatbot=thread.chatbot)
-    people = User.objects.filter(leads | added, is_staff=True, is_active=True)
-    return sorted(set(people.values_list("email", flat=True)))
+    """List the addresses of the staff who may use a thread's chatbot."""
+    people = Chatbot.objects.filter(pk=thread.chatbot_id).users()
+    staff = people.filter(is_staff=True, is_active=True).order_by("email")
+    return list(staff.values_list("email", flat=True))
 
 
 def escalated(thread: Thread) -> None:

@@ -22,7 +22,7 @@ from unfold.views import ChangeList
 
 from accounts.admin.keyset import KeysetChangeList, whole_id
 from accounts.models import Account, User
-from accounts.roles import Action, Role, may
+from accounts.roles import Action
 
 Kept = TypeVar("Kept")
 
@@ -42,24 +42,15 @@ def person(request: HttpRequest) -> User:
     return request.user
 
 
-def accounts_where(user: User, action: Action) -> "QuerySet[Account]":
-    """Keep the accounts in which a person may do something by his or her role alone."""
-    roles = [role for role in Role if may(action, {role})]
-    held = Q(memberships__user=user, memberships__role__in=roles)
-    if Role.OWNER in roles:
-        held |= Q(owner=user)
-    return Account.objects.filter(
-        pk__in=Account.objects.filter(held).order_by().values("pk")
-    ).order_by()
-
-
 def managed_accounts(request: HttpRequest) -> list[UUID]:
     """Name the accounts that the person who is signed in manages, read once per request."""
     return once(
         request,
         "managed_accounts",
         lambda: list(
-            accounts_where(person(request), Action.MANAGE_ACCOUNT).values_list("pk", flat=True)
+            Account.objects.open_to(person(request).pk, Action.MANAGE_ACCOUNT)
+            .order_by()
+            .values_list("pk", flat=True)
         ),
     )
 

@@ -13,7 +13,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from accounts.admin.moments import at
 from accounts.admin.page import page, show_faults
-from accounts.admin.scope import accounts_where, person
+from accounts.admin.scope import person
 from accounts.models import Account
 from accounts.roles import Action
 from chatbots.admin import inlines
@@ -105,4 +105,4 @@ class ChatbotAdmin(ChatbotRows):
         user = person(request)
         if user.is_superuser:
             return Account.objects.order_by("name", "id")
-        return accounts_where(user, Action.CREATE_CHATBOT).order_by("name", "id")
+        return Account.objects.open_to(user.pk, Action.CREATE_CHATBOT).order_by("name", "id")

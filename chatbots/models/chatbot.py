@@ -1,31 +1,39 @@
 """Chatbots, and the people who were added to them."""
 
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import models
-from django.db.models import BooleanField, Case, Exists, OuterRef, Subquery, Value, When
+from django.db.models import F, OuterRef, Subquery
 
-from accounts.models import Account, Membership, User
+from accounts.models import Account, User
+from accounts.models.account import Rows, by_role, union
+from accounts.roles import ADDED, Action, may
 from config.db import SHORT, Row
 
 
 class ChatbotQuerySet(models.QuerySet["Chatbot"]):
-    """Chatbots as a caller sees them."""
+    """Chatbots, and who may use them. Open points: roles, permissions."""
 
-    def as_seen_by(self, caller: User) -> "ChatbotQuerySet":
-        """Add what the caller holds: `is_owner`, `account_role`, `permissions`, `is_added`."""
-        membership = Membership.objects.filter(account=OuterRef("account"), user=caller)
-        return self.annotate(
-            is_owner=Case(
-                When(account__owner=caller, then=Value(True)),
-                default=Value(False),
-                output_field=BooleanField(),
-            ),
-            account_role=Subquery(membership.values("role")[:1]),
-            permissions=Subquery(membership.values("permissions")[:1]),
-            is_added=Exists(ChatbotMember.objects.filter(chatbot=OuterRef("pk"), user=caller)),
-        )
+    def with_users(self) -> list[Rows]:
+        """Pair chatbots with the people who may use them, one queryset for each reason.
+
+        Each adds `person`, a user's id. Only members of the account can be added to a chatbot.
+        """
+        pairs = by_role(self, Action.USE_CHATBOT, account="account__")
+        if may(Action.USE_CHATBOT, {ADDED}):
+            added = self.filter(account__memberships__user=F("memberships__user"))
+            pairs.append(added.annotate(person=F("memberships__user")))
+        return pairs
+
+    def ids_open_to(self, person: UUID) -> Rows:
+        """List the ids of the chatbots that a person may use."""
+        return union((rows.filter(person=person) for rows in self.with_users()), "pk")
+
+    def users(self) -> "models.QuerySet[User]":
+        """List the people who may use one of the chatbots."""
+        return User.objects.filter(pk__in=union(self.with_users(), "person"))
 
     def with_caller_role(self, caller: User) -> "ChatbotQuerySet":
         """Add `caller_role`: the role of the caller on each chatbot, or null."""

@@ -1,0 +1,120 @@
+"""Who may use a chatbot: one rule for a chatbot, for lists, and for the people of a chatbot."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import QuerySet
+
+from accounts.access import accounts_of
+from accounts.models import Account, Membership, User
+from accounts.roles import ADDED, CHATBOT_VIEW, Action, Role, may
+from chatbots.access import ChatbotForbidden, open_chatbot, open_to
+from chatbots.models import Chatbot, ChatbotMember
+from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
+from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.proves("Authentication", "Chatbots")]
+
+TENANTS, CHATBOTS_EACH = 2_000, 10
+HELD = list(
+    product((False, True), (None, Role.MEMBER, Role.SUPER_ADMIN), ([], [CHATBOT_VIEW]), (0, 1))
+)
+
+
+def holder(chatbot: Chatbot, *, owner: bool, role: Any, permissions: Any, added: int) -> User:
+    """Make a person who holds exactly this for a chatbot."""
+    account = chatbot.account
+    user: User = account.owner if owner else UserFactory()
+    if role:
+        MembershipFactory(account=account, user=user, role=role, permissions=permissions)
+    if added:
+        ChatbotMemberFactory(chatbot=chatbot, user=user)
+    return user
+
+
+@pytest.mark.parametrize(("owner", "role", "permissions", "added"), HELD)
+def test_every_way_to_ask_agrees_with_the_permission_table(
+    owner: bool, role: Any, permissions: list[str], added: int
+) -> None:
+    chatbot = ChatbotFactory()
+    user = holder(chatbot, owner=owner, role=role, permissions=permissions, added=added)
+    ChatbotMemberFactory(user=user)  # a chatbot of an account that the person does not belong to
+    held = {*([Role.OWNER] if owner else []), *([role, *permissions] if role else [])}
+    allowed = may(Action.USE_CHATBOT, held | ({ADDED} if added and role else set()))
+
+    assert list(open_to(user)) == ([chatbot] if allowed else [])
+    assert (user in Chatbot.objects.filter(pk=chatbot.pk).users()) is allowed
+    if allowed:
+        assert open_chatbot(user, str(chatbot.pk)) == chatbot
+    else:
+        with pytest.raises(ChatbotForbidden):
+            open_chatbot(user, str(chatbot.pk))
+
+
+@pytest.mark.parametrize("action", [Action.ENTER_ACCOUNT, Action.MANAGE_ACCOUNT])
+@pytest.mark.parametrize("role", Role)
+def test_the_accounts_of_a_person_agree_with_the_permission_table(
+    action: Action, role: Role
+) -> None:
+    account = AccountFactory()
+    user = account.owner
+    if role != Role.OWNER:
+        user = MembershipFactory(account=account, role=role).user
+    opened = list(Account.objects.open_to(user.pk, action))
+    assert opened == ([account] if may(action, {role}) else [])
+
+
+@pytest.fixture
+def tenants() -> list[User]:
+    """Many accounts with chatbots and people; returns an owner, a super admin and a member."""
+    users = User.objects.bulk_create(
+        [User(email=f"person{number}@tenants.example") for number in range(3 * TENANTS)]
+    )
+    owners, admins, members = (users[start::3] for start in range(3))
+    plan = AccountFactory().plan
+    accounts = Account.objects.bulk_create(
+        [Account(name="tenant", owner=owner, plan=plan, webhooks_enabled=True) for owner in owners]
+    )
+    Membership.objects.bulk_create(
+        Membership(account=account, user=user, role=role)
+        for people, role in ((admins, Role.SUPER_ADMIN), (members, Role.MEMBER))
+        for account, user in zip(accounts, people, strict=True)
+    )
+    chatbots = Chatbot.objects.bulk_create(
+        [
+            Chatbot(account=account, name=f"chatbot {number}")
+            for account in accounts
+            for number in range(CHATBOTS_EACH)
+        ],
+        batch_size=5_000,
+    )
+    ChatbotMember.objects.bulk_create(
+        ChatbotMember(chatbot=chatbot, user=user)
+        for chatbot, user in zip(chatbots[::CHATBOTS_EACH], members, strict=True)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    return [owners[7], admins[8], members[9]]
+
+
+def scanned(rows: "QuerySet[Any]") -> list[str]:
+    """Name the tables that a query reads as a whole, by its plan."""
+    if connection.vendor == "sqlite":
+        steps = [line.split(maxsplit=3)[-1] for line in rows.explain().splitlines()]
+        return [step for step in steps if step.startswith("SCAN") and "_" in step]
+    return [line for line in rows.explain().splitlines() if "Seq Scan" in line]
+
+
+def test_the_rows_of_other_tenants_are_not_read(tenants: list[User]) -> None:
+    owner, admin, member = tenants
+    assert scanned(Chatbot.objects.filter(description="none")), "the plan shows what it is for"
+    for user, count in ((owner, CHATBOTS_EACH), (admin, CHATBOTS_EACH), (member, 1)):
+        rows = open_to(user)
+        assert rows.count() == count
+        assert scanned(rows[:20]) == []
+        assert scanned(accounts_of(user)) == []
+        assert scanned(Account.objects.open_to(user.pk, Action.MANAGE_ACCOUNT)) == []
+    people = Chatbot.objects.filter(pk=open_to(member)[0].pk).users()
+    assert (people.count(), scanned(people)) == (3, [])
