@@ -54,8 +54,7 @@ def lock_chatbot(chatbot_id: UUID) -> None:
     Taken first by whoever writes what a chatbot has one of: so nobody meets a row half made or
     half gone, and everyone takes the locks in the same order.
     """
-    # no_key: rows that merely refer to the chatbot, such as messages, need not wait.
-    Chatbot.objects.select_for_update(no_key=True).filter(pk=chatbot_id).first()
+    Chatbot.objects.lock(chatbot_id)
 
 
 def open_to(caller: User) -> ChatbotQuerySet:

@@ -7,6 +7,7 @@ from unfold.admin import StackedInline, TabularInline
 
 from accounts.admin.moments import at
 from accounts.admin.scope import ReadOnly, ScopedChoices
+from chatbots.admin.bounds import BoundedFormSet
 from chatbots.admin.follow_up_prompt import FollowUpForm
 from chatbots.admin.lead_settings import LeadSettingsForm
 from chatbots.models import (
@@ -61,6 +62,7 @@ class FollowUpInline(TabularInline):
 
     model = FollowUpPrompt
     form = FollowUpForm
+    formset = BoundedFormSet
     fields = ("rank", "button_title", "button_message", "link_text", "link_src", "esclate")
     extra = 0
     tab = True
@@ -70,6 +72,7 @@ class StarterInline(TabularInline):
     """What a conversation can begin with."""
 
     model = ConversationStarter
+    formset = BoundedFormSet
     fields = ("content",)
     extra = 0
     tab = True

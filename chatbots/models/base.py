@@ -1,11 +1,51 @@
-"""One row of settings per chatbot: the model itself is the list of its settings."""
+"""What belongs to a chatbot: one row of settings of each kind, and lists of bounded length."""
 
 from typing import Any
+from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.db import models
 
 from chatbots.models.chatbot import Chatbot
+from config.api.errors import Refused
 from config.db import Row
+
+MOST = 200  # rows of each of a chatbot's lists. Open point: list-bounds
+
+
+class ListFull(Refused):
+    """One of a chatbot's lists is full."""
+
+
+class ListRow(Row):
+    """A row of one of a chatbot's lists, which holds at most MOST rows.
+
+    Forms of the admin call `clean`; other code that adds rows calls `make_room` first.
+    """
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def make_room(cls, chatbot_id: UUID, rows: int = 1) -> None:
+        """Make sure that so many more rows fit, inside the caller's transaction.
+
+        The chatbot stays locked until they are stored, so the bound holds exactly.
+        Raises ListFull.
+        """
+        Chatbot.objects.lock(chatbot_id)
+        present: Any = cls._default_manager  # Any: each list has its own foreign key `chatbot`
+        if present.filter(chatbot=chatbot_id).count() + rows > MOST:
+            raise ListFull(f"a chatbot has at most {MOST} {cls._meta.verbose_name_plural}")
+
+    def clean(self) -> None:
+        """Refuse a new row of a full list. Raises ValidationError."""
+        chatbot_id = getattr(self, "chatbot_id", None)
+        if self._state.adding and chatbot_id:
+            try:
+                self.make_room(chatbot_id)
+            except ListFull as full:
+                raise ValidationError(full.message) from None
 
 
 class ChatbotSettings(Row):

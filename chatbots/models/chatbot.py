@@ -35,6 +35,11 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
         """List the people who may use one of the chatbots."""
         return User.objects.filter(pk__in=union(self.with_users(), "person"))
 
+    def lock(self, chatbot_id: UUID) -> None:
+        """Make others who lock this chatbot wait until the caller's transaction ends."""
+        # no_key: rows that merely refer to the chatbot, such as messages, need not wait.
+        self.select_for_update(no_key=True).filter(pk=chatbot_id).first()
+
     def with_caller_role(self, caller: User) -> "ChatbotQuerySet":
         """Add `caller_role`: the role of the caller on each chatbot, or null."""
         added = ChatbotMember.objects.filter(chatbot=OuterRef("pk"), user=caller)

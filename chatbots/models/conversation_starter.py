@@ -2,11 +2,11 @@
 
 from django.db import models
 
+from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
-from config.db import Row
 
 
-class ConversationStarter(Row):
+class ConversationStarter(ListRow):
     """A JSON object, kept as given."""
 
     chatbot = models.ForeignKey(

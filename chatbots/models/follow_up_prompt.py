@@ -2,11 +2,12 @@
 
 from django.db import models
 
+from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
-from config.db import LONG, SHORT, Row
+from config.db import LONG, SHORT
 
 
-class FollowUpPrompt(Row):
+class FollowUpPrompt(ListRow):
     """A button or a link: the fields of the other type are empty."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="follow_up_prompts")
@@ -18,6 +19,7 @@ class FollowUpPrompt(Row):
     link_src = models.CharField(max_length=SHORT, blank=True)
 
     class Meta:
+        verbose_name = "follow-up prompt"
         ordering = ["rank", "created_at", "id"]
 
     def __str__(self) -> str:

@@ -4,8 +4,9 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
+from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
-from config.db import LONG, Row
+from config.db import LONG
 
 DEFAULT_CREATIVITY = 0.5
 
@@ -17,7 +18,7 @@ def creativity() -> "models.FloatField[float, float]":
     )
 
 
-class Instruction(Row):
+class Instruction(ListRow):
     """A system instruction; one of a chatbot is active. Open point: instruction-active."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="instructions")

@@ -5,9 +5,9 @@ from uuid import UUID
 from django.core.validators import RegexValidator
 from django.db import models
 
+from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
 from chatbots.texts import NAMES, shipped_texts
-from config.db import Row
 
 DEFAULT_LOCALE = "en"
 
@@ -30,7 +30,7 @@ class LocalizationQuerySet(models.QuerySet["Localization"]):
         )
 
 
-class Localization(Row):
+class Localization(ListRow):
     """The texts of one locale; only what the bot changed is kept."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="localizations")

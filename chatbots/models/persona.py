@@ -2,12 +2,13 @@
 
 from django.db import models
 
+from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
 from chatbots.models.instruction import creativity
-from config.db import LONG, Row
+from config.db import LONG
 
 
-class Persona(Row):
+class Persona(ListRow):
     """A role that a bot plays; staff make them."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="personas")

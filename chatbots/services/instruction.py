@@ -23,9 +23,12 @@ def _deactivate_others(chatbot_id: UUID, instruction_id: UUID) -> None:
 
 
 def create(chatbot_id: UUID, given: Mapping[str, Any]) -> Instruction:
-    """Create an instruction of columns; an active one takes the place of another."""
+    """Create an instruction of columns; an active one takes the place of another.
+
+    Raises ListFull.
+    """
     with transaction.atomic():
-        lock_chatbot(chatbot_id)
+        Instruction.make_room(chatbot_id)
         row = Instruction(chatbot_id=chatbot_id, **given)
         if row.is_active:
             _deactivate_others(chatbot_id, row.pk)
@@ -56,7 +59,7 @@ def activate(chatbot_id: UUID, instruction_id: UUID) -> Instruction:
 def select_titled(chatbot_id: UUID, title: str, text: str) -> tuple[Instruction, bool]:
     """Activate the oldest instruction of a title, or create it of a text.
 
-    Returns it, and whether it was made. Raises InvalidRequest where a text is needed.
+    Returns it, and whether it was made. Raises InvalidRequest where a text is needed, ListFull.
     """
     with transaction.atomic():
         lock_chatbot(chatbot_id)

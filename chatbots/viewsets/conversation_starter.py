@@ -4,6 +4,7 @@ from typing import Any
 
 from chatbots.models import ConversationStarter
 from chatbots.serializers.conversation_starter import StarterInput, StarterRecord
+from chatbots.services import conversation_starter as starters
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
 
@@ -14,8 +15,7 @@ class ConversationStarterViewSet(ChatbotViewSet):
     model = ConversationStarter
     part = "Conversation starters"
 
-    @operation(body=StarterInput, answer=StarterRecord, open_points=("starters",))
+    @operation(body=StarterInput, answer=StarterRecord, open_points=("starters", "list-bounds"))
     def create(self, given: dict[str, Any]) -> ConversationStarter:
         """Keep an object as a conversation starter."""
-        starter: ConversationStarter = self.rows().create(chatbot=self.chatbot, content=given)
-        return starter
+        return starters.create(self.chatbot.pk, given)

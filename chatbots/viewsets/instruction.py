@@ -28,7 +28,7 @@ class InstructionViewSet(ChatbotViewSet):
         body=InstructionInput,
         answer=InstructionRecord,
         message=CREATED,
-        open_points=("instruction-active",),
+        open_points=("instruction-active", "list-bounds"),
     )
     def create(self, given: dict[str, Any]) -> Instruction:
         """Create an instruction."""
@@ -50,7 +50,7 @@ class InstructionViewSet(ChatbotViewSet):
         body=InstructionChoice,
         answer=InstructionRecord,
         message=SELECTED,
-        open_points=("instruction-select", "instruction-active"),
+        open_points=("instruction-select", "instruction-active", "list-bounds"),
     )
     def select(self, given: dict[str, str]) -> Answer:
         """Activate the instruction of an id or a title, or create it."""

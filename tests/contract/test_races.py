@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 import requests
 
-from chatbots.models import Chatbot, GeneralSettings, Instruction, LeadSettings
+from chatbots.models import (
+    Chatbot,
+    ConversationStarter,
+    GeneralSettings,
+    Instruction,
+    LeadSettings,
+)
+from chatbots.models.base import MOST
 from conversations.models import Message, Thread
 from tests.conftest import Api
 from tests.factories.chatbots import InstructionFactory
@@ -78,6 +85,25 @@ def test_instructions_selected_at_once_leave_one_active(many: Many, chatbot: Cha
     answers = many("POST", path, [{"instructionId": str(row.pk)} for row in rows] * 10)
     assert {answer.status_code for answer in answers} == {200}
     assert Instruction.objects.filter(is_active=True).count() == 1
+
+
+@pytest.mark.proves("Instructions", "Endpoints named without shape")
+def test_lists_that_are_filled_many_times_at_once_end_at_their_bound(
+    many: Many, chatbot: Chatbot
+) -> None:
+    for model, path, body, name in (
+        (ConversationStarter, "conversation-starters", {}, "conversation starters"),
+        (Instruction, "instructions", {"title": "t", "instruction": "i"}, "instructions"),
+        (Instruction, "instructions/select-instruction", {"instruction": "i"}, "instructions"),
+    ):
+        model.objects.all().delete()
+        model.objects.bulk_create([model(chatbot=chatbot) for _ in range(MOST - 3)])
+        bodies = [{**body, "title": f"new {number}"} for number in range(20)]
+        answers = many("POST", f"/v1/chatbots/chatbot/{chatbot.pk}/{path}", bodies)
+        assert Counter(answer.status_code for answer in answers) == {200: 3, 400: 17}
+        told = {answer.json()["message"] for answer in answers if answer.status_code == 400}
+        assert told == {f"a chatbot has at most {MOST} {name}"}
+        assert model.objects.count() == MOST
 
 
 @pytest.mark.proves("States and transitions")

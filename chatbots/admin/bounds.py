@@ -1,0 +1,24 @@
+"""Rows of a chatbot's list on the chatbot's page, within the list's bound."""
+
+from typing import Any
+
+from django import forms
+
+from chatbots.models.base import ListFull
+
+
+class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # generic in the stubs only
+    """The rows of a list; those of one page are judged together. Open point: list-bounds."""
+
+    def clean(self) -> None:
+        """Refuse more rows than the list holds. Raises ValidationError."""
+        super().clean()
+        model: Any = self.model
+        gone = self.deleted_forms
+        added = [form for form in self.extra_forms if form.has_changed() and form not in gone]
+        more = len(added) - len([form for form in self.initial_forms if form in gone])
+        if more > 0:
+            try:
+                model.make_room(self.instance.pk, rows=more)
+            except ListFull as full:
+                raise forms.ValidationError(full.message) from None

@@ -1,0 +1,68 @@
+"""The bounds of a chatbot's lists in the admin: an error in the form, and nothing is saved."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from chatbots.models import Chatbot, FollowUpPrompt, Instruction, Localization, Persona
+from chatbots.models.base import MOST
+from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
+from tests.pages import fields_of, submit
+
+FORMS = [
+    (Instruction, "instructions", {"title": "One more", "instruction": "Answer."}),
+    (Persona, "personas", {"title": "One more", "creativity_level": "0.5"}),
+    (Localization, "text sets", {"locale_code": "fr"}),
+]
+
+
+@pytest.fixture
+def client(chatbot: Chatbot) -> Client:
+    return signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
+
+
+def fill(model: Any, chatbot: Chatbot, *, free: int = 0) -> None:
+    """Fill a list of a chatbot up, but for some rows."""
+    names = [f"x-{number:03}" for number in range(MOST - free)]
+    present = model.objects.filter(chatbot=chatbot).count()
+    rows = [model(chatbot=chatbot) for _ in names[present:]]
+    for row, name in zip(rows, names, strict=False):
+        row.locale_code = name  # no column of the others
+    model.objects.bulk_create(rows)
+
+
+@pytest.mark.parametrize(("model", "name", "fields"), FORMS)
+def test_the_last_row_that_fits_is_saved_and_one_more_is_an_error_of_the_form(
+    client: Client, chatbot: Chatbot, model: Any, name: str, fields: dict[str, str]
+) -> None:
+    fill(model, chatbot, free=1)
+    address = reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_add")
+    answer = submit(client, address, chatbot=str(chatbot.pk), **fields)
+    assert (answer.status_code, model.objects.filter(chatbot=chatbot).count()) == (302, MOST)
+    again = fields | ({"locale_code": "it"} if "locale_code" in fields else {})
+    answer = submit(client, address, chatbot=str(chatbot.pk), **again)
+    assert f"a chatbot has at most {MOST} {name}" in answer.content.decode()
+    assert model.objects.filter(chatbot=chatbot).count() == MOST
+
+
+def test_rows_added_together_are_counted_together(
+    client: Client, chatbot: Chatbot, settings: Any
+) -> None:
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
+    fill(FollowUpPrompt, chatbot, free=1)
+    FollowUpPrompt.objects.update(button_title="Prices", button_message="What does it cost?")
+    address = reverse("admin:chatbots_chatbot_change", args=[chatbot.pk])
+    shown = int(fields_of(client.get(address))["follow_up_prompts-TOTAL_FORMS"])
+    rows = {"follow_up_prompts-TOTAL_FORMS": str(shown + 2)}
+    for number in (shown, shown + 1):
+        rows[f"follow_up_prompts-{number}-button_title"] = "More"
+        rows[f"follow_up_prompts-{number}-button_message"] = "More?"
+        rows[f"follow_up_prompts-{number}-rank"] = "1"
+    answer = submit(client, address, **rows)
+    assert f"a chatbot has at most {MOST} follow-up prompts" in answer.content.decode()
+    assert FollowUpPrompt.objects.count() == MOST - 1
+    rows["follow_up_prompts-0-DELETE"] = "on"
+    assert submit(client, address, **rows).status_code == 302
+    assert FollowUpPrompt.objects.count() == MOST
