@@ -3,7 +3,8 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db import IntegrityError
+from django.db.models import ProtectedError, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
@@ -60,4 +61,21 @@ class LlmModelAdmin(SharedRows):
         make_default(model)
         self.log_change(request, model, "Made the default.")
         messages.success(request, f"{model} is the default now")
+        return HttpResponseRedirect(reverse("admin:chatbots_llmmodel_change", args=[model.pk]))
+
+    @with_row("delete")
+    def delete_view(
+        self, request: HttpRequest, model: LlmModel, extra_context: Any = None
+    ) -> HttpResponse:
+        """Delete a model, or say why it is kept."""
+        reason = model.reason_to_keep()
+        if reason is None:
+            try:
+                answer: HttpResponse = super().delete_view(request, str(model.pk), extra_context)
+                return answer
+            except (ProtectedError, IntegrityError):  # used since it was looked at
+                reason = "it is in use"
+        messages.error(
+            request, f"{model} cannot be deleted, because {reason}. Make it inactive instead."
+        )
         return HttpResponseRedirect(reverse("admin:chatbots_llmmodel_change", args=[model.pk]))

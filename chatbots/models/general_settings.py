@@ -23,7 +23,7 @@ class GeneralSettings(ChatbotSettings):
     enable_page_context_awareness = flag()
     history_message_context = whole(10)
     llm_model = models.ForeignKey(
-        LlmModel, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        LlmModel, null=True, blank=True, on_delete=models.DO_NOTHING, related_name="+"
     )
     limit_messages_per_conversation = flag()
     max_messages_per_conversation = whole(50)

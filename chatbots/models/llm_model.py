@@ -69,6 +69,32 @@ class LlmModel(Row):
     def __str__(self) -> str:
         return self.title
 
+    def reason_to_keep(self) -> str | None:
+        """Say why the model cannot be deleted; None where it can.
+
+        One look-up over an index for each foreign key, however many rows refer to the model.
+        """
+        if self.is_default:
+            return "it is the default model"
+        for relation in self._meta.get_fields(include_hidden=True):
+            if isinstance(relation, models.ManyToOneRel):
+                referring = relation.related_model._base_manager.filter(
+                    **{relation.field.name: self}
+                )
+                if referring.exists():
+                    return f"{relation.related_model._meta.verbose_name_plural} refer to it"
+        return None
+
+    def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
+        """Delete the model unless it is the default or in use. Raises ProtectedError.
+
+        Foreign keys to models are DO_NOTHING: the database refuses what gets past this check,
+        and Django reads none of the referring rows.
+        """
+        if reason := self.reason_to_keep():
+            raise models.ProtectedError(reason, {self})
+        return super().delete(*args, **options)
+
     def clean(self) -> None:
         """Ask for an address where the model is not the built-in one."""
         if self.provider != self.OFFLINE and not self.base_url:

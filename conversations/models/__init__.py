@@ -2,6 +2,7 @@ from conversations.models.draft import Draft
 from conversations.models.lead import Lead
 from conversations.models.message import Message
 from conversations.models.thread import Thread
+from conversations.models.thread_count import ThreadCount
 from conversations.models.visitor import Visitor
 
-__all__ = ["Draft", "Lead", "Message", "Thread", "Visitor"]
+__all__ = ["Draft", "Lead", "Message", "Thread", "ThreadCount", "Visitor"]

@@ -13,7 +13,9 @@ class Draft(Row):
     message = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="draft")
     content = models.TextField()
     source = models.JSONField(default=list)
-    llm_model = models.ForeignKey(LlmModel, null=True, on_delete=models.SET_NULL, related_name="+")
+    llm_model = models.ForeignKey(
+        LlmModel, null=True, on_delete=models.DO_NOTHING, related_name="+"
+    )
     reply_ms = models.PositiveIntegerField(null=True)
 
     class Meta:

@@ -58,7 +58,7 @@ class Message(Row):
         "self", null=True, on_delete=models.SET_NULL, related_name="replies"
     )
     llm_model = models.ForeignKey(
-        LlmModel, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+        LlmModel, null=True, on_delete=models.DO_NOTHING, related_name="+", db_index=False
     )
     reply_ms = models.PositiveIntegerField(null=True)  # how long the model took
     # why the words are the bot's fallback message and not a model's; null on all other messages
@@ -73,6 +73,14 @@ class Message(Row):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["thread", "position"], name="message_order")]
+        indexes = [
+            # Whether a model is in use, whatever the number of its messages
+            models.Index(
+                fields=["llm_model"],
+                name="message_llm_model",
+                condition=models.Q(llm_model__isnull=False),
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.message_type} {self.position}"

@@ -294,7 +294,11 @@ class TestWaiting:
     def test_a_model_deleted_while_it_answers_answers_all_the_same(
         self, asked: ModelServer, send: Send
     ) -> None:
-        asked.say(self.answering_after(lambda: LlmModel.objects.filter(title="Real").delete()))
+        def delete() -> None:
+            GeneralSettings.objects.update(llm_model=None)
+            LlmModel.objects.filter(title="Real").delete()
+
+        asked.say(self.answering_after(delete))
         _, reply = send("Hi")
         assert (reply["content"], reply["llmModelId"]) == ("answered", None)
 

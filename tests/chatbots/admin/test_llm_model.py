@@ -1,0 +1,117 @@
+"""Models: one that is in use, or the default, is kept."""
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.db.models import ProtectedError
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from chatbots.models import Chatbot, LlmModel
+from conversations.models import Draft, Message
+from conversations.models.message import MessageType
+from tests.factories.chatbots import LlmModelFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.factories.staff import signed_in, superuser
+
+MESSAGES = 500
+
+
+@pytest.fixture
+def client(default_model: Any) -> Client:
+    return signed_in(superuser())
+
+
+def used_by_a_chatbot(chatbot: Chatbot) -> LlmModel:
+    model: LlmModel = LlmModelFactory()
+    chatbot.generalsettings.llm_model = model
+    chatbot.generalsettings.save()
+    return model
+
+
+def used_by_messages(chatbot: Chatbot) -> LlmModel:
+    model: LlmModel = LlmModelFactory()
+    thread = ThreadFactory(chatbot=chatbot)
+    Message.objects.bulk_create(
+        Message(
+            thread=thread,
+            position=position,
+            message_type=MessageType.AI_MESSAGE,
+            content="Hello",
+            llm_model=model,
+        )
+        for position in range(1, MESSAGES + 1)
+    )
+    return model
+
+
+def used_by_a_draft(chatbot: Chatbot) -> LlmModel:
+    model: LlmModel = LlmModelFactory()
+    message = MessageFactory(thread=ThreadFactory(chatbot=chatbot))
+    Draft.objects.create(message=message, content="late", llm_model=model)
+    return model
+
+
+def the_default(chatbot: Chatbot) -> LlmModel:
+    return LlmModel.objects.get(is_default=True)
+
+
+KEPT = [
+    (used_by_a_chatbot, "general settings refer to it"),
+    (used_by_messages, "messages refer to it"),
+    (used_by_a_draft, "drafts refer to it"),
+    (the_default, "it is the default model"),
+]
+
+
+@pytest.mark.parametrize(("make", "reason"), KEPT)
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_model_that_is_needed_is_kept_and_the_page_says_why(
+    client: Client, chatbot: Chatbot, make: Any, reason: str, method: str
+) -> None:
+    model = make(chatbot)
+    address = reverse("admin:chatbots_llmmodel_delete", args=[model.pk])
+    with CaptureQueriesContext(connection) as asked:
+        answer = getattr(client, method)(address, {"post": "yes"})
+    assert answer["Location"] == reverse("admin:chatbots_llmmodel_change", args=[model.pk])
+    page = client.get(answer["Location"]).content.decode()
+    assert f"{model} cannot be deleted, because {reason}. Make it inactive instead." in page
+    assert LlmModel.objects.filter(pk=model.pk).exists()
+    referring = [query["sql"] for query in asked if "llm_model_id" in query["sql"]]
+    assert all("LIMIT 1" in statement for statement in referring), "no row of the messages is read"
+
+
+@pytest.mark.parametrize(("make", "reason"), KEPT)
+def test_code_cannot_delete_it_either(chatbot: Chatbot, make: Any, reason: str) -> None:
+    model = make(chatbot)
+    with pytest.raises(ProtectedError, match=reason):
+        model.delete()
+    if not model.is_default:
+        with transaction.atomic():
+            LlmModel.objects.filter(pk=model.pk).delete()
+            with pytest.raises(IntegrityError):
+                connection.check_constraints()
+            transaction.set_rollback(True)
+
+
+def test_whether_messages_use_a_model_is_found_over_an_index(chatbot: Chatbot) -> None:
+    rows = Message.objects.filter(llm_model=used_by_messages(chatbot))
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off")
+    assert "message_llm_model" in rows.explain()
+
+
+def test_a_model_that_is_not_needed_is_deleted(client: Client) -> None:
+    model = LlmModelFactory()
+    client.post(reverse("admin:chatbots_llmmodel_delete", args=[model.pk]), {"post": "yes"})
+    assert not LlmModel.objects.filter(pk=model.pk).exists()
+
+
+def test_the_list_deletes_no_model(client: Client, chatbot: Chatbot) -> None:
+    model = used_by_messages(chatbot)
+    chosen = {"action": "delete_selected", "_selected_action": [str(model.pk)], "post": "yes"}
+    client.post(reverse("admin:chatbots_llmmodel_changelist"), chosen)
+    assert LlmModel.objects.filter(pk=model.pk).exists()
