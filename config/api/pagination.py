@@ -29,10 +29,16 @@ class PageFigures(Shape):
     pages = Whole()
 
 
-def cut(rows: Rows, query: dict[str, int]) -> tuple[Rows, dict[str, int]]:
-    """Cut one page out of a list. Returns its rows and the figures of PageFigures."""
+def cut(
+    rows: Rows, query: dict[str, int], *, total: int | None = None
+) -> tuple[Rows, dict[str, int]]:
+    """Cut one page out of a list. Returns its rows and the figures of PageFigures.
+
+    Give `total` where it is stored; otherwise the rows are counted.
+    """
     page, limit = query["page"], query["limit"]
-    total = rows.count()
+    if total is None:
+        total = rows.count()
     start = (page - 1) * limit
     figures = {"page": page, "limit": limit, "total": total, "pages": -(-total // limit)}
     return rows[start : start + limit] if start < total else rows.none(), figures

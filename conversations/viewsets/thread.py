@@ -4,7 +4,7 @@ from typing import Any
 
 from config.api.operation import operation
 from config.api.pagination import PageQuery, cut
-from conversations.models import Thread
+from conversations.models import Thread, ThreadCount
 from conversations.serializers.thread import (
     OneThread,
     OneThreadDetails,
@@ -41,8 +41,11 @@ class ThreadViewSet(ChattingViewSet):
     @operation(query=PageQuery, answer=ThreadPage, open_points=("thread-list",))
     def list(self, query: dict[str, int]) -> dict[str, Any]:
         """List the chatbot's threads, latest activity first."""
-        page, figures = cut(self.rows().latest_first(), query)
-        return {"threads": page.with_llm(), "pagination": figures}
+        rows = self.rows().latest_first()
+        page, figures = cut(rows, query, total=ThreadCount.of(self.chatbot.pk))
+        # The page's ids first: rows before the page then cost an index entry each and no joins.
+        threads = rows.filter(pk__in=page.values("pk")).with_llm()
+        return {"threads": threads, "pagination": figures}
 
     @operation(answer=OneThreadDetails, open_points=("webhook-token", "thread-fields"))
     def retrieve(self, thread_id: str) -> dict[str, Any]:

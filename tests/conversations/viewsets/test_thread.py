@@ -3,6 +3,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from chatbots.models import Appearance, Chatbot
 from conversations.models import Thread, Visitor
@@ -211,6 +213,27 @@ class TestList:
                 ThreadFactory(chatbot=chatbot, visitor=visitor)
             with django_assert_num_queries(4):  # key, chatbot, count, page
                 api.get(f"{base}/threads?limit=100")
+
+    def test_rows_before_a_page_are_neither_counted_nor_joined(
+        self, api: Api, base: str, chatbot: Chatbot
+    ) -> None:
+        ThreadFactory.create_batch(3, chatbot=chatbot)
+        with CaptureQueriesContext(connection) as asked:
+            assert len(api.get(f"{base}/threads?page=3&limit=1").json()["data"]["threads"]) == 1
+        statements = [query["sql"] for query in asked]
+        [page] = [statement for statement in statements if "OFFSET 2" in statement]
+        assert not [statement for statement in statements if "COUNT(" in statement]
+        ids = page[page.index("IN (SELECT") + 4 : page.index("OFFSET 2") + 8]
+        assert "JOIN" not in ids
+        with connection.cursor() as cursor:
+            if connection.vendor == "sqlite":
+                cursor.execute(f"EXPLAIN QUERY PLAN {ids}")
+                plan, wanted = str(cursor.fetchall()), "USING COVERING INDEX thread_latest"
+            else:  # a table of three rows is read as a whole, unless that is forbidden
+                cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+                cursor.execute(f"EXPLAIN {ids}")
+                plan, wanted = str(cursor.fetchall()), "Index Only Scan using thread_latest"
+        assert wanted in plan
 
 
 class TestUpdate:

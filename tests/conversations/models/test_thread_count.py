@@ -1,0 +1,64 @@
+"""The stored number of a chatbot's threads, in every way that threads come and go."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection, transaction
+
+from chatbots.models import Chatbot
+from conversations.models import Thread, ThreadCount, Visitor
+from conversations.services import threads
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
+
+pytestmark = pytest.mark.proves("Pagination (list endpoints)", "Endpoints named without shape")
+
+WAYS: dict[str, tuple[Callable[[Chatbot], object], int]] = {
+    "the API creates one": (lambda bot: threads.create(bot, {}), 6),
+    "many are inserted at once": (
+        lambda bot: Thread.objects.bulk_create(
+            [Thread(chatbot=bot, visitor=VisitorFactory(chatbot=bot)) for _ in range(3)]
+        ),
+        8,
+    ),
+    "one is deleted": (lambda bot: bot.threads.first().delete(), 4),
+    "some are deleted at once": (
+        lambda bot: Thread.objects.filter(pk__in=bot.threads.values("pk")[:2]).delete(),
+        3,
+    ),
+    "a visitor is deleted with theirs": (lambda bot: bot.visitors.first().delete(), 4),
+    "all visitors are deleted": (lambda bot: Visitor.objects.all().delete(), 0),
+    "the chatbot is deleted": (lambda bot: Chatbot.objects.filter(pk=bot.pk).delete(), 0),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_number_follows_every_way_that_threads_come_and_go(chatbot: Chatbot, way: str) -> None:
+    other = ThreadFactory(chatbot=ChatbotFactory()).chatbot
+    for thread in ThreadFactory.create_batch(5, chatbot=chatbot):
+        MessageFactory(thread=thread)
+    assert (ThreadCount.of(chatbot.pk), ThreadCount.of(other.pk)) == (5, 1)
+    act, left = WAYS[way]
+    key = chatbot.pk
+    act(chatbot)
+    assert ThreadCount.of(key) == left
+    assert ThreadCount.of(other.pk) == Thread.objects.filter(chatbot=other).count()
+
+
+def test_what_is_rolled_back_does_not_count(chatbot: Chatbot) -> None:
+    with transaction.atomic():
+        threads.create(chatbot, {})
+        transaction.set_rollback(True)
+    assert ThreadCount.of(chatbot.pk) == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_threads_created_at_once_are_all_counted(chatbot: Chatbot) -> None:
+    def create(number: int) -> None:
+        threads.create(chatbot, {"visitor_id": f"visitor {number % 3}"})
+        connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(create, range(40)))
+    assert ThreadCount.of(chatbot.pk) == Thread.objects.count() == 40
