@@ -20,7 +20,7 @@ def open_thread(chatbot: Chatbot, thread_id: str) -> Thread:
         key = identifier(thread_id)
     except NotFound:
         raise ThreadNotFound from None
-    threads = Thread.objects.select_related("chatbot__account__plan")
+    threads = Thread.objects.select_related("chatbot__account__plan", "visitor")
     thread = threads.filter(chatbot=chatbot, pk=key).first()
     if thread is None:
         raise ThreadNotFound

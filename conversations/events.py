@@ -5,6 +5,7 @@ Specification: Events. Open points: role, event-strings, escalated-event.
 
 from conversations.models import Lead, Message, Thread, Visitor
 from conversations.models.message import MessageType
+from conversations.models.visitor import is_contact
 from webhooks import outbox
 from webhooks.payloads import (
     ConversationEscalated,
@@ -52,6 +53,13 @@ def escalated_user(visitor: Visitor) -> EscalatedUser | None:
     )
 
 
+def lead_info(lead: Lead) -> LeadInfo | None:
+    """Describe a lead; None where its contact was withdrawn."""
+    if not is_contact(lead.email, lead.phone):
+        return None
+    return LeadInfo(name=lead.name, email=lead.email, phone=lead.phone)
+
+
 def escalated(thread: Thread) -> None:
     """Record CONVERSATION_ESCALATED."""
     lead = Lead.objects.filter(thread=thread).first()
@@ -60,7 +68,7 @@ def escalated(thread: Thread) -> None:
         thread_id=thread.pk,
         dashboard_url=thread.dashboard_url,
         user=escalated_user(thread.visitor),
-        lead_info=LeadInfo(name=lead.name, email=lead.email, phone=lead.phone) if lead else None,
+        lead_info=lead_info(lead) if lead else None,
     )
     outbox.record(thread.chatbot, data, thread_id=thread.pk)
 

@@ -22,4 +22,4 @@ class Lead(Row):
         indexes = [models.Index(fields=["chatbot", "-captured_at", "-id"], name="lead_newest")]
 
     def __str__(self) -> str:
-        return self.name or self.email or self.phone
+        return self.name or self.email or self.phone or "contact withdrawn"

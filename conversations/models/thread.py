@@ -7,7 +7,7 @@ from django.utils import timezone
 from chatbots.models import Chatbot
 from chatbots.models.llm_model import effective
 from config.db import LONG, SHORT, Row
-from conversations.models.visitor import Visitor
+from conversations.models.visitor import Visitor, is_contact
 
 CHOSEN_MODEL = "chatbot__generalsettings__llm_model"
 
@@ -22,6 +22,14 @@ class Mode(models.TextChoices):
 def mode(escalated: bool) -> str:
     """Say who answers in a thread."""
     return str(Mode.AGENT if escalated else Mode.AI)
+
+
+def anonymous(given: bool | None, email: str, phone: str) -> bool:
+    """Say whether a thread is anonymous: as given, otherwise while no contact is known.
+
+    Open point: thread-fields.
+    """
+    return given if given is not None else not is_contact(email, phone)
 
 
 class ThreadQuerySet(models.QuerySet["Thread"]):
@@ -50,7 +58,8 @@ class Thread(Row):
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="threads")
     visitor = models.ForeignKey(Visitor, on_delete=models.CASCADE, related_name="threads")
     title = models.CharField(max_length=SHORT, blank=True)
-    anonymous = models.BooleanField(default=False)
+    # As the caller said; None once the visitor's contact changed: see `anonymous`
+    anonymous = models.BooleanField(null=True)
     escalated = models.BooleanField(default=False)
     important = models.BooleanField(default=False)
     resolved = models.BooleanField(default=False)

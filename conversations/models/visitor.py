@@ -7,6 +7,11 @@ from chatbots.models import Chatbot
 from config.db import SHORT, Row
 
 
+def is_contact(*values: str) -> bool:
+    """Say whether one of the values is contact information: white space is not."""
+    return any(value.strip() for value in values)
+
+
 class Visitor(Row):
     """A visitor of one chatbot, under the name that the caller gives him."""
 
@@ -31,5 +36,5 @@ class Visitor(Row):
 
     @property
     def identified(self) -> bool:
-        """Say whether an e-mail address or a phone number is known; a name alone is not one."""
-        return bool(self.email or self.phone)
+        """Say whether an e-mail address or a phone number is known; a name does not count."""
+        return is_contact(self.email, self.phone)

@@ -7,7 +7,13 @@ from config.api.pagination import LIMIT, MAX_LIMIT
 from config.api.serializers import Record, Shape
 from config.db import LONG
 from conversations.models import Message, Thread
-from conversations.models.thread import mode
+from conversations.models.thread import anonymous, mode
+
+
+def anonymity() -> Flag:
+    """Read whether a thread is anonymous."""
+    made: Flag = computed(Flag, "anonymous", "visitor.email", "visitor.phone", of=anonymous)
+    return made
 
 
 class Source(serializers.Serializer[object]):
@@ -66,7 +72,8 @@ class ThreadState(Record):
     """Who answers in a thread, and what staff have not read."""
 
     mode = computed(Text, "escalated", of=mode, help_text="AGENT while escalated, else AI.")
-    open_points = {"mode": ["mode"]}
+    anonymous = anonymity()
+    open_points = {"mode": ["mode"], "anonymous": ["thread-fields"]}
 
     class Meta:
         model = Thread

@@ -5,7 +5,8 @@ from config.api.pagination import PageFigures
 from config.api.serializers import Record, Shape
 from config.db import LONG
 from conversations.models import Thread
-from conversations.serializers.message import MessageRecord
+from conversations.models.visitor import is_contact
+from conversations.serializers.message import MessageRecord, anonymity
 
 FLAGS = ["anonymous", "escalated", "important", "resolved", "archived"]
 COUNTS = ["unread_messages_count", "positive_count", "negative_count"]
@@ -40,6 +41,7 @@ class ThreadRecord(Record):
     """A thread as it is escalated, listed and changed."""
 
     visitor_id = Text(source="visitor.external_id")
+    anonymous = anonymity()
     tags = TextList()
     visitor_name = Text(source="visitor.name")
     visitor_email = Text(source="visitor.email")
@@ -54,6 +56,7 @@ class ThreadRecord(Record):
     open_points = {
         "visitor_id": ["visitor"],
         "title": ["thread-fields"],
+        "anonymous": ["thread-fields"],
         "unread_messages_count": ["thread-fields"],
         "ended_at": ["thread-fields"],
         "llm_model": ["default-model"],
@@ -85,9 +88,8 @@ class ThreadDetails(Record):
     """A thread with all that is known of its visitor."""
 
     visitor_id = Text(source="visitor.external_id")
-    visitor_is_identified = computed(
-        Flag, "visitor.email", "visitor.phone", of=lambda email, phone: bool(email or phone)
-    )
+    anonymous = anonymity()
+    visitor_is_identified = computed(Flag, "visitor.email", "visitor.phone", of=is_contact)
     visitor_total_sessions = Whole(source="visitor.total_sessions")
     visitor_total_messages = Whole(source="visitor.total_messages")
     webhook_url = computed(Text, "chatbot.endpoint.url", of=known, max_length=2048)
@@ -100,6 +102,7 @@ class ThreadDetails(Record):
     visitor_phone_number = Text(source="visitor.phone")
     open_points = {
         "visitor_id": ["visitor"],
+        "anonymous": ["thread-fields"],
         "visitor_is_identified": ["thread-fields"],
         "unread_messages_count": ["thread-fields"],
         "visitor_total_sessions": ["thread-fields"],

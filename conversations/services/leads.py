@@ -1,23 +1,42 @@
-"""Capture contact information as a lead. Open point: lead-capture."""
+"""Keep visitors' contact information, and capture it as leads. Open point: lead-capture."""
+
+from django.utils import timezone
 
 from chatbots.models import LeadSettings
+from config.db import save_changes
 from conversations import events, notifications
-from conversations.models import Lead, Thread
+from conversations.models import Lead, Thread, Visitor
+from conversations.models.visitor import is_contact
 from conversations.services import escalation
 
 
+def change_contact(visitor: Visitor, contact: dict[str, str]) -> None:
+    """Save a locked visitor with new contact information.
+
+    What was withdrawn, which means replaced by nothing or white space, is cleared in the leads
+    of all the visitor's threads, whether or not the bot still collects leads.
+    """
+    for name, value in contact.items():
+        setattr(visitor, name, value)
+    visitor.save()
+    if withdrawn := {name: "" for name, value in contact.items() if not value.strip()}:
+        captured = Lead.objects.filter(thread__visitor=visitor)
+        captured.update(**withdrawn, updated_at=timezone.now())
+
+
 def allowed(thread: Thread, settings: LeadSettings) -> dict[str, str]:
-    """Take of the visitor's contact what the bot's settings allow."""
+    """Take of the visitor's contact what the bot's settings allow, without blank values."""
     visitor = thread.visitor
-    return {
+    taken = {
         "name": visitor.name if settings.customer_name_take else "",
         "email": visitor.email if settings.customer_email_take else "",
         "phone": visitor.phone if settings.customer_phone_take else "",
     }
+    return {name: value if value.strip() else "" for name, value in taken.items()}
 
 
 def capture(thread: Thread) -> Lead | None:
-    """Keep the lead of a locked thread: made once, with its event and mails, then kept up to date.
+    """Store the lead of a locked thread, with its event and mails; later only keep it up to date.
 
     None where collection is off or neither e-mail nor phone number may be taken.
     Specification: Events, NEW_LEAD.
@@ -25,15 +44,17 @@ def capture(thread: Thread) -> Lead | None:
     settings = LeadSettings.objects.filter(
         chatbot=thread.chatbot_id, enable_lead_collection=True
     ).first()
-    contact = allowed(thread, settings) if settings else {}
-    if settings is None or not (contact["email"] or contact["phone"]):
+    if settings is None:
         return None
-    lead, made = Lead.objects.update_or_create(
-        thread=thread, defaults=contact, create_defaults={"chatbot": thread.chatbot, **contact}
-    )
-    if made:
-        events.new_lead(thread, lead)
-        notifications.new_lead(thread, lead, settings)
-        if settings.auto_escalate_on_lead_capture:
-            escalation.request(thread)
+    contact = allowed(thread, settings)
+    lead = Lead.objects.filter(thread=thread).first()
+    if lead:
+        return save_changes(lead, contact)
+    if not is_contact(contact["email"], contact["phone"]):
+        return None
+    lead = Lead.objects.create(thread=thread, chatbot=thread.chatbot, **contact)
+    events.new_lead(thread, lead)
+    notifications.new_lead(thread, lead, settings)
+    if settings.auto_escalate_on_lead_capture:
+        escalation.request(thread)
     return lead

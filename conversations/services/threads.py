@@ -24,11 +24,9 @@ def welcome(chatbot: Chatbot, external_id: str, contact: dict[str, str]) -> Visi
     """Find or make the visitor of a new thread, and keep his contact and his session."""
     visitor, _ = Visitor.objects.get_or_create(chatbot=chatbot, external_id=external_id)
     visitor = Visitor.objects.select_for_update().get(pk=visitor.pk)
-    for name, value in contact.items():
-        setattr(visitor, name, value)
     visitor.last_seen_at = timezone.now()
     visitor.total_sessions += 1
-    visitor.save()
+    leads.change_contact(visitor, contact)
     return visitor
 
 
@@ -41,11 +39,7 @@ def create(chatbot: Chatbot, given: dict[str, Any]) -> Thread:
     }
     with transaction.atomic():
         visitor = welcome(chatbot, given.get("visitor_id") or str(new_id()), contact_of(given))
-        thread = lock_thread(
-            Thread.objects.create(
-                chatbot=chatbot, visitor=visitor, **{"anonymous": not visitor.identified} | own
-            ).pk
-        )
+        thread = lock_thread(Thread.objects.create(chatbot=chatbot, visitor=visitor, **own).pk)
         leads.capture(thread)
     return thread
 
@@ -58,12 +52,17 @@ def update(thread: Thread, changes: dict[str, Any]) -> Thread:
         thread = lock_thread(thread.pk)
         if "resolved" in own and own["resolved"] != thread.resolved:
             own["ended_at"] = timezone.now() if own["resolved"] else None
+        if contact:
+            visitor = Visitor.objects.select_for_update().get(pk=thread.visitor_id)
+            known = visitor.identified
+            leads.change_contact(visitor, contact)
+            thread.visitor = visitor
+            if visitor.identified != known:
+                own["anonymous"] = None  # from now on the contact decides
         for name, value in own.items():
             setattr(thread, name, value)
         thread.save(update_fields=[*own, "updated_at"])
         if contact:
-            Visitor.objects.filter(pk=thread.visitor_id).update(**contact)
-            thread.visitor.refresh_from_db()
             leads.capture(thread)
     return thread
 

@@ -48,8 +48,7 @@ class MessageViewSet(ChattingViewSet):
         """Send a visitor's message; the AI reply is in the answer."""
         thread = open_thread(self.chatbot, thread_id)
         messages = sending.send(thread, given["content"], message_id=self.run_as)
-        thread.refresh_from_db()
-        return {"messages": messages, "thread": thread}
+        return {"messages": messages, "thread": open_thread(self.chatbot, thread_id)}
 
     @operation(query=HistoryQuery, answer=History, open_points=("message-order", "mode"))
     def list(self, query: dict[str, Any], thread_id: str) -> dict[str, Any]:

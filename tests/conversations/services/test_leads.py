@@ -35,6 +35,14 @@ def endpoint(chatbot: Chatbot) -> Any:
         pytest.param({}, {"visitorEmail": "a@b.c"}, ("", "a@b.c", ""), id="an e-mail alone"),
         pytest.param({}, {"visitorPhone": "030"}, ("", "", "030"), id="a phone number alone"),
         pytest.param({}, {"visitorName": "Anna"}, None, id="a name alone is no lead"),
+        pytest.param({}, {"visitorEmail": " \t"}, None, id="a blank e-mail is no lead"),
+        pytest.param({}, {"visitorPhone": "\u3000"}, None, id="a blank phone number is no lead"),
+        pytest.param(
+            {},
+            {"visitorPhone": "030", "visitorEmail": " ", "visitorName": " "},
+            ("", "", "030"),
+            id="blank values are not taken",
+        ),
         pytest.param({"enable_lead_collection": False}, CONTACT, None, id="collection is off"),
         pytest.param(
             {"customer_name_take": False}, CONTACT, ("", "anna@example.com", "030"), id="no names"
@@ -99,6 +107,49 @@ def test_a_thread_has_one_lead_kept_up_to_date_and_told_once(
             "capturedAt": event["leadDetails"]["capturedAt"],
         },
     }
+
+
+@pytest.mark.parametrize("collects", [True, False])
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_a_lead_loses_what_the_visitor_withdraws_and_is_told_once(
+    api: Api, base: str, chatbot: Chatbot, endpoint: Any, blank: str, collects: bool
+) -> None:
+    settings = LeadSettingsFactory(chatbot=chatbot)
+    ids = [
+        api.post(f"{base}/threads", CONTACT | {"visitorId": "v"}).json()["data"]["thread"]["id"]
+        for _ in range(2)
+    ]
+    api.post(f"{base}/threads", CONTACT | {"visitorId": "another"})
+    settings.enable_lead_collection = collects
+    settings.save()
+
+    def update(**given: str) -> set[tuple[str, str, str]]:
+        api.patch(f"{base}/thread/update-thread", {"threadId": ids[0]} | given)
+        leads = Lead.objects.filter(thread__visitor__external_id="v")
+        return set(leads.values_list("name", "email", "phone"))
+
+    assert update(visitorEmail=blank) == {("Anna", "", "030")}
+    assert update(visitorPhone=blank, visitorName=blank) == {("", "", "")}
+    if collects:
+        assert ("", "b@c.d", "") in update(visitorEmail="b@c.d")
+    begun = api.post(f"{base}/threads", {"visitorId": "v", "visitorEmail": blank}).json()
+    assert update() == {("", "", "")}
+    untouched = Lead.objects.get(thread__visitor__external_id="another")
+    assert (untouched.name, untouched.email, untouched.phone) == tuple(CONTACT.values())
+    assert not Lead.objects.filter(thread=begun["data"]["thread"]["id"]).exists()
+    assert len(events("NEW_LEAD")) == 3
+
+
+def test_an_escalation_after_the_contact_was_withdrawn_has_none(
+    api: Api, base: str, chatbot: Chatbot, endpoint: Any
+) -> None:
+    LeadSettingsFactory(chatbot=chatbot)
+    thread = api.post(f"{base}/threads", CONTACT).json()["data"]["thread"]["id"]
+    gone = {"threadId": thread, "visitorEmail": "", "visitorPhone": " "}
+    api.patch(f"{base}/thread/update-thread", gone)
+    api.patch(f"{base}/thread/{thread}/escalate")
+    [event] = events("CONVERSATION_ESCALATED")
+    assert (event["user"], event["leadInfo"]) == (None, None)
 
 
 @pytest.mark.parametrize("on", [True, False])

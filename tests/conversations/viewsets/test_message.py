@@ -35,7 +35,7 @@ class TestSend:
         assert data["thread"] == {
             "id": str(thread.pk),
             "mode": "AI",
-            "anonymous": False,
+            "anonymous": True,
             "unreadMessagesCount": 1,
         }
 
