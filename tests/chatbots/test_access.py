@@ -103,7 +103,7 @@ def scanned(rows: "QuerySet[Any]") -> list[str]:
     """Name the tables that a query reads as a whole, by its plan."""
     if connection.vendor == "sqlite":
         steps = [line.split(maxsplit=3)[-1] for line in rows.explain().splitlines()]
-        return [step for step in steps if step.startswith("SCAN") and "_" in step]
+        return [step for step in steps if step.startswith("SCAN")]
     return [line for line in rows.explain().splitlines() if "Seq Scan" in line]
 
 
