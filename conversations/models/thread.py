@@ -58,7 +58,7 @@ class Thread(Row):
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="threads")
     visitor = models.ForeignKey(Visitor, on_delete=models.CASCADE, related_name="threads")
     title = models.CharField(max_length=SHORT, blank=True)
-    # As the caller said; None once the visitor's contact changed: see `anonymous`
+    # What the caller said, until the visitor's contact comes or goes; None: see `anonymous`
     anonymous = models.BooleanField(null=True)
     escalated = models.BooleanField(default=False)
     important = models.BooleanField(default=False)
