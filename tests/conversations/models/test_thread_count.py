@@ -51,7 +51,7 @@ def test_the_number_follows_every_way_that_threads_come_and_go(chatbot: Chatbot,
 def test_threads_that_were_there_before_are_counted_by_the_migration(chatbot: Chatbot) -> None:
     ThreadFactory.create_batch(2, chatbot=chatbot)
     ThreadCount.objects.all().delete()
-    migration = import_module("conversations.migrations.0003_thread_counts_and_models_in_use")
+    migration = import_module("conversations.migrations.0004_thread_counts_and_models_in_use")
     migration.count_threads(apps, connection.schema_editor())
     assert ThreadCount.of(chatbot.pk) == 2
 

@@ -95,8 +95,8 @@ def remember_anonymous(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('chatbots', '0003_models_in_use'),
-        ('conversations', '0002_inbox'),
+        ('chatbots', '0004_models_in_use'),
+        ('conversations', '0003_fallback_reason'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

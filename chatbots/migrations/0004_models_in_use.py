@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('chatbots', '0002_offline_model'),
+        ('chatbots', '0003_model_failures'),
     ]
 
     operations = [
