@@ -11,6 +11,7 @@ from django.middleware.common import CommonMiddleware
 
 from config import logs
 from config.api import limits
+from config.api.body import REFUSAL
 from config.api.errors import TooManyRequests, plain_response
 from config.db import new_id
 
@@ -111,6 +112,8 @@ class RequestMiddleware:
                 limits.count("address", address, settings.RATE_LIMIT_IP)
             except TooManyRequests as refusal:
                 return plain_response(refusal)
+        if refused := request.META.get(REFUSAL):
+            return plain_response(refused)
         return self.get_response(request)
 
 

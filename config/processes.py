@@ -20,7 +20,9 @@ from django.conf import settings
 STOP_WITHIN = 15.0  # seconds until what does not stop is killed, or STOP_BEYOND the longest attempt
 STOP_BEYOND = 5.0
 PR_SET_PDEATHSIG = 1
-WEB_THREADS = 250  # at most; they are made when requests wait, and idle ones end
+# Of each web process. Slow clients hold connections, and connections cost neither a thread nor
+# a database connection, so there are many; an idle one ends after 30 s.
+CONNECTIONS = 8192
 
 
 class CannotStart(Exception):
@@ -34,17 +36,19 @@ def web_command() -> list[str]:
         sys.executable,
         "-m",
         "granian",
-        *("--interface", "wsgi"),
+        *("--interface", "rsgi"),
+        *("--http", "1"),
+        "--no-ws",
         *("--host", settings.HOST),
         *("--port", str(settings.PORT)),
         *("--workers", str(workers)),
-        *("--blocking-threads", str(settings.WEB_THREADS or WEB_THREADS)),
-        *("--backpressure", str((settings.WEB_THREADS or WEB_THREADS) * 2)),
-        *("--log-level", "error"),  # it warns of many threads; ours mostly wait for models
+        *("--backlog", str(CONNECTIONS)),
+        *("--backpressure", str(CONNECTIONS)),
+        *("--log-level", "error"),
         "--respawn-failed-workers",
         *("--respawn-interval", "0.5"),
         *("--workers-kill-timeout", "10"),
-        "config.wsgi:application",
+        "config.rsgi:application",
     ]
 
 

@@ -30,7 +30,8 @@ PUBLIC_URL = env.web_address("PUBLIC_URL", f"http://{REACHED_AT}:{PORT}")
 DEBUG = env.bool("DEBUG", False)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
 WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1))
-WEB_THREADS = env.int("WEB_THREADS", None, validate=Range(min=1))
+WEB_THREADS = env.int("WEB_THREADS", 250, validate=Range(min=1))  # created when requests wait
+BODY_TIMEOUT = 30.0  # seconds to receive a request's body; shorter in tests
 # Threads that mostly wait for receivers: many, so that dead ones leave room for the others
 WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 128, validate=Range(min=1))
 

@@ -18,6 +18,7 @@ from config.api.errors import InvalidRequest
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
 MAX_VALUES = 10_000  # names and values of all levels together
+REFUSAL = "config.refusal"  # of a request's META: the error for a body that was not received
 UNSENDABLE = re.compile("[\0\ud800-\udfff]")
 # One name or value, and what separates it from the next. Possessive: linear for any text.
 TOKEN = re.compile(r'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[^\s,:\[\]{}"]++)[\s,:\]}]*+', re.DOTALL)

@@ -121,6 +121,16 @@ class TooManyRequests(ApiError):
         return {"Retry-After": str(self.retry_after)}
 
 
+class Unavailable(ApiError):
+    """The service cannot answer for the moment. Open point: unavailable."""
+
+    status_code, message = 503, "service unavailable"
+    RETRY_AFTER = 1  # seconds
+
+    def headers(self) -> dict[str, str]:
+        return {"Retry-After": str(self.RETRY_AFTER)}
+
+
 def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
     """Flatten a serializer's errors into `{path, message}`, one for each fault."""
     if isinstance(detail, dict):

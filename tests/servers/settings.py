@@ -8,4 +8,5 @@ from tests.patience import give_time
 
 DATABASES["default"]["NAME"] = os.environ["TEST_DATABASE_NAME"]
 give_time(DATABASES["default"], CACHES["default"])
+BODY_TIMEOUT = float(os.environ.get("TEST_BODY_TIMEOUT", "30"))
 CRASH_POINT = os.environ.get("TEST_CRASH_POINT", "")

@@ -1,0 +1,165 @@
+"""The web server's entry: the event loop receives whole requests, threads answer them.
+
+A thread that reads a body waits for as long as its client likes. Here only the event loop waits, so
+a slow client holds a connection and some bytes, but neither a thread nor a database connection.
+"""
+
+import asyncio
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from granian.rsgi import HTTPProtocol, Scope
+
+from config.api.body import MAX_BYTES, REFUSAL
+from config.api.errors import ApiError, InvalidRequest, Unavailable
+from config.wsgi import application as django
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
+DISCARDED = 8 * 1024 * 1024  # bytes of a body beyond its bound that are read and thrown away
+SMALL = 16 * 1024  # bytes of each body that count towards nothing
+HELD = 64 * 1024 * 1024  # bytes beyond it, of all the bodies that are still being received
+
+threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
+
+
+class Room:
+    """The memory for bodies of this process; only the event loop uses it."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def take(self, size: int) -> None:
+        """Take memory for part of a body. Raises Unavailable."""
+        if self.taken + size > HELD:
+            raise Unavailable
+        self.taken += size
+
+
+room = Room()
+
+
+@dataclass
+class Body:
+    """What was received of a request's body."""
+
+    length: int  # as declared; otherwise as received, which may be more than was kept
+    kept: bytes = b""
+    complete: bool = True  # nothing of it is left on the connection
+    refusal: ApiError | None = None
+
+
+def bound_of(path: str) -> int:
+    """Return how long the body of a request may be."""
+    return MAX_BYTES if path.startswith("/api/") else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+
+
+async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
+    """Receive a request's body, up to its bound and within BODY_TIMEOUT.
+
+    The rest of a longer body is discarded, so that the connection can be used again; a much longer
+    one stays on the connection, which is then closed.
+    """
+    declared = scope.headers.get("content-length")
+    if declared is None and "transfer-encoding" not in scope.headers:
+        return Body(0)
+    length, bound = int(declared or 0), bound_of(scope.path)
+    if length > bound + DISCARDED:
+        return Body(length, complete=False)
+    kept, received, charged = bytearray(), 0, 0
+    try:
+        async with asyncio.timeout(settings.BODY_TIMEOUT):
+            async for part in protocol:
+                received += len(part)
+                if received > bound + DISCARDED:
+                    return Body(received, complete=False)
+                if received > bound:
+                    kept.clear()
+                    continue
+                kept += part
+                if len(kept) > SMALL + charged:
+                    room.take(len(part))
+                    charged += len(part)
+    except TimeoutError:
+        late = InvalidRequest.at([], f"Not received within {settings.BODY_TIMEOUT:g} seconds")
+        return Body(received, complete=False, refusal=late)
+    except Unavailable as refusal:
+        return Body(received, complete=False, refusal=refusal)
+    finally:
+        room.taken -= charged
+    if received < length:
+        lost = InvalidRequest.at([], "Ended before its declared length")
+        return Body(length, complete=False, refusal=lost)
+    return Body(received, bytes(kept))
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """Write a request's headers as WSGI names them.
+
+    A name with an underscore is left out: it would pass for the one with a dash.
+    """
+    headers = scope.headers
+    written = {
+        f"HTTP_{name.upper().replace('-', '_')}": (";" if name == "cookie" else ",").join(
+            headers.get_all(name)
+        )
+        for name in headers.keys()  # noqa: SIM118 - not a dict
+        if "_" not in name
+    }
+    written.pop("HTTP_CONTENT_LENGTH", None)
+    written["CONTENT_TYPE"] = written.pop("HTTP_CONTENT_TYPE", "")
+    if scope.authority and "HTTP_HOST" not in written:
+        written["HTTP_HOST"] = scope.authority
+    return written
+
+
+def environ_of(scope: Scope, body: Body) -> "WSGIEnvironment":
+    """Describe a request to Django."""
+    host, _, port = scope.server.rpartition(":")
+    return {
+        **headers_of(scope),
+        "REQUEST_METHOD": scope.method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": scope.path.encode().decode("latin-1"),
+        "QUERY_STRING": scope.query_string,
+        "CONTENT_LENGTH": str(body.length),
+        "SERVER_NAME": host.strip("[]"),
+        "SERVER_PORT": port,
+        "SERVER_PROTOCOL": f"HTTP/{scope.http_version}",
+        "REMOTE_ADDR": scope.client.rpartition(":")[0].strip("[]"),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.scheme,
+        "wsgi.input": BytesIO(body.kept),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+        REFUSAL: body.refusal,
+    }
+
+
+def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> None:
+    """Let Django answer a request, in a thread."""
+    status, headers = 500, [("Connection", "close")]
+
+    def start_response(line: str, given: list[tuple[str, str]], *_: Any) -> Any:
+        nonlocal status, headers
+        status = int(line.split(" ", 1)[0])
+        headers = given if body.complete else [*given, ("Connection", "close")]
+
+    response = django(environ_of(scope, body), start_response)
+    try:
+        protocol.response_bytes(status, headers, b"".join(response))
+    finally:
+        response.close()  # type: ignore[attr-defined]  # Django's responses have it
+
+
+async def application(scope: Scope, protocol: HTTPProtocol) -> None:
+    """Answer a request once all of it is there."""
+    body = await receive(scope, protocol)
+    await asyncio.get_running_loop().run_in_executor(threads, answer, scope, protocol, body)
