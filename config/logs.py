@@ -34,6 +34,21 @@ class RequestIdFilter(logging.Filter):
         return True
 
 
+class UnavailableFilter(logging.Filter):
+    """Pass one line a second about requests that were answered 503, without a trace."""
+
+    next_at = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if getattr(record, "status_code", None) != 503:
+            return True
+        if (now := time.monotonic()) < self.next_at:
+            return False
+        self.next_at = now + 1
+        record.exc_info = record.exc_text = None
+        return True
+
+
 class SecretsFilter(logging.Filter):
     """Mask secrets in a record's text before any formatter sees it."""
 

@@ -16,6 +16,7 @@ from granian.rsgi import HTTPProtocol, Scope
 
 from config.api.body import MAX_BYTES, REFUSAL
 from config.api.errors import ApiError, InvalidRequest, Unavailable
+from config.postgresql.outage import outage
 from config.wsgi import application as django
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ DISCARDED = 8 * 1024 * 1024  # bytes of a body beyond its bound that are read an
 SMALL = 16 * 1024  # bytes of each body that count towards nothing
 HELD = 64 * 1024 * 1024  # bytes beyond it, of all the bodies that are still being received
 
+outage.watched = not settings.EMBEDDED
 threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
 
 

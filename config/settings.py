@@ -191,9 +191,9 @@ if not EMBEDDED:
         "min_size": 1,
         "max_size": 6,  # of each process; nobody holds one while waiting for a peer
         "timeout": 15.0,
-        # After it the pool forgets a connection that it cannot make, and whoever asks makes a new
-        # one; before, it pauses ever longer, and an outage lasts twice as long as it did.
-        "reconnect_timeout": 5.0,
+        # Then the pool gives up on a connection that it cannot make, and the next request makes
+        # a new one; until then its pauses double, and would prolong an outage.
+        "reconnect_timeout": 2.0,
     }
 CACHES = {
     "default": {
@@ -241,6 +241,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
+        "unavailable": {"()": "config.logs.UnavailableFilter"},
         "request_id": {"()": "config.logs.RequestIdFilter"},
         "secrets": {"()": "config.logs.SecretsFilter"},
     },
@@ -248,7 +249,7 @@ LOGGING = {
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "filters": ["request_id", "secrets"],
+            "filters": ["unavailable", "request_id", "secrets"],
             "formatter": "json",
         }
     },
@@ -257,6 +258,7 @@ LOGGING = {
         "django": {"handlers": [], "level": "INFO"},
         "django.server": {"handlers": [], "propagate": True},
         "urllib3": {"level": "ERROR"},  # its warnings quote whole addresses
+        "psycopg.pool": {"level": "ERROR"},  # a line for each attempt while the database is away
         "celery": {"level": "WARNING"},
         "kombu": {"level": "WARNING"},
     },

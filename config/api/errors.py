@@ -4,14 +4,18 @@ Specification: Errors, Response envelope.
 """
 
 import logging
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import orjson
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.template.loader import render_to_string
 from rest_framework import exceptions
 from rest_framework.response import Response
+
+from config.postgresql.outage import unreachable
 
 logger = logging.getLogger(__name__)
 
@@ -158,6 +162,8 @@ def as_api_error(error: Exception) -> ApiError:
             return Forbidden()
         case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
             return InvalidKey()
+        case _ if unreachable(error):
+            return Unavailable()
         case _:
             logger.error("request failed", exc_info=error)
             return ApiError()
@@ -186,7 +192,14 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer what nothing else caught."""
-    return plain_response(ApiError())
+    if not unreachable(sys.exc_info()[1]):
+        return plain_response(ApiError())
+    error = Unavailable()
+    if not request.path_info.startswith("/admin/"):
+        return plain_response(error)
+    return HttpResponse(
+        render_to_string("503.html"), status=error.status_code, headers=error.headers()
+    )
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

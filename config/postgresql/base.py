@@ -1,26 +1,67 @@
-"""PostgreSQL with a pool that outlives a restart of the server."""
+"""PostgreSQL with a pool that survives a restart of the server."""
 
+import select
+import time
 from typing import Any
 
 import psycopg
 from django.db.backends.postgresql import base
+from psycopg.pq import ConnStatus
+from psycopg_pool import PoolTimeout
+
+from config.postgresql.outage import outage
+
+WAIT = 1.0  # seconds for a connection of the pool, and for its answer, until one looks further
+VERDICT = 0.7  # seconds to find out whether the database is away
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's own, but that nobody is handed a connection that has ended.
+    """Django's wrapper, except that it never hands out a dead connection.
 
-    With Django's CONN_HEALTH_CHECKS the pool would look, too, but sleep a second, two, four
-    between one dead connection and the next.
+    Django's CONN_HEALTH_CHECKS would check, too, but the pool then sleeps between one dead
+    connection and the next, and waits without limit for a server that is halted.
     """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
-        """Take a connection that works from the pool. Raises OperationalError if there is none."""
-        connection = super().get_new_connection(conn_params)
-        if self.pool:
+        """Take a working connection from the pool. Raises OperationalError if there is none."""
+        if not self.pool:
+            return super().get_new_connection(conn_params)
+        self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        self.pool.open()
+        deadline = time.monotonic() + self.pool.timeout
+        while True:
+            outage.check()
+            left = deadline - time.monotonic()
             try:
-                self.pool.check_connection(connection)
-            except psycopg.OperationalError:
-                self.pool.putconn(connection)
-                self.pool.check()  # the others will have ended with it
-                return super().get_new_connection(conn_params)
-        return connection
+                connection = self.pool.getconn(min(WAIT, left) if outage.watched else left)
+            except PoolTimeout:
+                if time.monotonic() >= deadline:
+                    raise
+            else:
+                if answers(connection):
+                    return connection
+                connection.close()
+                self.pool.putconn(connection)  # which replaces it
+            if outage.watched:
+                outage.find_out(conn_params, within=VERDICT)
+
+
+def answers(connection: psycopg.Connection[Any]) -> bool:
+    """Send an idle connection's server an empty query; say whether it answers within WAIT.
+
+    psycopg's own calls would wait for as long as the server is silent.
+    """
+    server, poll = connection.pgconn, select.poll()
+    poll.register(server.socket, select.POLLIN)
+    try:
+        server.send_query(b"")
+        server.flush()
+        while True:
+            while server.is_busy():
+                if not poll.poll(WAIT * 1000):
+                    return False
+                server.consume_input()
+            if server.get_result() is None:
+                return server.status == ConnStatus.OK
+    except psycopg.OperationalError:
+        return False

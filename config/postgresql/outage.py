@@ -1,0 +1,79 @@
+"""Whether the database answers this process, so that no request waits for one that is away."""
+
+import logging
+import threading
+import time
+from typing import Any
+
+import psycopg
+from django.db import DatabaseError
+from psycopg import OperationalError
+
+ASK_AGAIN = 0.5  # seconds between two attempts while the database is away
+ATTEMPT = 2  # seconds for one attempt; psycopg takes no less
+FULL = ("too many clients", "too many connections", "remaining connection slots")
+
+logger = logging.getLogger(__name__)
+
+
+class Outage:
+    """The time in which the database does not answer.
+
+    A request that gets no connection cannot tell a busy pool from a database that is away. It
+    calls `find_out`: a thread connects on its own, and asks on until the outage is over. During an
+    outage requests fail at once. Only web processes do so; a worker has the time to wait.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.watched = self.under_way = False
+        self.verdict: threading.Event | None = None  # of the attempt that is being made
+
+    def check(self) -> None:
+        """Raise OperationalError during an outage."""
+        if self.under_way:
+            raise OperationalError("the database does not answer")
+
+    def find_out(self, parameters: dict[str, Any], *, within: float) -> None:
+        """Raise OperationalError unless the database accepts a connection in so many seconds."""
+        with self.lock:
+            if (verdict := self.verdict) is None:
+                verdict = self.verdict = threading.Event()
+                given = (parameters | {"connect_timeout": ATTEMPT}, verdict)
+                threading.Thread(target=self.ask, args=given, daemon=True).start()
+        if not verdict.wait(within):
+            raise OperationalError(f"the database did not answer within {within:g} s")
+        self.check()
+
+    def ask(self, parameters: dict[str, Any], verdict: threading.Event) -> None:
+        """Attempt to connect, until it succeeds; the first attempt gives the verdict."""
+        while error := failure(parameters):
+            if not self.under_way:
+                logger.error("the database does not answer (%s)", type(error).__name__)
+                self.under_way = True
+            verdict.set()
+            time.sleep(ASK_AGAIN)
+        if self.under_way:
+            logger.warning("the database answers again")
+        with self.lock:
+            self.under_way, self.verdict = False, None
+        verdict.set()
+
+
+def failure(parameters: dict[str, Any]) -> OperationalError | None:
+    """Connect once; return the error of a database that is away, not of one that is full."""
+    try:
+        psycopg.connect(**parameters).close()
+    except OperationalError as error:
+        return None if any(text in str(error) for text in FULL) else error
+    return None
+
+
+outage = Outage()
+
+
+def unreachable(error: BaseException | None) -> bool:
+    """Say whether Django's error means that PostgreSQL is away, or that no connection is free."""
+    cause = error.__cause__ if isinstance(error, DatabaseError) else None
+    state = getattr(cause, "sqlstate", None) or "08"  # connection exceptions
+    return isinstance(cause, OperationalError) and state.startswith(("08", "57P"))
