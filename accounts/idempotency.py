@@ -24,6 +24,7 @@ from django.utils import timezone
 
 from accounts.models import StoredAnswer
 from accounts.models.stored_answer import SMALLEST
+from config.api import limits
 from config.api.errors import ApiError, InvalidRequest
 from config.db import new_id, release_connection
 
@@ -59,26 +60,38 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     """Find the answer of a key, waiting for one that still runs; else claim the key.
 
     Holds no connection while it waits. Raises InvalidRequest for a key that is not sane, or was
-    used with another body; ApiError when the first one does not end.
+    used with another body; TooManyRequests when too many requests wait already; ApiError when the
+    first one does not end.
     """
     if not KEY.fullmatch(key):
         raise InvalidRequest.at([HEADER], "Expected 1 to 255 visible ASCII characters")
     name = hashlib.sha256(f"{route}\n{key}".encode()).hexdigest()
     digest = hashlib.sha256(body).hexdigest()
+    found = _find(user_id, account_id, name, digest)
+    if found:
+        return found
     pause, deadline = LOOK_FIRST, time.monotonic() + settings.LLM_TIMEOUT + LONGER
-    while time.monotonic() < deadline:
-        claim, row = _look(user_id, account_id, name, digest)
-        if claim:
-            return claim
-        if row and row.request_digest != digest:
-            raise InvalidRequest.at([HEADER], "Used before with another body")
-        if row and row.status is not None:
-            return Kept(row.status, bytes(row.body or b""))
-        release_connection()
-        time.sleep(pause)
-        pause = min(LOOK_LAST, pause * 1.5)
+    with limits.places.one(account_id):  # for it mostly waits for a model, too
+        while time.monotonic() < deadline:
+            release_connection()
+            time.sleep(pause)
+            pause = min(LOOK_LAST, pause * 1.5)
+            if found := _find(user_id, account_id, name, digest):
+                return found
     logger.error("a request with an Idempotency-Key waited in vain for the first one with it")
     raise ApiError
+
+
+def _find(user_id: UUID, account_id: UUID, name: str, digest: str) -> Kept | Claim | None:
+    """Claim the key or find its answer; None while the first request still runs."""
+    claim, row = _look(user_id, account_id, name, digest)
+    if claim:
+        return claim
+    if row and row.request_digest != digest:
+        raise InvalidRequest.at([HEADER], "Used before with another body")
+    if row and row.status is not None:
+        return Kept(row.status, bytes(row.body or b""))
+    return None
 
 
 def _look(

@@ -5,14 +5,16 @@ import re
 from collections.abc import Callable
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponsePermanentRedirect
+from django.core.exceptions import SuspiciousOperation
+from django.core.paginator import InvalidPage
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.http.response import HttpResponseBase
 from django.middleware.common import CommonMiddleware
 
 from config import logs
 from config.api import limits
-from config.api.body import REFUSAL
-from config.api.errors import TooManyRequests, plain_response
+from config.api.body import REFUSAL, declared_length
+from config.api.errors import TooManyRequests, bad_request, page_not_found, plain_response
 from config.db import new_id
 
 SANE_ID = re.compile(r"[0-9A-Za-z._-]{1,64}")
@@ -87,6 +89,8 @@ class RequestMiddleware:
     Specification: Limits, per IP. The limit is judged before anything else of a request.
     """
 
+    COUNTED = ("/api/", "/openapi.json")
+
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
@@ -106,14 +110,12 @@ class RequestMiddleware:
             if request.headers.get("X-Forwarded-Proto") == "https":
                 request.META["wsgi.url_scheme"] = "https"
             request.META["REMOTE_ADDR"] = client_address(request)
-        if request.path_info.startswith("/api/"):
+        if request.path_info.startswith(self.COUNTED):
             try:
                 address = counted_as(request.META.get("REMOTE_ADDR", ""))
                 limits.count("address", address, settings.RATE_LIMIT_IP)
             except TooManyRequests as refusal:
                 return plain_response(refusal)
-        if refused := request.META.get(REFUSAL):
-            return plain_response(refused)
         return self.get_response(request)
 
 
@@ -128,6 +130,26 @@ class HostMiddleware(CommonMiddleware):
     def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
         """Judge the host. Raises DisallowedHost."""
         return None if request.path_info in self.PROBES else super().process_request(request)
+
+
+class InputMiddleware:
+    """Refuse what views and libraries would not take, rather than let them fail."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if refusal := request.META.get(REFUSAL):
+            return plain_response(refusal)
+        if not request.path_info.startswith("/api/"):  # which has rules of its own
+            longest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0  # Django's own spares multipart
+            if declared_length(request) > longest or "%00" in request.META["QUERY_STRING"]:
+                return bad_request(request, SuspiciousOperation())
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Answer a page number that is none, which the admin's search does not check."""
+        return page_not_found(request, error) if isinstance(error, InvalidPage) else None
 
 
 class ContentSecurityPolicyMiddleware:

@@ -12,7 +12,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from granian.rsgi import HTTPProtocol, Scope
+from granian.rsgi import Scope
 
 from config.api.body import MAX_BYTES, REFUSAL
 from config.api.errors import ApiError, InvalidRequest, Unavailable
@@ -21,6 +21,8 @@ from config.wsgi import application as django
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
+
+HTTPProtocol = Any  # granian's types leave it out, and some methods of a request's headers
 
 DISCARDED = 8 * 1024 * 1024  # bytes of a body beyond its bound that are read and thrown away
 SMALL = 16 * 1024  # bytes of each body that count towards nothing
@@ -105,7 +107,7 @@ def headers_of(scope: Scope) -> dict[str, str]:
 
     A name with an underscore is left out: it would pass for the one with a dash.
     """
-    headers = scope.headers
+    headers: Any = scope.headers
     written = {
         f"HTTP_{name.upper().replace('-', '_')}": (";" if name == "cookie" else ",").join(
             headers.get_all(name)
@@ -158,7 +160,7 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> None:
     try:
         protocol.response_bytes(status, headers, b"".join(response))
     finally:
-        response.close()  # type: ignore[attr-defined]  # Django's responses have it
+        response.close()
 
 
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:

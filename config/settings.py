@@ -31,6 +31,9 @@ DEBUG = env.bool("DEBUG", False)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
 WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1))
 WEB_THREADS = env.int("WEB_THREADS", 250, validate=Range(min=1))  # created when requests wait
+# Replies awaited at once in a web process: the other threads stay free for reads and probes.
+REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
+REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
 BODY_TIMEOUT = 30.0  # seconds to receive a request's body; shorter in tests
 # Threads that mostly wait for receivers: many, so that dead ones leave room for the others
 WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 128, validate=Range(min=1))
@@ -119,6 +122,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.HostMiddleware",
+    "config.middleware.InputMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

@@ -2,16 +2,17 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from config import health, metrics
+from config.api.document import openapi
 
 urlpatterns = [
     path("api/", include("chatbots.urls")),
     path("api/", include("conversations.urls")),
     path("admin/", admin.site.urls),
     path("", include("accounts.urls")),
-    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
+    path("openapi.json", openapi, name="openapi"),
     path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi"), name="docs"),
     path("healthz", health.healthz),
     path("readyz", health.readyz),

@@ -19,7 +19,7 @@ from accounts.roles import Action
 from chatbots.access import open_chatbot, open_to
 from chatbots.models import Chatbot
 from chatbots.models.chatbot import ChatbotQuerySet
-from config.api.body import MAX_BYTES, dumps
+from config.api.body import MAX_BYTES, declared_length, dumps
 from config.api.errors import NotFound, TooManyRequests
 from config.api.viewsets import ApiViewSet, identifier
 
@@ -36,7 +36,7 @@ class CallerViewSet(ApiViewSet):
         """Judge a request; only then look whether it was answered before. Raises ApiError."""
         super().initial(request, *args, **names)
         key = request.headers.get(idempotency.HEADER)
-        sane = int(request.META.get("CONTENT_LENGTH") or 0) <= MAX_BYTES  # else it is refused
+        sane = declared_length(request) <= MAX_BYTES  # else it is refused
         if request.method == "POST" and key is not None and sane:
             self.post = partial(self.answer_once, key, self.post)
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 import orjson
+from django.http import HttpRequest
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
@@ -22,6 +23,14 @@ REFUSAL = "config.refusal"  # of a request's META: the error for a body that was
 UNSENDABLE = re.compile("[\0\ud800-\udfff]")
 # One name or value, and what separates it from the next. Possessive: linear for any text.
 TOKEN = re.compile(r'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[^\s,:\[\]{}"]++)[\s,:\]}]*+', re.DOTALL)
+
+
+def declared_length(request: HttpRequest) -> int:
+    """Return the length of a request's body, as the web server gives it."""
+    try:
+        return int(request.META.get("CONTENT_LENGTH") or 0)
+    except ValueError:  # Django reads nothing then
+        return 0
 
 
 def refuse(message: str) -> NoReturn:
@@ -151,7 +160,7 @@ class OnlyJSON(BaseContentNegotiation):
         kind = (request.content_type or "").split(";")[0].strip().lower()
         if kind != StrictJSONParser.media_type:
             refuse("Expected content type application/json")
-        if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_BYTES:
+        if declared_length(request) > MAX_BYTES:
             refuse(f"Larger than {MAX_BYTES} bytes")
         return parsers[0]
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import orjson
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
-from django.template.loader import render_to_string
+from django.core.exceptions import PermissionDenied, SuspiciousOperation, TooManyFieldsSent
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -162,6 +161,10 @@ def as_api_error(error: Exception) -> ApiError:
             return Forbidden()
         case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
             return InvalidKey()
+        case TooManyFieldsSent():
+            return InvalidRequest.at([], "Too many parameters")
+        case SuspiciousOperation() | UnreadablePostError():
+            return InvalidRequest(message="bad request")
         case _ if unreachable(error):
             return Unavailable()
         case _:
@@ -192,14 +195,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer what nothing else caught."""
-    if not unreachable(sys.exc_info()[1]):
-        return plain_response(ApiError())
-    error = Unavailable()
-    if not request.path_info.startswith("/admin/"):
-        return plain_response(error)
-    return HttpResponse(
-        render_to_string("503.html"), status=error.status_code, headers=error.headers()
-    )
+    return plain_response(Unavailable() if unreachable(sys.exc_info()[1]) else ApiError())
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -4,11 +4,13 @@ import logging
 import threading
 import time
 import zlib
+from collections import Counter as CounterOf
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import redis
+from django.conf import settings
 from django.core.cache import cache
 from django_ratelimit.core import ALL, _make_cache_key, get_usage
 from prometheus_client import Counter, Gauge
@@ -133,6 +135,43 @@ def taken(name: str, key: object, rate: Rate) -> Iterator[Callable[[], None]]:
     except BaseException:
         give_back()
         raise
+
+
+class Places:
+    """Threads of this process that may wait at once, for all and for each account or caller."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.held: CounterOf[object] = CounterOf()
+
+    @contextmanager
+    def one(self, key: object) -> Iterator[None]:
+        """Hold a place while a thread waits. Raises TooManyRequests. Open point: replies-in-flight.
+
+        Call it before anything is counted or stored: a refusal leaves nothing to give back.
+        """
+        with self.lock:
+            if self.held[key] >= settings.REPLIES_IN_FLIGHT_OF_ACCOUNT:
+                refuse(settings.REPLIES_IN_FLIGHT_OF_ACCOUNT)
+            if self.held.total() >= settings.REPLIES_IN_FLIGHT:
+                refuse(settings.REPLIES_IN_FLIGHT)
+            self.held[key] += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.held[key] -= 1
+                if not self.held[key]:
+                    del self.held[key]
+
+
+def refuse(places: int) -> NoReturn:
+    """Refuse a call for which no place is free. Raises TooManyRequests."""
+    REFUSED.labels("in-flight").inc()
+    raise TooManyRequests(limit=places, window=1, retry_after=1)
+
+
+places = Places()
 
 
 def reachable() -> bool:

@@ -4,6 +4,7 @@ Specification: Endpoints, Threads and messages; Limits. Open points: send-order,
 message-send, escalation-prompt.
 """
 
+from contextlib import nullcontext
 from uuid import UUID
 
 from django.db import transaction
@@ -72,10 +73,17 @@ def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> lis
     begun = message_id and Message.objects.filter(thread=thread, pk=message_id).first()
     if begun:
         return finish(thread, begun)
-    account, name = thread.chatbot.account, message_id or new_id()
+    escalates = asks_for_a_person(thread, content)
+    waits = not (escalates or thread.escalated)
+    with limits.places.one(thread.chatbot.account_id) if waits else nullcontext():
+        return accept(thread, content, escalates=escalates, message_id=message_id or new_id())
+
+
+def accept(thread: Thread, content: str, *, escalates: bool, message_id: UUID) -> list[Message]:
+    """Count and store a message, then let the AI reply. Returns what `send` does."""
+    account, name = thread.chatbot.account, message_id
     messages = (account.plan.messages_per_minute, MINUTE)
     replies = (account.plan.ai_replies_per_minute, MINUTE)
-    escalates = asks_for_a_person(thread, content)
     with limits.taken("messages", account.pk, messages):
         if escalates or thread.escalated:  # and may be returned while the message is under way
             thread, message = store(thread.pk, content, escalates=escalates, message_id=name)

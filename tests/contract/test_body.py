@@ -3,19 +3,16 @@
 import json
 import time
 from collections.abc import Callable
-from contextlib import closing
-from io import BytesIO
 from typing import Any
 
 import pytest
-from django.test import Client, RequestFactory
+from django.test import Client
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chatbots.models import Chatbot, ConversationStarter
 from config.api import body
 from config.api.errors import InvalidRequest
-from config.wsgi import application
 from tests.conftest import Api
 
 pytestmark = pytest.mark.proves("Bodies", "HTTP statuses")
@@ -244,30 +241,6 @@ def test_a_length_that_is_declared_too_large_is_refused_unread(api: Api, starter
     )
     assert answer.status_code == 400
     assert answer.json()["errors"] == [{"path": [], "message": "Larger than 1048576 bytes"}]
-
-
-def in_chunks(path: str, key: str, raw: bytes) -> tuple[int, Any]:
-    """Call the web server's entry as servers do for a body without a length."""
-    told: list[str] = []
-    environ = RequestFactory().generic("POST", f"/api{path}", b"").environ
-    environ |= {
-        "CONTENT_TYPE": "application/json",
-        "CONTENT_LENGTH": "",
-        "HTTP_AUTHORIZATION": f"Bearer {key}",
-        "wsgi.input": BytesIO(raw),
-        "wsgi.input_terminated": True,
-    }
-    with closing(application(environ, lambda status, _: told.append(status))) as answer:
-        made = b"".join(answer)
-    return int(told[0][:3]), json.loads(made)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_body_without_a_length_is_read_and_bounded_all_the_same(api: Api, starters: str) -> None:
-    status, told = in_chunks(starters, api.key or "", b'{"text": "in chunks"}')
-    assert (status, told["data"]["text"]) == (200, "in chunks")
-    status, told = in_chunks(starters, api.key or "", b'{"a":"' + b"x" * body.MAX_BYTES + b'"}')
-    assert (status, told["errors"][0]["message"]) == (400, "Larger than 1048576 bytes")
 
 
 def test_no_body_at_all_is_one_without_fields(api: Api, chatbot: Chatbot) -> None:

@@ -1,0 +1,146 @@
+"""What reaches Django: whole requests, however slowly and oddly clients send them."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+
+from config.api.body import MAX_BYTES
+from tests.conftest import Api
+from tests.servers.processes import Web
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP statuses/400")]
+
+TIMEOUT = 4  # seconds for a body, in these tests
+SLOW = 600  # clients
+
+
+@pytest.fixture(scope="module")
+def web(django_db_setup: None) -> Iterator[Web]:
+    limits = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
+    with Web(WEB_WORKERS="1", TEST_BODY_TIMEOUT=str(TIMEOUT), **limits) as web:
+        yield web
+
+
+class Raw:
+    """A connection on which a test writes bytes and reads responses."""
+
+    def __init__(self, web: Web) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", web.port), timeout=60)
+        self.file = self.socket.makefile("rb")
+
+    def __enter__(self) -> "Raw":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+        self.socket.close()
+
+    def send(self, line: str, *headers: str, body: bytes = b"") -> None:
+        head = "\r\n".join([f"{line} HTTP/1.1", "Host: localhost", *headers, "", ""])
+        self.socket.sendall(head.encode() + body)
+
+    def response(self) -> tuple[int, dict[str, str], bytes]:
+        status = int(self.file.readline().split()[1])
+        headers = {}
+        while line := self.file.readline().strip():
+            name, _, value = line.decode().partition(": ")
+            headers[name.lower()] = value
+        return status, headers, self.file.read(int(headers.get("content-length", 0)))
+
+
+def as_json(api: Api) -> tuple[str, str]:
+    return f"Authorization: Bearer {api.key}", "Content-Type: application/json"
+
+
+@pytest.fixture
+def starters(api: Api, chatbot: Any) -> str:
+    return f"POST /api/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
+
+
+def in_chunks(raw: bytes) -> bytes:
+    return b"%x\r\n%s\r\n0\r\n\r\n" % (len(raw), raw)
+
+
+def test_a_body_without_a_length_is_read_and_bounded(web: Web, api: Api, starters: str) -> None:
+    too_long = b'{"a":"' + b"x" * MAX_BYTES + b'"}'
+    with Raw(web) as raw:
+        for body in (b'{"text": "in chunks"}', too_long):
+            raw.send(starters, *as_json(api), "Transfer-Encoding: chunked", body=in_chunks(body))
+        status, _, told = raw.response()
+        assert (status, json.loads(told)["data"]["text"]) == (200, "in chunks")
+        status, _, told = raw.response()
+    assert status == 400
+    assert json.loads(told)["errors"] == [{"path": [], "message": f"Larger than {MAX_BYTES} bytes"}]
+
+
+@pytest.mark.parametrize(("key", "expected"), [(None, 401), ("", 400)])
+def test_a_rejected_body_leaves_the_connection_usable(
+    web: Web, api: Api, starters: str, key: str | None, expected: int
+) -> None:
+    length = 2 * MAX_BYTES
+    known = as_json(api) if key is not None else ("Content-Type: application/json",)
+    with Raw(web) as raw:
+        raw.send(starters, *known, f"Content-Length: {length}", body=b"x" * length)
+        status, headers, _ = raw.response()
+        assert (status, "connection" in headers) == (expected, False)
+        raw.send("GET /healthz")
+        assert raw.response()[0] == 200
+
+
+def test_a_body_that_is_not_read_announces_that_the_connection_closes(
+    web: Web, api: Api, starters: str
+) -> None:
+    with Raw(web) as raw:
+        raw.send(starters, *as_json(api), "Content-Length: 1000000000", body=b"x")
+        status, headers, _ = raw.response()
+        assert (status, headers["connection"]) == (400, "close")
+        assert raw.file.read() == b""
+
+
+def test_the_sign_in_page_takes_no_file(web: Web) -> None:
+    kind = "Content-Type: multipart/form-data; boundary=x"
+    with Raw(web) as raw:
+        raw.send("POST /admin/login/", kind, "Content-Length: 400000000", body=b"--x\r\n")
+        status, headers, _ = raw.response()
+    assert (status, headers["connection"]) == (400, "close")
+
+
+def test_600_slow_clients_hold_up_nobody_and_are_refused_in_the_end(
+    web: Web, api: Api, starters: str
+) -> None:
+    form = ("Content-Type: application/x-www-form-urlencoded", "Transfer-Encoding: chunked")
+    slow = [Raw(web) for _ in range(SLOW)]
+    began = time.monotonic()
+    for number, raw in enumerate(slow):
+        if number % 2:
+            raw.send("POST /admin/login/", *form, body=b"1\r\nx\r\n")
+        else:
+            raw.send(starters, *as_json(api), "Content-Length: 1000", body=b'{"')
+    known = {"Authorization": f"Bearer {api.key}"}
+    for path in ["/api/v1/chatbots", "/healthz", "/admin/login/"] * 3:
+        assert requests.get(web.address + path, headers=known, timeout=15).status_code == 200
+    body = {"text": "quick"}
+    made = requests.post(web.address + starters[5:], json=body, headers=known, timeout=15)
+    assert made.status_code == 200
+    for raw in slow:
+        with raw:
+            status, headers, told = raw.response()
+            assert (status, headers["connection"]) == (400, "close")
+            assert b"Not received within 4 seconds" in told or b"<html" in told
+    assert TIMEOUT <= time.monotonic() - began < TIMEOUT + 30
+
+
+def test_a_header_with_an_underscore_does_not_pass_for_the_one_with_a_dash(web: Web) -> None:
+    answer = requests.get(f"{web.address}/healthz", headers={"X_Request_Id": "made-up"}, timeout=30)
+    assert answer.headers["X-Request-Id"] != "made-up"
+
+
+def test_only_http_1_is_served(web: Web) -> None:
+    with Raw(web) as raw:
+        raw.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
+        assert raw.file.read() == b""
