@@ -7,6 +7,7 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 
 from config.api import limits
+from config.db import release_connection
 from config.postgresql.outage import outage
 
 NOTICED_WITHIN = 0.8  # seconds
@@ -26,6 +27,8 @@ def database_answers() -> bool:
             cursor.execute("SELECT 1")
     except (DatabaseError, psycopg.OperationalError):
         return False
+    finally:
+        release_connection()  # the cache and the broker may keep us waiting
     return True
 
 

@@ -289,7 +289,8 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Chatbot management and conversation service",
     "DESCRIPTION": (
         "Manage AI chatbots and their conversations. Every answer is JSON, errors too: 404 for an "
-        "unknown path and 405 for a method that a path is without also have the body Error. Fields "
+        "unknown path, 405 for a method that a path is without and 503 with Retry-After while the "
+        "service is not available also have the body Error. Fields "
         "beyond the documented ones are passed over. What the interface's specification leaves "
         "open is marked x-open-point, by the names of docs/open-points.md; points that hold "
         "everywhere stand at the top of this document."

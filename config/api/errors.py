@@ -125,7 +125,7 @@ class TooManyRequests(ApiError):
 
 
 class Unavailable(ApiError):
-    """The service cannot answer for the moment. Open point: unavailable."""
+    """The service cannot answer now, and will later. Open point: status-closed."""
 
     status_code, message = 503, "service unavailable"
     RETRY_AFTER = 1  # seconds

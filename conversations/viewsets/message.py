@@ -37,6 +37,7 @@ class MessageViewSet(ChattingViewSet):
             "max-messages",
             "parallel-sends",
             "send-order",
+            "replies-in-flight",
             "quota-count",
             "quota-body",
             "plan-scope",

@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 from django.test import Client, RequestFactory
 
+from chatbots.models import Chatbot
 from config.middleware import client_address, counted_as, trusted
+from tests.conftest import Api
+from tests.factories.conversations import ThreadFactory
+from tests.factories.staff import signed_in, superuser
 
 PROXIES = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8"))
 
@@ -89,3 +93,60 @@ def test_https_is_believed_from_a_trusted_proxy_alone(
     settings.SECURE_HSTS_SECONDS = 60
     answer = Client(REMOTE_ADDR=peer).get("/healthz", headers={"X-Forwarded-Proto": "https"})
     assert ("Strict-Transport-Security" in answer.headers) is secure
+
+
+MANY = "&" * 1100  # more parameters than Django reads
+LONG = "9" * 400
+ODD = ["abc", "-1", "0", LONG, "%00", "%ff", "1e999", "%F0%9F%98%80", "'", "[]", "%20"]
+
+
+@pytest.mark.parametrize("name", ["limit", "page", "before", "x"])
+def test_no_query_of_the_api_makes_it_fail(api: Api, chatbot: Chatbot, name: str) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    here = f"/v1/chatting/{chatbot.pk}"
+    for path in (f"{here}/thread/{thread.pk}/messages", f"{here}/threads"):
+        for value in [*ODD, MANY]:
+            answer = api.get(f"{path}?{name}={value}")
+            assert answer.status_code in (200, 400), (path, name, value)
+        assert answer.status_code == 400
+        assert answer.json()["errors"] == [{"path": [], "message": "Too many parameters"}]
+
+
+@pytest.mark.parametrize(
+    ("path", "statuses"),
+    [
+        ("/admin/search/?s=a&page={}", {200, 400, 404}),
+        ("/admin/webhooks/delivery/?state={}", {200, 302, 400}),
+        ("/admin/chatbots/chatbot/?p={}", {200, 302, 400}),
+        ("/admin/chatbots/chatbot/?q={}", {200, 302, 400}),
+        ("/admin/chatbots/chatbot/?" + MANY + "{}", {400}),
+        ("/admin/chatbots/chatbot/{}/change/", {302, 400, 404}),
+        ("/admin/login/?next={}", {200, 302, 400}),
+    ],
+)
+def test_no_address_of_the_admin_makes_it_fail(db: None, path: str, statuses: set[int]) -> None:
+    client = signed_in(superuser())
+    client.raise_request_exception = False
+    assert {client.get(path.format(value)).status_code for value in ODD} <= statuses
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/x-www-form-urlencoded", b"a=1&" * 1100),
+        ("application/x-www-form-urlencoded", b"a" * 5_000_000),
+        ("multipart/form-data; boundary=x", b"a" * 5_000_000),
+        ("multipart/form-data", b"no boundary"),
+        ("multipart/form-data; boundary=x", b"no part"),
+    ],
+)
+def test_no_form_makes_the_sign_in_page_fail(db: None, kind: str, body: bytes) -> None:
+    client = Client(raise_request_exception=False, enforce_csrf_checks=False)
+    answer = client.generic("POST", "/admin/login/", body, content_type=kind)
+    assert answer.status_code == (200 if body == b"no part" else 400)
+
+
+@pytest.mark.parametrize("cookie", ["sessionid=\xff", "sessionid=%00", "messages=x", '=";', "a"])
+def test_no_cookie_makes_a_page_fail(db: None, cookie: str) -> None:
+    for path in ("/admin/login/", "/api/v1/chatbots"):
+        assert Client().get(path, headers={"Cookie": cookie}).status_code in (200, 401)

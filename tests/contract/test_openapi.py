@@ -3,14 +3,17 @@
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
+from config.api.document import document
 from config.api.fields import Identifier
 from tests.factories.chatbots import FollowUpPromptFactory
 from tests.house.source import ROOT
@@ -293,3 +296,15 @@ def test_an_event_is_described_with_its_headers():
         assert body["properties"]["event"]["const"] == name
         headers = {one["name"] for one in event["parameters"]}
         assert headers == {"X-WEBHOOK-TOKEN", "X-SIGNATURE", "User-Agent"}
+
+
+@pytest.mark.proves("Limits/address")
+def test_the_document_is_built_once_and_counted_by_the_address_limit(settings: Any) -> None:
+    settings.RATE_LIMIT_IP = (40, 10**8)  # no window ends within a test
+    document.cache_clear()
+    with ThreadPoolExecutor(8) as threads:  # first callers at once
+        answers = list(threads.map(lambda _: Client().get("/openapi.json"), range(41)))
+    assert sorted(answer.status_code for answer in answers) == [200] * 40 + [429]
+    assert document.cache_info().misses == 1
+    served = next(answer for answer in answers if answer.status_code == 200)
+    assert json.loads(served.content) == DOCUMENT

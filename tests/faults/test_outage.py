@@ -1,0 +1,129 @@
+"""PostgreSQL ends, or falls silent, and comes back: a server of the test's own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import pytest
+import requests
+from django.conf import settings
+
+from tests.groups import needs
+from tests.servers.processes import ROOT, Web, wait_until
+from tests.soak.postgres import Postgres, programs
+
+pytestmark = [
+    pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server"),
+    pytest.mark.proves("Response envelope"),
+]
+
+AT_ONCE = 40  # requests, far more than the pool has connections
+GIVEN_UP = 2.0  # seconds: the bound of an answer
+PROBED = 1.0
+PATH = "/api/v1/chatbots"
+
+
+class Took(NamedTuple):
+    """A response, and the seconds until it came."""
+
+    response: requests.Response
+    seconds: float
+
+
+class Service(NamedTuple):
+    """Web on a database server that may go away."""
+
+    web: Web
+    postgres: Postgres
+    key: str
+
+    def get(self, path: str = PATH) -> Took:
+        began = time.monotonic()
+        known = {"Authorization": f"Bearer {self.key}"}
+        response = requests.get(self.web.address + path, headers=known, timeout=60)
+        return Took(response, time.monotonic() - began)
+
+    def get_many(self) -> list[Took]:
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            return list(threads.map(lambda _: self.get(), range(AT_ONCE)))
+
+    def processes(self) -> list[int]:
+        """List the server's processes."""
+        server = self.postgres.running.pid
+        told = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(server)], capture_output=True, text=True, check=True
+        )
+        return [server, *map(int, told.stdout.split())]
+
+    def halt(self) -> None:
+        for process in self.processes():
+            os.kill(process, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        for process in self.processes():
+            os.kill(process, signal.SIGCONT)
+
+
+def manage(environment: dict[str, str], *words: str) -> str:
+    command = [sys.executable, "manage.py", *words]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
+    return done.stdout.decode()
+
+
+@pytest.fixture(scope="module")
+def service(django_db_setup: None) -> Iterator[Service]:
+    if not programs():
+        needs("initdb")
+    limits = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
+    with Postgres() as postgres:
+        web = Web(WEB_WORKERS="1", DATABASE_URL=postgres.url, **limits)
+        web.environment["DJANGO_SETTINGS_MODULE"] = "config.settings"  # with its own patience
+        manage(web.environment, "migrate", "--verbosity", "0")
+        seed: dict[str, Any] = json.loads(manage(web.environment, "seed_demo", "--json"))
+        with web:
+            yield Service(web, postgres, seed["accounts"][0]["users"][0]["apiKey"])
+
+
+@pytest.mark.parametrize(
+    ("leave", "come_back"),
+    [
+        pytest.param(lambda it: it.postgres.crash(), lambda it: it.postgres.start(), id="ended"),
+        pytest.param(Service.halt, Service.resume, id="silent"),
+    ],
+)
+def test_a_database_that_is_away_is_told_at_once_and_logged_once_a_second(
+    service: Service, leave: Callable[[Service], None], come_back: Callable[[Service], None]
+) -> None:
+    wait_until(lambda: service.get().response.ok)
+    assert {took.response.status_code for took in service.get_many()} == {200}  # the pool fills
+    logged, began = len(service.web.said()), time.monotonic()
+    leave(service)
+    try:
+        ready = service.get("/readyz")
+        assert (ready.response.status_code, ready.seconds < PROBED) == (503, True), ready
+        for _ in range(2):
+            answers = service.get_many()
+            assert {took.response.status_code for took in answers} == {503}
+            assert max(took.seconds for took in answers) < GIVEN_UP
+        assert answers[0].response.json() == {"success": False, "message": "service unavailable"}
+        assert answers[0].response.headers["Retry-After"] == "1"
+        page = service.get("/admin/login/").response
+        assert page.status_code in (200, 503)
+        assert service.get("/healthz").response.ok
+        seconds = time.monotonic() - began
+    finally:
+        come_back(service)
+    back = time.monotonic()
+    wait_until(lambda: service.get().response.ok)
+    assert time.monotonic() - back < 10
+    assert {took.response.status_code for took in service.get_many()} == {200}
+    lines = service.web.said()[logged:]
+    assert "Traceback" not in lines
+    assert lines.count('"status_code": 503') <= seconds + 2
+    assert lines.count("the database does not answer") == 1
