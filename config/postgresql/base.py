@@ -11,8 +11,10 @@ from psycopg_pool import PoolTimeout
 
 from config.postgresql.outage import outage
 
-WAIT = 1.0  # seconds for a connection of the pool, and for its answer, until one looks further
-VERDICT = 0.7  # seconds to find out whether the database is away
+# Seconds, less than two in all: for a connection of the pool or its answer, then to find out
+# whether the database is away. A busy machine may take most of the second to connect.
+WAIT = 0.5
+VERDICT = 1.4
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

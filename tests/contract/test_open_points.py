@@ -37,7 +37,7 @@ def defined(path: Path) -> set[str]:
 
     def gather(body: list[ast.stmt], above: str) -> None:
         for node in body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 names.add(above + node.name)
                 if isinstance(node, ast.ClassDef):
                     gather(node.body, f"{above}{node.name}.")
