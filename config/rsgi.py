@@ -7,7 +7,7 @@ a slow client holds a connection and some bytes, but neither a thread nor a data
 import asyncio
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ HTTPProtocol = Any  # granian's types leave it out, and some methods of a reques
 
 DISCARDED = 8 * 1024 * 1024  # bytes of a body beyond its bound that are read and thrown away
 SMALL = 16 * 1024  # bytes of each body that count towards nothing
-HELD = 64 * 1024 * 1024  # bytes beyond it, of all the bodies that are still being received
+HELD = 64 * 1024 * 1024  # bytes beyond it, of all requests that are not answered yet
 
 outage.watched = not settings.EMBEDDED
 threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
@@ -53,9 +53,22 @@ class Body:
     """What was received of a request's body."""
 
     length: int  # as declared; otherwise as received, which may be more than was kept
-    kept: bytes = b""
+    kept: bytearray = field(default_factory=bytearray)
     complete: bool = True  # nothing of it is left on the connection
     refusal: ApiError | None = None
+    charged: int = 0  # bytes taken of the room
+
+    def add(self, part: bytes) -> None:
+        """Keep a part. Raises Unavailable."""
+        self.kept += part
+        if len(self.kept) > SMALL + self.charged:
+            room.take(len(part))
+            self.charged += len(part)
+
+    def refuse(self, error: ApiError) -> None:
+        """Give the rest up; the connection is closed after the response."""
+        self.kept.clear()
+        self.complete, self.refusal = False, error
 
 
 def bound_of(path: str) -> int:
@@ -70,36 +83,30 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     one stays on the connection, which is then closed.
     """
     declared = scope.headers.get("content-length")
+    body, bound = Body(int(declared or 0)), bound_of(scope.path)
     if declared is None and "transfer-encoding" not in scope.headers:
-        return Body(0)
-    length, bound = int(declared or 0), bound_of(scope.path)
-    if length > bound + DISCARDED:
-        return Body(length, complete=False)
-    kept, received, charged = bytearray(), 0, 0
+        return body
+    received, most = 0, bound + DISCARDED
     try:
         async with asyncio.timeout(settings.BODY_TIMEOUT):
-            async for part in protocol:
-                received += len(part)
-                if received > bound + DISCARDED:
-                    return Body(received, complete=False)
-                if received > bound:
-                    kept.clear()
-                    continue
-                kept += part
-                if len(kept) > SMALL + charged:
-                    room.take(len(part))
-                    charged += len(part)
+            if body.length <= most:
+                async for part in protocol:
+                    received += len(part)
+                    if received <= bound:
+                        body.add(part)
+                    elif received > most:
+                        break
     except TimeoutError:
-        late = InvalidRequest.at([], f"Not received within {settings.BODY_TIMEOUT:g} seconds")
-        return Body(received, complete=False, refusal=late)
+        seconds = f"{settings.BODY_TIMEOUT:g}"
+        body.refuse(InvalidRequest.at([], f"Not received within {seconds} seconds"))
     except Unavailable as refusal:
-        return Body(received, complete=False, refusal=refusal)
-    finally:
-        room.taken -= charged
-    if received < length:
-        lost = InvalidRequest.at([], "Ended before its declared length")
-        return Body(length, complete=False, refusal=lost)
-    return Body(received, bytes(kept))
+        body.refuse(refusal)
+    else:
+        if received < body.length <= most:
+            body.refuse(InvalidRequest.at([], "Ended before its declared length"))
+    body.length = max(body.length, received)
+    body.complete = body.complete and body.length <= most
+    return body
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
@@ -166,4 +173,7 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> None:
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:
     """Answer a request once all of it is there."""
     body = await receive(scope, protocol)
-    await asyncio.get_running_loop().run_in_executor(threads, answer, scope, protocol, body)
+    try:
+        await asyncio.get_running_loop().run_in_executor(threads, answer, scope, protocol, body)
+    finally:
+        room.taken -= body.charged

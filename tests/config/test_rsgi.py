@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP 
 
 TIMEOUT = 4  # seconds for a body, in these tests
 SLOW = 600  # clients
+HELD = 64 * 1024 * 1024  # as config.rsgi has it, which starts threads when it is imported
 
 
 @pytest.fixture(scope="module")
@@ -144,3 +145,22 @@ def test_only_http_1_is_served(web: Web) -> None:
     with Raw(web) as raw:
         raw.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
         assert raw.file.read() == b""
+
+
+def test_unfinished_bodies_share_a_bounded_memory(web: Web, api: Api, starters: str) -> None:
+    count = 80  # bodies of nearly a mebibyte each, more than there is room for
+    waiting = [Raw(web) for _ in range(count)]
+    for raw in waiting:
+        length = f"Content-Length: {MAX_BYTES}"
+        raw.send(starters, *as_json(api), length, body=b"x" * (MAX_BYTES - 1))
+    known = {"Authorization": f"Bearer {api.key}"}
+    body = {"text": "small"}
+    made = requests.post(web.address + starters[5:], json=body, headers=known, timeout=15)
+    assert made.status_code == 200
+    statuses = []
+    for raw in waiting:
+        with raw:
+            status, headers, _ = raw.response()
+            statuses.append((status, headers["connection"], headers.get("retry-after")))
+    assert set(statuses) == {(400, "close", None), (503, "close", "1")}
+    assert count - HELD // MAX_BYTES <= statuses.count((503, "close", "1")) < count
