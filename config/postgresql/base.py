@@ -41,6 +41,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
                     raise
             else:
                 if answers(connection):
+                    if outage.watched:
+                        outage.watch(connection)
                     return connection
                 connection.close()
                 self.pool.putconn(connection)  # which replaces it

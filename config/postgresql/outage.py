@@ -1,9 +1,13 @@
 """Whether the database answers this process, so that no request waits for one that is away."""
 
 import logging
+import os
+import socket
 import threading
 import time
+from contextlib import suppress
 from typing import Any
+from weakref import WeakSet
 
 import psycopg
 from django.db import DatabaseError
@@ -28,6 +32,12 @@ class Outage:
         self.lock = threading.Lock()
         self.watched = self.under_way = False
         self.verdict: threading.Event | None = None  # of the attempt that is being made
+        self.lent: WeakSet[psycopg.Connection[Any]] = WeakSet()
+
+    def watch(self, connection: psycopg.Connection[Any]) -> None:
+        """Remember a connection that a request uses, so that an outage ends its wait, too."""
+        with self.lock:
+            self.lent.add(connection)
 
     def check(self) -> None:
         """Raise OperationalError during an outage."""
@@ -48,7 +58,9 @@ class Outage:
     def ask(self, parameters: dict[str, Any], verdict: threading.Event) -> None:
         """Attempt to connect, until it succeeds; the first attempt gives the verdict."""
         while error := failure(parameters):
-            if not self.under_way:
+            if self.under_way:
+                self.interrupt()
+            else:
                 logger.error("the database does not answer (%s)", type(error).__name__)
                 self.under_way = True
             verdict.set()
@@ -58,6 +70,18 @@ class Outage:
         with self.lock:
             self.under_way, self.verdict = False, None
         verdict.set()
+
+    def interrupt(self) -> None:
+        """End the connections in use: a server that is silent would keep their requests."""
+        with self.lock:
+            connections = list(self.lent)
+            self.lent.clear()
+        for connection in connections:
+            with (
+                suppress(OperationalError, OSError),  # it has ended already
+                socket.socket(fileno=os.dup(connection.pgconn.socket)) as shared,
+            ):
+                shared.shutdown(socket.SHUT_RDWR)
 
 
 def failure(parameters: dict[str, Any]) -> OperationalError | None:

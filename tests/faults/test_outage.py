@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+import psycopg
 import pytest
 import requests
 from django.conf import settings
@@ -127,3 +128,21 @@ def test_a_database_that_is_away_is_told_at_once_and_logged_once_a_second(
     assert "Traceback" not in lines
     assert lines.count('"status_code": 503') <= seconds + 2
     assert lines.count("the database does not answer") == 1
+
+
+def test_a_request_that_waits_for_a_silent_database_is_answered(service: Service) -> None:
+    wait_until(lambda: service.get().response.ok)
+    with psycopg.connect(service.postgres.url) as other, ThreadPoolExecutor(1) as thread:
+        other.execute("UPDATE accounts_apikey SET last_used_at = NULL")
+        other.commit()
+        other.execute("SELECT 1 FROM accounts_apikey FOR UPDATE")  # a call notes when it came
+        waits = thread.submit(service.get)
+        locked = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        with psycopg.connect(service.postgres.url, autocommit=True) as observer:
+            wait_until(lambda: observer.execute(locked.encode()).fetchone())
+        service.halt()
+        try:
+            assert service.get("/readyz").response.status_code == 503
+            assert waits.result(30).response.status_code == 503
+        finally:
+            service.resume()
