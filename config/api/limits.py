@@ -8,6 +8,7 @@ from collections import Counter as CounterOf
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, NoReturn
+from uuid import UUID
 
 import redis
 from django.conf import settings
@@ -138,31 +139,31 @@ def taken(name: str, key: object, rate: Rate) -> Iterator[Callable[[], None]]:
 
 
 class Places:
-    """Threads of this process that may wait at once, for all and for each account or caller."""
+    """Threads of this process that may wait for models at once, for all accounts and for one."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.held: CounterOf[object] = CounterOf()
+        self.held: CounterOf[UUID] = CounterOf()
 
     @contextmanager
-    def one(self, key: object) -> Iterator[None]:
+    def one(self, account_id: UUID) -> Iterator[None]:
         """Hold a place while a thread waits. Raises TooManyRequests. Open point: replies-in-flight.
 
         Call it before anything is counted or stored: a refusal leaves nothing to give back.
         """
         with self.lock:
-            if self.held[key] >= settings.REPLIES_IN_FLIGHT_OF_ACCOUNT:
+            if self.held[account_id] >= settings.REPLIES_IN_FLIGHT_OF_ACCOUNT:
                 refuse(settings.REPLIES_IN_FLIGHT_OF_ACCOUNT)
             if self.held.total() >= settings.REPLIES_IN_FLIGHT:
                 refuse(settings.REPLIES_IN_FLIGHT)
-            self.held[key] += 1
+            self.held[account_id] += 1
         try:
             yield
         finally:
             with self.lock:
-                self.held[key] -= 1
-                if not self.held[key]:
-                    del self.held[key]
+                self.held[account_id] -= 1
+                if not self.held[account_id]:
+                    del self.held[account_id]
 
 
 def refuse(places: int) -> NoReturn:

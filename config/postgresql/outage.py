@@ -24,8 +24,8 @@ class Outage:
     """The time in which the database does not answer.
 
     A request that gets no connection cannot tell a busy pool from a database that is away. It
-    calls `find_out`: a thread connects on its own, and asks on until the outage is over. During an
-    outage requests fail at once. Only web processes do so; a worker has the time to wait.
+    calls `find_out`: a thread connects on its own, and tries again until the outage is over. During
+    an outage requests fail at once. Only web processes do so; a worker has the time to wait.
     """
 
     def __init__(self) -> None:
@@ -48,9 +48,10 @@ class Outage:
         """Raise OperationalError unless the database accepts a connection in so many seconds."""
         with self.lock:
             if (verdict := self.verdict) is None:
-                verdict = self.verdict = threading.Event()
+                verdict = threading.Event()
                 given = (parameters | {"connect_timeout": ATTEMPT}, verdict)
                 threading.Thread(target=self.ask, args=given, daemon=True).start()
+                self.verdict = verdict
         if not verdict.wait(within):
             raise OperationalError(f"the database did not answer within {within:g} s")
         self.check()
@@ -84,11 +85,11 @@ class Outage:
                 shared.shutdown(socket.SHUT_RDWR)
 
 
-def failure(parameters: dict[str, Any]) -> OperationalError | None:
+def failure(parameters: dict[str, Any]) -> Exception | None:
     """Connect once; return the error of a database that is away, not of one that is full."""
     try:
         psycopg.connect(**parameters).close()
-    except OperationalError as error:
+    except (psycopg.Error, OSError) as error:
         return None if any(text in str(error) for text in FULL) else error
     return None
 
