@@ -81,6 +81,38 @@ BY_VERIFY_CODE = {  # OpenSSL's X509_V_ERR_…
 }
 
 
+# This machine, not the peer, is at fault: no file descriptor, no memory, no buffer.
+SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Say whether an exchange failed because this machine ran out of something it needs for one.
+
+    Such a failure says nothing about the peer. Every error that this one wraps counts: causes,
+    contexts, and what urllib3 and requests keep in their arguments.
+    """
+    seen: set[int] = set()
+    pending: list[object] = [error]
+    while pending:
+        one = pending.pop()
+        if not isinstance(one, BaseException) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        if _lacks_resources(one):
+            return True
+        pending += [one.__cause__, one.__context__, getattr(one, "reason", None), *one.args]
+    return False
+
+
+def _lacks_resources(error: BaseException) -> bool:
+    if isinstance(error, socket.gaierror):  # its numbers are not those of other errors
+        return error.errno == socket.EAI_MEMORY
+    if isinstance(error, OSError):
+        return error.errno in SHORTAGES
+    no_thread = isinstance(error, RuntimeError) and "can't start new thread" in error.args
+    return no_thread or isinstance(error, MemoryError)
+
+
 def explain(error: Exception) -> Failure:
     """Say why an exchange failed that raised one of FAILURES."""
     root = _root(error)

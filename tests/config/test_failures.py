@@ -8,7 +8,7 @@ import pytest
 import requests
 import urllib3
 
-from config.failures import FAILURES, AddressNotAllowed, Reason, explain
+from config.failures import FAILURES, AddressNotAllowed, Reason, explain, is_shortage
 
 URL = "https://hooks.example.com/?token=geheim"
 
@@ -81,3 +81,51 @@ def test_a_detail_is_one_short_line_whatever_the_peer_says():
 def test_every_reason_but_none_has_words():
     assert [reason for reason in Reason if not reason] == [Reason.NONE]
     assert issubclass(requests.exceptions.RequestException, FAILURES)
+
+
+SHORT_OF_DESCRIPTORS = os_error(errno.EMFILE)
+
+
+def chained(error):
+    """As a library raises its own error while it handles another one."""
+    try:
+        try:
+            raise error
+        except type(error):
+            raise ValueError("its own words")
+    except ValueError as later:
+        return later
+
+
+def caused(error):
+    later = ssl.SSLError(1, "no context")
+    later.__cause__ = error
+    return later
+
+
+@pytest.mark.parametrize("through", [lambda error: error, wrapped, chained, caused])
+@pytest.mark.parametrize(
+    ("error", "shortage"),
+    [
+        (SHORT_OF_DESCRIPTORS, True),
+        (os_error(errno.ENFILE), True),
+        (os_error(errno.ENOMEM), True),
+        (os_error(errno.ENOBUFS), True),
+        (socket.gaierror(socket.EAI_MEMORY, "no memory"), True),
+        (MemoryError(), True),
+        (RuntimeError("can't start new thread"), True),
+        (os_error(errno.ECONNREFUSED), False),
+        (TimeoutError("while connecting"), False),
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), False),
+        (http.client.BadStatusLine("Too many open files"), False),
+        (RuntimeError("Too many open files"), False),
+    ],
+)
+def test_a_shortage_of_this_machine_is_told_from_a_peer_s_failure(through, error, shortage):
+    assert is_shortage(through(error)) is shortage
+
+
+def test_a_shortage_is_found_in_a_circle_of_errors():
+    first, second = ValueError(), ValueError()
+    first.__context__, second.__context__ = second, first
+    assert is_shortage(first) is False
