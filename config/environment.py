@@ -1,24 +1,34 @@
-"""Read our own kinds of value from the environment: rates, delays, networks, kept secrets."""
+"""Read our own kinds of value from the environment: rates, delays, networks, addresses."""
 
 import ipaddress
-import os
 import re
-import secrets
+import ssl
 from collections.abc import Callable
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+import dj_database_url
+import dj_email_url
+import psycopg
 from cryptography.fernet import Fernet
 from dotenv import load_dotenv
+from dotenv.parser import parse_stream
 from environs import Env, EnvError
+from environs.exceptions import EnvValidationError
+from psycopg.conninfo import make_conninfo
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Rate = tuple[int, int]
+Faults = dict[str, list[str]]  # what is wrong with each variable
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
 LONGEST = 31_536_000  # seconds: a year
+HOST_NAME = re.compile(r"(?!-)[0-9A-Za-z_-]{1,63}(\.[0-9A-Za-z_-]{1,63})*\.?")
+# Options of Django's that the address of a database may hold beside those of PostgreSQL
+OF_DJANGO = {"assume_role", "isolation_level", "pool", "server_side_binding"}
 
 
 def rate(text: str) -> Rate | None:
@@ -79,18 +89,116 @@ def fernet_keys(text: str) -> tuple[str, ...]:
     return keys
 
 
+def host(text: str) -> str:
+    """Read what web listens on: an IP address or a host name. Raises EnvError."""
+    if not (is_address(text) or HOST_NAME.fullmatch(text)):
+        raise EnvError("expected an IP address or a host name, such as 127.0.0.1")
+    return text
+
+
+def allowed_hosts(text: str) -> list[str]:
+    """Read comma-separated names of hosts, as Django matches them. Raises EnvError."""
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    for name in names:
+        bracketed = name.startswith("[") and name.endswith("]") and is_address(name[1:-1])
+        if not (bracketed or name == "*" or HOST_NAME.fullmatch(name.removeprefix("."))):
+            raise EnvError(
+                f"{name!r} is not a host: expected names such as bots.example.com, without "
+                "scheme and port; IPv6 addresses in brackets"
+            )
+    return names
+
+
+def is_address(text: str) -> bool:
+    """Say whether a text is an IP address."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def web_address(text: str) -> str:
     """Read an http or https address without a trailing slash. Raises EnvError."""
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
-        raise EnvError("expected an address such as https://bots.example.com")
+    expected = "expected an address such as https://bots.example.com, without user and query"
+    try:
+        parts = urlsplit(text)
+        name = parts.hostname or ""
+        valid = parts.port != 0 and (is_address(name) or HOST_NAME.fullmatch(name))
+    except ValueError:  # a port that is not one, a bracket that does not close
+        valid = False
+    if not valid or parts.scheme not in ("http", "https") or re.search(r"[\s?#@]", text):
+        raise EnvError(expected)
     return text.rstrip("/")
 
 
-def readable_file(text: str) -> str:
-    """Read the path of a file that is there; an empty one is none. Raises EnvError."""
-    if text and not os.access(text, os.R_OK):
-        raise EnvError(f"there is no readable file {text}")
+def optional_web_address(text: str) -> str:
+    """Read an http or https address, or an empty text. Raises EnvError."""
+    return web_address(text) if text else ""
+
+
+def database_url(text: str) -> str:
+    """Read the address of a PostgreSQL database, or an empty text.
+
+    Raises EnvError without quoting it: it holds a password.
+    """
+    if not text:
+        return ""
+    try:
+        found = dj_database_url.parse(text)
+        options = found.get("OPTIONS", {})
+        make_conninfo(**{name: options[name] for name in options if name not in OF_DJANGO})
+        valid = urlsplit(text).scheme in ("postgres", "postgresql") and found["NAME"]
+    except (ValueError, psycopg.Error):
+        valid = False
+    if not valid:
+        raise EnvError("expected postgresql://user:password@host:port/name")
+    return text
+
+
+def redis_url(text: str) -> str:
+    """Read the address of a Redis database, or an empty text.
+
+    Raises EnvError without quoting it: it may hold a password.
+    """
+    try:
+        parts = urlsplit(text)
+        number = unquote(parts.path).strip("/")
+        valid = parts.scheme in ("redis", "rediss") and parts.hostname and parts.port != 0
+    except ValueError:
+        valid, number = False, ""
+    if text and not (valid and re.fullmatch(r"\d{0,4}", number)):
+        raise EnvError("expected redis://user:password@host:port/number, or rediss:// for TLS")
+    return text
+
+
+def email_url(text: str) -> dict[str, Any]:
+    """Read how mails leave, as Django's settings. Raises EnvError without quoting it."""
+    expected = (
+        "expected console:, file:/directory, smtp://user:password@host:port/?tls=True "
+        "or submission://user:password@host"
+    )
+    try:
+        found: dict[str, Any] = dj_email_url.parse(text)
+    except ValueError:
+        raise EnvError(expected) from None
+    kind = found.get("EMAIL_BACKEND", "").rpartition(".")[0].rpartition(".")[2]
+    lacking = {"smtp": "EMAIL_HOST", "filebased": "EMAIL_FILE_PATH"}.get(kind)
+    if not kind or (lacking and not found[lacking]):
+        raise EnvError(expected)
+    return found
+
+
+def certificates(text: str) -> str:
+    """Read the path of a file of certificates; an empty one is none. Raises EnvError."""
+    if not text:
+        return ""
+    try:
+        ssl.create_default_context(cafile=text)
+    except ssl.SSLError:
+        raise EnvError(f"{text} holds no certificates") from None
+    except OSError as error:
+        raise EnvError(f"{text} cannot be read: {error.strerror}") from None
     return text
 
 
@@ -103,33 +211,67 @@ def parser(read: Callable[[str], Any]) -> Callable[..., Any]:
     return method
 
 
-def environment(dotenv: Path) -> Env:
+READERS = (
+    *(rate, delays, period, networks, fernet_keys, host, allowed_hosts),
+    *(optional_web_address, database_url, redis_url, email_url, certificates),
+)
+
+
+def environment(dotenv: Path) -> tuple[Env, Faults]:
     """Make the reader of the environment, with `.env` beneath the real variables.
 
     What the file says joins the environment: the keys of models are found there by their names.
+    Returns the lines of the file that cannot be read, too.
     """
-    load_dotenv(dotenv)
+    faults = unreadable(dotenv)
+    if not faults:
+        load_dotenv(dotenv)
     env = Env(eager=False)
-    for read in (rate, delays, period, networks, fernet_keys, web_address, readable_file):
+    for read in READERS:
         env.add_parser(read.__name__, parser(read))
-    return env
+    return env, faults
 
 
-def kept_secret(folder: Path, name: str, make: Callable[[], str]) -> str:
-    """Read a secret kept in a file of the state folder, made at its first use.
+def unreadable(dotenv: Path) -> Faults:
+    """Name the lines of a file that do not set a variable; they are not quoted."""
+    try:
+        text = dotenv.read_text()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        return {dotenv.name: [f"cannot be read: {getattr(error, 'strerror', 'not UTF-8')}"]}
+    wrong = [one for one in parse_stream(StringIO(text)) if one.error or one.value is None]
+    lines = {one.original.line + blank_lines(one.original.string) for one in wrong if one.key}
+    lines |= {one.original.line + blank_lines(one.original.string) for one in wrong if one.error}
+    return {f"{dotenv.name} line {line}": ["expected NAME=value"] for line in sorted(lines)}
 
-    Two processes that start at once agree on one value: the file is linked into place.
-    """
-    path = folder / name
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        draft = folder / f".{name}.{os.getpid()}.{secrets.token_hex(4)}"
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(make())
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
-    return path.read_text().strip()
+
+def blank_lines(text: str) -> int:
+    """Count the line ends before the first word."""
+    return text[: len(text) - len(text.lstrip())].count("\n")
+
+
+def header_values(names: dict[str, str]) -> Faults:
+    """Find variables whose values cannot stand in a header; they are not quoted."""
+    return {
+        name: ["must be visible ASCII characters without spaces"]
+        for name, value in names.items()
+        if not re.fullmatch(r"[!-~]*", value)
+    }
+
+
+def refuse(env: Env, faults: Faults) -> None:
+    """Raise a refusal if anything is wrong with the environment, naming all of it."""
+    try:
+        env.seal()
+    except EnvValidationError as error:
+        assert isinstance(error.error_messages, dict)
+        faults = {**error.error_messages, **faults}
+    if faults:
+        raise refusal(faults)
+
+
+def refusal(faults: Faults) -> SystemExit:
+    """Make the one message that names what is wrong, and ends the process."""
+    lines = [f"  {name}: {'; '.join(map(str, texts))}" for name, texts in faults.items()]
+    return SystemExit("\n".join(["The environment is not valid:", *lines]))

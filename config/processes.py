@@ -1,7 +1,6 @@
 """Start web and worker as processes of their own, watch them, and stop them together."""
 
 import ctypes
-import fcntl
 import os
 import signal
 import socket
@@ -16,6 +15,8 @@ from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 from django.conf import settings
+
+from config.state import locked
 
 STOP_WITHIN = 15.0  # seconds until what does not stop is killed, or STOP_BEYOND the longest attempt
 STOP_BEYOND = 5.0
@@ -72,13 +73,10 @@ def hold(name: str) -> IO[str]:
 
     Raises CannotStart where another process holds it.
     """
-    settings.STATE_DIR.mkdir(parents=True, exist_ok=True)
     path: Path = settings.STATE_DIR / f"{name}.lock"
-    file = path.open("a")
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
+        file = locked(path)
+    except BlockingIOError:
         raise CannotStart(
             f"the service already runs on {settings.STATE_DIR} ({path.name} is held): "
             "stop it first, or set another STATE_DIR"

@@ -7,39 +7,40 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import dj_database_url
-import dj_email_url
 import django_stubs_ext
 from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
-from environs.exceptions import EnvValidationError
-from marshmallow.validate import Range
+from marshmallow.validate import Length, Range
 
-from config.environment import environment, kept_secret
+from config import state
+from config.environment import environment, header_values, refusal, refuse
 
 django_stubs_ext.monkeypatch()  # Django's generic classes take their types at run time, too
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environment(BASE_DIR / ".env")
+env, faults = environment(BASE_DIR / ".env")
 
 # Where the service listens and where it keeps what is its own
-HOST = env.str("HOST", "127.0.0.1")
+HOST = env.host("HOST", "127.0.0.1")
 PORT = env.int("PORT", 8000, validate=Range(min=1, max=65_535))
 STATE_DIR = (BASE_DIR / env.str("STATE_DIR", "var")).absolute()
-REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(HOST, f"[{HOST}]" if ":" in HOST else HOST)
-PUBLIC_URL = env.web_address("PUBLIC_URL", f"http://{REACHED_AT}:{PORT}")
+REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(HOST, HOST)
+REACHED_AT = f"[{REACHED_AT}]" if ":" in str(REACHED_AT) else REACHED_AT
+PUBLIC_URL = env.optional_web_address("PUBLIC_URL", "") or f"http://{REACHED_AT}:{PORT}"
 DEBUG = env.bool("DEBUG", False)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
-WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1))
-WEB_THREADS = env.int("WEB_THREADS", 250, validate=Range(min=1))  # created when requests wait
+WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1, max=1_000))
+WEB_THREADS = env.int("WEB_THREADS", 250, validate=Range(min=1, max=10_000))  # created when requests wait
 # Replies awaited at once in a web process: the other threads stay free for reads and probes.
 REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
 REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
 BODY_TIMEOUT = 30.0  # seconds to receive a request's body; shorter in tests
 # Threads that mostly wait for receivers: many, so that dead ones leave room for the others
-WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 128, validate=Range(min=1))
+WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 128, validate=Range(min=1, max=10_000))
+ACCESS_LOG = env.bool("ACCESS_LOG", True)
 
-DATABASE_URL = env.str("DATABASE_URL", "")
-REDIS_URL = env.str("REDIS_URL", "")
+DATABASE_URL = env.database_url("DATABASE_URL", "")
+REDIS_URL = env.redis_url("REDIS_URL", "")
 REDIS_PREFIX = env.str("REDIS_PREFIX", "chatbots")
 EMBEDDED = not DATABASE_URL
 EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "localhost", "::1")  # a demo, to the network
@@ -51,42 +52,38 @@ ENCRYPTION_KEYS = env.fernet_keys("ENCRYPTION_KEYS", "")
 # Limits, webhooks, models, mail
 RATE_LIMIT_IP = env.rate("RATE_LIMIT_IP", "100/1s")
 RATE_LIMIT_USER = env.rate("RATE_LIMIT_USER", "500/60s")
-WEBHOOK_TIMEOUT = env.float("WEBHOOK_TIMEOUT", 10.0, validate=Range(min=0.1))
+SENDING = env.bool("SENDING", True)  # False: webhook deliveries and mails are held
+WEBHOOK_TIMEOUT = env.float("WEBHOOK_TIMEOUT", 10.0, validate=Range(min=0.1, max=3600))
 WEBHOOK_RETRY_DELAYS = env.delays("WEBHOOK_RETRY_DELAYS", "1,5,25")
 WEBHOOK_ALLOWED_NETWORKS = env.networks("WEBHOOK_ALLOWED_NETWORKS", "")
-WEBHOOK_CA_BUNDLE = env.readable_file("WEBHOOK_CA_BUNDLE", "") or None
+WEBHOOK_CA_BUNDLE = env.certificates("WEBHOOK_CA_BUNDLE", "") or None
 WEBHOOK_FAILURE_MAIL_AFTER = env.period("WEBHOOK_FAILURE_MAIL_AFTER", "3600")
-WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", 30, validate=Range(min=1))
-LLM_BASE_URL = env.str("LLM_BASE_URL", "")
-LLM_MODEL = env.str("LLM_MODEL", "")
-LLM_TIMEOUT = env.float("LLM_TIMEOUT", 30.0, validate=Range(min=0.1))
+WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", 30, validate=Range(min=1, max=36_500))
+LLM_BASE_URL = env.optional_web_address("LLM_BASE_URL", "", validate=Length(max=255))
+LLM_MODEL = env.str("LLM_MODEL", "", validate=Length(max=100))
+LLM_TIMEOUT = env.float("LLM_TIMEOUT", 30.0, validate=Range(min=0.1, max=3600))
 LLM_KEYS = {name: os.environ[name] for name in os.environ if name.startswith("LLM_API_KEY")}
-MAIL = dj_email_url.parse(env.str("EMAIL_URL", "console:"))
-ALLOWED_HOSTS = [
-    *env.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"]),
-    *filter(None, [urlsplit(PUBLIC_URL).hostname]),
-]
+MAIL = env.email_url("EMAIL_URL", "console:")
+ALLOWED_HOSTS = env.allowed_hosts("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 
-required = {"SECRET_KEY": SECRET_KEY, "ENCRYPTION_KEYS": ENCRYPTION_KEYS}
-missing = {
-    name: ["must be set where DATABASE_URL is"]
-    for name, value in required.items()
-    if not (value or EMBEDDED)
-}
+if MACHINE_BOUND and (problem := state.obstacle(STATE_DIR)):
+    faults["STATE_DIR"] = [problem]
+if not EMBEDDED:
+    required = {"SECRET_KEY": SECRET_KEY, "ENCRYPTION_KEYS": ENCRYPTION_KEYS}
+    faults |= {n: ["must be set where DATABASE_URL is"] for n in required if not required[n]}
+refuse(env, faults | header_values(LLM_KEYS))
+
+ALLOWED_HOSTS += filter(None, [urlsplit(PUBLIC_URL).hostname])
 try:
-    env.seal()
-    if missing:
-        raise EnvValidationError(f"Environment variables invalid: {missing}", missing)
-except EnvValidationError as error:
-    faults = {**missing, **(error.error_messages if isinstance(error.error_messages, dict) else {})}
-    lines = [f"  {name}: {'; '.join(map(str, texts))}" for name, texts in faults.items()]
-    raise SystemExit("\n".join(["The environment is not valid:", *lines])) from None
-
-if EMBEDDED:
-    STATE_DIR.mkdir(parents=True, exist_ok=True)
-SECRET_KEY = SECRET_KEY or kept_secret(STATE_DIR, "secret_key", get_random_secret_key)
+    if MACHINE_BOUND:
+        state.make_private(STATE_DIR)
+    if EMBEDDED:
+        state.private_file(STATE_DIR / "database.sqlite3").close()
+except OSError as error:
+    raise refusal({"STATE_DIR": [f"{STATE_DIR}: {error.strerror}"]}) from None
+SECRET_KEY = SECRET_KEY or state.kept_secret(STATE_DIR, "secret_key", get_random_secret_key)
 ENCRYPTION_KEYS = ENCRYPTION_KEYS or (
-    kept_secret(STATE_DIR, "encryption_key", lambda: Fernet.generate_key().decode()),
+    state.kept_secret(STATE_DIR, "encryption_key", lambda: Fernet.generate_key().decode()),
 )
 
 # Django

@@ -2,8 +2,6 @@
 
 import ipaddress
 import os
-import stat
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -112,30 +110,107 @@ def test_an_address_loses_its_last_slash(text: str, value: str) -> None:
     assert environment.web_address(text) == value
 
 
-@pytest.mark.parametrize("text", ["bots.example.com", "ftp://x", "https://", "", "https://x/?a=b"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("bots.example.com", "ftp://x", "https://", "", "https://x/?a=b", "https://x/#a"),
+        *("https://u:p@x", "https://x:0", "https://x:99999", "https://[::1", "https://a b"),
+    ],
+)
 def test_another_address_is_refused(text: str) -> None:
     with pytest.raises(EnvError, match="expected an address such as"):
         environment.web_address(text)
 
 
-class TestKeptSecret:
-    """Secrets that are made once and kept in a file."""
+@pytest.mark.parametrize("text", ["127.0.0.1", "::1", "0.0.0.0", "localhost", "web-1.internal"])
+def test_a_host_is_an_address_or_a_name(text: str) -> None:
+    assert environment.host(text) == text
 
-    def test_it_is_made_once_and_for_its_owner_alone(self, tmp_path: Path) -> None:
-        first = environment.kept_secret(tmp_path / "new", "key", lambda: "made")
-        again = environment.kept_secret(tmp_path / "new", "key", lambda: "made again")
-        assert first == again == "made"
-        [kept] = (tmp_path / "new").iterdir()
-        assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
-    def test_all_who_begin_at_once_agree(self, tmp_path: Path) -> None:
-        with ThreadPoolExecutor(8) as threads:
-            found = threads.map(
-                lambda n: environment.kept_secret(tmp_path, "key", lambda: f"made by {n}"),
-                range(32),
-            )
-        assert len(set(found)) == 1
-        assert [path.name for path in tmp_path.iterdir()] == ["key"]
+@pytest.mark.parametrize("text", ["", "a b", "http://x", "x:80", "[::1]", "-x", "a..b"])
+def test_another_host_is_refused(text: str) -> None:
+    with pytest.raises(EnvError, match="expected an IP address or a host name"):
+        environment.host(text)
+
+
+def test_allowed_hosts_are_what_django_can_match() -> None:
+    text = "a.example.com, .example.com,*,127.0.0.1,[::1],"
+    assert environment.allowed_hosts(text) == [
+        *("a.example.com", ".example.com", "*", "127.0.0.1", "[::1]")
+    ]
+
+
+@pytest.mark.parametrize("name", ["http://x", "x:80", "::1", "a/b", "*.example.com", "a b", "[x]"])
+def test_an_allowed_host_that_never_matches_is_named(name: str) -> None:
+    with pytest.raises(EnvError, match="is not a host") as refusal:
+        environment.allowed_hosts(f"localhost,{name}")
+    assert repr(name) in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "postgresql://u:p@h:5432/name", "postgres://h/name?sslmode=require"),
+        *("postgresql:///name?host=/run/postgresql", "postgresql://u:p%40@h/name"),
+    ],
+)
+def test_the_address_of_a_database_is_postgresql_s(text: str) -> None:
+    assert environment.database_url(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("canary", "sqlite:///canary", "postgresql://u:canary@h", "postgresql://u:canary@h:x/n"),
+        *("postgresql://u:canary@h/n?colour=red", "postgresql://u:canary@[h/n"),
+    ],
+)
+def test_another_address_of_a_database_is_refused_and_not_quoted(text: str) -> None:
+    with pytest.raises(EnvError, match="expected postgresql://") as refusal:
+        environment.database_url(text)
+    assert "canary" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", ["", "redis://x", "rediss://u:p@h:6380/2", "redis://[::1]:6379/0"])
+def test_the_address_of_redis(text: str) -> None:
+    assert environment.redis_url(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["canary", "http://canary", "redis://", "redis://:canary@h:x", "redis://h/canary"]
+)
+def test_another_address_of_redis_is_refused_and_not_quoted(text: str) -> None:
+    with pytest.raises(EnvError, match="expected redis://") as refusal:
+        environment.redis_url(text)
+    assert "canary" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "backend"),
+    [
+        ("console:", "console"),
+        ("dummy:", "dummy"),
+        ("file:/tmp/mails", "filebased"),
+        ("smtp://u:p@h:587/?tls=True", "smtp"),
+        ("submission://u:p@h", "smtp"),
+    ],
+)
+def test_mails_leave_as_an_address_says(text: str, backend: str) -> None:
+    found = environment.email_url(text)
+    assert found["EMAIL_BACKEND"].split(".")[-2] == backend
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "nonsense", "canary://h", "smtp://u:canary@h:x", "submission:", "file:"),
+        "smtp://u:canary@h/?timeout=soon",
+    ],
+)
+def test_another_way_for_mails_is_refused_and_not_quoted(text: str) -> None:
+    with pytest.raises(EnvError, match="expected console:") as refusal:
+        environment.email_url(text)
+    assert "canary" not in str(refusal.value)
 
 
 @pytest.fixture
@@ -149,6 +224,31 @@ def test_the_file_joins_the_environment_beneath_the_real_variables(
 ) -> None:
     (tmp_path / ".env").write_text("LLM_API_KEY_FILE=file\nIN_BOTH=file\n")
     os.environ["IN_BOTH"] = "environment"
-    env = environment.environment(tmp_path / ".env")
+    env, faults = environment.environment(tmp_path / ".env")
+    assert not faults
     assert (env.str("LLM_API_KEY_FILE"), env.str("IN_BOTH")) == ("file", "environment")
     assert os.environ["LLM_API_KEY_FILE"] == "file"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("A=1\n# words\n\nexport B='two words'\nC=\n", []),
+        ("A=1\n\n\nno variable\nB=2\n", [4]),
+        ("A='never closed\nB=2\n", [1]),
+        ("A=1\n\nB\n", [3]),
+    ],
+)
+def test_lines_of_the_file_that_set_nothing_are_named(
+    tmp_path: Path, text: str, lines: list[int]
+) -> None:
+    (tmp_path / ".env").write_text(text)
+    assert list(environment.unreadable(tmp_path / ".env")) == [f".env line {n}" for n in lines]
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    assert environment.unreadable(tmp_path / ".env") == {}
+    (tmp_path / ".env").write_bytes(b"A=\xff\n")
+    assert environment.unreadable(tmp_path / ".env") == {".env": ["cannot be read: not UTF-8"]}
+    (tmp_path / "folder").mkdir()
+    assert list(environment.unreadable(tmp_path / "folder")) == ["folder"]

@@ -92,7 +92,7 @@ def chained(error):
         try:
             raise error
         except type(error):
-            raise ValueError("its own words")
+            raise ValueError("its own words")  # noqa: B904 - the context is what is looked for
     except ValueError as later:
         return later
 

@@ -4,7 +4,6 @@ PostgreSQL: a session advisory lock on a connection of the worker's own. On one 
 file, which also keeps a second worker out.
 """
 
-import fcntl
 import secrets
 from collections.abc import Collection
 from contextlib import suppress
@@ -13,6 +12,8 @@ from typing import Any, Protocol
 import psycopg
 from django.conf import settings
 from django.db import connection
+
+from config.state import locked
 
 ME = str(secrets.randbelow(2**31 - 2) + 1)  # this process; PostgreSQL's lock keys are int4
 NAMESPACE = 0x77656268  # of our advisory locks; key 0 of it serialises the claiming
@@ -50,14 +51,10 @@ class FileLife:
         """Lock the file."""
         if self.file:
             return
-        settings.STATE_DIR.mkdir(parents=True, exist_ok=True)
-        file = (settings.STATE_DIR / "worker.lock").open("a")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
+            self.file = locked(settings.STATE_DIR / "worker.lock")
+        except BlockingIOError:
             raise AnotherWorker from None
-        self.file = file
 
     def dead(self, workers: Collection[str]) -> set[str]:
         """Everyone else."""

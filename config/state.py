@@ -1,0 +1,79 @@
+"""The state folder of one installation: its secrets and its locks, closed to other users."""
+
+import fcntl
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+OURS = ("*.sqlite3*", "*.lock", "*secret_key*", "*encryption_key*")  # files of the state folder
+
+
+def obstacle(folder: Path) -> str:
+    """Say what keeps a folder from being made or written to; an empty text where nothing does."""
+    try:
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+    if not there.is_dir():
+        return f"{there} is not a directory"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"{there} cannot be written to"
+    if there == folder and there.stat().st_mode & stat.S_ISVTX:
+        return f"{there} is shared by all users; name a directory of the service's own"
+    return ""
+
+
+def make_private(folder: Path) -> None:
+    """Make the state folder, and close it and our files in it to other users. Raises OSError."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _close(folder, 0o700)
+    for path in (path for pattern in OURS for path in folder.glob(pattern)):
+        _close(path, 0o600)
+
+
+def private_file(path: Path) -> IO[str]:
+    """Open a file to append to, made for its owner only. Raises OSError."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a")
+
+
+def locked(path: Path) -> IO[str]:
+    """Lock a file for as long as it is open. Raises BlockingIOError where it is locked."""
+    file = private_file(path)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def kept_secret(folder: Path, name: str, make: Callable[[], str]) -> str:
+    """Read a secret kept in a file of the state folder, made at its first use.
+
+    Two processes that start at once agree on one value: the file is linked into place.
+    """
+    path = folder / name
+    if not path.exists():
+        make_private(folder)
+        draft = folder / f".{name}.{os.getpid()}.{secrets.token_hex(4)}"
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(make())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_text().strip()
+
+
+def _close(path: Path, mode: int) -> None:
+    # SQLite removes its files beside the database at any time. What belongs to another user, as
+    # some container platforms mount it, cannot be changed; files that we make there are closed.
+    with suppress(FileNotFoundError, PermissionError):
+        if stat.S_IMODE(path.stat().st_mode) & 0o077:
+            path.chmod(mode)
