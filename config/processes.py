@@ -1,13 +1,17 @@
 """Start web and worker as processes of their own, watch them, and stop them together."""
 
 import ctypes
+import multiprocessing
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -20,6 +24,7 @@ from config.state import locked
 
 STOP_WITHIN = 15.0  # seconds until what does not stop is killed, or STOP_BEYOND the longest attempt
 STOP_BEYOND = 5.0
+LOOK = 0.25  # seconds between two looks of a server process at its parent
 PR_SET_PDEATHSIG = 1
 # Of each web process. Slow clients hold connections, and connections cost neither a thread nor
 # a database connection, so there are many; an idle one ends after 30 s.
@@ -95,7 +100,7 @@ def check_port() -> None:
         except OSError as error:
             raise CannotStart(
                 f"cannot listen on {settings.HOST}:{settings.PORT} ({error.strerror}): "
-                "set HOST or PORT to something free"
+                "stop what is served there, or set HOST or PORT to something free"
             ) from None
 
 
@@ -105,6 +110,32 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+def end_without_parent() -> None:
+    """End this process of the web server when the one that started it dies, be it killed.
+
+    Otherwise it keeps the port, and shares it with the next start: callers get the old code.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent.pid:
+            time.sleep(LOOK)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(STOP_WITHIN)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+
+def raise_file_limit() -> None:
+    """Let this process, and those that it starts, open as many files as the system permits."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # some systems call the limit infinite, and have one
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 @dataclass
 class Family:
     """The processes of one start."""
@@ -112,7 +143,9 @@ class Family:
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, name: str, command: list[str]) -> None:
-        """Start a process in a session of its own: Ctrl-C reaches us alone, and we end them."""
+        """Start a process in a session of its own: Ctrl-C reaches only us, and we end them."""
+        if name in self.running:
+            _end_group(self.running[name])
         self.running[name] = subprocess.Popen(  # noqa: S603 - our own command line
             command,
             cwd=settings.BASE_DIR,
@@ -132,11 +165,16 @@ class Family:
         longest = max(STOP_WITHIN, settings.WEBHOOK_TIMEOUT + STOP_BEYOND)
         deadline = time.monotonic() + longest
         for process in self.running.values():
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            _end_group(process)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    # A process that was killed leaves its children behind, in the group that it led.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def answers(address: str) -> bool:

@@ -17,6 +17,7 @@ from config.environment import environment, header_values, refusal, refuse
 
 django_stubs_ext.monkeypatch()  # Django's generic classes take their types at run time, too
 
+VERSION = "1.0.0"  # of the service and of its interface
 BASE_DIR = Path(__file__).resolve().parent.parent
 env, faults = environment(BASE_DIR / ".env")
 
@@ -292,7 +293,7 @@ SPECTACULAR_SETTINGS = {
         "open is marked x-open-point, by the names of docs/open-points.md; points that hold "
         "everywhere stand at the top of this document."
     ),
-    "VERSION": "1.0.0",
+    "VERSION": VERSION,
     "SERVERS": [{"url": PUBLIC_URL, "description": "Where clients reach this service."}],
     "TAGS": [
         {"name": "Chatbots", "description": "The chatbots of an account, and those of the caller."},

@@ -1,18 +1,32 @@
 """What is in the way of a start is named, and nothing is left behind."""
 
+import contextlib
+import json
 import os
+import resource
+import signal
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from accounts import keys
+from accounts.models import ApiKey
+from accounts.services import api_key
+from config.management.commands.serve import KEY_LABEL, Command
+from config.settings import VERSION
+from tests.factories.accounts import AccountFactory
 from tests.house.source import ROOT
 from tests.patience import PATIENCE
 from tests.servers.processes import free_port, wait_until
+
+FEW_FILES = 256
 
 
 class Start:
@@ -31,6 +45,7 @@ class Start:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=limit_files,
             )
 
     def said(self) -> str:
@@ -45,43 +60,137 @@ class Start:
             self.process.terminate()
             self.process.wait(PATIENCE)
 
+    def lines(self) -> list[dict[str, Any]]:
+        """Read the lines of the log; the welcome is for people."""
+        return [json.loads(line) for line in self.said().splitlines() if line.startswith("{")]
 
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[tuple[Path, Start, int]]:
-    """A service that runs."""
-    port = free_port()
-    start = Start(tmp_path, PORT=str(port))
+
+def limit_files() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FEW_FILES, hard))
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Start, int]]:
+    """A service that runs, on a folder that others could read until then."""
+    folder, port = tmp_path_factory.mktemp("running"), free_port()
+    (folder / "state").mkdir(mode=0o755)
+    (folder / "state" / "database.sqlite3").touch(mode=0o644)
+    start = Start(folder, PORT=str(port))
     try:
         wait_until(lambda: "Ctrl-C stops it." in start.said(), told=start.said)
-        yield tmp_path, start, port
+        yield folder, start, port
     finally:
         start.stop()
 
 
+def is_free(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+        return True
+    return False
+
+
+def family_of(pid: int) -> list[int]:
+    """List a process and all that it has started, the oldest first."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(one for child in children for one in family_of(int(child)))]
+
+
+def test_other_users_cannot_read_the_state(running: Any) -> None:
+    folder, _, _ = running
+    state = folder / "state"
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in state.iterdir()}
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700
+    assert {"database.sqlite3", "database.sqlite3-wal", "web.lock", "worker.lock"} <= set(modes)
+    assert modes == dict.fromkeys(modes, 0o600)
+
+
+def test_every_process_may_open_as_many_files_as_the_system_permits(running: Any) -> None:
+    _, start, _ = running
+    processes = family_of(start.process.pid)
+    assert len(processes) >= 4  # serve, the web server and its process, the worker
+    for pid in processes:
+        limits = Path(f"/proc/{pid}/limits").read_text()
+        [line] = [line for line in limits.splitlines() if line.startswith("Max open files")]
+        soft, hard = line.split()[3:5]
+        assert soft == hard != str(FEW_FILES)
+
+
+def test_the_start_line_says_version_address_and_mode(running: Any) -> None:
+    _, start, port = running
+    [line] = [line for line in start.lines() if "starts" in line["message"]]
+    expected = {"version": VERSION, "address": f"127.0.0.1:{port}", "mode": "embedded, no Redis"}
+    assert line.items() >= expected.items()
+    assert all(value in line["message"] for value in expected.values())
+
+
 def test_a_second_start_on_one_state_folder_is_refused(running: Any) -> None:
-    folder, first, port = running
+    folder, first, _ = running
     for words in ((), ("web",), ("worker",)):
         code, said = Start(folder, *words, PORT=str(free_port())).ended()
         assert code != 0, words
         assert "already runs" in said or "only one worker" in said, words
         assert "Traceback" not in said, words
     assert first.process.poll() is None
-    first.process.terminate()
-    code, said = first.ended()
+
+
+def test_a_service_that_is_asked_to_stop_leaves_nothing_behind(tmp_path: Path) -> None:
+    port = free_port()
+    start = Start(tmp_path, PORT=str(port))
+    wait_until(lambda: "Ctrl-C stops it." in start.said(), told=start.said)
+    start.process.terminate()
+    code, said = start.ended()
     assert code == 0
     assert "Stopping." in said
-    with socket.create_server(("127.0.0.1", port)):
-        pass  # nothing of it listens any longer
+    assert is_free(port)
+
+
+def test_a_web_server_that_is_killed_leaves_no_orphan(tmp_path: Path) -> None:
+    port = free_port()
+    start = Start(tmp_path, PORT=str(port))
+    wait_until(lambda: "Ctrl-C stops it." in start.said(), told=start.said)
+    children = family_of(start.process.pid)[1:]
+    [server] = [pid for pid in children if b"granian" in command(pid) and orphans_of(pid)]
+    os.kill(server, signal.SIGKILL)
+    code, said = start.ended()
+    assert code == 1
+    assert "web ended" in said
+    wait_until(lambda: is_free(port), 5)
+    # as a container runs it: nobody watches but the process itself
+    alone = Start(tmp_path, "web", PORT=str(port))
+    try:
+        wait_until(lambda: not is_free(port), told=alone.said)
+        wait_until(lambda: orphans_of(alone.process.pid))
+        alone.process.kill()
+        alone.process.wait(PATIENCE)
+        wait_until(lambda: is_free(port), told=alone.said)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(alone.process.pid, signal.SIGKILL)
+
+
+def command(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def orphans_of(pid: int) -> list[int]:
+    """List the processes that a web server's death would leave behind."""
+    return family_of(pid)[1:]
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    migrate(tmp_path)
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # as the web server does
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
         port = taken.getsockname()[1]
-        code, said = Start(tmp_path, PORT=str(port)).ended()
-    assert code == 1
-    assert f"cannot listen on 127.0.0.1:{port}" in said
-    assert "set HOST or PORT to something free" in said
-    assert "Traceback" not in said
+        for words in ((), ("web",)):
+            code, said = Start(tmp_path, *words, PORT=str(port)).ended()
+            assert code == 1
+            assert f"cannot listen on 127.0.0.1:{port}" in said
+            assert "set HOST or PORT to something free" in said
+            assert "Traceback" not in said
 
 
 def test_a_wrong_environment_starts_nothing(tmp_path: Path) -> None:
@@ -92,11 +201,8 @@ def test_a_wrong_environment_starts_nothing(tmp_path: Path) -> None:
 
 
 def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    migrate = [sys.executable, "manage.py", "shell", "-v", "0", "-c", NEWER]
-    plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    environment = plain | {"STATE_DIR": str(tmp_path / "state")}
-    subprocess.run(migrate, cwd=ROOT, env=environment, check=True, timeout=PATIENCE)
-    for words in ((), ("web",)):
+    migrate(tmp_path, NEWER)
+    for words in ((), ("web",), ("worker",)):
         code, said = Start(tmp_path, *words, PORT=str(free_port())).ended()
         assert code == 1
         assert "belongs to a newer version of this service" in said
@@ -104,6 +210,51 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         assert "Traceback" not in said
 
 
+def test_a_database_that_is_not_migrated_is_refused_and_its_migrations_named(
+    tmp_path: Path,
+) -> None:
+    for part in ("web", "worker"):
+        code, said = Start(tmp_path, part, PORT=str(free_port())).ended()
+        assert code == 1
+        assert "the database lacks migrations of this version" in said
+        assert "accounts.0001_initial" in said
+        assert "run manage.py migrate first" in said
+        assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("embedded", [True, False])
+def test_only_a_demo_prints_a_key(db: None, settings: Any, embedded: bool) -> None:
+    settings.EMBEDDED = embedded
+    owner = AccountFactory().owner
+    _, earlier = api_key.issue(owner, label=KEY_LABEL)
+    key = Command().fresh_key()
+    assert bool(key) is embedded
+    alive = ApiKey.objects.alive().filter(label=KEY_LABEL)
+    assert not alive.filter(digest=keys.digest(earlier)).exists()
+    assert alive.count() == embedded
+    said = StringIO()
+    Command(stdout=said).welcome(key, None)
+    assert ("cbk_" in said.getvalue()) is embedded
+    assert ("issue_api_key EMAIL" in said.getvalue()) is not embedded
+
+
+def migrate(folder: Path, code: str = "") -> None:
+    """Migrate the database of a state folder, then run some code on it."""
+    plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    subprocess.run(
+        [sys.executable, "manage.py", "shell", "-v", "0", "-c", MIGRATED + code],
+        cwd=ROOT,
+        env=plain | {"STATE_DIR": str(folder / "state")},
+        check=True,
+        timeout=PATIENCE,
+    )
+
+
+MIGRATED = """
+from django.core.management import call_command
+
+call_command("migrate", verbosity=0)
+"""
 NEWER = """
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder

@@ -1,5 +1,6 @@
 """Run the service: all of it in the foreground, or one part for a container."""
 
+import logging
 import os
 import signal
 import time
@@ -9,13 +10,12 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.db.utils import OperationalError
 
-from accounts.models import ApiKey, User
+from accounts.models import Account, ApiKey, User
 from accounts.services import api_key
 from chatbots.services.llm_model import keep_environment_model
-from config import processes
+from config import processes, upgrades
 from config.processes import CannotStart, Family
 from conversations import demo
 
@@ -23,6 +23,9 @@ KEY_LABEL = "make run"
 PARTS = {"web": processes.web_command, "worker": processes.worker_command}
 LOOK = 0.1  # seconds between two looks at what runs
 RESTART_AFTER = 1.0  # seconds between two starts of a worker that ends again and again
+
+
+logger = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
@@ -36,6 +39,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: str, part: str, **options: Any) -> None:
         """Run the part, or all."""
+        processes.raise_file_limit()
         try:
             if part == "all":
                 self.run_all()
@@ -49,8 +53,15 @@ class Command(BaseCommand):
     def become(self, part: str) -> None:
         """Turn this process into one part; it keeps the lock that makes it the only one."""
         self.check_version()
+        if missing := upgrades.missing():
+            raise CommandError(
+                f"the database lacks migrations of this version ({', '.join(missing)}): "
+                "run manage.py migrate first"
+            )
         if part == "web":
+            processes.check_port()
             keep_environment_model()
+        self.announce(part)
         connection.close()
         if settings.MACHINE_BOUND and part == "web":  # the worker holds a lock of its own
             self.lock = processes.hold(part)
@@ -63,6 +74,7 @@ class Command(BaseCommand):
         processes.check_port()
         self.check_version()
         call_command("migrate", verbosity=0, interactive=False)
+        self.announce("all")
         first = not User.objects.exists()
         keep_environment_model()
         password = demo.seed()["adminPassword"] if first and settings.EMBEDDED else None
@@ -88,28 +100,40 @@ class Command(BaseCommand):
 
     def check_version(self) -> None:
         """Refuse a database that a newer version has migrated. Raises CommandError."""
-        loader = MigrationExecutor(connection).loader
-        ours = {"accounts", "chatbots", "webhooks", "conversations", "config"}
-        unknown = [
-            f"{app}.{name}"
-            for app, name in loader.applied_migrations
-            if app in ours and (app, name) not in loader.disk_migrations
-        ]
-        if unknown:
+        if unknown := upgrades.unknown():
             raise CommandError(
                 "the database belongs to a newer version of this service "
-                f"(it has {', '.join(sorted(unknown))}): install that version, "
+                f"(it has {', '.join(unknown)}): install that version, "
                 "or start on another STATE_DIR or DATABASE_URL"
             )
 
+    def announce(self, part: str) -> None:
+        """Log what starts: version, address and mode."""
+        address = "" if part == "worker" else f"{settings.HOST}:{settings.PORT}"
+        mode = "embedded" if settings.EMBEDDED else "PostgreSQL"
+        mode += ", Redis" if settings.REDIS_URL else ", no Redis"
+        mode += ", DEBUG" if settings.DEBUG else ""
+        known = {"version": settings.VERSION, "part": part, "mode": mode}
+        at = f" on {address}" if address else ""
+        logger.info(
+            "version %s starts %s%s (%s)",
+            *(settings.VERSION, part, at, mode),
+            extra=known | ({"address": address} if address else {}),
+        )
+        if not settings.SENDING:
+            logger.warning("SENDING=off: webhook deliveries and mails are held")
+
     def fresh_key(self) -> str | None:
-        """Make the key of this start; the one of the start before ends."""
-        owner = User.objects.filter(owned_accounts__isnull=False, is_active=True)
-        first = owner.order_by("created_at").first()
-        if first is None:
-            return None
+        """End the key of the start before; make one of this start, for a demo only.
+
+        What serves real data prints no key: its output goes into logs.
+        """
         for key in ApiKey.objects.filter(label=KEY_LABEL, revoked_at=None):
             api_key.revoke(key)
+        owners = User.objects.filter(owned_accounts__isnull=False, is_active=True)
+        first = owners.order_by("created_at").first()
+        if first is None or not settings.EMBEDDED:
+            return None
         return api_key.issue(first, label=KEY_LABEL)[1]
 
     def web_answers(self, family: Family) -> bool:
@@ -162,11 +186,15 @@ class Command(BaseCommand):
                 "  Try:",
                 f'  curl -H "Authorization: Bearer {key}" {api}/v1/chatbots/my-chatbots',
             ]
+        elif Account.objects.exists():
+            lines += ["", "  A key for a person: manage.py issue_api_key EMAIL"]
         else:
             lines += [
                 "",
                 "  No account yet: manage.py create_account NAME --owner EMAIL --plan PLAN",
             ]
+        if not settings.SENDING:
+            lines += ["", "  SENDING=off: webhook deliveries and mails are held."]
         if settings.EXPOSED:
             lines += [
                 "",

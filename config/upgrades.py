@@ -1,0 +1,26 @@
+"""Whether the database and this version of the service fit together."""
+
+from functools import cache
+
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+OURS = frozenset({"accounts", "chatbots", "webhooks", "conversations", "config"})
+
+
+@cache
+def _known() -> frozenset[tuple[str, str]]:
+    return frozenset(MigrationLoader(None).disk_migrations)
+
+
+def missing() -> list[str]:
+    """Name the migrations that this version needs and the database lacks."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    return sorted(f"{app}.{name}" for app, name in _known() - applied.keys())
+
+
+def unknown() -> list[str]:
+    """Name the migrations of a newer version that the database has."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    return sorted(f"{app}.{name}" for app, name in applied.keys() - _known() if app in OURS)
