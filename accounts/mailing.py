@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from accounts.models import Mail
 from config.db import SHORT, release_connection
+from config.failures import is_shortage
 
 LEASE = timedelta(seconds=60)
 # A mail server may take EMAIL_TIMEOUT a step: to connect, at two addresses, to greet, for TLS, to
@@ -101,6 +102,11 @@ def send(mail_id: str, claimed_until: str) -> None:
     except Unsendable as error:
         _settle(mail, until, error=str(error), delay=None)
     except REFUSED as error:
+        if is_shortage(error):  # of this machine: no try of the mail server
+            logger.warning("mails wait: %s", error, extra={"bounded": True})
+            release_connection()
+            _held(mail_id, until).update(claimed_until=None, tries=F("tries") - 1)
+            return
         given_up = refused_for_good(error) or mail.tries == MOST_TRIES
         delay = None if given_up else DELAYS[mail.tries - 1]
         _settle(mail, until, error=f"{type(error).__name__}: {error}", delay=delay)

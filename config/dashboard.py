@@ -91,8 +91,10 @@ def favicon(request: HttpRequest) -> str:
 
 
 def exposure(request: HttpRequest) -> list[str] | None:
-    """Warn, on top of every page, of a demo installation that the network can reach."""
-    return ["Demo, open to the network", "danger"] if settings.EXPOSED else None
+    """Warn, on top of every page, of a demo that the network can reach and of held mails."""
+    words = {"Sending is off": not settings.SENDING, "Demo, open to the network": settings.EXPOSED}
+    shown = [text for text, applies in words.items() if applies]
+    return ["; ".join(shown), "danger"] if shown else None
 
 
 def stylesheet(request: HttpRequest) -> str:
@@ -232,6 +234,7 @@ def home(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     return context | {
         "title": "Home",
         "nothing": nothing,
+        "held": not settings.SENDING,
         "cards": cards(request),
         "failing": failing_endpoints(request) if may_view(request, "webhooks.endpoint") else None,
         "usage": month_of_accounts(request) if may_view(request, "accounts.usage") else None,

@@ -6,7 +6,6 @@ it reaches a connection that was kept from an earlier exchange, and each thread 
 """
 
 import ipaddress
-import os
 import socket
 import ssl
 import threading
@@ -23,7 +22,6 @@ Addresses = tuple[Address, ...]
 LOOK_UP_SECONDS = 3.0
 LOOK_UPS = 256  # names looked up at once; one whose server is silent holds a thread for long
 KEPT_FREE = 64  # of them, for names that were found the last time: silent ones never fill it all
-LOOK_UP_DESCRIPTORS = 8  # more than one look-up opens
 NAMES_KNOWN = 4_096  # names remembered as found
 
 _ends: ContextVar[float] = ContextVar("_ends")
@@ -153,27 +151,13 @@ def _asked(host: str) -> Future[Addresses]:
         return answer
 
 
-def _shortage() -> OSError | None:
-    # Without a free descriptor getaddrinfo says that the name does not exist. Other threads open
-    # and close descriptors meanwhile, so a few must be free for its answer to be believed.
-    opened = []
-    try:
-        opened += (os.open(os.devnull, os.O_RDONLY) for _ in range(LOOK_UP_DESCRIPTORS))
-    except OSError as error:
-        return error
-    finally:
-        for descriptor in opened:
-            os.close(descriptor)
-    return None
-
-
 def _ask(host: str, answer: Future[Addresses]) -> None:
     try:
         # as bytes: for text Python applies its own IDNA, whose errors are no gaierror
         found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)
         addresses = tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
     except (OSError, ValueError) as error:
-        outcome: Addresses | Exception = _shortage() or error
+        outcome: Addresses | Exception = error
     else:
         outcome = addresses
     with _asking_lock:

@@ -115,7 +115,7 @@ class Dispatcher(threading.Thread):
             if now >= self.chores_due[number]:
                 self.chores_due[number] = now + period
                 chore()
-        return self.start_deliveries()
+        return self.start_deliveries() if settings.SENDING else IDLE_PAUSE
 
     def start_deliveries(self) -> float:
         """Claim and publish what is due; returns the seconds until the next look."""
@@ -160,6 +160,8 @@ class Dispatcher(threading.Thread):
 
     def send_mails(self) -> None:
         """Claim and publish mails that are due."""
+        if not settings.SENDING:
+            return
         for mail_id, claim in mailing.claim(max(1, self.reserved)):
             if not publish(account_tasks.send_mail, (mail_id, claim)):
                 mailing.release(mail_id, claim)
@@ -222,6 +224,8 @@ class DispatcherStep(StartStopStep):
         except psycopg.Error as error:
             logger.critical("the database does not answer: %s", error)
             raise SystemExit(1) from None
+        if not settings.SENDING:
+            logger.warning("SENDING=off: webhook deliveries and mails are held")
         PeriodicWork.objects.add(PERIODIC)
         gc.collect()
         gc.freeze()  # what is there now stays: looking through it would halt every thread 0.1 s

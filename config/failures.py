@@ -2,6 +2,7 @@
 
 import errno
 import http.client
+import os
 import socket
 import ssl
 from enum import StrEnum
@@ -83,6 +84,7 @@ BY_VERIFY_CODE = {  # OpenSSL's X509_V_ERR_…
 
 # This machine, not the peer, is at fault: no file descriptor, no memory, no buffer.
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+LOOK_UP_DESCRIPTORS = 8  # more than one look-up opens
 
 
 def is_shortage(error: BaseException) -> bool:
@@ -106,11 +108,25 @@ def is_shortage(error: BaseException) -> bool:
 
 def _lacks_resources(error: BaseException) -> bool:
     if isinstance(error, socket.gaierror):  # its numbers are not those of other errors
-        return error.errno == socket.EAI_MEMORY
+        return error.errno == socket.EAI_MEMORY or _lacks_descriptors()
     if isinstance(error, OSError):
         return error.errno in SHORTAGES
     no_thread = isinstance(error, RuntimeError) and "can't start new thread" in error.args
     return no_thread or isinstance(error, MemoryError)
+
+
+def _lacks_descriptors() -> bool:
+    # Without a free descriptor getaddrinfo says that the name does not exist. Other threads open
+    # and close some meanwhile, so a few must be free for its answer to be believed.
+    opened: list[int] = []
+    try:
+        opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(LOOK_UP_DESCRIPTORS))
+    except OSError:
+        return True
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    return False
 
 
 def explain(error: Exception) -> Failure:

@@ -1,4 +1,11 @@
-"""Probes for whoever runs the service."""
+"""Probes for operators and load balancers."""
+
+import errno
+import shutil
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import redis
@@ -6,11 +13,19 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 
+from config import upgrades
 from config.api import limits
 from config.db import release_connection
 from config.postgresql.outage import outage
 
 NOTICED_WITHIN = 0.8  # seconds
+
+UNAVAILABLE = "unavailable"
+WRITE_EVERY = 1.0  # seconds
+BUSY_SECONDS = 0.3
+LEAST_FREE = 1024 * 1024  # bytes; with less, the next message may not find room
+
+_wrote_at = float("-inf")
 
 
 def healthz(request: HttpRequest) -> JsonResponse:
@@ -18,18 +33,57 @@ def healthz(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "ok"})
 
 
-def database_answers() -> bool:
-    """Ask the database for anything at all, for less than a second."""
+def database_state() -> str:
+    """Return "ok", or why the database does not serve, within a second."""
     try:
         if outage.watched:
             outage.find_out(connection.get_connection_params(), within=NOTICED_WITHIN)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        if upgrades.missing():
+            return "lacks migrations"
+        return "ok" if takes_writes() else "cannot be written"
     except (DatabaseError, psycopg.OperationalError):
-        return False
+        return UNAVAILABLE
     finally:
         release_connection()  # the cache and the broker may keep us waiting
+
+
+def takes_writes() -> bool:
+    """Write to the database, unless that has just succeeded: anyone may ask, however often."""
+    global _wrote_at
+    if time.monotonic() - _wrote_at < WRITE_EVERY:
+        return True
+    try:
+        write_to_file() if connection.vendor == "sqlite" else write_a_row()
+    except (DatabaseError, sqlite3.Error, OSError):
+        return False
+    _wrote_at = time.monotonic()
     return True
+
+
+def write_a_row() -> None:
+    """Write a row as it is: a standby, a read-only session and a full disk refuse that, too."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE django_migrations SET applied = applied"
+            " WHERE id = (SELECT min(id) FROM django_migrations)"
+        )
+
+
+def write_to_file() -> None:
+    """Write a number that nothing reads into the embedded database. Raises sqlite3.Error, OSError.
+
+    SQLite skips writing a row that does not change.
+    """
+    path = connection.settings_dict["NAME"]
+    if shutil.disk_usage(Path(path).parent).free < LEAST_FREE:
+        raise OSError(errno.ENOSPC, "the disk is full")
+    with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as own:
+        try:
+            [number] = own.execute("PRAGMA user_version").fetchone()
+            own.execute(f"PRAGMA user_version = {(number + 1) % 2**31}")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:  # else another one is writing
+                raise
 
 
 def broker_answers() -> bool:
@@ -45,16 +99,18 @@ def broker_answers() -> bool:
 
 def readyz(request: HttpRequest) -> JsonResponse:
     """Name the parts. Without its database the service is not ready; the rest is degraded."""
+    database = database_state()
     parts = {
-        "database": database_answers(),
-        "cache": limits.reachable(),
-        "broker": broker_answers(),
+        "database": database,
+        "cache": "ok" if limits.reachable() else UNAVAILABLE,
+        "broker": "ok" if broker_answers() else UNAVAILABLE,
     }
-    state = "ok" if all(parts.values()) else "degraded" if parts["database"] else "unavailable"
+    state = "ok" if set(parts.values()) == {"ok"} else "degraded"
     return JsonResponse(
         {
-            "status": state,
-            "parts": {name: "ok" if works else "unavailable" for name, works in parts.items()},
+            "status": state if database == "ok" else UNAVAILABLE,
+            "sending": "on" if settings.SENDING else "off",
+            "parts": parts,
         },
-        status=200 if parts["database"] else 503,
+        status=200 if database == "ok" else 503,
     )

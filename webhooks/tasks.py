@@ -1,5 +1,7 @@
 """What the worker is asked to do: ids and a claim in, nothing out, safe to be asked twice."""
 
+import logging
+import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
 from uuid import UUID
@@ -9,14 +11,17 @@ from django.conf import settings
 from django.utils import timezone
 
 from config.db import release_connection
+from config.failures import is_shortage
 from config.models import PeriodicWork
 from webhooks import notifications
 from webhooks.engine import attempt, liveness, retention, schedule
-from webhooks.engine.work import Claimed
+from webhooks.engine.work import Claimed, Work
 
 PRUNE = "prune deliveries"
 TELL_OWNERS = "tell owners of webhooks that fail"
+BREATHER = 0.5  # seconds in which other attempts may end, and free what this machine is short of
 
+logger = logging.getLogger(__name__)
 
 _threads = ThreadPoolExecutor(settings.WORKER_CONCURRENCY, thread_name_prefix="attempt")
 
@@ -27,7 +32,10 @@ def deliver(claim: str, *delivery_ids: str) -> None:
 
     Specification: Events, Delivery rules.
     """
-    mine, *others = [Claimed(UUID(one), UUID(claim)) for one in delivery_ids]
+    mine, *others = claimed = [Claimed(UUID(one), UUID(claim)) for one in delivery_ids]
+    if not settings.SENDING:  # published by a worker that still had it on
+        schedule.release(claimed)
+        return
     begun = [_threads.submit(_attempt, one) for one in others]
     try:
         _attempt(mine)
@@ -57,6 +65,22 @@ def tell_owners() -> None:
 def _attempt(claimed: Claimed) -> None:
     try:
         if work := schedule.confirm(claimed, worker=liveness.ME):
-            schedule.settle(work, attempt.send(work))
+            _carry_out(work)
     finally:
         release_connection()  # also before waiting for those beside it
+
+
+def _carry_out(work: Work) -> None:
+    try:
+        result = attempt.send(work)
+    except Exception as error:  # what libraries raise when descriptors run out is of any type
+        if not is_shortage(error):
+            raise
+        logger.warning(
+            "attempts wait: this machine is short of something (%s)", error, extra={"bounded": True}
+        )
+        release_connection()
+        threading.Event().wait(BREATHER)
+        schedule.give_back(work)
+    else:
+        schedule.settle(work, result)

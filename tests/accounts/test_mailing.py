@@ -1,7 +1,9 @@
 """Mails that wait are sent, tried again, and given up in the end."""
 
+import resource
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
@@ -225,3 +227,24 @@ def test_a_late_message_of_a_claim_that_was_lost_sends_nothing(server, mail):
     mailing.claim(4)
     mailing.send(mail_id, lost)
     assert not server.mails
+
+
+def test_a_shortage_of_this_machine_is_no_try(settings, mail):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
+    [(mail_id, claim)] = mailing.claim(4)
+    with no_descriptors():
+        mailing.send(mail_id, claim)
+    assert (stored(mail).state, mail.tries, mail.claimed_until) == ("PENDING", 0, None)
+    assert mail.due_at <= timezone.now()
+
+
+@contextmanager
+def no_descriptors():
+    """Let this process open nothing more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

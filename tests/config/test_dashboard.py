@@ -22,6 +22,7 @@ from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Delivery
 
 HOME = reverse("admin:index")
+LOG = reverse("admin:webhooks_delivery_changelist")
 
 
 @pytest.fixture
@@ -120,3 +121,14 @@ def test_the_menu_knows_every_model_that_is_not_reached_from_its_chatbot():
     listed = {entry.model for entries in MENU.values() for entry in entries}
     below = {"chatbots.instruction", "chatbots.localization", "chatbots.persona"}
     assert listed == {model._meta.label_lower for model in site._registry} - below
+
+
+@pytest.mark.parametrize("sending", [True, False])
+def test_the_home_says_that_deliveries_and_mails_are_held(client, settings, sending):
+    settings.SENDING = sending
+    page = client.get(HOME).content.decode()
+    assert ("Sending is off (SENDING=off)" in page) is not sending
+    assert (
+        "Sending is off"
+        in client.get(reverse("admin:webhooks_delivery_changelist")).content.decode()
+    ) is not sending

@@ -14,14 +14,20 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 import config.dispatcher
+from accounts import mailing
+from accounts import tasks as account_tasks
 from accounts.models import Mail
 from config.dispatcher import PERIODIC, Dispatcher
 from config.models import PeriodicWork
 from tests.factories.accounts import AccountFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.servers import certificates
 from tests.servers.mail import MailServer
 from tests.servers.processes import Process, Worker, wait_until
-from webhooks.engine import liveness
+from tests.servers.receiver import Receiver
+from webhooks import tasks as webhook_tasks
+from webhooks.engine import liveness, schedule
+from webhooks.engine.queue import now
 from webhooks.models import Delivery
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +48,17 @@ one = Alone(8)
 one.start()
 one.join()
 """
+
+
+@pytest.fixture
+def receiver():
+    with Receiver(certificates.good()) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def endpoint(receiver):
+    return EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
 
 
 def alone(*, length, patience):
@@ -70,6 +87,41 @@ def test_a_worker_sends_mails_and_does_periodic_work():
         done = PeriodicWork.objects.filter(due_at__gt=later, claimed_until=None)
         wait_until(lambda: done.count() == len(PERIODIC), told=worker.said)
         assert len(server.mails) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_sending_off_holds_deliveries_and_mails_until_it_is_on(receiver, endpoint):
+    Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
+    DeliveryFactory(chatbot=endpoint.chatbot)
+    DeliveryFactory(chatbot=endpoint.chatbot, is_test=True)
+    DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=now())  # retried by hand
+    held = list(Delivery.objects.order_by("pk").values())
+    with MailServer() as server:
+        environment = {"EMAIL_URL": f"smtp://127.0.0.1:{server.port}"}
+        with Worker(SENDING="off", **environment) as worker:
+            finished = PeriodicWork.objects.filter(due_at__gt=now(), claimed_until=None)
+            wait_until(lambda: finished.count() == len(PERIODIC), told=worker.said)
+            assert "SENDING=off" in worker.said()
+        assert list(Delivery.objects.order_by("pk").values()) == held
+        assert not (server.mails or receiver.arrivals)
+        with Worker(state_dir=worker.state_dir, **environment) as worker:
+            receiver.wait_for(3)
+            wait_until(lambda: server.mails, told=worker.said)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_that_comes_when_sending_is_off_gives_its_claim_back(
+    receiver, endpoint, settings
+):
+    DeliveryFactory(chatbot=endpoint.chatbot)
+    Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
+    [claimed], [mail] = schedule.claim("1", slots=8), mailing.claim(4)
+    settings.SENDING = False
+    webhook_tasks.deliver(str(claimed.claim), str(claimed.delivery_id))
+    account_tasks.send_mail(*mail)
+    assert Delivery.objects.filter(state="PENDING", claim=None, due_at__isnull=False).exists()
+    assert Mail.objects.filter(claimed_until=None, due_at__isnull=False, tries=0).exists()
+    assert not receiver.arrivals
 
 
 class TestPeriodicWork:

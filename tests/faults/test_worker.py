@@ -1,7 +1,9 @@
 """Workers that are killed, halted and stopped: nothing is lost, nothing goes back."""
 
+import resource
 import signal
 from contextlib import ExitStack
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -191,3 +193,23 @@ def test_a_second_worker_on_one_machine_is_refused(receiver, endpoint):
             assert "a worker already runs on" in second.said()
         DeliveryFactory(chatbot=endpoint.chatbot)
         wait_until(have_ended(2), told=worker.said)
+
+
+def test_a_worker_without_file_descriptors_counts_no_attempt(receiver, endpoint):
+    receiver.on("/hook", answer(delay=0.2))
+    DeliveryFactory(chatbot=endpoint.chatbot)
+    with Worker(slots=32) as worker:
+        wait_until(have_ended(1), told=worker.said)
+        process = worker.running.pid
+        _, most = resource.prlimit(process, resource.RLIMIT_NOFILE)
+        opened = len(list(Path(f"/proc/{process}/fd").iterdir()))
+        resource.prlimit(process, resource.RLIMIT_NOFILE, (opened + 3, most))
+        DeliveryFactory.create_batch(24, chatbot=endpoint.chatbot)
+        wait_until(lambda: "attempts wait" in worker.said(), told=worker.said)
+        resource.prlimit(process, resource.RLIMIT_NOFILE, (most, most))
+        wait_until(have_ended(25), told=worker.said)
+    assert set(Delivery.objects.values_list("attempts_count", "interruptions")) == {(1, 0)}
+    assert set(Attempt.objects.values_list("number", "status")) == {(1, "SUCCESS")}
+    assert Attempt.objects.count() == 25
+    endpoint.refresh_from_db()
+    assert (endpoint.failing_since, endpoint.failures_in_a_row) == (None, 0)

@@ -1,7 +1,10 @@
 """What to do about a failed attempt: one line for each kind of failure, in one table."""
 
 from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest
 
+HELD = "Nothing is sent while SENDING=off: it stays due, and is sent when sending is on again"
 CODES = {
     range(200, 300): "",
     range(300, 400): "Redirects are not followed: enter the final address.",
@@ -29,6 +32,14 @@ REASONS = {
     "secret": "Replace the secret: the stored one cannot be read with the keys of this service.",
     "interrupted": "The service was stopped during the attempts: retry.",
 }
+
+
+def say_begun(request: HttpRequest, words: str) -> None:
+    """Tell that something will be sent, or that it is held."""
+    if settings.SENDING:
+        messages.success(request, words)
+    else:
+        messages.warning(request, HELD)
 
 
 def advice(code: int | None, error: str) -> str:

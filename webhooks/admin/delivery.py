@@ -16,7 +16,7 @@ from accounts.admin.moments import MomentFilter, at, moment
 from accounts.admin.page import page
 from accounts.admin.scope import ReadOnly, person, with_row
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
-from webhooks.admin.advice import advice
+from webhooks.admin.advice import advice, say_begun
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.models.delivery import State
 from webhooks.services.retry import retry, retryable, retryable_alone
@@ -144,7 +144,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
         chosen = len(deliveries.values_list("pk"))
         begun = retry(retryable(deliveries.order_by()), by=person(request).get_full_name())
         if begun:
-            messages.success(request, f"{begun} will be tried once more")
+            say_begun(request, f"{begun} will be tried once more")
         if begun < chosen:
             messages.warning(
                 request,
@@ -165,7 +165,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
     def retry_view(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
         """Try it once more."""
         if retry(Delivery.objects.filter(pk=delivery.pk), by=person(request).get_full_name()):
-            messages.success(request, "It will be tried once more")
+            say_begun(request, "It will be tried once more")
         else:
             messages.warning(request, "Only what has FAILED can be retried")
         return HttpResponseRedirect(reverse("admin:webhooks_delivery_change", args=[delivery.pk]))

@@ -27,7 +27,7 @@ from accounts.admin.scope import ReadOnly, managed_accounts, person, scoped_rows
 from chatbots.admin.scope import ChatbotRows
 from chatbots.models import Chatbot
 from webhooks import sealing
-from webhooks.admin.advice import advice
+from webhooks.admin.advice import advice, say_begun
 from webhooks.engine.attempt import NO_SECRET
 from webhooks.models import Endpoint
 from webhooks.payloads import Event
@@ -294,5 +294,5 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
         except service.ConfigurationError as error:
             messages.error(request, f"Not sent: {error}")
             return HttpResponseRedirect(self.address(chatbot_id))
-        messages.success(request, "The sample is on its way; reload to see what came back")
+        say_begun(request, "The sample is on its way; reload to see what came back")
         return HttpResponseRedirect(reverse("admin:webhooks_delivery_change", args=[delivery.pk]))

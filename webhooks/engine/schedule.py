@@ -3,6 +3,7 @@
     claim    a dispatcher takes what is due, as much as fairness allows
     confirm  a task begins: its claim is changed for another, so a second message finds nothing
     settle   a task ends: the attempt, the next state and the receiver's health, all or nothing
+    give back  a task could not make its attempt: all is as before it began
     retry    somebody asks for one more attempt of what has FAILED
 
 Each is one short transaction; what comes at the same time shares one. Every write is guarded by
@@ -13,7 +14,7 @@ Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Any
@@ -98,15 +99,25 @@ def settle(work: Work, result: Result) -> bool:
 
     While the database does not answer, it is tried again for as long as the claim holds.
     """
-    waiting = threading.Event()
-    for pause in PAUSES:
-        try:
-            return _settle((work, result))
-        except (OperationalError, InterfaceError) as error:
-            logger.warning("delivery %s is not settled yet: %s", work.delivery_id, error)
-            connection.close()
-            waiting.wait(pause)
-    return _settle((work, result))
+    return _insist(work, lambda: _settle((work, result)))
+
+
+def give_back(work: Work) -> bool:
+    """Undo the beginning of an attempt that this machine could not make; it is due as before.
+
+    False where somebody else has taken it over.
+    """
+
+    def undo() -> bool:
+        with transaction.atomic():
+            held = Delivery.objects.filter(pk=work.delivery_id, claim=work.claim)
+            if ours := held.update(**NO_CLAIM):
+                Attempt.objects.filter(pk=work.attempt_id).delete()
+        return bool(ours)
+
+    ours = _insist(work, undo)
+    freed.set()
+    return ours
 
 
 def release(claimed: Iterable[Claimed]) -> None:
@@ -124,6 +135,18 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
     return idle.filter(pk__in=delivery_ids).update(
         due_at=due_at or now(), retried_by=by[:255], updated_at=timezone.now()
     )
+
+
+def _insist(work: Work, write: Callable[[], bool]) -> bool:
+    waiting = threading.Event()
+    for pause in PAUSES:
+        try:
+            return write()
+        except (OperationalError, InterfaceError) as error:
+            logger.warning("delivery %s is not settled yet: %s", work.delivery_id, error)
+            connection.close()
+            waiting.wait(pause)
+    return write()
 
 
 def _one_claimer_at_a_time() -> None:

@@ -10,7 +10,7 @@ import requests
 from django.conf import settings
 
 from config.deadline import within
-from config.failures import FAILURES, Reason, clean, explain
+from config.failures import FAILURES, Reason, clean, explain, is_shortage
 from config.transport import pieces, session
 from webhooks.engine.guard import check_url, judge
 
@@ -51,7 +51,8 @@ def post(
     """Send the body as it is, once; all of it ends within `timeout` seconds.
 
     `hide` masks what the outcome must not hold, also where a text ends within it: some receivers
-    quote the request that came.
+    quote the request that came. Raises what `is_shortage` recognises where this machine, not the
+    receiver, could not make the exchange.
     """
     began = time.monotonic()
     try:
@@ -63,6 +64,8 @@ def post(
         try:
             response = sender.post(url, data=body, headers=headers, stream=True)
         except FAILURES as error:
+            if is_shortage(error):
+                raise
             reason, detail = explain(error)
             return Outcome(_ms_since(began), reason=reason, detail=hide(detail))
         answered = _ms_since(began)

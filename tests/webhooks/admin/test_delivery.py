@@ -219,3 +219,11 @@ def test_each_kind_of_failure_has_a_line_that_says_what_to_do(settings, code, er
 
 def test_success_needs_no_advice():
     assert advice(204, "") == ""
+
+
+def test_what_is_retried_while_sending_is_off_is_said_to_wait(client, failed, settings):
+    settings.SENDING = False
+    button = reverse("admin:webhooks_delivery_retry", args=[failed.pk])
+    text = client.post(button, follow=True).content.decode()
+    assert "Nothing is sent while SENDING=off" in text
+    assert "will be tried once more" not in text

@@ -140,6 +140,15 @@ def test_a_sample_is_sent_as_a_test(client, address, chatbot):
     assert client.get(test).status_code == 405
 
 
+def test_a_sample_while_sending_is_off_is_said_to_wait(client, address, chatbot, settings):
+    settings.SENDING = False
+    EndpointFactory(chatbot=chatbot)
+    test = reverse("admin:webhooks_endpoint_test", args=[chatbot.pk])
+    text = client.post(test, {"event": "NEW_LEAD"}, follow=True).content.decode()
+    assert "Nothing is sent while SENDING=off" in text
+    assert "on its way" not in text
+
+
 @pytest.mark.parametrize("event", ["", "NEW_MOON"])
 def test_a_sample_of_no_event_is_refused(client, address, chatbot, event):
     EndpointFactory(chatbot=chatbot)

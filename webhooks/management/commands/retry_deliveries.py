@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from chatbots.models import Chatbot
@@ -73,4 +74,6 @@ class Command(RecordCommand):
                 retried += made
         except KeyboardInterrupt:
             raise CommandError(f"stopped; {retried} will be retried, the rest will not") from None
+        if not settings.SENDING:
+            self.stderr.write("SENDING=off holds them: they are sent when sending is on again")
         return {"retried": retried}
