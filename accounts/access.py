@@ -7,6 +7,7 @@ from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
 
 from accounts.models import Account, Membership, User
 from accounts.roles import Action, Role, may
+from config import logs
 from config.api.errors import Forbidden, NotFound
 from config.api.viewsets import identifier
 
@@ -44,6 +45,7 @@ def open_account(caller: User, account_id: str, action: Action) -> Opened:
     account = Account.objects.select_related("plan").filter(pk=key).first()
     if account is None:
         raise AccountNotFound
+    logs.note(account=str(account.pk))
     owner = account.owner_id == caller.pk
     member = None if owner else Membership.objects.filter(account=account, user=caller).first()
     holds = holdings(

@@ -8,6 +8,7 @@ from rest_framework.request import Request
 
 from accounts import keys
 from accounts.models import ApiKey, User
+from config import logs
 from config.api.errors import InvalidKey
 
 
@@ -24,6 +25,7 @@ class BearerAuthentication(BaseAuthentication):
         if key is None or not compare_digest(key.digest or "", digest):
             raise InvalidKey
         key.user.key_account = key.account_id
+        logs.note(key=key.prefix, **({"account": str(key.account_id)} if key.account_id else {}))
         key.touch(timezone.now())
         return key.user, key
 

@@ -9,6 +9,7 @@ from accounts.access import reached
 from accounts.models import Account, User
 from chatbots.models import Chatbot
 from chatbots.models.chatbot import ChatbotQuerySet
+from config import logs
 from config.api.errors import ApiError
 from config.api.viewsets import identifier
 
@@ -42,6 +43,7 @@ def open_chatbot(caller: User, chatbot_id: str, *, account: Account | None = Non
     chatbot: Any = rows.annotate(is_open=Exists(rows.ids_open_to(caller.pk))).first()
     if chatbot is None:
         raise ChatbotNotFound
+    logs.note(account=str(chatbot.account_id))
     if not (chatbot.is_open and caller.reaches(chatbot.account_id)):
         raise ChatbotForbidden
     found: Chatbot = chatbot

@@ -1,10 +1,17 @@
 """The Celery app. It carries what the database owns; it never keeps work of its own."""
 
+import logging
+import logging.config
 import os
+import sys
+from typing import Any
 
 from celery import Celery
+from celery.signals import setup_logging
+from django.conf import settings
 
 from config.broker import QuickAMQP
+from config.logs import LogStream
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # Django's checks load every page and route, which a worker never uses; web runs them.
@@ -26,3 +33,14 @@ app.conf.update(
 )
 app.autodiscover_tasks(["webhooks", "accounts"])
 app.steps["worker"].add("config.dispatcher:DispatcherStep")
+
+
+@setup_logging.connect(weak=False)
+def keep_logging(**_: Any) -> None:
+    """Log as the rest of the service does: Celery's own set-up writes plain text.
+
+    Its banner, and what it says when it is stopped, goes to the process's first standard output.
+    """
+    logging.config.dictConfig(settings.LOGGING)
+    logging.captureWarnings(True)
+    sys.__stdout__ = LogStream(logging.getLogger("config.worker"))  # type: ignore[misc,assignment]

@@ -231,10 +231,12 @@ class DispatcherStep(StartStopStep):
         gc.freeze()  # what is there now stays: looking through it would halt every thread 0.1 s
         self.dispatcher = dispatcher
         dispatcher.start()
+        logger.info("the worker is ready, with %d threads", worker.concurrency)
 
     def close(self, worker: Any) -> None:
         """Claim nothing more; what runs is waited for by the pool."""
         if self.dispatcher:
+            logger.info("the worker stops, once it has finished what it has begun")
             self.dispatcher.stopping.set()
 
     def stop(self, worker: Any) -> None:

@@ -1,36 +1,67 @@
-"""Log lines as JSON, each with its request's id, and with secrets masked."""
+"""Log lines as JSON, each with its request, route and caller, and with secrets masked."""
 
 import contextvars
 import json
 import logging
 import re
+import threading
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="")
+_facts: contextvars.ContextVar[dict[str, str] | None] = contextvars.ContextVar(
+    "_facts", default=None
+)
 
-# Our API keys, bearer tokens of models, and whatever follows the name of a secret
+# Our API keys, bearer tokens of models, what follows the name of a secret, passwords in addresses
 SECRETS = re.compile(
     r"(cbk_[0-9A-Za-z]{8})_[0-9A-Za-z_-]+"
     r"|(\bBearer\s+)\S+"
     r"|(\b(?:x-webhook-token|authorization|secret|password|api[-_]?key)[\"']?\s*[:=]\s*"
-    r"[\"']?(?:(?:Bearer|Basic)\s+)?)[^\s\"',}]+",
+    r"[\"']?(?:(?:Bearer|Basic)\s+)?)[^\s\"',}]+"
+    r"|(\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,100}:)[^\s/@]+(?=@)",
     re.IGNORECASE,
 )
-ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "request_id"}
+ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
+    *("message", "asctime", "request_id", "facts", "bounded"),
+    *("request", "status_code"),  # of Django's own lines: the facts tell both
+}
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@contextmanager
+def request(name: str) -> Iterator[dict[str, str]]:
+    """Let all lines inside belong to a request; what `note` adds stands in those that follow."""
+    known: dict[str, str] = {}
+    tokens = request_id.set(name), _facts.set(known)
+    try:
+        yield known
+    finally:
+        request_id.reset(tokens[0])
+        _facts.reset(tokens[1])
+
+
+def note(**facts: str) -> None:
+    """Add to what the lines of this request say: its route, or its caller. Never its contents."""
+    known = _facts.get()
+    if known is not None:
+        known.update(facts)
 
 
 def masked(text: str) -> str:
     """Replace what looks like a secret by asterisks."""
-    return SECRETS.sub(lambda match: f"{match[1] or match[2] or match[3]}****", text)
+    return SECRETS.sub(lambda match: f"{match[1] or match[2] or match[3] or match[4]}****", text)
 
 
-class RequestIdFilter(logging.Filter):
-    """Give each record the id of the request that it belongs to."""
+class RequestFilter(logging.Filter):
+    """Give each record the id of the request that it belongs to, and what is known of it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.request_id = request_id.get()
+        record.facts = dict(_facts.get() or {})
         return True
 
 
@@ -49,6 +80,54 @@ class UnavailableFilter(logging.Filter):
         return True
 
 
+class ToldFilter(logging.Filter):
+    """Drop Django's lines on answers that the access log tells: those without a trace.
+
+    Django writes them when the request is over, so they name no request.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return bool(record.exc_info) or getattr(record, "status_code", 0) == 503
+
+
+class BoundFilter(logging.Filter):
+    """Pass a few of the lines that anyone can cause, and sum the others up in one line.
+
+    Those are records marked as `bounded`, and what Django refuses, such as an unknown Host header.
+    """
+
+    MOST, WINDOW = 10, 10.0  # lines of one kind, and seconds
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+        self.seen: dict[tuple[str, int], int] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        refused = record.name.startswith("django.security")
+        if refused:
+            record.exc_info = record.exc_text = None  # the trace is Django's own
+        if not (refused or getattr(record, "bounded", False)):
+            return True
+        kind = (record.name, getattr(record, "status", 0))
+        with self.lock:
+            self.seen[kind] = seen = self.seen.get(kind, 0) + 1
+        if seen == 1:
+            timer = threading.Timer(self.WINDOW, self.sum_up, kind)
+            timer.daemon = True
+            timer.start()
+        return seen <= self.MOST
+
+    def sum_up(self, name: str, status: int) -> None:
+        """End a window; say how many lines of it were left out."""
+        with self.lock:
+            left_out = self.seen.pop((name, status)) - self.MOST
+        if left_out > 0:
+            extra = {"leftOut": left_out} | ({"status": status} if status else {})
+            words = "%d more lines of %s in %g s were left out"
+            logging.getLogger(__name__).warning(words, left_out, name, self.WINDOW, extra=extra)
+
+
 class SecretsFilter(logging.Filter):
     """Mask secrets in a record's text before any formatter sees it."""
 
@@ -58,7 +137,7 @@ class SecretsFilter(logging.Filter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, request id, extras, trace."""
+    """One JSON object a line: time, level, logger, message, request, extras, trace."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -70,6 +149,7 @@ class JsonFormatter(logging.Formatter):
         }
         if known := getattr(record, "request_id", ""):
             line["requestId"] = known
+        line |= getattr(record, "facts", {})
         line |= {
             name: value
             for name, value in vars(record).items()
@@ -78,3 +158,50 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             line["trace"] = masked("".join(traceback.format_exception(*record.exc_info)))
         return json.dumps(line, ensure_ascii=False)
+
+
+class LogStream:
+    """A text stream whose words become log lines. It has no descriptor to write around it."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self.logger = logger
+
+    def write(self, text: str) -> int:
+        """Log a text, without the colours that it has for a terminal."""
+        if words := COLOURS.sub("", text).strip():
+            self.logger.info(words)
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: each text is written at once."""
+
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {
+        "request": {"()": RequestFilter},
+        "told": {"()": ToldFilter},
+        "unavailable": {"()": UnavailableFilter},
+        "bound": {"()": BoundFilter},
+        "secrets": {"()": SecretsFilter},
+    },
+    "formatters": {"json": {"()": JsonFormatter}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "filters": ["unavailable", "bound", "request", "secrets"],
+            "formatter": "json",
+        }
+    },
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        "django": {"handlers": [], "level": "INFO"},
+        "django.request": {"filters": ["told"]},
+        "django.server": {"handlers": [], "propagate": True},
+        "urllib3": {"level": "ERROR"},  # its warnings quote whole addresses
+        "psycopg.pool": {"level": "ERROR"},  # a line for each attempt while the database is away
+        "celery": {"level": "WARNING"},
+        "kombu": {"level": "WARNING"},
+    },
+}

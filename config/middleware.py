@@ -1,8 +1,11 @@
 """What comes before every view: the request's id, the caller's address and its limit."""
 
 import ipaddress
+import logging
 import re
+import time
 from collections.abc import Callable
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
@@ -18,6 +21,7 @@ from config.api.errors import TooManyRequests, bad_request, page_not_found, plai
 from config.db import new_id
 
 SANE_ID = re.compile(r"[0-9A-Za-z._-]{1,64}")
+logger = logging.getLogger("access")
 FORWARDED_FOR = re.compile(r"""(?:^|[;,])\s*for=("[^"]*"|[^;,]*)""", re.IGNORECASE)
 
 
@@ -83,6 +87,32 @@ def counted_as(address: str) -> str:
     return address
 
 
+def log_access(
+    request: HttpRequest, response: HttpResponseBase, known: dict[str, str], ms: int
+) -> None:
+    """Write the one line of a request: what was answered, how fast, where and to whom.
+
+    Refusals have a line without ACCESS_LOG, too. Where the caller is not known the line names the
+    address, and anyone can cause it: a flood of those is summed up. Django tells of a 503.
+    """
+    status = response.status_code
+    quiet = request.path_info in HostMiddleware.PROBES or request.path_info.startswith(
+        settings.STATIC_URL
+    )
+    if status == 503 or (status < 400 and (quiet or not settings.ACCESS_LOG)):
+        return
+    anonymous = "key" not in known and "user" not in known
+    facts = {"status": status, "ms": ms, "route": known.get("route", f"{request.method} -")}
+    facts |= {"address": request.META.get("REMOTE_ADDR", "")} if anonymous else {}
+    bounded = status == 429 or (status >= 400 and anonymous)
+    logger.log(
+        logging.WARNING if status >= 400 else logging.INFO,
+        "%s: %d in %d ms",
+        *(facts["route"], status, ms),
+        extra=facts | {"bounded": bounded},
+    )
+
+
 class RequestMiddleware:
     """Name the request, believe trusted proxies alone, and count the address on /api.
 
@@ -97,13 +127,19 @@ class RequestMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         given = request.headers.get("X-Request-Id", "")
         name = given if SANE_ID.fullmatch(given) else new_id().hex
-        token = logs.request_id.set(name)
-        try:
+        began = time.perf_counter()
+        with logs.request(name) as known:
             response = self.answer(request)
-        finally:
-            logs.request_id.reset(token)
+            log_access(request, response, known, round((time.perf_counter() - began) * 1000))
         response["X-Request-Id"] = name
         return response
+
+    def process_view(self, request: HttpRequest, *_: Any) -> None:
+        """Note the route, and who is signed in to the admin."""
+        route = request.resolver_match.route if request.resolver_match else ""
+        logs.note(route=f"{request.method} /{route}")
+        if route.startswith("admin/") and (person := getattr(request, "user", None)):
+            logs.note(**({"user": str(person.pk)} if person.is_authenticated else {}))
 
     def answer(self, request: HttpRequest) -> HttpResponseBase:
         if trusted(request.META.get("REMOTE_ADDR", "")):

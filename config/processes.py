@@ -51,6 +51,7 @@ def web_command() -> list[str]:
         *("--backlog", str(CONNECTIONS)),
         *("--backpressure", str(CONNECTIONS)),
         *("--log-level", "error"),
+        *("--log-config", str(settings.BASE_DIR / "config" / "server_log.json")),
         "--respawn-failed-workers",
         *("--respawn-interval", "0.5"),
         *("--workers-kill-timeout", "10"),

@@ -12,7 +12,7 @@ from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 from marshmallow.validate import Length, Range
 
-from config import state
+from config import logs, state
 from config.environment import environment, header_values, refusal, refuse
 
 django_stubs_ext.monkeypatch()  # Django's generic classes take their types at run time, too
@@ -239,32 +239,7 @@ EMAIL_USE_TLS, EMAIL_USE_SSL = MAIL["EMAIL_USE_TLS"], MAIL["EMAIL_USE_SSL"]
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = MAIL.get("DEFAULT_FROM_EMAIL") or "chatbots@localhost"
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "filters": {
-        "unavailable": {"()": "config.logs.UnavailableFilter"},
-        "request_id": {"()": "config.logs.RequestIdFilter"},
-        "secrets": {"()": "config.logs.SecretsFilter"},
-    },
-    "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
-    "handlers": {
-        "stderr": {
-            "class": "logging.StreamHandler",
-            "filters": ["unavailable", "request_id", "secrets"],
-            "formatter": "json",
-        }
-    },
-    "root": {"handlers": ["stderr"], "level": "INFO"},
-    "loggers": {
-        "django": {"handlers": [], "level": "INFO"},
-        "django.server": {"handlers": [], "propagate": True},
-        "urllib3": {"level": "ERROR"},  # its warnings quote whole addresses
-        "psycopg.pool": {"level": "ERROR"},  # a line for each attempt while the database is away
-        "celery": {"level": "WARNING"},
-        "kombu": {"level": "WARNING"},
-    },
-}
+LOGGING = logs.LOGGING
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.BearerAuthentication"],

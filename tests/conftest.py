@@ -1,5 +1,6 @@
 """What every test may ask for: callers of the API, and a clean cache."""
 
+import logging
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -29,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "proves(rule, ...): what of docs/specification-index.toml a test proves"
     )
+    logging.raiseExceptions = False  # pytest closes the stream that a late line would go to
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
     # a test's own transaction lasts as long as the test
     settings.DATABASES["default"]["OPTIONS"].pop("options", None)

@@ -124,6 +124,13 @@ def test_the_start_line_says_version_address_and_mode(running: Any) -> None:
     assert all(value in line["message"] for value in expected.values())
 
 
+def test_the_web_server_s_own_lines_are_json_too(running: Any) -> None:
+    _, start, _ = running
+    [server] = servers_of(start)
+    os.kill(orphans_of(server)[0], signal.SIGKILL)
+    wait_until(lambda: [one for one in start.lines() if one["logger"] == "_granian"])
+
+
 def test_a_second_start_on_one_state_folder_is_refused(running: Any) -> None:
     folder, first, _ = running
     for words in ((), ("web",), ("worker",)):
@@ -149,8 +156,7 @@ def test_a_web_server_that_is_killed_leaves_no_orphan(tmp_path: Path) -> None:
     port = free_port()
     start = Start(tmp_path, PORT=str(port))
     wait_until(lambda: "Ctrl-C stops it." in start.said(), told=start.said)
-    children = family_of(start.process.pid)[1:]
-    [server] = [pid for pid in children if b"granian" in command(pid) and orphans_of(pid)]
+    [server] = servers_of(start)
     os.kill(server, signal.SIGKILL)
     code, said = start.ended()
     assert code == 1
@@ -169,8 +175,10 @@ def test_a_web_server_that_is_killed_leaves_no_orphan(tmp_path: Path) -> None:
             os.killpg(alone.process.pid, signal.SIGKILL)
 
 
-def command(pid: int) -> bytes:
-    return Path(f"/proc/{pid}/cmdline").read_bytes()
+def servers_of(start: Start) -> list[int]:
+    """Find the web server of a start: the process that starts those that answer."""
+    named = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family_of(start.process.pid)}
+    return [pid for pid in named if b"granian" in named[pid] and orphans_of(pid)]
 
 
 def orphans_of(pid: int) -> list[int]:

@@ -228,7 +228,7 @@ class TestRequestId:
                 lines.append(logs.JsonFormatter().format(record))
 
         handler = Kept()
-        handler.addFilter(logs.RequestIdFilter())
+        handler.addFilter(logs.RequestFilter())
         logger = logging.getLogger("config.api.errors")
         logger.addHandler(handler)
         try:
