@@ -1,6 +1,7 @@
-# One image for web, worker and migrations; compose.yaml and docs/deployment.md show how to run it.
+# One image for web, worker and migrations; compose.yaml and docs/deployment.md show how to run it, and how to renew
+# the digests of the images that it builds on.
 
-FROM python:3.12-slim AS build
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea AS build
 WORKDIR /app
 COPY requirements/base.txt requirements/
 RUN python -m venv --without-pip /opt/venv \
@@ -11,7 +12,7 @@ COPY . .
 RUN STATE_DIR=/tmp/state /opt/venv/bin/python manage.py collectstatic --noinput \
     && python -m compileall -q .
 
-FROM python:3.12-slim
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 WORKDIR /app
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 HOST=0.0.0.0 PORT=8000 STATE_DIR=/data
 RUN useradd --uid 10001 --no-create-home chatbots && install -d -o chatbots -m 700 /data

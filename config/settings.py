@@ -156,6 +156,8 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 
+DEFAULT_EXCEPTION_REPORTER = "config.debug_page.MaskingReporter"
+
 # Browsers
 SECURE = PUBLIC_URL.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE

@@ -1,6 +1,7 @@
 """The dispatcher: what it does beside deliveries, and when it ends its process."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -107,6 +108,18 @@ def test_sending_off_holds_deliveries_and_mails_until_it_is_on(receiver, endpoin
         with Worker(state_dir=worker.state_dir, **environment) as worker:
             receiver.wait_for(3)
             wait_until(lambda: server.mails, told=worker.said)
+
+
+def test_what_a_restored_copy_holds_can_be_ended_as_the_documents_say(db):
+    DeliveryFactory(due_at=now())
+    DeliveryFactory(state="RETRYING", due_at=now())
+    Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
+    commands = re.findall(r'shell -c "(.*)"', (ROOT / "docs" / "deployment.md").read_text())
+    for command in commands:
+        exec(command)
+    assert len(commands) == 2
+    assert set(Delivery.objects.values_list("state", "due_at")) == {("FAILED", None)}
+    assert set(Mail.objects.values_list("state", "due_at")) == {("FAILED", None)}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,9 +1,11 @@
-"""The two lock files: everything by its digest, and the same versions in both."""
+"""What is installed: everything by its digest, and the same versions in both lock files."""
 
 import re
+import tomllib
 
 import pytest
 
+from config.settings import VERSION
 from tests.house.source import ROOT
 
 PIN = re.compile(
@@ -30,3 +32,16 @@ def test_everything_is_pinned_by_its_digest(group):
     ]
     assert pins(group)
     assert not without
+
+
+def test_every_image_is_pinned_by_its_digest():
+    text = "\n".join((ROOT / name).read_text() for name in ("Dockerfile", "compose.yaml"))
+    images = re.findall(r"^\s*(?:FROM|image:) (\S+)", text, flags=re.M)
+    ours = {"chatbot-service"}
+    assert len(images) == 5
+    assert all(re.search(r"@sha256:[0-9a-f]{64}$", image) for image in set(images) - ours)
+
+
+def test_the_project_has_the_version_of_the_service():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == VERSION
