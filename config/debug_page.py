@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from django.conf import settings
+from django.utils.safestring import SafeString
 from django.views.debug import ExceptionReporter
 
 SHORTEST = 4  # characters; a shorter value would stand in every other word of a page
@@ -17,13 +18,13 @@ SHORTEST = 4  # characters; a shorter value would stand in every other word of a
 class MaskingReporter(ExceptionReporter):
     """A report with each known secret replaced by asterisks, wherever it stands."""
 
-    def get_traceback_html(self) -> str:
+    def get_traceback_html(self) -> SafeString:
         """Return the page for a browser."""
-        return masked(super().get_traceback_html())
+        return SafeString(masked(super().get_traceback_html()))
 
-    def get_traceback_text(self) -> str:
+    def get_traceback_text(self) -> SafeString:
         """Return the page for other clients."""
-        return masked(super().get_traceback_text())
+        return SafeString(masked(super().get_traceback_text()))
 
 
 def secrets() -> Iterator[str]:
