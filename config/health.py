@@ -44,7 +44,8 @@ def database_state() -> str:
     except (DatabaseError, psycopg.OperationalError):
         return UNAVAILABLE
     finally:
-        release_connection()  # the cache and the broker may keep us waiting
+        if not settings.EMBEDDED:
+            release_connection()  # the cache and the broker may keep us waiting
 
 
 def takes_writes() -> bool:

@@ -31,11 +31,7 @@ PUBLIC_URL = env.optional_web_address("PUBLIC_URL", "") or f"http://{REACHED_AT}
 DEBUG = env.bool("DEBUG", False)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
 WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1, max=1_000))
-WEB_THREADS = env.int("WEB_THREADS", 250, validate=Range(min=1, max=10_000))  # created when requests wait
-# Replies awaited at once in a web process: the other threads stay free for reads and probes.
-REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
-REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
-BODY_TIMEOUT = 30.0  # seconds to receive a request's body; shorter in tests
+WEB_THREADS = env.int("WEB_THREADS", 250, validate=Range(min=1, max=10_000))
 # Threads that mostly wait for receivers: many, so that dead ones leave room for the others
 WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 128, validate=Range(min=1, max=10_000))
 ACCESS_LOG = env.bool("ACCESS_LOG", True)
@@ -86,6 +82,11 @@ SECRET_KEY = SECRET_KEY or state.kept_secret(STATE_DIR, "secret_key", get_random
 ENCRYPTION_KEYS = ENCRYPTION_KEYS or (
     state.kept_secret(STATE_DIR, "encryption_key", lambda: Fernet.generate_key().decode()),
 )
+
+# Replies awaited at once in a web process: the other threads stay free for reads and probes.
+REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
+REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
+BODY_TIMEOUT = 30.0  # seconds to receive a request's body; shorter in tests
 
 # Django
 ROOT_URLCONF = "config.urls"
