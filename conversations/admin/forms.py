@@ -20,6 +20,7 @@ class ReplyForm(forms.Form):
 
     content = forms.CharField(max_length=LONG, strip=False)
     draft = forms.UUIDField(required=False)
+    form_token = forms.UUIDField(required=False)
 
     def clean_content(self) -> str:
         """Refuse white space alone."""

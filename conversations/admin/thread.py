@@ -14,13 +14,19 @@ from django.utils.http import quote_etag
 from django.views.decorators.http import require_POST
 
 from accounts.admin.keyset import whole_id
-from accounts.admin.page import first_time, page
+from accounts.admin.page import page
 from accounts.admin.scope import ScopedAdmin, person, with_row
 from conversations.admin import conversation
 from conversations.admin.forms import DetailsForm, ReplyForm
 from conversations.models import Draft, Thread
 from conversations.models.thread import Mode, mode
 from conversations.services import answering, escalation, threads
+
+
+ALREADY_SENT = (
+    "Not sent: this form was sent before, with another text, which the conversation shows. "
+    "To send this text as well, press Send again."
+)
 
 
 def address(thread: Thread) -> str:
@@ -97,13 +103,22 @@ class ThreadPage(ScopedAdmin):
     def reply(self, request: HttpRequest, thread: Thread) -> HttpResponse:
         """Answer the visitor; in AI mode that takes the thread over."""
         form = ReplyForm(request.POST)
+        typed = request.POST.get("content", "")
         if not form.is_valid():
-            for fault in form.errors.get("content", []):
-                messages.error(request, f"Not sent: {fault}")
-            return self.show(request, thread, typed=request.POST.get("content", ""))
-        if first_time(request):
-            answering.answer(thread.pk, agent=person(request), content=form.cleaned_data["content"])
-            self.throw_away(thread, form.cleaned_data["draft"])
+            for faults in form.errors.values():
+                messages.error(request, f"Not sent: {' '.join(map(str, faults))}")
+            return self.show(request, thread, typed=typed)
+        given = form.cleaned_data
+        sent = answering.answer(
+            thread.pk,
+            agent=person(request),
+            content=given["content"],
+            form_token=given["form_token"],
+            draft_id=given["draft"],
+        )
+        if sent.content != given["content"]:
+            messages.warning(request, ALREADY_SENT)
+            return self.show(request, thread, typed=typed)
         return HttpResponseRedirect(f"{address(thread)}#reply")
 
     @with_row("answer")

@@ -64,6 +64,7 @@ class Message(Row):
     # why the words are the bot's fallback message and not a model's; null on all other messages
     fallback_reason = models.CharField(max_length=SHORT, null=True)
     reaction = models.CharField(max_length=SHORT, null=True)
+    form_token = models.UUIDField(null=True, editable=False)  # of the page that an agent sent
     source = models.JSONField(default=list)
     is_edited = models.BooleanField(default=False)
     edited_by = models.CharField(max_length=SHORT, null=True)
@@ -72,7 +73,14 @@ class Message(Row):
     objects = MessageQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["thread", "position"], name="message_order")]
+        constraints = [
+            models.UniqueConstraint(fields=["thread", "position"], name="message_order"),
+            models.UniqueConstraint(
+                fields=["thread", "form_token"],
+                name="answer_sent_once",
+                condition=models.Q(form_token__isnull=False),
+            ),
+        ]
         indexes = [
             # Whether a model is in use, whatever the number of its messages
             models.Index(

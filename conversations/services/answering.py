@@ -12,15 +12,26 @@ from conversations.models.message import MessageType
 from conversations.services import escalation, history
 
 
-def answer(thread_id: UUID, *, agent: User, content: str) -> Message:
+def answer(
+    thread_id: UUID,
+    *,
+    agent: User,
+    content: str,
+    form_token: UUID | None = None,
+    draft_id: UUID | None = None,
+) -> Message:
     """Store an agent's message; in AI mode the agent takes the thread over first.
 
+    A form's token is stored with its message: sending the form again returns the stored message.
+    The draft that the answer was made from is deleted in the same transaction.
     Raises ThreadNotFound, and ValueError for a blank message.
     """
     if not content.strip():
         raise ValueError("a message must hold more than white space")
     with transaction.atomic():
         thread = lock_thread(thread_id)
+        if form_token and (sent := thread.messages.filter(form_token=form_token).first()):
+            return sent
         if not thread.escalated:
             escalation.turn(thread, escalated=True)
         thread.taken_over_by = agent
@@ -30,8 +41,10 @@ def answer(thread_id: UUID, *, agent: User, content: str) -> Message:
             content,
             agent=agent,
             agent_name=agent.get_full_name(),
+            form_token=form_token,
         )
         events.new_message(thread, message)
+        Draft.objects.filter(pk=draft_id, message__thread=thread).delete()
     return message
 
 

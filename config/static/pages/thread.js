@@ -1,4 +1,5 @@
-// The page of a thread: new messages by polling, "seen", Ctrl+Enter, and what was typed is kept.
+// The page of a thread: new messages by polling, "seen", Ctrl+Enter. What was typed is kept in the
+// browser, with the token of its form, until the page shows the message that was stored for it.
 "use strict";
 
 const page = document.getElementById("thread");
@@ -8,7 +9,40 @@ const field = document.getElementById("reply-text");
 const news = document.getElementById("news");
 const connection = document.getElementById("connection");
 const SOON = 2000, HIDDEN = 15000, LATEST = 30000;
+const kept = {
+  name: `reply-${page.dataset.agent}-${page.dataset.thread}`,
+  read() {
+    try {
+      return JSON.parse(localStorage.getItem(this.name));
+    } catch {
+      return null;
+    }
+  },
+  write() {
+    const text = field.value, token = form.elements.form_token.value;
+    try {
+      if (text) localStorage.setItem(this.name, JSON.stringify({ text, token }));
+      else localStorage.removeItem(this.name);
+    } catch {
+      // The browser stores nothing, or no more: the text is in the box only.
+    }
+  },
+};
 let position = Number(page.dataset.position), tag = "", wait = SOON, timer;
+
+const plain = (text) => text.replace(/\r\n/g, "\n").trim();
+const shown = (reply) => list.querySelector(`[data-token="${reply?.token}"] .words`);
+const sent = (reply) => Boolean(shown(reply)) && plain(shown(reply).textContent) === plain(reply.text);
+
+function restore() {
+  const reply = kept.read();
+  if (reply && !sent(reply)) {
+    field.value ||= reply.text;
+    // The same token again: if the first try was stored after all, the second stores nothing.
+    if (field.value === reply.text && !shown(reply)) form.elements.form_token.value = reply.token;
+  }
+  kept.write();
+}
 
 const nearEnd = () => window.innerHeight + window.scrollY > document.body.scrollHeight - 300;
 const toEnd = () => (form ?? list).scrollIntoView({ block: "end" });
@@ -30,6 +64,13 @@ function show(answer) {
   list.insertAdjacentHTML("beforeend", answer.html);
   localTimes(list);
   position = answer.position;
+  if (form && sent(kept.read())) {
+    // It was stored, but its answer never reached this page.
+    if (plain(field.value) === plain(kept.read().text)) field.value = "";
+    kept.write();
+    location.reload();
+    return;
+  }
   if (stay) news.hidden = false;
   else toEnd();
   seen();
@@ -57,15 +98,18 @@ async function poll() {
 }
 
 if (form) {
-  const kept = `reply-${page.dataset.thread}`;
-  if (!field.value) field.value = sessionStorage.getItem(kept) ?? "";
-  field.addEventListener("input", () => sessionStorage.setItem(kept, field.value));
+  restore();
+  field.addEventListener("input", () => kept.write());
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
   form.addEventListener("submit", () => {
-    sessionStorage.removeItem(kept);
+    kept.write();
+    clearTimeout(timer);
     for (const button of form.querySelectorAll("button")) button.disabled = true; // once, not twice
+  });
+  window.addEventListener("pageshow", (event) => {
+    if (event.persisted) location.reload(); // came back to: its buttons are off, its messages old
   });
 }
 document.addEventListener("visibilitychange", () => {

@@ -1,6 +1,8 @@
 """The page of a thread: what happened, and what an agent says."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,13 +15,30 @@ from accounts.models import User
 from chatbots.models import Chatbot
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
-from tests.factories.conversations import LeadFactory, MessageFactory
+from tests.factories.conversations import LeadFactory, MessageFactory, ThreadFactory
 from tests.factories.staff import AGENTS, signed_in, staff
 from tests.factories.webhooks import EndpointFactory
 from tests.pages import fields_of
 from webhooks.models import Delivery
 
 HOSTILE = '<img src=x onerror=alert(1)> see https://example.com/?a=1&b="x"'
+
+REFUSING = {
+    "sqlite": [
+        "CREATE TRIGGER refusing BEFORE INSERT ON conversations_message "
+        "BEGIN SELECT RAISE(ABORT, 'no message can be stored'); END"
+    ],
+    "postgresql": [
+        "CREATE FUNCTION pg_temp.refuse() RETURNS trigger LANGUAGE plpgsql "
+        "AS $$ BEGIN RAISE EXCEPTION 'no message can be stored'; END $$",
+        "CREATE TRIGGER refusing BEFORE INSERT ON conversations_message "
+        "FOR EACH ROW EXECUTE FUNCTION pg_temp.refuse()",
+    ],
+}
+ALLOWING = {
+    "sqlite": "DROP TRIGGER refusing",
+    "postgresql": "DROP TRIGGER refusing ON conversations_message",
+}
 
 
 @pytest.fixture
@@ -245,6 +264,53 @@ def test_the_sidebar_leads_on(client, thread):
     lead = LeadFactory(thread=thread)
     text = text_of(client, at(thread))
     assert reverse("admin:conversations_lead_change", args=[lead.pk]) in text
+
+
+@contextmanager
+def no_message_can_be_stored() -> Iterator[None]:
+    """Let the database itself refuse to store messages."""
+    with connection.cursor() as cursor:
+        for statement in REFUSING[connection.vendor]:
+            cursor.execute(statement)
+        yield
+        cursor.execute(ALLOWING[connection.vendor])
+
+
+def test_an_answer_that_failed_is_sent_by_the_same_form_again(agent, client, thread):
+    browser = signed_in(agent, raise_request_exception=False)
+    form = fields_of(client.get(at(thread))) | {"content": "Let me look"}
+    with no_message_can_be_stored():
+        assert browser.post(at(thread, "reply"), form).status_code == 500
+    assert kinds(thread) == []
+    assert browser.post(at(thread, "reply"), form).status_code == 302
+    assert kinds(thread) == ["SYSTEM_MESSAGE", "AGENT_MESSAGE"]
+    assert "Let me look" in text_of(client, at(thread))
+
+
+def test_a_form_that_was_sent_with_another_text_keeps_the_new_one_in_the_box(client, thread):
+    form = fields_of(client.get(at(thread))) | {"content": "first"}
+    client.post(at(thread, "reply"), form)
+    page = client.post(at(thread, "reply"), form | {"content": "second"})
+    assert "sent before, with another text" in page.content.decode()
+    again = fields_of(page)
+    assert again["content"] == "second"
+    client.post(at(thread, "reply"), again)
+    sent = Message.objects.filter(thread=thread, message_type=MessageType.AGENT_MESSAGE)
+    assert list(sent.order_by("position").values_list("content", flat=True)) == ["first", "second"]
+
+
+def test_the_token_of_one_thread_says_nothing_in_another(client, thread):
+    other = ThreadFactory(chatbot=thread.chatbot)
+    form = fields_of(client.get(at(thread))) | {"content": "hello"}
+    for place in (thread, other):
+        assert client.post(at(place, "reply"), form).status_code == 302
+        assert kinds(place).count("AGENT_MESSAGE") == 1
+
+
+@pytest.mark.parametrize("token", ["", "x", "0" * 33, "\0"])
+def test_a_made_up_token_is_no_server_error(client, thread, token):
+    answer = client.post(at(thread, "reply"), {"content": "hello", "form_token": token})
+    assert answer.status_code in (200, 302)
 
 
 def test_a_double_click_sends_once(client, thread):
