@@ -158,6 +158,9 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 DEFAULT_EXCEPTION_REPORTER = "config.debug_page.MaskingReporter"
+# A form in the admin may hold the largest conversation starter, percent-encoded. No page sends more
+# than 1,000 fields: rows are paged.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 # Browsers
 SECURE = PUBLIC_URL.startswith("https://")

@@ -1,4 +1,5 @@
 from chatbots.admin.chatbot import ChatbotAdmin
+from chatbots.admin.conversation_starter import ConversationStarterAdmin
 from chatbots.admin.instruction import InstructionAdmin
 from chatbots.admin.llm_model import LlmModelAdmin
 from chatbots.admin.localization import LocalizationAdmin
@@ -6,6 +7,7 @@ from chatbots.admin.persona import PersonaAdmin
 
 __all__ = [
     "ChatbotAdmin",
+    "ConversationStarterAdmin",
     "InstructionAdmin",
     "LlmModelAdmin",
     "LocalizationAdmin",

@@ -1,13 +1,16 @@
 """What stands on a chatbot's page below the chatbot itself: a tab for each kind of setting."""
 
+import re
 from typing import Any
 
 from django.http import HttpRequest
 from unfold.admin import StackedInline, TabularInline
+from unfold.forms import PaginationInlineFormSet
 
 from accounts.admin.moments import at
 from accounts.admin.scope import ReadOnly, ScopedChoices
 from chatbots.admin.bounds import BoundedFormSet
+from chatbots.admin.conversation_starter import Beginning
 from chatbots.admin.follow_up_prompt import FollowUpForm
 from chatbots.admin.lead_settings import LeadSettingsForm
 from chatbots.models import (
@@ -23,6 +26,7 @@ from chatbots.models import (
 )
 
 CHANGED = at("updated_at", "changed")
+PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")
 
 
 class SettingsInline(ScopedChoices, StackedInline):
@@ -57,61 +61,77 @@ class LeadSettingsInline(SettingsInline):
     fields = tuple(LeadSettings.own_fields())
 
 
-class FollowUpInline(TabularInline):
+class PagedFormSet(PaginationInlineFormSet):  # type: ignore[misc]  # unfold gives no types
+    """Rows a page at a time: a page that shows and sends back all of them has no bound."""
+
+    def get_page_num(self) -> int:
+        """Read the number of the page; the first one where it is not a number."""
+        key = self.get_pagination_key()
+        given = self.request.GET.get(key) or self.request.POST.get(key) or ""
+        return int(given) if PAGE_NUMBER.fullmatch(given) else 1
+
+
+class BoundedPages(BoundedFormSet, PagedFormSet):
+    """Pages of a list that holds a limited number of rows."""
+
+
+class PagedInline(TabularInline):
+    """Rows of which a chatbot has many."""
+
+    formset = PagedFormSet
+    per_page = 10
+    extra = 0
+    tab = True
+
+
+class FollowUpInline(PagedInline):
     """What visitors are offered to press next."""
 
     model = FollowUpPrompt
     form = FollowUpForm
-    formset = BoundedFormSet
+    formset = BoundedPages
     fields = ("rank", "button_title", "button_message", "link_text", "link_src", "esclate")
-    extra = 0
-    tab = True
 
 
-class StarterInline(TabularInline):
-    """What a conversation can begin with."""
-
-    model = ConversationStarter
-    formset = BoundedFormSet
-    fields = ("content",)
-    extra = 0
-    tab = True
-
-
-class MemberInline(ScopedChoices, TabularInline):
+class MemberInline(ScopedChoices, PagedInline):
     """The people who were added to the bot."""
 
     model = ChatbotMember
     fields = ("user", "role")
     autocomplete_fields = ("user",)
     verbose_name_plural = "members"
-    extra = 0
-    tab = True
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Read the people with their memberships."""
         return super().get_queryset(request).select_related("user", "chatbot")
 
 
-class LinkedInline(ReadOnly, TabularInline):
+class LinkedInline(ReadOnly, PagedInline):
     """Rows with pages of their own: a list that leads to them."""
 
     show_change_link = True
-    extra = 0
-    tab = True
+    large: tuple[str, ...] = ()  # columns that are read on the row's own page only
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Read what the list shows."""
+        return super().get_queryset(request).defer(*self.large)
 
 
 class InstructionInline(LinkedInline):
-    """What the bot is told to do."""
+    """What the bot is told to do; the active one stands first."""
 
     model = Instruction
+    ordering = ("-is_active", "-created_at", "-id")
+    large = ("instruction",)
     fields = readonly_fields = ("title", "is_active", "creativity_level", CHANGED)
 
 
 class PersonaInline(LinkedInline):
-    """Who the bot is."""
+    """Who the bot is; active ones stand first."""
 
     model = Persona
+    ordering = ("-is_active", "-created_at", "-id")
+    large = ("description", "instructions")
     fields = readonly_fields = ("title", "is_active", "creativity_level", CHANGED)
 
 
@@ -120,4 +140,14 @@ class LocalizationInline(LinkedInline):
 
     model = Localization
     verbose_name_plural = "texts"
+    large = ("texts",)
     fields = readonly_fields = ("locale_code", CHANGED)
+
+
+class StarterInline(Beginning, LinkedInline):
+    """What a conversation can begin with."""
+
+    model = ConversationStarter
+    ordering = ("-created_at", "-id")
+    large = ("content",)
+    fields = readonly_fields = ("beginning", CHANGED)

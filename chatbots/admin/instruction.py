@@ -25,6 +25,7 @@ class InstructionAdmin(ChatbotRows):
         "creativity_level",
         at("updated_at", "changed"),
     )
+    large = ("instruction",)
     list_select_related = ("chatbot",)
     list_filter = (ChatbotFilter, "is_active")
     fields = ("chatbot", "title", "instruction", "creativity_level", "deletable", "is_active")

@@ -21,6 +21,7 @@ class PersonaAdmin(ChatbotRows):
         "creativity_level",
         at("updated_at", "changed"),
     )
+    large = ("description", "instructions")
     list_select_related = ("chatbot",)
     list_filter = (ChatbotFilter, "is_active")
     fields = (

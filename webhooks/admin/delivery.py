@@ -87,10 +87,12 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
         "last_answer",
         "next_attempt",
     )
+    large = ("body",)
     list_select_related = ("chatbot",)
     list_filter = (
         ("event", ChoicesDropdownFilter),
         ("state", ChoicesDropdownFilter),
+        "is_test",
         ChatbotFilter,
         ("created_at", MomentFilter),
     )
@@ -101,10 +103,6 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
     actions = ("retry_selected",)
     empty_text = "No event was sent yet. Deliveries begin when a chatbot has a webhook."
     tabs = TABS
-
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Leave the bodies where they are: the list shows none."""
-        return super().get_queryset(request).defer("body")
 
     @admin.display(description="event")
     def shown_event(self, delivery: Delivery) -> str:

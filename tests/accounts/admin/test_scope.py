@@ -1,18 +1,21 @@
 """Nobody sees or changes what belongs to another account, whatever the address."""
 
+import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 
 import pytest
 from django.contrib import admin
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import URLPattern, URLResolver, reverse
 
+from accounts.admin.scope import ScopedAdmin, declared_lookups
 from accounts.models import Account, ApiKey, User
 from conversations.models import Draft, Lead, Thread, Visitor
 from tests.factories.accounts import AccountFactory, PlanFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
-from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
+from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
 from tests.factories.tenant import Tenant
 from tests.pages import submit
 from webhooks.models import Delivery
@@ -213,3 +216,48 @@ def test_only_active_models_are_offered(manager, own):
     LlmModelFactory(title="retired", is_active=False)
     page = manager.get(reverse("admin:chatbots_chatbot_change", args=[own.chatbot.pk]))
     assert "retired" not in page.content.decode()
+
+
+LOOKUPS = ("regex", "iregex", "startswith", "contains", "gt", "isnull", "in")
+CROSSING = (
+    "visitor__email__startswith",
+    "chatbot__account__owner__password__startswith",
+    "thread__messages__content__contains",
+    "user__password__startswith",
+    "owner__password__startswith",
+    "account__owner__password__regex",
+    "password__startswith",
+)
+
+
+@pytest.mark.parametrize("model", admin.site._registry, ids=lambda model: model._meta.label_lower)
+def test_a_list_takes_the_lookups_of_its_filters_and_no_others(model, default_model):
+    client = signed_in(superuser(), raise_request_exception=False)
+    address = reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist")
+    columns = [field.name for field in model._meta.get_fields()]
+    undeclared = [*CROSSING, *(f"{name}__{lookup}" for name in columns for lookup in LOOKUPS)]
+    declared = declared_lookups(admin.site._registry[model], RequestFactory().get("/"))
+    for lookup in set(undeclared) - declared:
+        assert client.get(address, {lookup: "1"}).status_code == 400, lookup
+    for lookup in declared:
+        for value in ("1", "", "x", "\0", "9" * 5_000, "²"):  # noqa: RUF001
+            assert client.get(address, {lookup: value}).status_code in (200, 302, 400), lookup
+
+
+def test_every_page_of_the_admin_is_scoped():
+    assert not [m for m, page in admin.site._registry.items() if not isinstance(page, ScopedAdmin)]
+
+
+def test_the_filters_that_pages_link_to_are_declared(manager, own):
+    pages = ["admin:index", "admin:conversations_thread_changelist"]
+    addresses = [reverse(name) for name in pages]
+    addresses += [reverse("admin:webhooks_delivery_change", args=[own.keys_of(Delivery)[0]])]
+    addresses += [reverse("admin:chatbots_chatbot_change", args=[own.chatbot.pk])]
+    linked = {
+        unescape(link)
+        for address in addresses
+        for link in re.findall(r'href="(/admin/[^"]+\?[^"]+)"', manager.get(address).content.decode())
+    }
+    assert len(linked) > 5
+    for link in linked:
+        assert manager.get(link).status_code == 200, link

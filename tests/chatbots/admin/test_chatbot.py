@@ -1,6 +1,7 @@
 """A chatbot's page and the pages that it leads to."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -9,12 +10,14 @@ from django.urls import reverse
 from accounts.models import Plan
 from chatbots.models import (
     Chatbot,
+    ConversationStarter,
     FollowUpPrompt,
     GeneralSettings,
     Instruction,
     LeadSettings,
     LlmModel,
     Localization,
+    Persona,
 )
 from tests.factories.chatbots import (
     ChatbotFactory,
@@ -204,3 +207,74 @@ def test_another_model_is_made_the_default(default_model):
     other = LlmModelFactory(title="other")
     signed_in(superuser()).post(reverse("admin:chatbots_llmmodel_make_default", args=[other.pk]))
     assert LlmModel.objects.get(is_default=True) == other
+
+
+@pytest.fixture
+def crowded(chatbot: Chatbot) -> Chatbot:
+    """A chatbot with rows of every kind beyond all reason."""
+    big = {"text": "x" * 900_000}
+    ConversationStarter.objects.bulk_create(
+        [ConversationStarter(chatbot=chatbot, content=big) for _ in range(60)], batch_size=10
+    )
+    words = "y" * 60_000
+    Instruction.objects.bulk_create(
+        [Instruction(chatbot=chatbot, title=f"no {n}", instruction=words) for n in range(350)]
+    )
+    Persona.objects.bulk_create(
+        [Persona(chatbot=chatbot, title=f"no {n}", instructions=words) for n in range(200)]
+    )
+    FollowUpPrompt.objects.bulk_create(
+        [
+            FollowUpPrompt(chatbot=chatbot, button_title=f"no {n}", button_message="Hello", rank=n)
+            for n in range(200)
+        ]
+    )
+    return chatbot
+
+
+def test_the_page_of_a_crowded_chatbot_is_small_and_can_be_saved(client, crowded, address):
+    LeadSettingsFactory(chatbot=crowded)
+    Instruction.objects.filter(title="no 0").update(is_active=True)
+    page = client.get(address)
+    assert len(page.content) < 600_000
+    assert "no 0" in page.content.decode()  # the active instruction stands on the first page
+    assert len(fields_of(page)) < 300
+    before = stored(crowded)
+    assert client.post(address, fields_of(page)).status_code == 302
+    assert stored(crowded) == before
+    submit(client, f"{address}?follow_up_prompts-page=20", **{"follow_up_prompts-9-rank": "500"})
+    assert FollowUpPrompt.objects.get(button_title="no 199").rank == 500
+    assert FollowUpPrompt.objects.count() == 200
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "x", "²", "9" * 5_000, "99"])  # noqa: RUF001
+def test_a_page_of_rows_that_is_not_there_is_the_first_one(client, chatbot, address, number):
+    InstructionFactory(chatbot=chatbot, title="the only one")
+    page = client.get(address, {"instructions-page": number})
+    assert "the only one" in page.content.decode()
+
+
+@pytest.mark.parametrize("kind", ["instruction", "persona", "conversationstarter"])
+def test_a_list_of_large_rows_is_small(client, crowded, kind):
+    page = client.get(reverse(f"admin:chatbots_{kind}_changelist"), {"chatbot": str(crowded.pk)})
+    assert page.status_code == 200
+    assert len(page.content) < 600_000
+
+
+def test_a_large_starter_is_changed_on_its_own_page(client, chatbot):
+    words = '"好" ' * 100_000
+    row = ConversationStarter.objects.create(chatbot=chatbot, content={"text": words})
+    address = reverse("admin:chatbots_conversationstarter_change", args=[row.pk])
+    form = urlencode(fields_of(client.get(address)) | {"_save": "Save"})
+    kind = "application/x-www-form-urlencoded"
+    assert client.post(address, form, content_type=kind).status_code == 302
+    row.refresh_from_db()
+    assert row.content == {"text": words}
+
+
+@pytest.mark.parametrize("content", ["[]", '"text"', "", '{"a": "\\u0000"}', "[" * 5_000, "{"])
+def test_what_the_api_refuses_is_no_starter_in_the_admin_either(client, chatbot, content):
+    address = reverse("admin:chatbots_conversationstarter_add")
+    answer = client.post(address, {"chatbot": str(chatbot.pk), "content": content})
+    assert answer.status_code == 200
+    assert not ConversationStarter.objects.exists()
