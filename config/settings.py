@@ -117,6 +117,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.middleware.RequestMiddleware",
     "config.middleware.ContentSecurityPolicyMiddleware",
+    "config.error_pages.AdminErrorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -172,6 +173,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+CSRF_FAILURE_VIEW = "config.api.errors.csrf_failed"
 
 # Storage: the embedded default and production differ here, and nowhere else
 DATABASES: dict[str, dict[str, Any]] = {

@@ -19,5 +19,6 @@ urlpatterns = [
     path("metrics", metrics.metrics),
 ]
 handler400 = "config.api.errors.bad_request"
+handler403 = "config.api.errors.permission_denied"
 handler404 = "config.api.errors.page_not_found"
 handler500 = "config.api.errors.server_error"

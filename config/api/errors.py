@@ -188,6 +188,16 @@ def plain_response(error: ApiError) -> HttpResponse:
     )
 
 
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer what a view outside the API refuses."""
+    return plain_response(Forbidden())
+
+
+def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Answer a form without the token of its page."""
+    return plain_response(Forbidden())
+
+
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer an unknown path."""
     return plain_response(NotFound())

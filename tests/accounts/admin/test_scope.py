@@ -218,7 +218,7 @@ def test_only_active_models_are_offered(manager, own):
     assert "retired" not in page.content.decode()
 
 
-LOOKUPS = ("regex", "iregex", "startswith", "contains", "gt", "isnull", "in")
+LOOKUPS = ("regex", "iregex", "startswith")
 CROSSING = (
     "visitor__email__startswith",
     "chatbot__account__owner__password__startswith",
@@ -256,7 +256,9 @@ def test_the_filters_that_pages_link_to_are_declared(manager, own):
     linked = {
         unescape(link)
         for address in addresses
-        for link in re.findall(r'href="(/admin/[^"]+\?[^"]+)"', manager.get(address).content.decode())
+        for link in re.findall(
+            r'href="(/admin/[^"]+\?[^"]+)"', manager.get(address).content.decode()
+        )
     }
     assert len(linked) > 5
     for link in linked:

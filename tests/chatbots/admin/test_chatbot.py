@@ -245,6 +245,10 @@ def test_the_page_of_a_crowded_chatbot_is_small_and_can_be_saved(client, crowded
     submit(client, f"{address}?follow_up_prompts-page=20", **{"follow_up_prompts-9-rank": "500"})
     assert FollowUpPrompt.objects.get(button_title="no 199").rank == 500
     assert FollowUpPrompt.objects.count() == 200
+    for kind in ("instruction", "persona", "conversationstarter"):
+        address = reverse(f"admin:chatbots_{kind}_changelist")
+        rows = client.get(address, {"chatbot": str(crowded.pk)})
+        assert (rows.status_code, len(rows.content) < 600_000) == (200, True), kind
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "²", "9" * 5_000, "99"])  # noqa: RUF001
@@ -252,13 +256,6 @@ def test_a_page_of_rows_that_is_not_there_is_the_first_one(client, chatbot, addr
     InstructionFactory(chatbot=chatbot, title="the only one")
     page = client.get(address, {"instructions-page": number})
     assert "the only one" in page.content.decode()
-
-
-@pytest.mark.parametrize("kind", ["instruction", "persona", "conversationstarter"])
-def test_a_list_of_large_rows_is_small(client, crowded, kind):
-    page = client.get(reverse(f"admin:chatbots_{kind}_changelist"), {"chatbot": str(crowded.pk)})
-    assert page.status_code == 200
-    assert len(page.content) < 600_000
 
 
 def test_a_large_starter_is_changed_on_its_own_page(client, chatbot):
