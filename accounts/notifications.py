@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable
 from datetime import timedelta
+from uuid import UUID
 
 from django.utils import timezone
 
@@ -32,8 +33,11 @@ def write(
     subject: str,
     body: str,
     invitation: Invitation | None = None,
+    thread_id: UUID | None = None,
 ) -> None:
     """Store one mail for each different address, inside the caller's transaction.
+
+    A mail about a conversation carries its id, so that it is deleted with the conversation.
 
     Addresses that differ only in letter case are one. Mails beyond MAILS_PER_HOUR are not written;
     transactions that run at the same time may exceed it by what they write.
@@ -55,6 +59,7 @@ def write(
             subject=one_line(subject)[:SHORT],
             body=body,
             invitation=invitation,
+            thread_id=thread_id,
         )
         for address in list(unique.values())[:left]
     )

@@ -20,6 +20,7 @@ class Action(StrEnum):
     CREATE_CHATBOT = "CREATE_CHATBOT"
     USE_CHATBOT = "USE_CHATBOT"
     MANAGE_ACCOUNT = "MANAGE_ACCOUNT"
+    ERASE = "ERASE"
 
 
 CHATBOT_VIEW = "CHATBOT_VIEW"  # a permission that a membership may carry
@@ -32,6 +33,7 @@ MAY: dict[Action, Set[str]] = {
     Action.CREATE_CHATBOT: {Role.OWNER, Role.SUPER_ADMIN},
     Action.USE_CHATBOT: {Role.OWNER, Role.SUPER_ADMIN, ADDED},
     Action.MANAGE_ACCOUNT: {Role.OWNER, Role.SUPER_ADMIN},  # its people, keys and secrets
+    Action.ERASE: {Role.OWNER, Role.SUPER_ADMIN},  # chatbots, conversations, visitors and leads
 }
 
 

@@ -31,7 +31,7 @@ app.conf.update(
     broker_connection_max_retries=None,
     timezone="UTC",
 )
-app.autodiscover_tasks(["webhooks", "accounts"])
+app.autodiscover_tasks(["webhooks", "accounts", "conversations"])
 app.steps["worker"].add("config.dispatcher:DispatcherStep")
 
 

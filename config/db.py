@@ -6,6 +6,7 @@ from uuid import UUID
 
 import uuid_utils.compat
 from django.db import connection, models
+from django.utils import timezone
 
 SHORT = 255  # characters of a string without a documented bound
 LONG = 65_535  # characters of a long text without a documented bound
@@ -30,6 +31,40 @@ class Row(models.Model):
 
 
 RowT = TypeVar("RowT", bound=models.Model)
+
+
+class PresentRows(models.Manager[RowT]):
+    """The rows that were not erased: the default, so that no query can forget the rest."""
+
+    def get_queryset(self) -> "models.QuerySet[RowT]":
+        """Leave out erased rows."""
+        return super().get_queryset().filter(erased_at=None)
+
+
+class ErasableRow(Row):
+    """A row with too much below it for one transaction.
+
+    Erasing it hides it at once; the worker deletes it afterwards, piece by piece, when `purge_at`
+    has come. Only `everything` and cascades see erased rows.
+    """
+
+    erased_at = models.DateTimeField(null=True, editable=False)
+    purge_at = models.DateTimeField(null=True, editable=False)
+
+    everything: models.Manager[Any] = models.Manager()
+
+    class Meta:
+        abstract = True
+
+
+def purge_index(name: str) -> models.Index:
+    """Make the index that holds nothing but erased rows."""
+    return models.Index(fields=["purge_at"], name=name, condition=models.Q(purge_at__isnull=False))
+
+
+def erased() -> dict[str, Any]:
+    """Make the values that hide a row and tell the worker to delete it."""
+    return {"erased_at": timezone.now(), "purge_at": timezone.now()}
 
 
 def save_changes(row: RowT, changes: Mapping[str, Any]) -> RowT:

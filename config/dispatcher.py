@@ -27,6 +27,7 @@ from accounts import mailing
 from accounts import tasks as account_tasks
 from config import broker
 from config.models import PeriodicWork
+from conversations import tasks as conversation_tasks
 from webhooks import tasks as webhook_tasks
 from webhooks.engine import liveness, queue, recovery, schedule
 
@@ -48,6 +49,7 @@ PERIODIC: dict[str, "Task[Any, Any]"] = {
     account_tasks.CLEAR_SESSIONS: account_tasks.clear_sessions,
     account_tasks.FORGET_ANSWERS: account_tasks.forget_answers,
     account_tasks.PRUNE_MAILS: account_tasks.prune_mails,
+    conversation_tasks.PURGE: conversation_tasks.purge_erased,
 }
 
 logger = logging.getLogger(__name__)

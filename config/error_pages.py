@@ -12,7 +12,7 @@ ADMIN = "/admin/"
 PAGES = {
     400: (
         "This request could not be read",
-        "An address may be incomplete, or a form too large. Go back: what you typed is still there.",
+        "The address may be incomplete, or the form too large. Go back: your text is still there.",
     ),
     403: (
         "This is not allowed",

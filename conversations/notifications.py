@@ -21,6 +21,7 @@ def escalated(thread: Thread) -> None:
         write(
             thread.chatbot.account,
             staff_of(thread),
+            thread_id=thread.pk,
             subject=f"{thread.chatbot.name}: {thread.visitor} asks for a person",
             body=f"{thread.visitor} asks for a person.\n\nAnswer here: {thread.dashboard_url}\n",
         )
@@ -32,6 +33,7 @@ def new_lead(thread: Thread, lead: Lead, settings: LeadSettings) -> None:
         write(
             thread.chatbot.account,
             settings.lead_notification_email,
+            thread_id=thread.pk,
             subject=f"{thread.chatbot.name}: new lead {lead}",
             body=(
                 f"A visitor of {thread.chatbot.name} left contact information.\n\n"

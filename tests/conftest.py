@@ -78,6 +78,7 @@ def caller(user: Any) -> Api:
 SHIPPED = (
     ("accounts.migrations.0002_groups", "make_groups"),
     ("accounts.migrations.0003_plans", "add_plans"),
+    ("accounts.migrations.0007_erasure", "allow_deleting"),
     ("chatbots.migrations.0002_offline_model", "add_offline_model"),
 )
 

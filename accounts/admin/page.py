@@ -6,6 +6,7 @@ from typing import Any
 
 import redis
 from django.core.cache import cache
+from django.db.models import QuerySet
 from django.forms import Form
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
@@ -18,6 +19,12 @@ logger = logging.getLogger(__name__)
 
 SANE_TOKEN = re.compile(r"[0-9a-f]{32}")
 REMEMBERED = 24 * 60 * 60  # seconds: a page that was open for longer is sent on purpose
+
+
+def bounded(rows: "QuerySet[Any]", cap: int = 1_000) -> str:
+    """Count rows no further than to a bound; empty where there are none."""
+    count = rows.order_by().values("pk")[: cap + 1].count()
+    return f"more than {cap:,}" if count > cap else f"{count:,}" if count else ""
 
 
 def page(

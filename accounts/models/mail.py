@@ -26,6 +26,7 @@ class Mail(Row):
     invitation = models.ForeignKey(
         Invitation, null=True, on_delete=models.CASCADE, related_name="mails", editable=False
     )
+    thread_id = models.UUIDField(null=True, editable=False)  # no foreign key: threads live above
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     due_at = models.DateTimeField(null=True, default=timezone.now)  # null: nothing left to do
     tries = models.PositiveIntegerField(default=0)  # counted when one begins
@@ -42,6 +43,11 @@ class Mail(Row):
                 condition=models.Q(due_at__isnull=False),
             ),
             models.Index(fields=["account", "created_at"], name="mail_of_an_hour"),
+            models.Index(
+                fields=["thread_id"],
+                name="mail_of_thread",
+                condition=models.Q(thread_id__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
 """Chatbots: what a bot looks like and says."""
 
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.contrib import admin
@@ -17,9 +18,10 @@ from accounts.admin.scope import person
 from accounts.models import Account
 from accounts.roles import Action
 from chatbots.admin import inlines
+from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
 from chatbots.admin.scope import ChatbotRows
 from chatbots.models import Chatbot
-from chatbots.services.chatbot import create_chatbot
+from chatbots.services.chatbot import create_chatbot, erase_chatbot
 from config.api.errors import ApiError
 from config.db import SHORT
 
@@ -33,10 +35,16 @@ class CreationForm(forms.Form):
 
 
 @admin.register(Chatbot)
-class ChatbotAdmin(ChatbotRows):
+class ChatbotAdmin(Erasing, ChatbotRows):
     """A chatbot with all its settings; links lead to its webhook, inbox and deliveries."""
 
     chatbot_path = "pk"
+    asks_for_name = True
+    stays = ("deliveries",)
+    consequences = (
+        "Its conversations go with all their messages. To keep them, switch the chatbot off.",
+        KEPT_IN_THE_LOG,
+    )
     list_display = ("name", "account", "active", "description", at("created_at", "made"))
     list_select_related = ("account",)
     list_filter = ("is_active",)
@@ -68,9 +76,17 @@ class ChatbotAdmin(ChatbotRows):
         """Let those make one who may in some account."""
         return bool(super().has_add_permission(request)) and self.accounts(request).exists()
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never here: conversations and deliveries would go with it. Switch it off."""
-        return False
+    def erase(self, row: Chatbot) -> None:
+        """Delete a chatbot."""
+        erase_chatbot(row)
+
+    def account_of(self, row: Chatbot) -> UUID:
+        """Name the chatbot's account."""
+        return row.account_id
+
+    def name_in_trail(self, row: Chatbot) -> str:
+        """Keep the name: no visitor chose it."""
+        return str(row)
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None

@@ -22,12 +22,14 @@ class Beginning:
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         """Read the beginning of each starter with it."""
         rows: QuerySet[Any] = super().get_queryset(request)  # type: ignore[misc]  # a mixin
-        return rows.annotate(text=Substr(Cast("content", TextField()), 1, SHOWN + 1))
+        beginning = Substr(Cast("content", TextField()), 1, SHOWN + 1)
+        begun: QuerySet[Any] = rows.annotate(beginning_of_content=beginning)
+        return begun
 
     @admin.display(description="content")
     def beginning(self, starter: Any) -> str:
         """Show how it begins."""
-        return truncatechars(starter.text, SHOWN)
+        return truncatechars(starter.beginning_of_content, SHOWN)
 
 
 class StarterForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone

@@ -61,7 +61,7 @@ class LeadSettingsInline(SettingsInline):
     fields = tuple(LeadSettings.own_fields())
 
 
-class PagedFormSet(PaginationInlineFormSet):  # type: ignore[misc]  # unfold gives no types
+class PagedFormSet(PaginationInlineFormSet):
     """Rows a page at a time: a page that shows and sends back all of them has no bound."""
 
     def get_page_num(self) -> int:

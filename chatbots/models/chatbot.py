@@ -10,7 +10,7 @@ from django.db.models import F, OuterRef, Subquery
 from accounts.models import Account, User
 from accounts.models.account import Rows, by_role, union
 from accounts.roles import ADDED, Action, may
-from config.db import SHORT, Row
+from config.db import SHORT, ErasableRow, PresentRows, Row, purge_index
 
 
 class ChatbotQuerySet(models.QuerySet["Chatbot"]):
@@ -46,7 +46,7 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
         return self.annotate(caller_role=Subquery(added.values("role")[:1]))
 
 
-class Chatbot(Row):
+class Chatbot(ErasableRow):
     """A bot. Specification: Resources, Chatbot."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="chatbots")
@@ -60,9 +60,10 @@ class Chatbot(Row):
         settings.AUTH_USER_MODEL, through="ChatbotMember", related_name="chatbots"
     )
 
-    objects = ChatbotQuerySet.as_manager()
+    objects = PresentRows.from_queryset(ChatbotQuerySet)()
 
     class Meta:
+        default_manager_name = "objects"
         ordering = ["-created_at", "-id"]
         constraints = [
             models.UniqueConstraint(
@@ -71,7 +72,10 @@ class Chatbot(Row):
                 violation_error_message="a chatbot with this name exists in the account",
             )
         ]
-        indexes = [models.Index(fields=["account", "-created_at", "-id"], name="chatbot_newest")]
+        indexes = [
+            models.Index(fields=["account", "-created_at", "-id"], name="chatbot_newest"),
+            purge_index("chatbot_purge"),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -11,7 +11,7 @@ from accounts.quotas import take_chatbot
 from chatbots.models import Appearance, Chatbot, GeneralSettings, Localization
 from chatbots.models.localization import DEFAULT_LOCALE
 from config.api.errors import InvalidRequest
-from config.db import save_changes
+from config.db import erased, save_changes
 
 
 @contextmanager
@@ -42,6 +42,19 @@ def create_chatbot(account: Account, *, creator: User, name: str, description: s
         Appearance.objects.create(chatbot=chatbot)
         Localization.objects.create(chatbot=chatbot, locale_code=DEFAULT_LOCALE)
     return chatbot
+
+
+def erase_chatbot(chatbot: Chatbot) -> bool:
+    """Hide a chatbot for good and free its name; the worker deletes what belongs to it.
+
+    False where it was erased already. The row itself stays as long as deliveries of it are in the
+    log.
+    """
+    return bool(
+        Chatbot.objects.filter(pk=chatbot.pk).update(
+            name=f"erased {chatbot.pk}", description="", is_active=False, **erased()
+        )
+    )
 
 
 def update_chatbot(chatbot: Chatbot, changes: Mapping[str, Any]) -> Chatbot:

@@ -15,11 +15,13 @@ from unfold.views import ChangeList
 
 from accounts.admin.keyset import KeysetChangeList
 from accounts.admin.scope import ReadOnly
+from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from conversations.admin.thread import ThreadPage
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType, SystemMessageType
 from conversations.models.thread import Mode, mode
+from conversations.services.erasure import erase_thread
 
 VIEW = "view"
 VIEWS = {"waiting": "Waiting", "escalated": "Escalated", "open": "All open", "all": "All"}
@@ -101,10 +103,11 @@ class InboxList(KeysetChangeList):
 
 
 @admin.register(Thread)
-class ThreadAdmin(ReadOnly, ThreadPage, ChatbotRows):
+class ThreadAdmin(Erasing, ReadOnly, ThreadPage, ChatbotRows):
     """The list of threads; a thread's own page is ThreadPage."""
 
     key = ("-updated_at", "-id")
+    consequences = ("The visitor stays.", KEPT_IN_THE_LOG)
     list_display = (
         "visitor_name",
         "last_words",
@@ -121,6 +124,10 @@ class ThreadAdmin(ReadOnly, ThreadPage, ChatbotRows):
     search_fields = ("pk",)
     search_help_text = "a thread's whole id"
     empty_text = "Nobody is here. Conversations appear with their first message."
+
+    def erase(self, row: Thread) -> None:
+        """Delete a conversation."""
+        erase_thread(row.pk)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
         """Show one view at a time."""

@@ -7,17 +7,24 @@ from django.utils.safestring import SafeString
 
 from accounts.admin.moments import at
 from accounts.admin.scope import ReadOnly
+from chatbots.admin.erasing import Erasing
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from conversations.models import Lead
+from conversations.services.erasure import erase_lead
 
 CAPTURED = at("captured_at", "captured")
 
 
 @admin.register(Lead)
-class LeadAdmin(ReadOnly, ChatbotRows):
+class LeadAdmin(Erasing, ReadOnly, ChatbotRows):
     """Captured leads, newest first."""
 
     key = ("-id",)
+    consequences = (
+        "The conversation and the visitor stay, with the visitor's contact.",
+        "Mails about this conversation are deleted. Webhook deliveries that hold the contact keep "
+        "their line in the log, without the content that was sent.",
+    )
     list_display = (CAPTURED, "name", "email", "phone", "chatbot")
     list_select_related = ("chatbot",)
     list_filter = (ChatbotFilter,)
@@ -26,6 +33,10 @@ class LeadAdmin(ReadOnly, ChatbotRows):
     search_help_text = "a whole id of a lead or a thread"
     fields = readonly_fields = ("chatbot", "name", "email", "phone", CAPTURED, "conversation")
     empty_text = "No visitor has left an e-mail address or a phone number yet."
+
+    def erase(self, row: Lead) -> None:
+        """Delete a lead."""
+        erase_lead(row)
 
     @admin.display(description="conversation")
     def conversation(self, lead: Lead) -> SafeString:

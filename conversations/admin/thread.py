@@ -22,7 +22,6 @@ from conversations.models import Draft, Thread
 from conversations.models.thread import Mode, mode
 from conversations.services import answering, escalation, threads
 
-
 ALREADY_SENT = (
     "Not sent: this form was sent before, with another text, which the conversation shows. "
     "To send this text as well, press Send again."
@@ -97,6 +96,7 @@ class ThreadPage(ScopedAdmin):
             others=conversation.other_threads(thread),
             deliveries=conversation.delivery_counts(thread),
             can_answer=self.has_answer_permission(request, thread),
+            can_delete=self.has_delete_permission(request, thread),
         )
 
     @with_row("answer")

@@ -4,17 +4,20 @@ from django.contrib import admin
 
 from accounts.admin.moments import at
 from accounts.admin.scope import ReadOnly
+from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from conversations.models import Visitor
+from conversations.services.erasure import erase_visitor
 
 SEEN = at("last_seen_at", "last seen")
 
 
 @admin.register(Visitor)
-class VisitorAdmin(ReadOnly, ChatbotRows):
+class VisitorAdmin(Erasing, ReadOnly, ChatbotRows):
     """Visitors, newest first."""
 
     key = ("-id",)
+    consequences = ("The conversations go with their messages and leads.", KEPT_IN_THE_LOG)
     list_display = (
         "__str__",
         "email",
@@ -41,3 +44,7 @@ class VisitorAdmin(ReadOnly, ChatbotRows):
         "total_messages",
     )
     empty_text = "No visitor has come yet."
+
+    def erase(self, row: Visitor) -> None:
+        """Delete a visitor."""
+        erase_visitor(row.pk)

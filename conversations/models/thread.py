@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from chatbots.models import Chatbot
 from chatbots.models.llm_model import effective
-from config.db import LONG, SHORT, Row
+from config.db import LONG, SHORT, ErasableRow, PresentRows, purge_index
 from conversations.models.visitor import Visitor, is_contact
 
 CHOSEN_MODEL = "chatbot__generalsettings__llm_model"
@@ -48,7 +48,7 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         return self.order_by("-updated_at", "-id")
 
 
-class Thread(Row):
+class Thread(ErasableRow):
     """One conversation.
 
     Every message takes its `position` from `last_position`, under this row's lock: that number
@@ -78,9 +78,10 @@ class Thread(Row):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
 
-    objects = ThreadQuerySet.as_manager()
+    objects = PresentRows.from_queryset(ThreadQuerySet)()
 
     class Meta:
+        default_manager_name = "objects"
         indexes = [
             models.Index(fields=["chatbot", "-updated_at", "-id"], name="thread_latest"),
             # The inbox of those who see all chatbots, and what stands out of it: few rows of many
@@ -95,6 +96,7 @@ class Thread(Row):
                 name="thread_important",
                 condition=models.Q(important=True),
             ),
+            purge_index("thread_purge"),
         ]
 
     def __str__(self) -> str:

@@ -4,7 +4,7 @@ from django.db import models
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from config.db import SHORT, Row
+from config.db import SHORT, ErasableRow, PresentRows, purge_index
 
 
 def is_contact(*values: str) -> bool:
@@ -12,7 +12,7 @@ def is_contact(*values: str) -> bool:
     return any(value.strip() for value in values)
 
 
-class Visitor(Row):
+class Visitor(ErasableRow):
     """A visitor of one chatbot, under the name that the caller gives him."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="visitors")
@@ -26,7 +26,11 @@ class Visitor(Row):
     total_sessions = models.PositiveIntegerField(default=0)
     total_messages = models.PositiveIntegerField(default=0)
 
+    objects = PresentRows["Visitor"]()
+
     class Meta:
+        default_manager_name = "objects"
+        indexes = [purge_index("visitor_purge")]
         constraints = [
             models.UniqueConstraint(fields=["chatbot", "external_id"], name="visitor_known_once")
         ]

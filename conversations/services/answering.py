@@ -44,7 +44,8 @@ def answer(
             form_token=form_token,
         )
         events.new_message(thread, message)
-        Draft.objects.filter(pk=draft_id, message__thread=thread).delete()
+        if draft_id:
+            Draft.objects.filter(pk=draft_id, message__thread=thread).delete()
     return message
 
 

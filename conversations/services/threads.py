@@ -22,8 +22,10 @@ def contact_of(given: dict[str, Any]) -> dict[str, str]:
 
 def welcome(chatbot: Chatbot, external_id: str, contact: dict[str, str]) -> Visitor:
     """Find or make the visitor of a new thread, and keep his contact and his session."""
-    visitor, _ = Visitor.objects.get_or_create(chatbot=chatbot, external_id=external_id)
-    visitor = Visitor.objects.select_for_update().get(pk=visitor.pk)
+    # In one step: a visitor who is erased meanwhile is another one from then on
+    visitor, _ = Visitor.objects.select_for_update().get_or_create(
+        chatbot=chatbot, external_id=external_id
+    )
     visitor.last_seen_at = timezone.now()
     visitor.total_sessions += 1
     leads.change_contact(visitor, contact)

@@ -28,6 +28,7 @@ REASONS = {
     "TLS": "Give the receiver a valid certificate with its whole chain.",
     "webhooks add-on": "The account has lost the add-on: ask whoever manages the plan.",
     "webhook deleted": "Set up a webhook for the chatbot, then retry.",
+    "content erased": "Its content was erased: it cannot be sent again.",
     "webhook switched off": "Switch the webhook on, then retry.",
     "secret": "Replace the secret: the stored one cannot be read with the keys of this service.",
     "interrupted": "The service was stopped during the attempts: retry.",

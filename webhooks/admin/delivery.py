@@ -14,8 +14,9 @@ from unfold.decorators import display
 
 from accounts.admin.moments import MomentFilter, at, moment
 from accounts.admin.page import page
-from accounts.admin.scope import ReadOnly, person, with_row
-from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from accounts.admin.scope import ReadOnly, managed_accounts, person, with_row
+from chatbots.admin.scope import ChatbotFilter, ChatbotRows, open_chatbots
+from chatbots.models import Chatbot
 from webhooks.admin.advice import advice, say_begun
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.models.delivery import State
@@ -104,6 +105,14 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
     empty_text = "No event was sent yet. Deliveries begin when a chatbot has a webhook."
     tabs = TABS
 
+    def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep those of the person's chatbots, and of erased ones in accounts that they manage."""
+        gone = Chatbot.everything.filter(
+            erased_at__isnull=False, account__in=managed_accounts(request)
+        )
+        mine = [*open_chatbots(request), *gone.values_list("pk", flat=True)]
+        return rows.filter(chatbot__in=mine)
+
     @admin.display(description="event")
     def shown_event(self, delivery: Delivery) -> str:
         """Name the event, and say where it did not happen."""
@@ -147,7 +156,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
             messages.warning(
                 request,
                 f"{chosen - begun} left out: only what has FAILED can be retried, "
-                "and a test on its own page alone",
+                "a test on its own page only, and what was erased not at all",
             )
 
     def get_urls(self) -> list[URLPattern]:
@@ -165,7 +174,12 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
         if retry(Delivery.objects.filter(pk=delivery.pk), by=person(request).get_full_name()):
             say_begun(request, "It will be tried once more")
         else:
-            messages.warning(request, "Only what has FAILED can be retried")
+            messages.warning(
+                request,
+                "It cannot be retried: its content was erased"
+                if delivery.erased
+                else "Only what has FAILED can be retried",
+            )
         return HttpResponseRedirect(reverse("admin:webhooks_delivery_change", args=[delivery.pk]))
 
     @with_row("view")

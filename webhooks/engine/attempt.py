@@ -16,11 +16,14 @@ from webhooks.engine.work import Result, Work
 DELETED = "webhook deleted"
 SWITCHED_OFF = "webhook switched off"
 NO_ADD_ON = "webhooks add-on lost"
+ERASED = "content erased"
 NO_SECRET = "secret cannot be decrypted"  # noqa: S105 - words for people
 
 
 def send(work: Work) -> Result:
     """Try once. No transaction and no connection is held while the receiver takes its time."""
+    if not work.body:
+        return Result(refusal=ERASED, final=True)
     target = work.target
     if target is None:
         return Result(refusal=DELETED, final=True)

@@ -214,9 +214,15 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
     with transaction.atomic():
         moment = now()
         rows = Delivery.objects.filter(pk__in=[work.delivery_id for work, _ in asked])
-        held = dict(rows.select_for_update().order_by("pk").values_list("pk", "claim"))
-        ours = [held.get(work.delivery_id) == work.claim for work, _ in asked]
-        ended = [one for one, is_ours in zip(asked, ours, strict=True) if is_ours]
+        rows = rows.select_for_update().order_by("pk").annotate(is_erased=Q(body=b""))
+        held = {pk: state for pk, *state in rows.values_list("pk", "claim", "is_erased")}
+        known = [held.get(work.delivery_id, [None, False]) for work, _ in asked]
+        ours = [claim == work.claim for (work, _), (claim, _) in zip(asked, known, strict=True)]
+        ended = [
+            (work, result.without_content() if is_erased else result)
+            for (work, result), (claim, is_erased) in zip(asked, known, strict=True)
+            if claim == work.claim
+        ]
         _write_each(Delivery, {w.delivery_id: _delivery_columns(w, r, moment) for w, r in ended})
         _write_each(Attempt, {w.attempt_id: _attempt_columns(w, r, moment) for w, r in ended})
         _note_health(ended, moment)

@@ -1,6 +1,6 @@
 """What passes between the schedule and an attempt."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from webhooks.engine.transport import Outcome
@@ -46,6 +46,13 @@ class Result:
     signature: str = ""
     refusal: str = ""
     final: bool = False  # a refusal that no later attempt can change
+
+    def without_content(self) -> "Result":
+        """Leave out the response: the delivery was erased meanwhile, and is not sent again."""
+        if self.outcome is None:
+            return replace(self, final=True)
+        outcome = replace(self.outcome, response_headers={}, response_body=b"")
+        return replace(self, outcome=outcome, final=True)
 
     @property
     def success(self) -> bool:

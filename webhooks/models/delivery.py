@@ -39,7 +39,8 @@ class Delivery(Row):
     thread_id = models.UUIDField(null=True)  # no foreign key: threads live in the app above
     message_id = models.UUIDField(null=True)
     event = models.CharField(max_length=30, choices=[(e.value, e.value) for e in Event])
-    body = models.BinaryField()  # made once, stored, signed and sent: the very same bytes
+    # Made once, stored, signed and sent: the very same bytes. Empty after the content was erased.
+    body = models.BinaryField()
     is_test = models.BooleanField(default=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     attempts_count = models.PositiveIntegerField(default=0)
@@ -92,3 +93,8 @@ class Delivery(Row):
 
     def __str__(self) -> str:
         return f"{self.event} {self.pk}"
+
+    @property
+    def erased(self) -> bool:
+        """Whether the content was erased: only the line in the log is left."""
+        return not self.body

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from webhooks.engine import queue, schedule
+from webhooks.engine.erasure import with_content
 from webhooks.models import Delivery
 from webhooks.models.delivery import State
 
@@ -16,8 +17,13 @@ BATCH = 100  # one transaction; on the embedded default nobody else writes meanw
 
 
 def retryable_alone(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Keep those that may be retried: FAILED, and not asked for already."""
-    return deliveries.filter(state=State.FAILED, due_at=None, claim=None)
+    """Keep those that may be retried: FAILED, not asked for already, and not erased."""
+    return with_content(deliveries.filter(state=State.FAILED, due_at=None, claim=None))
+
+
+def erased(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
+    """Keep those that FAILED and cannot be retried any more, because their content was erased."""
+    return deliveries.filter(state=State.FAILED, body=b"")
 
 
 def retryable(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":

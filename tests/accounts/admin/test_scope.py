@@ -240,7 +240,7 @@ def test_a_list_takes_the_lookups_of_its_filters_and_no_others(model, default_mo
     for lookup in set(undeclared) - declared:
         assert client.get(address, {lookup: "1"}).status_code == 400, lookup
     for lookup in declared:
-        for value in ("1", "", "x", "\0", "9" * 5_000, "²"):  # noqa: RUF001
+        for value in ("1", "", "x", "\0", "9" * 5_000, "²"):
             assert client.get(address, {lookup: value}).status_code in (200, 302, 400), lookup
 
 

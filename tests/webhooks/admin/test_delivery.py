@@ -159,7 +159,7 @@ def test_of_the_chosen_ones_only_the_failed_are_retried_and_the_rest_is_counted(
     )
     text = answer.content.decode()
     assert "2 will be tried once more" in text
-    assert "4 left out: only what has FAILED can be retried, and a test on its own page" in text
+    assert "4 left out: only what has FAILED can be retried, a test on its own page" in text
     due = Delivery.objects.filter(due_at__isnull=False).values_list("pk", flat=True)
     assert set(due) == {rows[0].pk, rows[1].pk}
 
@@ -227,3 +227,15 @@ def test_what_is_retried_while_sending_is_off_is_said_to_wait(client, failed, se
     text = client.post(button, follow=True).content.decode()
     assert "Nothing is sent while SENDING=off" in text
     assert "will be tried once more" not in text
+
+
+def test_what_was_erased_says_so_and_cannot_be_retried(client, chatbot):
+    row = DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, body=b"")
+    address = reverse("admin:webhooks_delivery_change", args=[row.pk])
+    page = client.get(address).content.decode()
+    assert "Its content was erased, so it cannot be sent again" in page
+    assert "Retry now" not in page
+    button = reverse("admin:webhooks_delivery_retry", args=[row.pk])
+    answer = client.post(button, follow=True).content.decode()
+    assert "It cannot be retried: its content was erased" in answer
+    assert Delivery.objects.get(pk=row.pk).due_at is None

@@ -202,3 +202,11 @@ class TestRotateEncryptionKeys:
             *[SECRET] * 2,
             "a-secret-that-is-newer",
         ]
+
+
+def test_a_retry_names_what_was_erased(capsys):
+    endpoint = EndpointFactory()
+    DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None)
+    DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None, body=b"")
+    assert said("retry_deliveries") == {"retried": 1}
+    assert "1 cannot be retried: their content was erased" in capsys.readouterr().err

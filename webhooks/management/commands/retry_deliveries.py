@@ -12,7 +12,7 @@ from chatbots.models import Chatbot
 from config.commands import RecordCommand, find, identifier, progress
 from webhooks.models import Delivery
 from webhooks.payloads import Event
-from webhooks.services.retry import BATCH, retry_slowly, retryable
+from webhooks.services.retry import BATCH, erased, retry_slowly, retryable
 
 
 def moment(text: str) -> datetime:
@@ -29,7 +29,7 @@ class Command(RecordCommand):
 
     help = (
         "Make one more attempt of the deliveries that have FAILED, about 10 a second a webhook;"
-        " test dispatches are left out."
+        " test dispatches and deliveries whose content was erased are left out."
     )
 
     def arguments(self, parser: CommandParser) -> None:
@@ -65,6 +65,8 @@ class Command(RecordCommand):
             chosen = chosen.filter(created_at__gte=since)
         if event:
             chosen = chosen.filter(event=event)
+        if left_out := erased(chosen).count():
+            self.stderr.write(f"{left_out} cannot be retried: their content was erased")
         batches = -(-retryable(chosen).count() // BATCH)
         retried = 0
         try:

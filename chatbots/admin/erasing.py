@@ -1,0 +1,130 @@
+"""Deleting what has much below it: who may, and the page that says what goes with it."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.admin.models import DELETION, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from accounts.admin.page import bounded, page
+from accounts.admin.scope import ScopedAdmin, once, person, with_row
+from accounts.models import Account
+from accounts.roles import Action
+
+KEPT_IN_THE_LOG = (
+    "Webhook deliveries keep their line in the log, without the content that was sent. "
+    "Those that still wait are not sent."
+)
+
+
+@dataclass(frozen=True)
+class Below:
+    """How many rows of a kind lie below a row."""
+
+    count: str
+    kind: str
+
+
+def below(row: Model, *, stays: tuple[str, ...]) -> list[Below]:
+    """Count what is deleted with a row, each kind up to a bound; `stays` names what is not."""
+    found = []
+    for relation in row._meta.related_objects:
+        if relation.get_accessor_name() in stays:
+            continue
+        model: Any = relation.related_model
+        rows = model._base_manager.filter(**{relation.field.name: row.pk})
+        if count := bounded(rows):
+            one = count == "1"
+            name = model._meta.verbose_name if one else model._meta.verbose_name_plural
+            found.append(Below(count, str(name)))
+    return found
+
+
+def erasing_accounts(request: HttpRequest) -> list[UUID]:
+    """Name the accounts in which the person may erase, read once per request."""
+    return once(
+        request,
+        "erasing_accounts",
+        lambda: list(
+            Account.objects.open_to(person(request).pk, Action.ERASE)
+            .order_by()
+            .values_list("pk", flat=True)
+        ),
+    )
+
+
+class Erasing(ScopedAdmin):
+    """A page whose rows are deleted by a service, after a page that asks."""
+
+    consequences: tuple[str, ...] = ()
+    stays: tuple[str, ...] = ()  # what lies below a row and is not deleted with it
+    asks_for_name = False
+
+    def erase(self, row: Any) -> None:
+        """Delete a row."""
+        raise NotImplementedError
+
+    def account_of(self, row: Any) -> UUID:
+        """Name the account that a row belongs to."""
+        account: UUID = row.chatbot.account_id
+        return account
+
+    def name_in_trail(self, row: Any) -> str:
+        """Name a deleted row without what its visitor said."""
+        return f"{self.opts.verbose_name} {row.pk}"
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Let those delete who may erase in the row's account."""
+        user = person(request)
+        if not user.has_perm(f"{self.opts.app_label}.delete_{self.opts.model_name}"):
+            return False
+        if user.is_superuser or obj is None:
+            return True
+        return self.account_of(obj) in erasing_accounts(request)
+
+    @with_row("delete")
+    def delete_view(
+        self, request: HttpRequest, row: Any, extra_context: Any = None
+    ) -> HttpResponse:
+        """Say what will be deleted, and delete it when the form is sent."""
+        name = str(row)
+        wrong = ""
+        if request.method == "POST":
+            if not self.asks_for_name or request.POST.get("name", "").strip() == name.strip():
+                return self.delete_now(request, row)
+            wrong = "This is not the name."
+        return page(
+            self,
+            request,
+            "admin/erase.html",
+            title=f"Delete {self.opts.verbose_name} {name}",
+            name=name,
+            below=below(row, stays=self.stays),
+            consequences=self.consequences,
+            asks_for_name=self.asks_for_name,
+            wrong=wrong,
+            back=reverse(self.url_of("change"), args=[row.pk]),
+        )
+
+    def delete_now(self, request: HttpRequest, row: Any) -> HttpResponse:
+        """Delete a row, note who did, and lead to the list."""
+        entry = LogEntry(
+            user=person(request),
+            content_type=ContentType.objects.get_for_model(row),
+            object_id=str(row.pk),
+            object_repr=self.name_in_trail(row)[:200],
+            action_flag=DELETION,
+        )
+        self.erase(row)
+        entry.save()
+        messages.success(request, f"The {self.opts.verbose_name} was deleted")
+        return HttpResponseRedirect(reverse(self.url_of("changelist")))
+
+    def url_of(self, kind: str) -> str:
+        """Name the route of one of the model's pages."""
+        return f"admin:{self.opts.app_label}_{self.opts.model_name}_{kind}"

@@ -1,0 +1,142 @@
+"""Erase conversations, visitors and leads, and delete what lies below erased rows.
+
+Erasing hides a row in one short transaction. The worker deletes what lies below it afterwards, in
+batches, so that no transaction lasts long however much there is. Deliveries keep their line in the
+log, but not their body.
+"""
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Greatest
+from django.utils import timezone
+
+from accounts.models import Mail
+from chatbots.models import Chatbot
+from config.db import ErasableRow, erased
+from conversations.access import lock_thread
+from conversations.models import Lead, Message, Thread, Visitor
+from webhooks.engine import erasure as deliveries
+from webhooks.models import Delivery, Endpoint
+from webhooks.payloads import Event
+
+BATCH = 1_000  # messages
+TOGETHER = 100  # conversations: most are short
+PAUSE = 0.02  # seconds between two batches, in which others write: SQLite has one writer at a time
+AGAIN = timedelta(days=1)  # until an erased chatbot's row is looked at again: the log refers to it
+OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)  # hold a lead's contact
+
+
+def erase_thread(thread_id: UUID) -> None:
+    """Hide a conversation for good, with its lead and mails. Raises ThreadNotFound."""
+    with transaction.atomic():
+        thread = lock_thread(thread_id)
+        _hide(Thread.objects.filter(pk=thread_id))
+        Visitor.objects.filter(pk=thread.visitor_id).update(
+            total_sessions=Greatest(F("total_sessions") - 1, 0),
+            total_messages=Greatest(F("total_messages") - thread.visitor_messages_count, 0),
+        )
+    # What waits should not be sent in the seconds until the worker comes to it
+    next(deliveries.erase(Delivery.objects.filter(thread_id=thread_id)), None)
+
+
+def erase_visitor(visitor_id: UUID) -> None:
+    """Hide a visitor and all of their conversations for good."""
+    with transaction.atomic():
+        threads = Thread.objects.filter(visitor=visitor_id)
+        # Locked first, as where a message is stored
+        list(threads.order_by("pk").select_for_update().values_list("pk"))
+        visitor = Visitor.objects.select_for_update().filter(pk=visitor_id).first()
+        if visitor is None:
+            return
+        _hide(threads)
+        # The caller may use the visitor's id again: for another visitor
+        contact = {"external_id": f"erased {visitor_id}", "name": "", "email": "", "phone": ""}
+        Visitor.objects.filter(pk=visitor_id).update(**contact, **erased())
+
+
+def erase_lead(lead: Lead) -> None:
+    """Delete a lead, its mails, and the content of the events that hold its contact.
+
+    The conversation and the visitor stay.
+    """
+    events = Delivery.objects.filter(thread_id=lead.thread_id, event__in=OF_LEADS)
+    for _ in deliveries.erase(events):
+        pass
+    with transaction.atomic():
+        Mail.objects.filter(thread_id=lead.thread_id).delete()
+        lead.delete()
+
+
+def purge() -> Iterator[None]:
+    """Delete what lies below erased rows; yields after each batch, so that others can write.
+
+    Safe to stop anywhere, and to run in several processes at once.
+    """
+    for step in _purge():
+        yield step
+        time.sleep(PAUSE)
+
+
+def _hide(threads: "QuerySet[Thread]") -> None:
+    Lead.objects.filter(thread__in=threads.values("pk")).delete()
+    Mail.objects.filter(thread_id__in=threads.values("pk")).delete()
+    threads.update(**erased())
+
+
+def _purge() -> Iterator[None]:
+    yield from _delete_threads(_due(Thread))
+    for visitor in _keys(_due(Visitor)):
+        yield from _delete_threads(Thread.everything.filter(visitor=visitor))
+        Visitor.everything.filter(pk=visitor).delete()
+        yield
+    for chatbot in _keys(_due(Chatbot)):
+        yield from _delete_chatbot(chatbot)
+
+
+def _due(model: type[ErasableRow]) -> "QuerySet[Any]":
+    return model.everything.filter(purge_at__lte=timezone.now()).order_by("purge_at")
+
+
+def _keys(rows: "QuerySet[Any]") -> list[UUID]:
+    return list(rows.values_list("pk", flat=True))
+
+
+def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
+    while keys := _keys(threads[:TOGETHER]):
+        for _ in deliveries.erase(Delivery.objects.filter(thread_id__in=keys)):
+            yield
+        # The newest first: replies go before, or together with, the messages that they answer
+        messages = Message.objects.filter(thread__in=keys).order_by("-thread", "-position")
+        while some := _keys(messages[:BATCH]):
+            Message.objects.filter(pk__in=some).only("pk").delete()
+            yield
+        Mail.objects.filter(thread_id__in=keys).delete()
+        Thread.everything.filter(pk__in=keys).delete()
+        yield
+
+
+def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
+    # Deleted first: what waits is not sent any more
+    Endpoint.objects.filter(chatbot=chatbot_id).delete()
+    yield from _delete_threads(Thread.everything.filter(chatbot=chatbot_id))
+    visitors = Visitor.everything.filter(chatbot=chatbot_id)
+    while keys := _keys(visitors[:BATCH]):
+        Visitor.everything.filter(pk__in=keys).delete()
+        yield
+    log = Delivery.objects.filter(chatbot=chatbot_id)
+    for _ in deliveries.erase(log):
+        yield
+    if not log.exists():
+        Chatbot.everything.filter(pk=chatbot_id).delete()
+        return
+    for relation in Chatbot._meta.related_objects:
+        if relation.related_model is not Delivery:
+            rows = relation.related_model._base_manager
+            rows.filter(**{relation.field.name: chatbot_id}).delete()
+    Chatbot.everything.filter(pk=chatbot_id).update(purge_at=timezone.now() + AGAIN)

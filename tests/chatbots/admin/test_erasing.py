@@ -1,0 +1,138 @@
+"""Who may delete what, and the page that says what goes with it."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import Membership
+from chatbots.models import Chatbot
+from conversations.models import Lead, Message, Thread, Visitor
+from tests.factories.accounts import MembershipFactory, UserFactory
+from tests.factories.chatbots import ChatbotMemberFactory
+from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
+from tests.factories.tenant import Tenant
+from tests.factories.webhooks import DeliveryFactory
+from webhooks.models import Delivery
+
+KINDS = (Thread, Visitor, Lead, Chatbot)
+MAY = ("owner", "super admin", "superuser")
+MAY_NOT = ("member", "member in the managers' group", "owner in the agents' group", "stranger")
+
+
+@pytest.fixture
+def tenant(default_model: Any) -> Tenant:
+    return Tenant("mine")
+
+
+def client_of(tenant: Tenant, who: str) -> Client:
+    """Sign in as somebody with a role, and in a group of staff."""
+    if who in ("owner", "owner in the agents' group"):
+        return signed_in(staff(tenant.owner, ACCOUNT_ADMINS if who == "owner" else AGENTS))
+    if who == "superuser":
+        return signed_in(superuser())
+    if who == "stranger":
+        return signed_in(staff(Tenant("other").owner, ACCOUNT_ADMINS))
+    user = UserFactory()
+    role = "SUPER_ADMIN" if who == "super admin" else "MEMBER"
+    MembershipFactory(account=tenant.account, user=user, role=role)
+    ChatbotMemberFactory(chatbot=tenant.chatbot, user=user)
+    return signed_in(staff(user, AGENTS if who == "member" else ACCOUNT_ADMINS))
+
+
+def at(row: Any, page: str = "delete") -> str:
+    return reverse(f"admin:{row._meta.label_lower.replace('.', '_')}_{page}", args=[row.pk])
+
+
+def row_of(tenant: Tenant, model: Any) -> Any:
+    return next(row for row in tenant.rows if isinstance(row, model))
+
+
+@pytest.mark.parametrize("model", KINDS, ids=lambda model: model.__name__)
+@pytest.mark.parametrize("who", MAY)
+def test_those_who_manage_the_account_delete(tenant, who, model):
+    client, row = client_of(tenant, who), row_of(tenant, model)
+    assert at(row) in client.get(at(row, "change")).content.decode()
+    page = client.get(at(row))
+    assert page.status_code == 200
+    assert model.objects.filter(pk=row.pk).exists()  # a GET changes nothing
+    answer = client.post(at(row), {"name": "mine bot"}, follow=True)
+    assert "was deleted" in answer.content.decode()
+    assert not model.objects.filter(pk=row.pk).exists()
+    assert not any(row.body for row in Delivery.objects.filter(event="NEW_LEAD"))
+    assert LogEntry.objects.get().object_repr == (
+        "mine bot" if model is Chatbot else f"{model._meta.verbose_name} {row.pk}"
+    )
+
+
+@pytest.mark.parametrize("model", KINDS, ids=lambda model: model.__name__)
+@pytest.mark.parametrize("who", MAY_NOT)
+def test_others_do_not(tenant, who, model):
+    client, row = client_of(tenant, who), row_of(tenant, model)
+    assert at(row) not in client.get(at(row, "change")).content.decode()
+    before = tenant.snapshot()
+    for answer in (client.get(at(row)), client.post(at(row), {"name": "mine bot"})):
+        assert answer.status_code == (302 if who == "stranger" else 403)
+    assert tenant.snapshot() == before
+
+
+def test_a_role_counts_in_its_own_account(tenant):
+    other = Tenant("other")
+    Membership.objects.create(account=tenant.account, user=other.owner, role="MEMBER")
+    ChatbotMemberFactory(chatbot=tenant.chatbot, user=other.owner)
+    client = signed_in(staff(other.owner, ACCOUNT_ADMINS))
+    assert client.post(at(tenant.chatbot), {"name": "mine bot"}).status_code == 403
+    assert client.post(at(other.chatbot), {"name": "other bot"}).status_code == 302
+
+
+@pytest.mark.parametrize("name", ["", "mine", "MINE BOT"])
+def test_a_chatbot_is_deleted_under_its_name_only(tenant, name):
+    page = client_of(tenant, "owner").post(at(tenant.chatbot), {"name": name})
+    assert "This is not the name" in page.content.decode()
+    assert Chatbot.objects.filter(pk=tenant.chatbot.pk).exists()
+
+
+def test_the_page_says_what_goes_and_counts_no_further_than_to_a_bound(tenant):
+    thread = row_of(tenant, Thread)
+    client = client_of(tenant, "owner")
+
+    def listed(row: Any) -> list[str]:
+        return re.findall(r"<li>([^<]+)</li>", client.get(at(row)).content.decode())
+
+    assert {"1 message", "1 lead"} <= set(listed(thread))
+    assert {"1 thread", "1 visitor", "1 instruction"} <= set(listed(tenant.chatbot))
+    assert not [kind for kind in listed(tenant.chatbot) if "deliver" in kind]
+    Message.objects.bulk_create(
+        Message(thread=thread, position=position, message_type="USER_MESSAGE", content="x")
+        for position in range(100, 1_200)
+    )
+    assert "more than 1,000 messages" in listed(thread)
+
+
+def test_a_managers_log_keeps_the_lines_of_a_deleted_chatbot(tenant):
+    row = row_of(tenant, Delivery)
+    client = client_of(tenant, "owner")
+    client.post(at(tenant.chatbot), {"name": "mine bot"})
+    log = client.get(reverse("admin:webhooks_delivery_changelist")).content.decode()
+    assert str(row.pk) in log
+    assert "erased" in client.get(at(row, "change")).content.decode()
+    stranger = signed_in(staff(Tenant("other").owner, ACCOUNT_ADMINS))
+    assert str(row.pk) not in (
+        stranger.get(reverse("admin:webhooks_delivery_changelist")).content.decode()
+    )
+
+
+def test_rows_are_not_deleted_from_a_list(tenant):
+    client = client_of(tenant, "superuser")
+    DeliveryFactory(chatbot=tenant.chatbot)
+    for model in KINDS:
+        name = model._meta.label_lower.replace(".", "_")
+        keys = [str(key) for key in model.objects.values_list("pk", flat=True)]
+        client.post(
+            reverse(f"admin:{name}_changelist"),
+            {"action": "delete_selected", "_selected_action": keys, "post": "yes"},
+        )
+        assert model.objects.count() == len(keys)

@@ -1,0 +1,225 @@
+"""Erased rows are hidden at once; what lies below them is deleted piece by piece."""
+
+import threading
+from itertools import count
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from accounts.models import Mail, Plan
+from chatbots.models import (
+    Appearance,
+    Chatbot,
+    ConversationStarter,
+    Instruction,
+    LeadSettings,
+    Localization,
+)
+from chatbots.services.chatbot import create_chatbot, erase_chatbot
+from config.dispatcher import PERIODIC
+from config.models import PeriodicWork
+from conversations import tasks
+from conversations.access import ThreadNotFound
+from conversations.models import Draft, Lead, Message, Thread, Visitor
+from conversations.services import answering, erasure, threads
+from tests.factories.chatbots import InstructionFactory, LeadSettingsFactory
+from tests.factories.conversations import MessageFactory
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from webhooks.models import Attempt, Delivery, Endpoint
+
+CONTACT = {"visitor_id": "anna", "visitor_name": "Anna", "visitor_email": "anna@example.com"}
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch):
+    monkeypatch.setattr(erasure, "PAUSE", 0)
+
+
+@pytest.fixture
+def talk(chatbot, api, send):
+    """A conversation with everything that can lie below one."""
+    LeadSettingsFactory(
+        chatbot=chatbot,
+        enable_lead_collection=True,
+        customer_email_take=True,
+        lead_notification=True,
+        lead_notification_email=["sales@example.com"],
+    )
+    EndpointFactory(chatbot=chatbot)
+    thread = threads.create(chatbot, CONTACT)
+    answer = api.post(
+        f"/v1/chatting/{chatbot.pk}/thread/{thread.pk}/message", {"content": "my secret"}
+    )
+    assert answer.status_code == 200
+    Draft.objects.create(message=Message.objects.first(), content="late")
+    delivery = Delivery.objects.filter(thread_id=thread.pk).first()
+    Attempt.objects.create(
+        delivery=delivery, number=1, response_body=b"echo", started_at=timezone.now()
+    )
+    return Thread.objects.get(pk=thread.pk)
+
+
+def purge():
+    return sum(1 for _ in erasure.purge())
+
+
+def log():
+    """Read the log's lines, and whether any content is left."""
+    lines = Delivery.objects.order_by("id").values_list("event", flat=True)
+    bodies = [bytes(body) for body in Delivery.objects.values_list("body", flat=True)]
+    echoes = [bytes(body) for body in Attempt.objects.values_list("response_body", flat=True)]
+    return list(lines), any(bodies) or any(echoes)
+
+
+def test_a_conversation_is_gone_at_once_and_its_rows_soon(chatbot, api, talk, thread):
+    MessageFactory(thread=thread, content="of another conversation")
+    lines, _ = log()
+    assert {"NEW_MESSAGE", "NEW_LEAD"} <= set(lines)
+    assert Mail.objects.exists()
+    erasure.erase_thread(talk.pk)
+    answer = api.get(f"/v1/chatting/{chatbot.pk}/thread/{talk.pk}/messages")
+    assert answer.status_code == 404
+    assert str(talk.pk) not in api.get(f"/v1/chatting/{chatbot.pk}/threads").content.decode()
+    assert not Lead.objects.exists()
+    assert not Mail.objects.exists()
+    assert log() == (lines, False)
+    purge()
+    assert list(Thread.everything.all()) == [thread]
+    assert list(Message.objects.values_list("content", flat=True)) == ["of another conversation"]
+    assert not Draft.objects.exists()
+    assert log() == (lines, False)
+    visitor = Visitor.objects.get(external_id="anna")
+    assert (visitor.total_sessions, visitor.total_messages) == (0, 0)
+    assert purge() == 0
+
+
+def test_nobody_writes_into_an_erased_conversation(chatbot, api, talk):
+    erasure.erase_thread(talk.pk)
+    path = f"/v1/chatting/{chatbot.pk}/thread/{talk.pk}"
+    assert api.post(f"{path}/message", {"content": "hello"}).status_code == 404
+    with pytest.raises(ThreadNotFound):
+        answering.answer(talk.pk, agent=chatbot.account.owner, content="hello")
+    with pytest.raises(ThreadNotFound):
+        erasure.erase_thread(talk.pk)
+
+
+def test_a_visitor_goes_with_all_conversations_and_may_come_again(chatbot, api, talk, thread):
+    second = threads.create(chatbot, CONTACT)
+    lines, _ = log()
+    erasure.erase_visitor(talk.visitor_id)
+    assert not Visitor.objects.filter(external_id="anna").exists()
+    assert not Thread.objects.filter(pk__in=[talk.pk, second.pk]).exists()
+    assert not Lead.objects.exists()
+    assert not Mail.objects.exists()
+    again = threads.create(chatbot, {"visitor_id": "anna"})
+    assert (again.visitor.total_sessions, again.visitor.email) == (1, "")
+    purge()
+    assert set(Thread.everything.all()) == {thread, again}
+    assert set(Visitor.everything.all()) == {thread.visitor, again.visitor}
+    assert not Message.objects.exists()
+    assert log() == (lines, False)
+
+
+def test_a_lead_goes_and_the_conversation_stays(chatbot, talk):
+    erasure.erase_lead(Lead.objects.get(thread=talk))
+    assert not Lead.objects.exists()
+    assert not Mail.objects.exists()
+    assert Thread.objects.filter(pk=talk.pk).exists()
+    for event, body in Delivery.objects.values_list("event", "body"):
+        assert bool(bytes(body)) == (event == "NEW_MESSAGE"), event
+
+
+def test_a_chatbot_goes_with_all_it_has_and_its_log_stays(chatbot, api, talk):
+    InstructionFactory(chatbot=chatbot)
+    ConversationStarter.objects.create(chatbot=chatbot, content={"a": 1})
+    DeliveryFactory(chatbot=chatbot, is_test=True)
+    Plan.objects.update(max_chatbots=1)
+    lines, _ = log()
+    name, account = chatbot.name, chatbot.account
+    assert erase_chatbot(chatbot)
+    assert not erase_chatbot(chatbot)
+    assert api.get(f"/v1/chatbots/{chatbot.pk}/appearance").status_code == 404
+    assert api.get("/v1/chatbots").json()["data"]["chatbots"] == []
+    create_chatbot(account, creator=account.owner, name=name, description="its successor")
+    purge()
+    below = (Thread.everything, Visitor.everything, Message.objects, Endpoint.objects)
+    settings = (Instruction, ConversationStarter, LeadSettings)
+    assert not any(rows.exists() for rows in (*below, *(model.objects for model in settings)))
+    assert not Appearance.objects.filter(chatbot=chatbot).exists()
+    assert not Localization.objects.filter(chatbot=chatbot).exists()
+    assert log() == (lines, False)
+    assert Chatbot.everything.filter(pk=chatbot.pk).exists()  # the log refers to it
+    Delivery.objects.all().delete()
+    Chatbot.everything.filter(pk=chatbot.pk).update(purge_at=timezone.now())
+    purge()
+    assert not Chatbot.everything.filter(pk=chatbot.pk).exists()
+
+
+def test_a_long_conversation_is_deleted_in_short_transactions(chatbot, thread, monkeypatch):
+    monkeypatch.setattr(erasure, "BATCH", 100)
+    number = count(1)
+    rows = [
+        Message(thread=thread, position=next(number), message_type="USER_MESSAGE", content="x")
+        for _ in range(1_000)
+    ]
+    for before, after in zip(rows[::2], rows[1::2], strict=True):
+        after.message_type, after.parent_message = "AI_MESSAGE", before
+    Message.objects.bulk_create(rows)
+    Thread.objects.filter(pk=thread.pk).update(last_position=1_000)
+    erasure.erase_thread(thread.pk)
+    left = [Message.objects.count()]
+    for _ in erasure.purge():
+        left.append(Message.objects.count())
+        assert left[-2] - left[-1] <= 100
+    assert left[0] == 1_000
+    assert left[-1] == 0
+
+
+def test_a_worker_does_it(chatbot, talk):
+    PeriodicWork.objects.add(PERIODIC)
+    erasure.erase_thread(talk.pk)
+    assert tasks.PURGE in PeriodicWork.objects.claim()
+    PERIODIC[tasks.PURGE].apply()
+    assert not Thread.everything.filter(pk=talk.pk).exists()
+    row = PeriodicWork.objects.get(name=tasks.PURGE)
+    assert row.claimed_until is None
+    assert row.due_at > timezone.now()
+
+
+def test_what_is_left_after_a_while_is_done_next_time(chatbot, talk, monkeypatch):
+    monkeypatch.setattr(tasks, "ONE_GO", -1.0)
+    PeriodicWork.objects.add(PERIODIC)
+    erasure.erase_thread(talk.pk)
+    for _ in range(20):
+        tasks.purge_erased()
+    assert not Thread.everything.filter(pk=talk.pk).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_visitor_who_writes_while_being_erased_fails_nobody(chatbot):
+    threads.create(chatbot, CONTACT)
+    stop, faults = threading.Event(), []
+
+    def write():
+        try:
+            while not stop.is_set():
+                threads.create(chatbot, CONTACT)
+        except Exception as error:  # the test shows whatever it was
+            faults.append(error)
+        finally:
+            connection.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(10):
+            for key in Visitor.objects.values_list("pk", flat=True):
+                erasure.erase_visitor(key)
+    finally:
+        stop.set()
+        writer.join()
+    assert faults == []
+    assert Visitor.objects.count() <= 1
+    purge()
+    assert Visitor.everything.count() == Visitor.objects.count()

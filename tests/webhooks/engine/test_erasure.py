@@ -1,0 +1,85 @@
+"""Erased content is sent to nobody and stored nowhere; the line in the log stays."""
+
+import pytest
+
+from tests.factories.webhooks import DeliveryFactory
+from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
+from webhooks.engine import attempt, erasure, schedule
+from webhooks.models import Attempt, Delivery
+from webhooks.services.retry import retry, retry_slowly
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("trusting"),
+    pytest.mark.proves("Delivery rules"),
+]
+KEPT = ("event", "state", "attempts_count", "last_code", "created_at", "thread_id", "chatbot_id")
+
+
+def erase(delivery):
+    return sum(erasure.erase(Delivery.objects.filter(pk=delivery.pk)))
+
+
+def contents(delivery):
+    """Collect what the log holds of a delivery's content."""
+    attempts = delivery.attempts.values_list("response_body", "response_headers")
+    found = [bytes(stored(delivery)["body"]), *(bytes(body) for body, _ in attempts)]
+    return [one for one in found if one] + [headers for _, headers in attempts if headers]
+
+
+def test_the_line_stays_and_its_content_goes(receiver, delivery):
+    receiver.on("/hook", BROKEN)
+    run()
+    before = stored(delivery)
+    assert len(contents(delivery)) == 3
+    assert erase(delivery) == 1
+    assert contents(delivery) == []
+    assert [stored(delivery)[name] for name in KEPT] == [before[name] for name in KEPT]
+    assert states(delivery) == [(1, "RETRYING")]
+    assert erase(delivery) == 0
+
+
+@pytest.mark.parametrize("state", ["PENDING", "RETRYING", "FAILED"])
+def test_what_waits_ends_as_failed_and_says_why(receiver, delivery, state):
+    receiver.on("/hook", OK)
+    Delivery.objects.filter(pk=delivery.pk).update(state=state)
+    erase(delivery)
+    make_due(delivery)
+    assert run() == 1
+    assert run() == 0
+    row = stored(delivery)
+    assert (row["state"], row["due_at"], row["last_error"]) == ("FAILED", None, "content erased")
+    assert receiver.arrivals == []
+
+
+@pytest.mark.parametrize(("answer", "state"), [(OK, "SUCCESS"), (BROKEN, "FAILED")])
+def test_an_attempt_in_progress_stores_nothing_of_the_response(receiver, delivery, answer, state):
+    receiver.on("/hook", answer)
+    [work] = begin()
+    result = attempt.send(work)
+    erase(delivery)
+    assert schedule.settle(work, result)
+    assert contents(delivery) == []
+    row = stored(delivery)
+    assert (row["state"], row["due_at"]) == (state, None)
+    assert states(delivery) == [(1, state)]
+
+
+def test_what_was_erased_is_not_retried(delivery):
+    Delivery.objects.filter(pk=delivery.pk).update(state="FAILED", due_at=None)
+    other = DeliveryFactory(chatbot=delivery.chatbot, state="FAILED", due_at=None)
+    erase(delivery)
+    assert sum(retry_slowly(Delivery.objects.all(), by="Kim")) == 1
+    assert retry(Delivery.objects.all(), by="Kim") == 0
+    assert list(Delivery.objects.filter(due_at__isnull=False)) == [other]
+
+
+def test_many_are_erased_in_batches(delivery, monkeypatch):
+    monkeypatch.setattr(erasure, "BATCH", 2)
+    rows = [delivery, *(DeliveryFactory(chatbot=delivery.chatbot) for _ in range(4))]
+    for row in rows:
+        Attempt.objects.create(
+            delivery=row, number=1, response_body=b"echo", started_at=row.created_at
+        )
+    assert list(erasure.erase(Delivery.objects.filter(chatbot=delivery.chatbot))) == [2, 2, 1]
+    assert not any(contents(row) for row in rows)

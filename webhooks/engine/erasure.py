@@ -1,0 +1,38 @@
+"""Erase what deliveries carried. Their lines stay in the log: event, state, times and codes.
+
+Nothing of an erased delivery is sent again: its next attempt ends it as FAILED (open point:
+delivery-config), and an attempt in progress stores nothing of the response (`schedule`).
+"""
+
+from collections.abc import Iterator
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from webhooks.models import Attempt, Delivery
+
+BATCH = 500
+
+
+def with_content(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
+    """Keep the deliveries whose content was not erased."""
+    return deliveries.exclude(body=b"")
+
+
+def erase(deliveries: "QuerySet[Delivery]") -> Iterator[int]:
+    """Erase the content of deliveries, oldest first; yields the size of each batch.
+
+    Each batch is one short transaction.
+    """
+    rows = with_content(deliveries).order_by("id")
+    while True:
+        with transaction.atomic():
+            # Locked before the attempts, as where an attempt is settled
+            ids = list(rows.select_for_update().values_list("pk", flat=True)[:BATCH])
+            Delivery.objects.filter(pk__in=ids).update(body=b"", updated_at=timezone.now())
+            Attempt.objects.filter(delivery__in=ids).update(response_headers={}, response_body=b"")
+        if not ids:
+            return
+        rows = rows.filter(pk__gt=ids[-1])
+        yield len(ids)
