@@ -65,5 +65,6 @@ class AdminErrorsMiddleware:
         }
         response.content = render_to_string("admin/error.html", context)
         response["Content-Type"] = "text/html; charset=utf-8"
+        response["Content-Length"] = str(len(response.content))  # it was that of the JSON
         response["Cache-Control"] = "no-store"
         return response

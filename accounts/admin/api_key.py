@@ -220,9 +220,10 @@ class ApiKeyAdmin(ScopedAdmin):
             raise PermissionDenied
         form = IssueForm(request, request.POST or None, initial={"email": person(request).email})
         if request.method == "POST" and form.is_valid():
-            if not first_time(request):
-                return HttpResponseRedirect(reverse("admin:accounts_apikey_changelist"))
-            return self.issue(request, form.cleaned_data)
+            with first_time(request) as first:
+                if not first:
+                    return HttpResponseRedirect(reverse("admin:accounts_apikey_changelist"))
+                return self.issue(request, form.cleaned_data)
         return page(
             self,
             request,

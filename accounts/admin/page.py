@@ -2,6 +2,8 @@
 
 import logging
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import redis
@@ -45,16 +47,29 @@ def page(
     )
 
 
-def first_time(request: HttpRequest) -> bool:
+@contextmanager
+def first_time(request: HttpRequest) -> Iterator[bool]:
     """Say whether a form is sent for the first time: not by a double click, not by a reload.
 
-    A form holds a token of its own. Without a cache every time counts as the first.
+    A form holds a token of its own. What fails gives the token back, so that the form can be sent
+    again. Without a cache every time counts as the first.
     """
     token = request.POST.get("form_token", "")
-    if not SANE_TOKEN.fullmatch(token):
-        return True
+    name = f"form-{token}"
+    first = not SANE_TOKEN.fullmatch(token) or _with_cache(
+        lambda: cache.add(name, True, timeout=REMEMBERED)
+    )
     try:
-        return bool(cache.add(f"form-{token}", True, timeout=REMEMBERED))
+        yield first
+    except BaseException:
+        if first:
+            _with_cache(lambda: cache.delete(name))
+        raise
+
+
+def _with_cache(change: Callable[[], bool]) -> bool:
+    try:
+        return bool(change())
     except (redis.RedisError, OSError) as error:
         logger.error(
             "forms may be sent twice: the cache does not answer (%s)", type(error).__name__

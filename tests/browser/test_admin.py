@@ -1,10 +1,11 @@
 """What an agent and an integrator do in a day, in a browser."""
 
 import re
+from contextlib import suppress
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Page, Route, expect
 
 from accounts.models import ApiKey, User
 from chatbots.models import Chatbot
@@ -64,6 +65,64 @@ def test_a_new_message_appears_by_itself_and_what_is_typed_stays(page: Page, thr
     expect(page.get_by_label("Reply as Kim")).to_have_value("half a sent")
     page.reload()
     expect(page.get_by_label("Reply as Kim")).to_have_value("half a sent")
+
+
+def test_an_answer_that_was_not_stored_is_still_in_the_box(page: Page, thread: Thread):
+    page.goto(address(thread))
+    page.get_by_label("Reply as Kim").fill("Let me look")
+    page.route("**/reply/", lambda route: route.abort())
+    with suppress(Error):  # the browser shows a page of its own
+        page.get_by_role("button", name="Send").click()
+    page.wait_for_url("chrome-error://**")
+    page.unroute("**/reply/")
+    page.goto(address(thread))
+    box = page.get_by_label("Reply as Kim")
+    expect(box).to_have_value("Let me look")
+    box.press("Control+Enter")
+    expect(page.get_by_role("log")).to_contain_text("Let me look")
+    expect(page.get_by_label("Reply as Kim")).to_have_value("")
+    page.reload()
+    expect(page.get_by_label("Reply as Kim")).to_have_value("")
+    assert Message.objects.filter(message_type="AGENT_MESSAGE").count() == 1
+
+
+def test_an_answer_whose_confirmation_was_lost_is_shown_and_sent_once(page: Page, thread: Thread):
+    def lose(route: Route) -> None:
+        route.fetch(max_redirects=0)
+        route.abort()
+
+    page.goto(address(thread))
+    page.get_by_label("Reply as Kim").fill("Let me look")
+    page.route("**/reply/", lose)
+    page.get_by_role("button", name="Send").click()
+    page.wait_for_url("chrome-error://**")
+    page.unroute("**/reply/")
+    page.goto(address(thread))
+    expect(page.get_by_role("log")).to_contain_text("Let me look")
+    expect(page.get_by_label("Reply as Kim")).to_have_value("")
+    assert Message.objects.filter(message_type="AGENT_MESSAGE").count() == 1
+
+
+def test_a_text_outlives_the_session(page: Page, thread: Thread):
+    page.goto(address(thread))
+    page.get_by_label("Reply as Kim").fill("half a sentence")
+    session = page.context.cookies()
+    page.context.clear_cookies()
+    page.goto(address(thread))
+    expect(page.get_by_role("button", name="Log in")).to_be_visible()
+    page.context.add_cookies(session)
+    page.goto(address(thread))
+    expect(page.get_by_label("Reply as Kim")).to_have_value("half a sentence")
+
+
+def test_a_chatbot_is_deleted_after_its_name(page: Page, thread: Thread):
+    page.goto(reverse("admin:chatbots_chatbot_change", args=[thread.chatbot_id]))
+    page.get_by_role("link", name="Delete").click()
+    expect(page.get_by_text("It cannot be undone")).to_be_visible()
+    page.get_by_label("To confirm, type the name: Shop").fill("Shop")
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("The chatbot was deleted")).to_be_visible()
+    assert not Chatbot.objects.exists()
 
 
 def test_an_open_page_counts_its_messages_as_read(page: Page, thread: Thread):

@@ -32,6 +32,7 @@ def is_page(answer: HttpResponse, status: int) -> bool:
     assert answer.status_code == status
     assert answer["Content-Type"].startswith("text/html")
     assert "Content-Security-Policy" in answer
+    assert int(answer["Content-Length"]) == len(answer.content)
     return f"Error {status}" in answer.content.decode()
 
 

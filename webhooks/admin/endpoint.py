@@ -225,10 +225,11 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
             if not writable:
                 raise PermissionDenied
             if form.is_valid():
-                if not first_time(request):
-                    return HttpResponseRedirect(self.address(chatbot.pk))
-                if done := self.save(request, chatbot, form):
-                    return done
+                with first_time(request) as first:
+                    if not first:
+                        return HttpResponseRedirect(self.address(chatbot.pk))
+                    if done := self.save(request, chatbot, form):
+                        return done
         return self.show(request, chatbot, endpoint, form=form, writable=writable)
 
     def save(

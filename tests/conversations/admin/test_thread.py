@@ -1,8 +1,6 @@
 """The page of a thread: what happened, and what an agent says."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -19,26 +17,10 @@ from tests.factories.conversations import LeadFactory, MessageFactory, ThreadFac
 from tests.factories.staff import AGENTS, signed_in, staff
 from tests.factories.webhooks import EndpointFactory
 from tests.pages import fields_of
+from tests.refusing import refusing
 from webhooks.models import Delivery
 
 HOSTILE = '<img src=x onerror=alert(1)> see https://example.com/?a=1&b="x"'
-
-REFUSING = {
-    "sqlite": [
-        "CREATE TRIGGER refusing BEFORE INSERT ON conversations_message "
-        "BEGIN SELECT RAISE(ABORT, 'no message can be stored'); END"
-    ],
-    "postgresql": [
-        "CREATE FUNCTION pg_temp.refuse() RETURNS trigger LANGUAGE plpgsql "
-        "AS $$ BEGIN RAISE EXCEPTION 'no message can be stored'; END $$",
-        "CREATE TRIGGER refusing BEFORE INSERT ON conversations_message "
-        "FOR EACH ROW EXECUTE FUNCTION pg_temp.refuse()",
-    ],
-}
-ALLOWING = {
-    "sqlite": "DROP TRIGGER refusing",
-    "postgresql": "DROP TRIGGER refusing ON conversations_message",
-}
 
 
 @pytest.fixture
@@ -266,20 +248,10 @@ def test_the_sidebar_leads_on(client, thread):
     assert reverse("admin:conversations_lead_change", args=[lead.pk]) in text
 
 
-@contextmanager
-def no_message_can_be_stored() -> Iterator[None]:
-    """Let the database itself refuse to store messages."""
-    with connection.cursor() as cursor:
-        for statement in REFUSING[connection.vendor]:
-            cursor.execute(statement)
-        yield
-        cursor.execute(ALLOWING[connection.vendor])
-
-
 def test_an_answer_that_failed_is_sent_by_the_same_form_again(agent, client, thread):
     browser = signed_in(agent, raise_request_exception=False)
     form = fields_of(client.get(at(thread))) | {"content": "Let me look"}
-    with no_message_can_be_stored():
+    with refusing(Message):
         assert browser.post(at(thread, "reply"), form).status_code == 500
     assert kinds(thread) == []
     assert browser.post(at(thread, "reply"), form).status_code == 302
