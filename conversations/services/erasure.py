@@ -6,6 +6,7 @@ log, but not their body.
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -20,7 +21,7 @@ from accounts.models import Mail
 from chatbots.models import Chatbot
 from config.db import ErasableRow, erased
 from conversations.access import lock_thread
-from conversations.models import Lead, Message, Thread, Visitor
+from conversations.models import Lead, Message, Thread, ThreadCount, Visitor
 from webhooks.engine import erasure as deliveries
 from webhooks.models import Delivery, Endpoint
 from webhooks.payloads import Event
@@ -86,7 +87,10 @@ def purge() -> Iterator[None]:
 def _hide(threads: "QuerySet[Thread]") -> None:
     Lead.objects.filter(thread__in=threads.values("pk")).delete()
     Mail.objects.filter(thread_id__in=threads.values("pk")).delete()
+    hidden = Counter(threads.values_list("chatbot", flat=True))
     threads.update(**erased())
+    for chatbot, number in hidden.items():
+        ThreadCount.objects.filter(chatbot=chatbot).update(threads=F("threads") - number)
 
 
 def _purge() -> Iterator[None]:
@@ -117,8 +121,17 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
             Message.objects.filter(pk__in=some).only("pk").delete()
             yield
         Mail.objects.filter(thread_id__in=keys).delete()
-        Thread.everything.filter(pk__in=keys).delete()
+        _delete_empty(Thread.everything.filter(pk__in=keys))
         yield
+
+
+def _delete_empty(threads: "QuerySet[Any]") -> None:
+    with transaction.atomic():
+        rows = threads.filter(erased_at__isnull=False).order_by("pk").select_for_update()
+        # The database counts each deleted row; hidden ones were subtracted when they were hidden
+        for chatbot, number in Counter(rows.values_list("chatbot", flat=True)).items():
+            ThreadCount.objects.filter(chatbot=chatbot).update(threads=F("threads") + number)
+        threads.delete()
 
 
 def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:

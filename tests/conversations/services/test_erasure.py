@@ -21,7 +21,7 @@ from config.dispatcher import PERIODIC
 from config.models import PeriodicWork
 from conversations import tasks
 from conversations.access import ThreadNotFound
-from conversations.models import Draft, Lead, Message, Thread, Visitor
+from conversations.models import Draft, Lead, Message, Thread, ThreadCount, Visitor
 from conversations.services import answering, erasure, threads
 from tests.factories.chatbots import InstructionFactory, LeadSettingsFactory
 from tests.factories.conversations import MessageFactory
@@ -81,11 +81,13 @@ def test_a_conversation_is_gone_at_once_and_its_rows_soon(chatbot, api, talk, th
     answer = api.get(f"/v1/chatting/{chatbot.pk}/thread/{talk.pk}/messages")
     assert answer.status_code == 404
     assert str(talk.pk) not in api.get(f"/v1/chatting/{chatbot.pk}/threads").content.decode()
+    assert ThreadCount.of(chatbot.pk) == 1
     assert not Lead.objects.exists()
     assert not Mail.objects.exists()
     assert log() == (lines, False)
     purge()
     assert list(Thread.everything.all()) == [thread]
+    assert ThreadCount.of(chatbot.pk) == 1
     assert list(Message.objects.values_list("content", flat=True)) == ["of another conversation"]
     assert not Draft.objects.exists()
     assert log() == (lines, False)
@@ -116,6 +118,7 @@ def test_a_visitor_goes_with_all_conversations_and_may_come_again(chatbot, api, 
     assert (again.visitor.total_sessions, again.visitor.email) == (1, "")
     purge()
     assert set(Thread.everything.all()) == {thread, again}
+    assert ThreadCount.of(chatbot.pk) == 2
     assert set(Visitor.everything.all()) == {thread.visitor, again.visitor}
     assert not Message.objects.exists()
     assert log() == (lines, False)
