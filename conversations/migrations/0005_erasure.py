@@ -44,6 +44,11 @@ class Migration(migrations.Migration):
             name='purge_at',
             field=models.DateTimeField(editable=False, null=True),
         ),
+        migrations.RemoveIndex(model_name='thread', name='thread_latest'),
+        migrations.AddIndex(
+            model_name='thread',
+            index=models.Index(fields=['chatbot', '-updated_at', '-id', 'erased_at'], name='thread_latest'),
+        ),
         migrations.AddIndex(
             model_name='thread',
             index=models.Index(condition=models.Q(('purge_at__isnull', False)), fields=['purge_at'], name='thread_purge'),

@@ -83,7 +83,10 @@ class Thread(ErasableRow):
     class Meta:
         default_manager_name = "objects"
         indexes = [
-            models.Index(fields=["chatbot", "-updated_at", "-id"], name="thread_latest"),
+            # With `erased_at`, or the pages of a list would have to read the rows before them
+            models.Index(
+                fields=["chatbot", "-updated_at", "-id", "erased_at"], name="thread_latest"
+            ),
             # The inbox of those who see all chatbots, and what stands out of it: few rows of many
             models.Index(fields=["-updated_at", "-id"], name="thread_newest"),
             models.Index(
