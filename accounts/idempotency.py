@@ -8,17 +8,14 @@ import hashlib
 import logging
 import re
 import secrets
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, connection, transaction
+from django.db import transaction
 from django.db.models import F, Sum, Window
 from django.utils import timezone
 
@@ -27,6 +24,7 @@ from accounts.models.stored_answer import SMALLEST
 from config.api import limits
 from config.api.errors import ApiError, InvalidRequest
 from config.db import new_id, release_connection
+from config.renewal import Renewal
 
 HEADER = "Idempotency-Key"
 KEY = re.compile(r"[!-~]{1,255}")
@@ -39,6 +37,10 @@ LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # seconds between two looks at one that still
 LONGER = 60.0  # seconds beyond the model's time that the second of two waits for the first
 
 logger = logging.getLogger(__name__)
+
+
+class TakenOver(Exception):
+    """Raised where another request with the key has taken the claim over meanwhile."""
 
 
 class Kept(NamedTuple):
@@ -124,12 +126,11 @@ def _look(
 
 
 def keep(claim: Claim, status: int, body: bytes) -> None:
-    """Store the answer. Raises ApiError where another has taken the claim over meanwhile."""
+    """Store the answer. Raises TakenOver; then the other request's answer counts."""
     held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
     size = max(len(body), SMALLEST)
     if not held.update(status=status, body=body, size=size):
-        logger.error("a request with an Idempotency-Key was taken over while it ran")
-        raise ApiError
+        raise TakenOver
     if secrets.randbelow(PRUNED_EVERY) < size:  # at random: no count has to be kept anywhere
         transaction.on_commit(partial(prune, claim.account), robust=True)
 
@@ -165,45 +166,8 @@ def forget() -> None:
     StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()
 
 
-class Renewal:
-    """Renews the claims of this process, from one thread that is there while there are any."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.holders: set[UUID] = set()
-        self.runs = False
-
-    @contextmanager
-    def of(self, claim: Claim) -> Iterator[None]:
-        """Renew a claim for as long as its request runs."""
-        with self.lock:
-            self.holders.add(claim.holder)
-            begins, self.runs = not self.runs, True
-        if begins:
-            threading.Thread(target=self.renew, name="claims", daemon=True).start()
-        try:
-            yield
-        finally:
-            with self.lock:
-                self.holders.discard(claim.holder)
-
-    def renew(self) -> None:
-        """Renew until no claim is left."""
-        while True:
-            time.sleep(RENEWED_EVERY)
-            with self.lock:
-                if not self.holders:
-                    self.runs = False
-                    return
-                holders = list(self.holders)
-            try:
-                StoredAnswer.objects.filter(claim__in=holders).update(
-                    claimed_until=timezone.now() + LEASE
-                )
-            except DatabaseError as error:
-                logger.warning("claims are not renewed: %s", error)
-            finally:
-                connection.close()
+def _renew(holders: list[UUID]) -> None:
+    StoredAnswer.objects.filter(claim__in=holders).update(claimed_until=timezone.now() + LEASE)
 
 
-renewal = Renewal()
+renewal = Renewal(_renew, every=RENEWED_EVERY)

@@ -28,6 +28,7 @@ from accounts import tasks as account_tasks
 from config import broker
 from config.models import PeriodicWork
 from conversations import tasks as conversation_tasks
+from conversations.services import owed_reply
 from webhooks import tasks as webhook_tasks
 from webhooks.engine import liveness, queue, recovery, schedule
 
@@ -39,6 +40,9 @@ FULL_PAUSE = 0.05  # something is due and may not start: what ends, or is new, i
 ERROR_PAUSE = 0.5
 TOGETHER = 8  # deliveries in a message: with one in each, Celery costs half of a worker's time
 RESERVED = 4  # threads at most that deliveries leave to mails and to periodic work
+RENEWED_AFTER = (
+    4.0  # seconds after an outage of the database in which living processes renew leases
+)
 STUCK_AFTER = 30  # seconds; longer than any wait for a database
 CLOCK_WAS_SET = 0.1  # seconds by which wall and steady clock part
 
@@ -63,16 +67,18 @@ class Dispatcher(threading.Thread):
         self.concurrency = concurrency
         self.reserved = min(RESERVED, concurrency // 4)
         self.slots = concurrency - self.reserved
+        self.replies = max(1, concurrency // 2)
         self.lives = liveness.lives()
         self.stopping = threading.Event()
         self.rounds = self.found = 0
         self.busy_until = self.full_until = 0.0
         self.full_with: UUID | None = None  # the newest delivery when nothing more might start
         self.unheard_since: float | None = None
-        self.lost_at = 0.0
+        self.lost_at = self.outage_at = 0.0
         self.looked, self.clock = time.monotonic(), _wall_ahead()
         self.chores: list[tuple[float, Callable[[], None]]] = [
             (0.5, self.take_over),
+            (0.5, self.make_replies),
             (0.5, self.send_mails),
             (5.0, self.begin_periodic_work),
         ]
@@ -92,6 +98,7 @@ class Dispatcher(threading.Thread):
             except (django.db.Error, psycopg.Error) as error:
                 logger.warning("dispatcher: the database does not answer: %s", error)
                 connection.close()
+                self.outage_at = time.monotonic()
                 pause = ERROR_PAUSE
             self.rounds += 1
             self.stopping.wait(min(GATHER_MOST, GATHER * max(1, self.found)))
@@ -130,7 +137,7 @@ class Dispatcher(threading.Thread):
             return min(wait, pause)
         if newest == self.full_with and time.monotonic() < self.full_until:
             return pause
-        claimed = schedule.claim(liveness.ME, slots=self.slots)
+        claimed = schedule.claim(liveness.ME, slots=self.slots - len(owed_reply.renewal.claims))
         self.found = len(claimed)
         if not claimed:
             self.full_with, self.full_until = newest, time.monotonic() + FULL_PAUSE
@@ -159,6 +166,13 @@ class Dispatcher(threading.Thread):
             self.unheard_since = self.lost_at  # between the two, others made the attempts
         if self.lost_at - self.unheard_since > STUCK_AFTER:
             die("its own messages do not reach it any more")
+
+    def make_replies(self) -> None:
+        """Claim and publish replies that are owed and that no living process makes."""
+        if time.monotonic() - self.outage_at < RENEWED_AFTER:
+            return
+        for message_id, token in owed_reply.claim(liveness.ME, most=self.replies):
+            publish(conversation_tasks.make_reply, (str(message_id), str(token)))
 
     def send_mails(self) -> None:
         """Claim and publish mails that are due."""

@@ -1,6 +1,7 @@
 """Start web and worker as processes of their own, watch them, and stop them together."""
 
 import ctypes
+import math
 import multiprocessing
 import os
 import resource
@@ -22,9 +23,10 @@ from django.conf import settings
 
 from config.state import locked
 
-STOP_WITHIN = 15.0  # seconds until what does not stop is killed, or STOP_BEYOND the longest attempt
-STOP_BEYOND = 5.0
 LOOK = 0.25  # seconds between two looks of a server process at its parent
+STOP_BEYOND = 10.0  # seconds in which a part stops, beyond the longest wait for a peer
+STOPPED_AFTER = 2.0  # seconds beyond that until what is still there is killed
+KILL_TIMEOUT_MOST = 1800  # seconds; granian takes no more
 PR_SET_PDEATHSIG = 1
 # Of each web process. Slow clients hold connections, and connections cost neither a thread nor
 # a database connection, so there are many; an idle one ends after 30 s.
@@ -33,6 +35,14 @@ CONNECTIONS = 8192
 
 class CannotStart(Exception):
     """Raised where another start, or another program, is in the way; says what to do."""
+
+
+def grace() -> int:
+    """Return the seconds in which a part that is asked to stop finishes what it has begun.
+
+    compose.yaml and docs/deployment.md give both parts a little more.
+    """
+    return math.ceil(max(settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT) + STOP_BEYOND)
 
 
 def web_command() -> list[str]:
@@ -54,7 +64,7 @@ def web_command() -> list[str]:
         *("--log-config", str(settings.BASE_DIR / "config" / "server_log.json")),
         "--respawn-failed-workers",
         *("--respawn-interval", "0.5"),
-        *("--workers-kill-timeout", "10"),
+        *("--workers-kill-timeout", str(min(grace(), KILL_TIMEOUT_MOST))),
         "config.rsgi:application",
     ]
 
@@ -124,7 +134,7 @@ def end_without_parent() -> None:
         while os.getppid() == parent.pid:
             time.sleep(LOOK)
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(STOP_WITHIN)
+        time.sleep(grace())
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
@@ -163,8 +173,7 @@ class Family:
         for process in self.running.values():
             if process.poll() is None:
                 process.terminate()
-        longest = max(STOP_WITHIN, settings.WEBHOOK_TIMEOUT + STOP_BEYOND)
-        deadline = time.monotonic() + longest
+        deadline = time.monotonic() + grace() + STOPPED_AFTER
         for process in self.running.values():
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, deadline - time.monotonic()))

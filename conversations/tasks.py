@@ -1,13 +1,19 @@
 """What the worker is asked to do for conversations."""
 
 import time
+from contextlib import suppress
 from datetime import timedelta
+from uuid import UUID
 
 from celery import shared_task
 from django.utils import timezone
 
+from config.api.errors import Unavailable
 from config.models import PeriodicWork
-from conversations.services import erasure
+from conversations.access import ThreadNotFound
+from conversations.models import Message
+from conversations.services import erasure, owed_reply, replying
+from conversations.services.replying import ClaimLost
 
 PURGE = "delete what was erased"
 PURGED_EVERY = timedelta(seconds=5)
@@ -22,3 +28,12 @@ def purge_erased() -> None:
         if time.monotonic() > ends:
             break
     PeriodicWork.objects.finish(PURGE, next_due=timezone.now() + PURGED_EVERY)
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def make_reply(message_id: str, token: str) -> None:
+    """Make an owed reply, if the claim still stands. What fails here stays owed."""
+    claim = owed_reply.confirm(UUID(message_id), UUID(token))
+    if claim:
+        with suppress(ClaimLost, Message.DoesNotExist, ThreadNotFound, Unavailable):
+            replying.reply(Message.objects.select_related("thread").get(pk=message_id), claim)

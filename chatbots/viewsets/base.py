@@ -1,7 +1,7 @@
 """Everything below one caller, account or chatbot: scope by construction."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any, ClassVar, cast
 from uuid import UUID
@@ -45,32 +45,45 @@ class CallerViewSet(ApiViewSet):
     ) -> HttpResponseBase:
         """Run a request, unless one with its key was answered; keep what it answers.
 
+        A request that was halted and taken over meanwhile gives the answer of the one that
+        took over.
+        """
+        while True:
+            begun = idempotency.begin(
+                self.caller.pk,
+                account_id=self.account_id,
+                route=f"POST {request.path}",
+                key=key,
+                body=request._request.body,
+            )
+            if isinstance(begun, idempotency.Kept):
+                return HttpResponse(begun.body, "application/json", begun.status)
+            self.run_as = begun.row
+            with suppress(idempotency.TakenOver), idempotency.renewal.of(begun.holder):
+                return self.run_claimed(begun, run, request, **names)
+
+    def run_claimed(
+        self, claim: idempotency.Claim, run: Callable[..., Response], request: Request, **names: str
+    ) -> Response:
+        """Run a request and keep its answer. Raises TakenOver.
+
         What waits for nobody commits together with its answer, so that a process that dies in
         between leaves neither.
         """
-        begun = idempotency.begin(
-            self.caller.pk,
-            account_id=self.account_id,
-            route=f"POST {request.path}",
-            key=key,
-            body=request._request.body,
-        )
-        if isinstance(begun, idempotency.Kept):
-            return HttpResponse(begun.body, "application/json", begun.status)
-        self.run_as = begun.row
-        with idempotency.renewal.of(begun):
-            try:
-                with nullcontext() if self.action in self.waiting else transaction.atomic():
-                    response = run(request, **names)
-                    idempotency.keep(begun, response.status_code, dumps(response.data))
-            except Exception as error:  # whatever DRF would answer is answered, and kept
-                response = self.handle_exception(error)
-                if response.status_code < TooManyRequests.status_code:
-                    idempotency.keep(begun, response.status_code, dumps(response.data))
-                elif response.status_code == TooManyRequests.status_code:
-                    idempotency.release(begun)  # nothing was done
-                else:
-                    idempotency.abandon(begun)  # something may have been stored
+        try:
+            with nullcontext() if self.action in self.waiting else transaction.atomic():
+                response = run(request, **names)
+                idempotency.keep(claim, response.status_code, dumps(response.data))
+        except idempotency.TakenOver:
+            raise
+        except Exception as error:  # whatever DRF would answer is answered, and kept
+            response = self.handle_exception(error)
+            if response.status_code < TooManyRequests.status_code:
+                idempotency.keep(claim, response.status_code, dumps(response.data))
+            elif response.status_code == TooManyRequests.status_code:
+                idempotency.release(claim)  # nothing was done
+            else:
+                idempotency.abandon(claim)  # something may have been stored
         return response
 
     @property

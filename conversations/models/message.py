@@ -80,6 +80,11 @@ class Message(Row):
                 name="answer_sent_once",
                 condition=models.Q(form_token__isnull=False),
             ),
+            models.UniqueConstraint(
+                fields=["parent_message"],
+                condition=models.Q(message_type=MessageType.AI_MESSAGE),
+                name="one_reply_to_a_message",
+            ),
         ]
         indexes = [
             # Whether a model is in use, whatever the number of its messages

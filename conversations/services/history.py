@@ -11,10 +11,12 @@ TITLE_LENGTH = 80  # characters of the first visitor's message. Open point: thre
 def append(thread: Thread, message_type: MessageType, content: str, **fields: Any) -> Message:
     """Store a message at the thread's next position and save the thread's counts with it.
 
-    The caller holds the thread's lock (`lock_thread`) and the transaction.
+    A visitor's message reopens a resolved thread (open point: resolved-thread). The caller holds
+    the thread's lock (`lock_thread`) and the transaction.
     """
     thread.last_position += 1
     if message_type == MessageType.USER_MESSAGE:
+        thread.resolved, thread.ended_at = False, None
         thread.unread_messages_count += 1
         thread.visitor_messages_count += 1
         if thread.visitor_messages_count == 1:

@@ -1,12 +1,22 @@
 """Ask the model for a reply, holding nothing while waiting, and store what came of it.
 
-Open points: prompt, ai-failure, parallel-sends, escalated-reply.
+Open points: prompt, ai-failure, parallel-sends, escalated-reply, reply-owed.
 """
 
 import logging
+import time
+from contextlib import suppress
 from typing import Any
 
-from django.db import transaction
+from django.conf import settings
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
 from django.db.models.functions import Length
 
 from chatbots.llm import client, prompt
@@ -15,16 +25,30 @@ from chatbots.llm.prompt import HISTORY_CHARACTERS, Briefing
 from chatbots.llm.turns import fitting
 from chatbots.models import LlmModel
 from chatbots.services.llm_model import note_failure
+from config.api.errors import Unavailable
 from config.db import LONG, SHORT, release_connection
+from config.failures import is_shortage
 from conversations import events
 from conversations.access import lock_thread
 from conversations.models import Draft, Message
 from conversations.models.message import MessageType
-from conversations.services import history
+from conversations.services import history, owed_reply
+from conversations.services.owed_reply import Claim
+
+STORED_WITHIN = 60.0  # seconds for which a reply waits for a database that does not respond
+STORED_AGAIN = 0.5  # seconds between two tries
+LONGER = 60.0  # seconds beyond the model's time that a request waits for another process
+LOOK = 0.25  # seconds between two looks at what another process does
+
+GIVEN_UP = "processes ended while they made this reply"
 
 logger = logging.getLogger(__name__)
 
 SPOKEN = [MessageType.USER_MESSAGE, MessageType.AI_MESSAGE, MessageType.AGENT_MESSAGE]
+
+
+class ClaimLost(Exception):
+    """Raised where another process makes the reply, or has made it."""
 
 
 def turns(message: Message, briefing: Briefing) -> list[Turn]:
@@ -72,6 +96,8 @@ def ask(message: Message, briefing: Briefing) -> Reply:
             facts=briefing.facts,
         )
     except ReplyFailed as failure:
+        if is_shortage(failure):
+            raise  # ours, not the model's
         logger.warning(
             "no reply in thread %s: bot %s, model %s (%s): %s",
             message.thread_id,
@@ -84,23 +110,32 @@ def ask(message: Message, briefing: Briefing) -> Reply:
 
 
 def provenance(answer: Reply, briefing: Briefing) -> dict[str, Any]:
-    """Say where a reply comes from; its model may have been deleted while it answered."""
+    """Say where a reply comes from; its model may have been deleted while it answered.
+
+    Takes no lock: the model's row is shared by all accounts.
+    """
     if answer.failure:
         return {"fallback_reason": answer.failure[:SHORT]}
-    models = LlmModel.objects.select_for_update(no_key=True)
-    model = models.filter(pk=briefing.model.pk).first() if briefing.model else None
+    model = briefing.model and LlmModel.objects.filter(pk=briefing.model.pk).first()
     return {"source": answer.sources, "llm_model": model, "reply_ms": answer.ms}
 
 
-def store(message: Message, answer: Reply, briefing: Briefing) -> Message | None:
-    """Store a reply. Where a person has taken the thread over meanwhile, it becomes a draft."""
+def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> Message | None:
+    """Store a reply. Where a person has taken the thread over meanwhile, it becomes a draft.
+
+    Raises ClaimLost.
+    """
     words = answer.content[:LONG]
     with transaction.atomic():
         thread = lock_thread(message.thread_id)
+        if not owed_reply.settle(claim):
+            raise ClaimLost
         made_by = provenance(answer, briefing)
         if thread.escalated:
             if not answer.failure:
                 Draft.objects.create(message=message, content=words, **made_by)
+            return None
+        if not words.strip():
             return None
         made = history.append(
             thread, MessageType.AI_MESSAGE, words, parent_message=message, **made_by
@@ -109,14 +144,70 @@ def store(message: Message, answer: Reply, briefing: Briefing) -> Message | None
     return made
 
 
-def reply(message: Message) -> Message | None:
+def store_patiently(
+    message: Message, claim: Claim, answer: Reply, briefing: Briefing
+) -> Message | None:
+    """Store a reply; while the database does not respond, keep it and try again.
+
+    Holds nothing in between. Raises ClaimLost, and at last the error of the database.
+    """
+    deadline, model_is_gone = time.monotonic() + STORED_WITHIN, False
+    while True:
+        try:
+            return store(message, claim, answer, briefing)
+        except IntegrityError:  # at the commit: the model was deleted after it was looked up
+            if model_is_gone:
+                raise
+            model_is_gone = True
+        except (OperationalError, InterfaceError) as error:
+            if settings.EMBEDDED or time.monotonic() > deadline:
+                raise
+            logger.warning("the reply to message %s is not stored yet: %s", message.pk, error)
+            connection.close()
+            time.sleep(STORED_AGAIN)
+
+
+def reply(message: Message, claim: Claim) -> Message | None:
     """Answer a visitor's message: the model's words, else the bot's fallback, else nothing.
 
-    Call it outside any transaction. Specification: Endpoints, Threads and messages.
+    Call it outside any transaction. What fails here stays owed, and is made again. Raises
+    ClaimLost, and Unavailable where this machine cannot ask. Specification: Endpoints, Threads
+    and messages.
     """
-    briefing = prompt.briefing(message.thread.chatbot_id)
-    answer = ask(message, briefing)
-    made = store(message, answer, briefing) if answer.content.strip() else None
+    try:
+        with owed_reply.renewal.of(claim.token):
+            briefing = prompt.briefing(message.thread.chatbot_id)
+            if message.thread.escalated or claim.last:
+                answer = Reply(briefing.fallback, failure=GIVEN_UP)
+                return store_patiently(message, claim, answer, briefing)
+            answer = ask(message, briefing)
+            made = store_patiently(message, claim, answer, briefing)
+    except Exception as error:
+        shortage = is_shortage(error)
+        with suppress(DatabaseError):  # then the lease ends by itself
+            (owed_reply.postpone if shortage else owed_reply.release)(claim)
+        if shortage:
+            logger.warning("this machine could not ask for a reply: %s", error)
+            raise Unavailable from error
+        raise
     if answer.failure and briefing.model:
-        note_failure(briefing.model, answer.failure)
+        with suppress(DatabaseError):  # the reply is stored
+            note_failure(briefing.model, answer.failure)
     return made
+
+
+def finish(message: Message) -> Message | None:
+    """Return the reply to a message that was stored before; make it if no process does.
+
+    Waits for another process, holding nothing. Raises Unavailable.
+    """
+    deadline = time.monotonic() + settings.LLM_TIMEOUT + LONGER
+    while time.monotonic() < deadline:
+        if claim := owed_reply.take(message.pk):
+            with suppress(ClaimLost):
+                return reply(message, claim)
+        if not owed_reply.is_owed(message.pk):
+            return Message.objects.filter(parent_message=message).first()
+        release_connection()
+        time.sleep(LOOK)
+    raise Unavailable

@@ -1,7 +1,7 @@
 """Take a visitor's message: limits, quota, the message, its event; then the reply.
 
 Specification: Endpoints, Threads and messages; Limits. Open points: send-order, max-messages,
-message-send, escalation-prompt.
+message-send, escalation-prompt, reply-owed.
 """
 
 from contextlib import nullcontext
@@ -19,9 +19,11 @@ from config.crash import crash_point
 from config.db import new_id
 from conversations import events
 from conversations.access import lock_thread
-from conversations.models import Draft, Message, Thread, Visitor
+from conversations.models import Message, Thread, Visitor
 from conversations.models.message import MessageType
-from conversations.services import escalation, history, replying
+from conversations.services import escalation, history, owed_reply, replying
+from conversations.services.owed_reply import Claim
+from conversations.services.replying import ClaimLost
 
 MINUTE = 60
 
@@ -48,8 +50,11 @@ def check_length(thread: Thread) -> None:
 
 def store(
     thread_id: UUID, content: str, *, escalates: bool, message_id: UUID
-) -> tuple[Thread, Message]:
-    """Store the message with its event, in one transaction; the quota's row is locked last."""
+) -> tuple[Message, Claim | None]:
+    """Store the message with its event and the reply that it is owed, in one transaction.
+
+    Returns no claim where a person answers. The quota's row is locked last.
+    """
     with transaction.atomic():
         thread = lock_thread(thread_id)
         check_length(thread)
@@ -60,8 +65,9 @@ def store(
         events.new_message(thread, message)
         if escalates:
             escalation.request(thread)
+        claim = None if thread.escalated else owed_reply.record(message)
         quotas.take_message(thread.chatbot.account)
-    return thread, message
+    return message, claim
 
 
 def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> list[Message]:
@@ -72,7 +78,7 @@ def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> lis
     """
     begun = message_id and Message.objects.filter(thread=thread, pk=message_id).first()
     if begun:
-        return finish(thread, begun)
+        return exchange(begun, replying.finish(begun))
     escalates = asks_for_a_person(thread, content)
     waits = not (escalates or thread.escalated)
     with limits.places.one(thread.chatbot.account_id) if waits else nullcontext():
@@ -86,29 +92,26 @@ def accept(thread: Thread, content: str, *, escalates: bool, message_id: UUID) -
     replies = (account.plan.ai_replies_per_minute, MINUTE)
     with limits.taken("messages", account.pk, messages):
         if escalates or thread.escalated:  # and may be returned while the message is under way
-            thread, message = store(thread.pk, content, escalates=escalates, message_id=name)
+            message, claim = store(thread.pk, content, escalates=escalates, message_id=name)
         else:
             with limits.taken("replies", account.pk, replies) as give_back:
-                thread, message = store(thread.pk, content, escalates=False, message_id=name)
-            if thread.escalated:  # while the message was under way
+                message, claim = store(thread.pk, content, escalates=False, message_id=name)
+            if claim is None:  # escalated while the message was under way
                 give_back()
-    if thread.escalated:
+    if claim is None:
         return [message]
     crash_point("message-stored")
-    return answered(message)
+    return exchange(message, answer(message, claim))
 
 
-def finish(thread: Thread, message: Message) -> list[Message]:
-    """Go on where a send was interrupted after its message was stored."""
-    reply = Message.objects.filter(thread=thread, parent_message=message).first()
-    if reply:
-        return [message, reply]
-    if thread.escalated or Draft.objects.filter(message=message).exists():
-        return [message]
-    return answered(message)
+def answer(message: Message, claim: Claim) -> Message | None:
+    """Let the AI reply; where this process was halted, return the reply of another."""
+    try:
+        return replying.reply(message, claim)
+    except ClaimLost:
+        return replying.finish(message)
 
 
-def answered(message: Message) -> list[Message]:
-    """Let the AI reply. Returns the message, and the reply where there is one."""
-    reply = replying.reply(message)
+def exchange(message: Message, reply: Message | None) -> list[Message]:
+    """List a message, and its reply where there is one."""
     return [message, reply] if reply else [message]

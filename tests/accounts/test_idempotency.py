@@ -282,7 +282,7 @@ def test_what_a_halted_process_runs_is_taken_over_and_its_own_answer_is_not_kept
     )
     assert isinstance(taker, idempotency.Claim)
     assert taker.row == holder.row
-    with pytest.raises(idempotency.ApiError):
+    with pytest.raises(idempotency.TakenOver):
         idempotency.keep(holder, 200, b"late")
     idempotency.keep(taker, 200, b"in time")
     kept = idempotency.begin(

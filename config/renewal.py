@@ -1,0 +1,55 @@
+"""Renew the leases of this process while the work that they protect goes on."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+from django.db import DatabaseError, connection
+
+logger = logging.getLogger(__name__)
+
+
+class Renewal:
+    """Renews claims from one thread, which runs only while there are any.
+
+    `renew` writes the new end of the leases of the given claims.
+    """
+
+    def __init__(self, renew: Callable[[list[UUID]], object], *, every: float) -> None:
+        self.renew, self.every = renew, every
+        self.lock = threading.Lock()
+        self.claims: set[UUID] = set()
+        self.runs = False
+
+    @contextmanager
+    def of(self, claim: UUID) -> Iterator[None]:
+        """Renew a claim for as long as the block runs."""
+        with self.lock:
+            self.claims.add(claim)
+            begins, self.runs = not self.runs, True
+        if begins:
+            threading.Thread(target=self.run, name="renewal", daemon=True).start()
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.claims.discard(claim)
+
+    def run(self) -> None:
+        """Renew until no claim is left."""
+        while True:
+            time.sleep(self.every)
+            with self.lock:
+                if not self.claims:
+                    self.runs = False
+                    return
+                claims = list(self.claims)
+            try:
+                self.renew(claims)
+            except DatabaseError as error:
+                logger.warning("leases are not renewed: %s", error)
+            finally:
+                connection.close()

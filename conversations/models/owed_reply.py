@@ -1,0 +1,27 @@
+"""Owed replies: visitors' messages that are stored and not answered yet. Open point: reply-owed."""
+
+from django.db import models
+
+from conversations.models.message import Message
+
+
+class OwedReply(models.Model):
+    """The reply that a message waits for, and the lease of the process that makes it.
+
+    The row is written with the message and deleted with what became of the reply.
+    """
+
+    message = models.OneToOneField(
+        Message, primary_key=True, on_delete=models.CASCADE, related_name="owed_reply"
+    )
+    claim = models.UUIDField()  # changes with each process that begins to make the reply
+    claimed_by = models.CharField(max_length=20, blank=True)  # a worker; empty: a web process
+    claimed_until = models.DateTimeField()
+    begun = models.PositiveSmallIntegerField(default=0)  # how often
+
+    class Meta:
+        verbose_name_plural = "owed replies"
+        indexes = [models.Index(fields=["claimed_until"], name="owed_reply_lapsed")]
+
+    def __str__(self) -> str:
+        return f"reply to {self.message_id}"
