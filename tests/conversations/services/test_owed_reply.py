@@ -1,0 +1,262 @@
+import resource
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.conf import settings as django_settings
+from django.db import IntegrityError, connection, connections, transaction
+from django.utils import timezone
+
+from chatbots.models import Chatbot, GeneralSettings, LlmModel
+from config.api.errors import Unavailable
+from config.db import new_id
+from conversations import tasks
+from conversations.models import Draft, Message, OwedReply, Thread
+from conversations.models.message import MessageType
+from conversations.services import escalation, owed_reply, replying
+from tests.conversations.conftest import Send
+from tests.factories.accounts import UserFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.patience import PATIENCE
+from tests.servers.behaviours import answer
+from tests.servers.model import ModelServer
+from tests.servers.model import replying as replying_by
+from tests.servers.processes import wait_until
+
+pytestmark = pytest.mark.proves("Threads and messages")
+FALLBACK = "Please ask again later."
+ON_SERVERS = pytest.mark.skipif(django_settings.EMBEDDED, reason="it has one writer at a time")
+WAITS = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = %s"
+
+
+@pytest.fixture
+def model(chatbot: Chatbot) -> Iterator[ModelServer]:
+    """The model server that answers for the chatbot."""
+    with ModelServer() as server:
+        row = LlmModel.objects.create(provider="openai", title="Real", base_url=server.base_url)
+        GeneralSettings.objects.update(llm_model=row, fallback_message=FALLBACK)
+        yield server
+
+
+def owed(thread: Thread, *, begun: int = 1, ago: float = 1.0) -> Message:
+    """Store a message whose process died: its lease ended some seconds ago."""
+    message = MessageFactory(thread=thread, content="Hello?")
+    until = timezone.now() - timedelta(seconds=ago)
+    OwedReply.objects.create(message=message, claim=new_id(), claimed_until=until, begun=begun)
+    return message
+
+
+def work() -> None:
+    """Do what a worker does: claim what is owed and run the tasks."""
+    for message_id, token in owed_reply.claim("1", most=8):
+        tasks.make_reply(str(message_id), str(token))
+
+
+def test_a_task_that_comes_twice_makes_one_reply(model: ModelServer, thread: Thread) -> None:
+    message = owed(thread)
+    [(message_id, token)] = owed_reply.claim("1", most=8)
+    assert owed_reply.claim("2", most=8) == []
+    for _ in range(2):
+        tasks.make_reply(str(message_id), str(token))
+    assert len(model.arrivals) == 1
+    assert Message.objects.get(parent_message=message).content == "You said: Hello?"
+    assert not OwedReply.objects.exists()
+
+
+def test_a_claim_serves_one_beginning(thread: Thread) -> None:
+    owed(thread)
+    [(message_id, token)] = owed_reply.claim("1", most=8)
+    assert owed_reply.confirm(message_id, token)
+    assert owed_reply.confirm(message_id, token) is None
+
+
+def test_a_lost_claim_settles_nothing(model: ModelServer, thread: Thread) -> None:
+    message = MessageFactory(thread=thread)
+    first = owed_reply.record(message)
+    assert owed_reply.take(message.pk) is None
+    OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+    second = owed_reply.take(message.pk)
+    assert second
+    with pytest.raises(replying.ClaimLost):
+        replying.reply(message, first)
+    assert OwedReply.objects.exists()
+    assert replying.reply(message, second)
+    assert Message.objects.filter(parent_message=message).count() == 1
+
+
+def test_without_a_fallback_a_failed_model_leaves_nothing_owed(
+    model: ModelServer, thread: Thread
+) -> None:
+    GeneralSettings.objects.update(fallback_message="")
+    model.say(answer(500, b"broken"))
+    owed(thread)
+    work()
+    assert Message.objects.count() == 1
+    assert not OwedReply.objects.exists()
+
+
+def test_a_thread_that_a_person_took_over_owes_no_reply(model: ModelServer, thread: Thread) -> None:
+    owed(thread)
+    escalation.take_over(thread.pk, agent=UserFactory())
+    work()
+    assert not model.arrivals
+    assert not OwedReply.objects.exists()
+    assert not Draft.objects.exists()
+
+
+def test_a_message_that_ends_processes_gets_the_fallback(
+    model: ModelServer, thread: Thread
+) -> None:
+    message = owed(thread, begun=owed_reply.MOST_TRIES)
+    work()
+    assert not model.arrivals
+    assert Message.objects.get(parent_message=message).content == FALLBACK
+
+
+def test_a_clock_that_was_set_back_holds_up_no_reply(thread: Thread) -> None:
+    owed(thread, ago=-3_600)
+    assert len(owed_reply.claim("1", most=8)) == 1
+
+
+def test_one_account_takes_half_of_what_a_worker_makes(thread: Thread) -> None:
+    for _ in range(10):
+        owed(thread, ago=9)
+    other = owed(ThreadFactory())
+    claimed = [message_id for message_id, _ in owed_reply.claim("1", most=8)]
+    assert (len(claimed), other.pk in claimed) == (4, False)
+    claimed = [message_id for message_id, _ in owed_reply.claim("1", most=8)]
+    assert claimed == [other.pk]
+
+
+def test_a_renewed_lease_is_not_taken(thread: Thread) -> None:
+    message = owed(thread)
+    row = OwedReply.objects.get()
+    owed_reply.renewal.renew([row.claim])
+    assert owed_reply.take(message.pk) is None
+    assert owed_reply.claim("1", most=8) == []
+
+
+def test_a_second_reply_to_a_message_cannot_be_stored(thread: Thread) -> None:
+    message = MessageFactory(thread=thread)
+    reply = {"thread": thread, "message_type": MessageType.AI_MESSAGE, "parent_message": message}
+    MessageFactory(**reply)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        MessageFactory(**reply)
+
+
+def test_replies_that_a_halted_process_doubled_do_not_stop_the_migration(thread: Thread) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DROP INDEX one_reply_to_a_message")
+    message = MessageFactory(thread=thread)
+    kind = MessageType.AI_MESSAGE
+    first, second = (
+        MessageFactory(thread=thread, message_type=kind, parent_message=message) for _ in range(2)
+    )
+    module = import_module("conversations.migrations.0003_owed_replies")
+    module.keep_the_first_reply(apps, None)
+    assert list(Message.objects.filter(parent_message=message)) == [first]
+    assert Message.objects.filter(pk=second.pk).exists()
+
+
+@contextmanager
+def no_file_descriptors() -> Iterator[None]:
+    """Leave this process without a free file descriptor."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # the open ones stay
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_shortage_of_file_descriptors_is_no_failure_of_the_model(
+    model: ModelServer, thread: Thread
+) -> None:
+    LlmModel.objects.update(base_url="http://127.0.0.1:9/v1")
+    message = MessageFactory(thread=thread, content="Hello?")
+    claim = owed_reply.record(message)
+    with no_file_descriptors(), pytest.raises(Unavailable) as caught:
+        replying.reply(message, claim)
+    assert (caught.value.status_code, caught.value.headers()) == (503, {"Retry-After": "1"})
+    assert Message.objects.count() == 1
+    assert OwedReply.objects.get().begun == 0
+    LlmModel.objects.update(base_url=model.base_url)
+    OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+    work()
+    assert Message.objects.get(parent_message=message).content == "You said: Hello?"
+
+
+@ON_SERVERS
+@pytest.mark.django_db(transaction=True)
+def test_a_reply_waits_for_no_lock_of_another_account(
+    model: ModelServer, send: Send, thread: Thread
+) -> None:
+    """Another account's reply, by the same model, is stored and not committed yet."""
+    other = ThreadFactory()
+    GeneralSettings.objects.update(llm_model=LlmModel.objects.get(title="Real"))
+    message = MessageFactory(thread=other)
+    claim = owed_reply.record(message)
+    stored, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        try:
+            with transaction.atomic():
+                assert replying.reply(message, claim)
+                with connection.cursor() as cursor:  # as its commit does, and before that
+                    cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+                stored.set()
+                go_on.wait(PATIENCE)
+        finally:
+            stored.set()
+            connections.close_all()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert stored.wait(PATIENCE)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '2s'")
+        assert [one["messageType"] for one in send("Hi")] == ["USER_MESSAGE", "AI_MESSAGE"]
+    finally:
+        go_on.set()
+        holder.join()
+        connection.close()
+    assert Message.objects.filter(llm_model__title="Real").count() == 2
+
+
+@ON_SERVERS
+@pytest.mark.django_db(transaction=True)
+def test_a_model_that_is_deleted_while_its_reply_is_stored_leaves_the_reply(
+    model: ModelServer, send: Send
+) -> None:
+    """The reply waits for a lock after it has looked for its model, and before it commits."""
+    locked = threading.Event()
+
+    def delete() -> None:
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("LOCK TABLE webhooks_endpoint IN ACCESS EXCLUSIVE MODE")
+                locked.set()
+                name = connection.settings_dict["NAME"]
+                wait_until(lambda: cursor.execute(WAITS, [name]) or cursor.fetchone())
+                LlmModel.objects.filter(title="Real").delete()
+        finally:
+            locked.set()
+            connections.close_all()
+
+    deleter = threading.Thread(target=delete)
+
+    def begin(_: Any) -> str:
+        deleter.start()
+        locked.wait(PATIENCE)
+        return "answered"
+
+    model.say(replying_by(begin))
+    _, reply = send("Hi")
+    deleter.join()
+    assert (reply["content"], reply["llmModelId"]) == ("answered", None)

@@ -1,0 +1,236 @@
+"""A web process ends, halts or loses its database while a model answers: one reply results."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import requests
+from django.conf import settings
+from django.utils import timezone
+
+from accounts.models import StoredAnswer, Usage
+from accounts.services import api_key
+from chatbots.models import GeneralSettings, LlmModel
+from conversations.models import Message, OwedReply, Thread
+from conversations.models.message import MessageType
+from tests.factories.conversations import ThreadFactory
+from tests.factories.webhooks import EndpointFactory
+from tests.groups import needs
+from tests.patience import PATIENCE
+from tests.servers.behaviours import Arrival, Step, answer
+from tests.servers.model import ModelServer, saying
+from tests.servers.processes import Web, Worker, wait_until
+from tests.servers.receiver import Receiver
+from tests.soak import postgres
+from tests.soak.ground import servers
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.proves("Threads and messages")
+
+FALLBACK = "Please ask again later."
+SECONDS = 20.0  # "within seconds", on a machine that runs other tests beside
+
+
+class WaitingModel(ModelServer):
+    """A model that answers the first question only when it is told to, and the others at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready = threading.Event()
+        self.say(self.first, saying("Second."))
+
+    def first(self, arrival: Arrival) -> Iterator[Step]:
+        self.ready.wait(PATIENCE)
+        yield from saying("First.")(arrival)
+
+
+@pytest.fixture
+def model() -> Iterator[WaitingModel]:
+    with WaitingModel() as server:
+        yield server
+        server.ready.set()
+
+
+@pytest.fixture
+def thread(transactional_db: None, default_model: Any, model: WaitingModel) -> Thread:
+    """A thread of a bot with a webhook and a model that makes it wait."""
+    endpoint = EndpointFactory(url="https://127.0.0.1:9/hook")
+    row = LlmModel.objects.create(provider="openai", title="Slow", base_url=model.base_url)
+    GeneralSettings.objects.update(llm_model=row, fallback_message=FALLBACK)
+    return ThreadFactory(chatbot=endpoint.chatbot)
+
+
+class Caller:
+    """Sends to web processes from threads of its own."""
+
+    def __init__(self, thread: Thread, pool: ThreadPoolExecutor) -> None:
+        self.path = f"/api/v1/chatting/{thread.chatbot_id}/thread/{thread.pk}/message"
+        self.key = api_key.issue(thread.chatbot.account.owner)[1]
+        self.pool = pool
+
+    def send(self, web: Web, name: str = "") -> "Future[requests.Response]":
+        headers = {"Authorization": f"Bearer {self.key}"}
+        headers |= {"Idempotency-Key": name} if name else {}
+        url, body = f"{web.address}{self.path}", {"content": "Hello?"}
+        return self.pool.submit(requests.post, url, json=body, headers=headers, timeout=PATIENCE)
+
+
+@pytest.fixture
+def caller(thread: Thread) -> Iterator[Caller]:
+    with ThreadPoolExecutor(4) as pool:
+        yield Caller(thread, pool)
+
+
+def replies() -> list[str]:
+    """Read the replies; assert that each, and each message, has one event."""
+    rows = Message.objects.filter(message_type=MessageType.AI_MESSAGE)
+    said = list(rows.values_list("content", flat=True))
+    assert Delivery.objects.count() == Message.objects.count()
+    return said
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [(saying("Second."), "Second."), (answer(500, b"broken"), FALLBACK)],
+    ids=["the model's reply", "the fallback"],
+)
+def test_a_worker_makes_the_reply_of_a_web_process_that_was_killed(
+    caller: Caller, model: WaitingModel, then: Any, expected: str
+) -> None:
+    model.say(model.first, then)
+    with Worker() as worker:
+        with Web() as doomed:
+            sent = caller.send(doomed)
+            wait_until(lambda: model.arrivals, told=doomed.said)
+            doomed.kill()
+            killed = time.monotonic()
+        assert isinstance(sent.exception(PATIENCE), requests.ConnectionError)
+        wait_until(lambda: not OwedReply.objects.exists(), told=worker.said)
+        assert time.monotonic() - killed < SECONDS
+    assert replies() == [expected]
+    assert Usage.objects.get().messages == 1
+
+
+def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
+    caller: Caller, model: WaitingModel
+) -> None:
+    with Web() as web:
+        sent = caller.send(web)
+        wait_until(lambda: model.arrivals, told=web.said)
+        web.signal(signal.SIGTERM)
+        wait_until(lambda: not web.answers(), told=web.said)  # it accepts nothing more
+        model.ready.set()
+        assert sent.result(PATIENCE).json()["data"]["messages"][1]["content"] == "First."
+        assert web.wait() == 0
+    assert replies() == ["First."]
+    assert not OwedReply.objects.exists()
+
+
+def all_of(web: Web, number: int) -> None:
+    """Send a signal to a web server and the processes below it."""
+    assert web.running
+    os.killpg(web.running.pid, number)
+
+
+def lapse() -> None:
+    """Let every lease end now: the halted process renews none."""
+    past = timezone.now() - timedelta(seconds=1)
+    StoredAnswer.objects.update(claimed_until=past)
+    OwedReply.objects.update(claimed_until=past)
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["after", "before"])
+def test_a_process_that_was_halted_gives_the_reply_of_the_one_that_took_over(
+    caller: Caller, model: WaitingModel, ended: bool
+) -> None:
+    """It resumes after the other one has stored its reply, or before."""
+    second = threading.Event()
+
+    def slowly(arrival: Arrival) -> Iterator[Step]:
+        second.wait(PATIENCE)
+        yield from saying("Second.")(arrival)
+
+    model.say(model.first, slowly)
+    with Web() as halted, Web() as other:
+        first = caller.send(halted, "k")
+        wait_until(lambda: model.arrivals, told=halted.said)
+        all_of(halted, signal.SIGSTOP)
+        lapse()
+        again = caller.send(other, "k")
+        wait_until(lambda: len(model.arrivals) == 2, told=other.said)
+        model.ready.set()
+        if ended:
+            second.set()
+            again.result(PATIENCE)
+        all_of(halted, signal.SIGCONT)
+        if not ended:
+            wait_until(lambda: first.done() or renewed(), told=halted.said)
+            assert not first.done()
+            second.set()
+        answers = [one.result(PATIENCE) for one in (first, again)]
+    assert [one.status_code for one in answers] == [200, 200]
+    assert answers[0].content == answers[1].content
+    assert replies() == ["Second."]
+    assert Usage.objects.get().messages == 1
+
+
+def renewed() -> bool:
+    """Say whether the one that took over holds the reply, some time after the other resumed."""
+    time.sleep(0.5)
+    return OwedReply.objects.filter(claimed_until__gt=timezone.now()).exists()
+
+
+def test_a_worker_that_takes_over_leaves_one_reply_and_one_answer(
+    caller: Caller, model: WaitingModel
+) -> None:
+    with Worker() as worker, Web() as halted:
+        first = caller.send(halted)
+        wait_until(lambda: model.arrivals, told=halted.said)
+        all_of(halted, signal.SIGSTOP)
+        lapse()
+        wait_until(lambda: not OwedReply.objects.exists(), told=worker.said)
+        model.ready.set()
+        all_of(halted, signal.SIGCONT)
+        messages = first.result(PATIENCE).json()["data"]["messages"]
+    assert [one["content"] for one in messages] == ["Hello?", "Second."]
+    assert replies() == ["Second."]
+
+
+@pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default is not a server")
+def test_a_reply_waits_for_a_database_that_is_away() -> None:
+    needs("redis-server")
+    if not postgres.programs():
+        needs("initdb")
+    with WaitingModel() as model, Receiver() as receiver, servers() as ground:
+        web, book = ground.web, ground.ledger
+        web.environment |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "m"}
+        made = ground.furnish([receiver.url("/hook")])
+        for process in ground.processes:
+            process.start()
+        wait_until(web.answers, told=web.said)
+        headers = {"Authorization": f"Bearer {made['key']}"}
+        base = f"{web.address}/api/v1/chatting/{made['chatbots'][0]}"
+
+        def post(path: str, body: Any) -> Any:
+            return requests.post(f"{base}/{path}", json=body, headers=headers, timeout=PATIENCE)
+
+        thread = post("threads", {}).json()["data"]["thread"]["id"]
+        with ThreadPoolExecutor(1) as pool:
+            sent = pool.submit(post, f"thread/{thread}/message", {"content": "Hello?"})
+            wait_until(lambda: model.arrivals, told=web.said)
+            assert ground.postgres
+            ground.postgres.crash()
+            model.ready.set()
+            wait_until(lambda: "is not stored yet" in web.said(), told=web.said)
+            ground.postgres.start()
+            told = sent.result(PATIENCE).json()
+        assert [one["content"] for one in told["data"]["messages"]] == ["Hello?", "First."]
+        assert len(model.arrivals) == 1
+        assert book.number("SELECT count(*) FROM conversations_message") == 2
+        assert book.number("SELECT count(*) FROM conversations_owedreply") == 0
