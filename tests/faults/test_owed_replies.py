@@ -1,6 +1,5 @@
 """A web process ends, halts or loses its database while a model answers: one reply results."""
 
-import os
 import signal
 import threading
 import time
@@ -132,12 +131,6 @@ def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
     assert not OwedReply.objects.exists()
 
 
-def all_of(web: Web, number: int) -> None:
-    """Send a signal to a web server and the processes below it."""
-    assert web.running
-    os.killpg(web.running.pid, number)
-
-
 def lapse() -> None:
     """Let every lease end now: the halted process renews none."""
     past = timezone.now() - timedelta(seconds=1)
@@ -160,7 +153,7 @@ def test_a_process_that_was_halted_gives_the_reply_of_the_one_that_took_over(
     with Web() as halted, Web() as other:
         first = caller.send(halted, "k")
         wait_until(lambda: model.arrivals, told=halted.said)
-        all_of(halted, signal.SIGSTOP)
+        halted.signal_all(signal.SIGSTOP)
         lapse()
         again = caller.send(other, "k")
         wait_until(lambda: len(model.arrivals) == 2, told=other.said)
@@ -168,7 +161,7 @@ def test_a_process_that_was_halted_gives_the_reply_of_the_one_that_took_over(
         if ended:
             second.set()
             again.result(PATIENCE)
-        all_of(halted, signal.SIGCONT)
+        halted.signal_all(signal.SIGCONT)
         if not ended:
             wait_until(lambda: first.done() or renewed(), told=halted.said)
             assert not first.done()
@@ -192,11 +185,11 @@ def test_a_worker_that_takes_over_leaves_one_reply_and_one_answer(
     with Worker() as worker, Web() as halted:
         first = caller.send(halted)
         wait_until(lambda: model.arrivals, told=halted.said)
-        all_of(halted, signal.SIGSTOP)
+        halted.signal_all(signal.SIGSTOP)
         lapse()
         wait_until(lambda: not OwedReply.objects.exists(), told=worker.said)
         model.ready.set()
-        all_of(halted, signal.SIGCONT)
+        halted.signal_all(signal.SIGCONT)
         messages = first.result(PATIENCE).json()["data"]["messages"]
     assert [one["content"] for one in messages] == ["Hello?", "Second."]
     assert replies() == ["Second."]

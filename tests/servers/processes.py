@@ -133,10 +133,15 @@ class Web(Process):
         wait_until(self.answers, told=self.said)
         return self
 
+    def signal_all(self, number: int) -> None:
+        """Signal the server and its own workers."""
+        assert self.running
+        os.killpg(self.running.pid, number)
+
     def kill(self) -> None:
         """Kill the server with its own workers, which would outlive it."""
         if self.running and self.running.poll() is None:
-            os.killpg(self.running.pid, signal.SIGKILL)
+            self.signal_all(signal.SIGKILL)
         self.wait()
 
     def answers(self) -> bool:

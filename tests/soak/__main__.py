@@ -1,7 +1,7 @@
-"""Prove that webhook delivery loses nothing: `python -m tests.soak [--servers] [--seed N]`.
+"""Prove that nothing is lost: `python -m tests.soak [deliveries | replies] [--servers] [--seed N]`.
 
 Runs the service on an embedded default and on PostgreSQL and Redis servers of its own, sends
-events through the API while its parts fail, and judges what was received.
+messages through the API while its parts fail, and judges what was received, or answered.
 """
 
 # ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; it prints
@@ -26,18 +26,20 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from tests.soak import faults, report
+from tests.soak import faults, replies, report
 from tests.soak.ground import SERVERS, Ground, embedded, servers, servers_are_there
 from tests.soak.judge import judge
 from tests.soak.run import NotInTime, run
 
+SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40)}  # events or messages, and faults
+Where = Callable[[], AbstractContextManager[Ground]]
 TOO_LONG = ("faults_at", "duplicates_explained")  # to be printed
 
 
 def main() -> int:
     """Soak, write the report; 1 where a rule was broken, 2 where it did not end in time."""
     options = parse()
-    grounds: list[Callable[[], AbstractContextManager[Ground]]] = []
+    grounds: list[Where] = []
     if options.only != "servers":
         grounds.append(embedded)
     if options.only != "embedded" and servers_are_there():
@@ -49,7 +51,7 @@ def main() -> int:
     told = []
     try:
         for ground in grounds:
-            told.append(soak(ground, options))
+            told.append(SCENARIOS[options.scenario](ground, options))
     except NotInTime as error:
         print(f"seed {options.seed}: {error}", file=sys.stderr)
         return 2
@@ -61,8 +63,9 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--events", type=int, default=5_000)
-    parser.add_argument("--faults", type=int, default=200)
+    parser.add_argument("scenario", nargs="?", choices=SIZES, default="deliveries")
+    parser.add_argument("--events", type=int, help="of replies: messages")
+    parser.add_argument("--faults", type=int)
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     parser.add_argument("--report", type=Path, default=Path("build/soak.json"))
     parser.add_argument("--ceiling", type=float, default=3_600.0, help="seconds of one run")
@@ -72,11 +75,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--embedded", dest="only", action="store_const", const="embedded", help="only embedded"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    events, count = SIZES[options.scenario]
+    options.events, options.faults = options.events or events, options.faults or count
+    return options
 
 
-def soak(where: Callable[[], AbstractContextManager[Ground]], options: Any) -> dict[str, Any]:
-    """Soak one installation; prints the report without its longest parts."""
+def soak_deliveries(where: Where, options: Any) -> dict[str, Any]:
+    """Soak the deliveries of one installation; prints the report without its longest parts."""
     with where() as ground:
         print(f"{ground.name}, seed {options.seed}", flush=True)
         kinds = faults.kinds_of(ground, count=options.faults, seed=options.seed)
@@ -84,10 +90,32 @@ def soak(where: Callable[[], AbstractContextManager[Ground]], options: Any) -> d
             ground, kinds, events=options.events, seed=options.seed, ceiling=options.ceiling
         )
         told = report.write(ground, story, judge(story), seed=options.seed)
+    show(told)
+    return told
+
+
+def soak_replies(where: Where, options: Any) -> dict[str, Any]:
+    """Soak the replies of one installation; prints the report."""
+    with where() as ground:
+        print(f"{ground.name}, replies, seed {options.seed}", flush=True)
+        told = replies.run(
+            ground,
+            messages=options.events,
+            faults=options.faults,
+            seed=options.seed,
+            ceiling=options.ceiling,
+        )
+    show(told)
+    return told
+
+
+def show(told: dict[str, Any]) -> None:
     for key, value in told.items():
         if key not in TOO_LONG:
             print(f"  {key}: {json.dumps(value)}", flush=True)
-    return told
+
+
+SCENARIOS = {"deliveries": soak_deliveries, "replies": soak_replies}
 
 
 if __name__ == "__main__":

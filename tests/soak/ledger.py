@@ -68,20 +68,20 @@ class Ledger:
 
     def deliveries(self) -> list[Delivery]:
         return [
-            Delivery(_id(pk), _id(thread), _id(message), place, bytes(body), *rest)
+            Delivery(key(pk), key(thread), key(message), place, bytes(body), *rest)
             for pk, thread, message, place, body, *rest in self.rows(DELIVERIES)
         ]
 
     def attempts(self) -> list[Attempt]:
         return [
             Attempt(
-                _id(delivery),
+                key(delivery),
                 number,
                 status,
                 bool(cut),
                 *rest,
-                started=_seconds(began),
-                finished=_seconds(ended) if ended else None,
+                started=seconds(began),
+                finished=seconds(ended) if ended else None,
             )
             for delivery, number, status, cut, *rest, began, ended in self.rows(ATTEMPTS)
         ]
@@ -95,11 +95,11 @@ def of_server(url: str) -> Ledger:
     return Ledger(lambda: psycopg.connect(url, autocommit=True))
 
 
-def _id(value: Any) -> str:  # Any: a UUID, or text on the embedded default
+def key(value: Any) -> str:  # Any: a UUID, or text on the embedded default
     return str(UUID(str(value)))
 
 
-def _seconds(value: Any) -> float:  # Any: a datetime, or text on the embedded default
+def seconds(value: Any) -> float:  # Any: a datetime, or text on the embedded default
     if isinstance(value, str):
         value = datetime.fromisoformat(value).replace(tzinfo=UTC)
     return float(value.timestamp())
