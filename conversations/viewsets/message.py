@@ -43,6 +43,8 @@ class MessageViewSet(ChattingViewSet):
             "plan-scope",
             "prompt",
             "ai-failure",
+            "resolved-thread",
+            "reply-owed",
         ),
     )
     def create(self, given: dict[str, Any], thread_id: str) -> dict[str, Any]:

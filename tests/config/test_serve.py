@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -19,6 +20,7 @@ import pytest
 from accounts import keys
 from accounts.models import ApiKey
 from accounts.services import api_key
+from config import processes
 from config.management.commands.serve import KEY_LABEL, Command
 from config.settings import VERSION
 from tests.factories.accounts import AccountFactory
@@ -263,6 +265,24 @@ from django.core.management import call_command
 
 call_command("migrate", verbosity=0)
 """
+
+
+def test_a_part_that_is_asked_to_stop_has_longer_than_a_model(settings: Any) -> None:
+    for settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT in ((30.0, 10.0), (5.0, 45.5)):
+        command = processes.web_command()
+        given = int(command[command.index("--workers-kill-timeout") + 1])
+        assert given == processes.grace()
+        assert given >= max(settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT) + 10
+
+
+def test_containers_are_given_the_time_that_their_parts_take_to_stop() -> None:
+    given = re.findall(
+        r"stop_grace_period: \$\{STOP_GRACE_PERIOD:-(\d+)s\}", (ROOT / "compose.yaml").read_text()
+    )
+    assert len(given) == 2  # web and worker
+    assert min(map(int, given)) > processes.grace()
+
+
 NEWER = """
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder

@@ -5,6 +5,7 @@ seen, and the judge has to notice.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
 
@@ -12,9 +13,9 @@ import pytest
 from django.conf import settings
 
 from tests.groups import needs
-from tests.soak import postgres
+from tests.soak import postgres, replies
 from tests.soak.faults import CUTS, STOPS, Fault
-from tests.soak.ground import DELAYS, embedded, servers
+from tests.soak.ground import DELAYS, Ground, embedded, servers
 from tests.soak.judge import judge
 from tests.soak.ledger import Delivery
 from tests.soak.run import Story, run
@@ -34,17 +35,30 @@ KINDS = (
 OF_SERVERS = ("redis flushed", "redis killed", "messages doubled", "postgres crashed")
 
 
+def ground() -> AbstractContextManager[Ground]:
+    """Build the installation that this run of the tests is about."""
+    if settings.EMBEDDED:
+        return embedded()
+    needs("redis-server")
+    if not postgres.programs():
+        needs("initdb")
+    return servers()
+
+
 @pytest.fixture(scope="module")
 def story() -> Story:
-    if settings.EMBEDDED:
-        where, kinds = embedded, KINDS
-    else:
-        where, kinds = servers, KINDS + OF_SERVERS
-        needs("redis-server")
-        if not postgres.programs():
-            needs("initdb")
-    with where() as ground:
-        return run(ground, kinds, events=EVENTS, seed=SEED, ceiling=240, quiet=True)
+    kinds = KINDS if settings.EMBEDDED else KINDS + OF_SERVERS
+    with ground() as here:
+        return run(here, kinds, events=EVENTS, seed=SEED, ceiling=240, quiet=True)
+
+
+@pytest.mark.proves("Threads and messages")
+def test_every_message_has_one_reply_a_draft_or_an_escalation() -> None:
+    with ground() as here:
+        told = replies.run(here, messages=60, faults=3, seed=SEED, ceiling=240)
+    assert told["violations"] == []
+    assert sum(told["ends"].values()) >= 60
+    assert told["ends"]["reply"] > 0
 
 
 @pytest.mark.proves("Delivery rules/4")

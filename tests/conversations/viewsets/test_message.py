@@ -91,6 +91,20 @@ class TestSend:
         api.patch(f"{here}/escalate")
         assert [one["messageType"] for one in send("Back?")] == ["USER_MESSAGE", "AI_MESSAGE"]
 
+    @pytest.mark.parametrize("escalated", [False, True])
+    def test_a_message_reopens_a_resolved_thread(
+        self, api: Api, base: str, here: str, send: Send, thread: Thread, escalated: bool
+    ) -> None:
+        if escalated:
+            api.patch(f"{here}/escalate")
+        changes = {"threadId": str(thread.pk), "resolved": True}
+        resolved = api.patch(f"{base}/thread/update-thread", changes).json()["data"]["thread"]
+        assert resolved["resolved"] and resolved["endedAt"]
+        assert len(send("One more thing")) == (1 if escalated else 2)
+        reopened = api.get(here).json()["data"]["thread"]
+        assert (reopened["resolved"], reopened["endedAt"]) == (False, None)
+        assert reopened["escalated"] is escalated
+
     def test_the_message_of_an_escalation_prompt_escalates(
         self, api: Api, here: str, send: Send, chatbot: Chatbot
     ) -> None:
