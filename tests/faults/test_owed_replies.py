@@ -202,7 +202,8 @@ def test_a_reply_waits_for_a_database_that_is_away() -> None:
         needs("initdb")
     with WaitingModel() as model, Receiver() as receiver, servers() as ground:
         web, book = ground.web, ground.ledger
-        web.environment |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "m"}
+        plain = {"DJANGO_SETTINGS_MODULE": "config.settings"}  # a service's patience, not a test's
+        web.environment |= plain | {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "m"}
         made = ground.furnish([receiver.url("/hook")])
         for process in ground.processes:
             process.start()
