@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('chatbots', '0002_offline_model'),
-        ('conversations', '0002_inbox'),
+        ('conversations', '0003_fallback_reason'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
