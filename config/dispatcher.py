@@ -40,9 +40,7 @@ FULL_PAUSE = 0.05  # something is due and may not start: what ends, or is new, i
 ERROR_PAUSE = 0.5
 TOGETHER = 8  # deliveries in a message: with one in each, Celery costs half of a worker's time
 RESERVED = 4  # threads at most that deliveries leave to mails and to periodic work
-RENEWED_AFTER = (
-    4.0  # seconds after an outage of the database in which living processes renew leases
-)
+RENEWED_AFTER = 4.0  # seconds after an outage until living processes have renewed their leases
 STUCK_AFTER = 30  # seconds; longer than any wait for a database
 CLOCK_WAS_SET = 0.1  # seconds by which wall and steady clock part
 

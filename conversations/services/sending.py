@@ -7,7 +7,7 @@ message-send, escalation-prompt, reply-owed.
 from contextlib import nullcontext
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -76,13 +76,24 @@ def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> lis
     Who gives the message's id may call again after a process died: nothing is done twice.
     Raises TooManyRequests, MessagesLimitReached, Refused; then nothing is stored or used up.
     """
-    begun = message_id and Message.objects.filter(thread=thread, pk=message_id).first()
+    begun = find(thread, message_id)
     if begun:
         return exchange(begun, replying.finish(begun))
     escalates = asks_for_a_person(thread, content)
     waits = not (escalates or thread.escalated)
-    with limits.places.one(thread.chatbot.account_id) if waits else nullcontext():
-        return accept(thread, content, escalates=escalates, message_id=message_id or new_id())
+    try:
+        with limits.places.one(thread.chatbot.account_id) if waits else nullcontext():
+            return accept(thread, content, escalates=escalates, message_id=message_id or new_id())
+    except IntegrityError:  # this process was halted, and another one has stored the message
+        begun = find(thread, message_id)
+        if begun is None:
+            raise
+        return exchange(begun, replying.finish(begun))
+
+
+def find(thread: Thread, message_id: UUID | None) -> Message | None:
+    """Find the message of a send that was begun before."""
+    return Message.objects.filter(thread=thread, pk=message_id).first() if message_id else None
 
 
 def accept(thread: Thread, content: str, *, escalates: bool, message_id: UUID) -> list[Message]:
