@@ -24,7 +24,8 @@ test: dev
 bench: dev
 	@exec $(PY) -m tests.bench $(ARGS)
 
-# Webhook delivery under faults of every kind, on both installations; it takes its minutes. See docs/delivery.md.
+# Webhook delivery under faults of every kind, on both installations; it takes its minutes. ARGS=replies does it for
+# the replies to visitors. See docs/delivery.md.
 soak: dev
 	@exec $(PY) -m tests.soak $(ARGS)
 
