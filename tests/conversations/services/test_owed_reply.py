@@ -240,7 +240,8 @@ def test_a_model_that_is_deleted_while_its_reply_is_stored_leaves_the_reply(
                 locked.set()
                 name = connection.settings_dict["NAME"]
                 wait_until(lambda: cursor.execute(WAITS, [name]) or cursor.fetchone())
-                LlmModel.objects.filter(title="Real").delete()
+                GeneralSettings.objects.update(llm_model=None)
+                cursor.execute("DELETE FROM chatbots_llmmodel WHERE title = 'Real'")
         finally:
             locked.set()
             connections.close_all()
