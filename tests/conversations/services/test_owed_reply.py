@@ -157,7 +157,7 @@ def test_replies_that_a_halted_process_doubled_do_not_stop_the_migration(thread:
     first, second = (
         MessageFactory(thread=thread, message_type=kind, parent_message=message) for _ in range(2)
     )
-    module = import_module("conversations.migrations.0005_owed_replies")
+    module = import_module("conversations.migrations.0006_owed_replies")
     module.keep_the_first_reply(apps, None)
     assert list(Message.objects.filter(parent_message=message)) == [first]
     assert Message.objects.filter(pk=second.pk).exists()

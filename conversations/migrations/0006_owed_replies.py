@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('chatbots', '0002_offline_model'),
-        ('conversations', '0004_thread_counts_and_models_in_use'),
+        ('conversations', '0005_erasure'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
