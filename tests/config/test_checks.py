@@ -32,8 +32,8 @@ def checked(folder: Path, *options: str, **environment: str) -> str:
         env=os.environ | bare | known | environment,
         capture_output=True,
         text=True,
-        check=True,
     )
+    assert done.returncode == 0, done.stderr
     return done.stderr + done.stdout
 
 

@@ -209,7 +209,7 @@ def fail_four_times_and_succeed_by_hand(job: Job, staff: Staff) -> None:
         gaps
     )
     row = re.compile(r"/admin/webhooks/delivery/([0-9a-f-]{36})/change/")
-    found = wait_until(lambda: row.search(staff.page("/webhooks/delivery/?state=FAILED")))
+    found = wait_until(lambda: row.search(staff.page("/webhooks/delivery/?state__exact=FAILED")))
     where = f"/webhooks/delivery/{found[1]}"
     page = staff.page(f"{where}/change/")
     assert page.count("503") >= 4

@@ -185,9 +185,10 @@ def test_a_shortage_of_file_descriptors_is_no_failure_of_the_model(
     assert (caught.value.status_code, caught.value.headers()) == (503, {"Retry-After": "1"})
     assert Message.objects.count() == 1
     assert OwedReply.objects.get().begun == 0
-    LlmModel.objects.update(base_url=model.base_url)
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-    work()
+    with ModelServer() as untouched:  # the shortage was that of the other one, too
+        LlmModel.objects.update(base_url=untouched.base_url)
+        work()
     assert Message.objects.get(parent_message=message).content == "You said: Hello?"
 
 

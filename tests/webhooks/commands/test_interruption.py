@@ -26,6 +26,7 @@ django.setup()
 from django.core.management import execute_from_command_line
 from django.db import connection
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
 words, nth, *command = sys.argv[1:]
 passed = itertools.count(1)
 
