@@ -30,7 +30,7 @@ from config.models import PeriodicWork
 from conversations import tasks as conversation_tasks
 from conversations.services import owed_reply
 from webhooks import tasks as webhook_tasks
-from webhooks.engine import liveness, queue, recovery, schedule
+from webhooks.engine import claims, liveness, queue, recovery
 
 # Seconds in which more may come before it is looked for: a claim of many costs little more than
 # a claim of one. The more the last one found, the longer, up to the second figure.
@@ -100,8 +100,8 @@ class Dispatcher(threading.Thread):
                 pause = ERROR_PAUSE
             self.rounds += 1
             self.stopping.wait(min(GATHER_MOST, GATHER * max(1, self.found)))
-            if schedule.freed.wait(pause):
-                schedule.freed.clear()
+            if claims.freed.wait(pause):
+                claims.freed.clear()
                 self.unheard_since = self.full_with = None
         connection.close()
 
@@ -135,7 +135,7 @@ class Dispatcher(threading.Thread):
             return min(wait, pause)
         if newest == self.full_with and time.monotonic() < self.full_until:
             return pause
-        claimed = schedule.claim(liveness.ME, slots=self.slots - len(owed_reply.renewal.claims))
+        claimed = claims.claim(liveness.ME, slots=self.slots - len(owed_reply.renewal.claims))
         self.found = len(claimed)
         if not claimed:
             self.full_with, self.full_until = newest, time.monotonic() + FULL_PAUSE
@@ -144,7 +144,7 @@ class Dispatcher(threading.Thread):
         ids = [str(one.delivery_id) for one in claimed]
         claim = str(claimed[0].claim)  # of all that are claimed in one go
         if not publish(webhook_tasks.deliver, *((claim, *some) for some in batched(ids, TOGETHER))):
-            schedule.release(claimed)
+            claims.release(claimed)
             self.unheard_since = None
             return ERROR_PAUSE
         return 0.0
@@ -209,7 +209,7 @@ class Dispatcher(threading.Thread):
     def stop(self) -> None:
         """Claim nothing more, and give back what has not begun."""
         self.stopping.set()
-        schedule.freed.set()
+        claims.freed.set()
         self.join(ERROR_PAUSE * 4)
         try:
             recovery.release_all(liveness.ME)

@@ -288,8 +288,8 @@ class Unheard(Process):
         "-c",
         "import time, datetime, django; django.setup()\n"
         "from config import dispatcher\n"
-        "from webhooks.engine import schedule\n"
-        "dispatcher.STUCK_AFTER, schedule.START = 3, datetime.timedelta(seconds=0.1)\n"
+        "from webhooks.engine import claims\n"
+        "dispatcher.STUCK_AFTER, claims.START = 3, datetime.timedelta(seconds=0.1)\n"
         "one = dispatcher.Dispatcher(8)\n"
         "while True: time.sleep(one.round())",
     )

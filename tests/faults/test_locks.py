@@ -18,7 +18,7 @@ from django.utils import timezone
 from config.db import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.processes import ROOT, Worker, wait_until
-from webhooks.engine import liveness, recovery, schedule
+from webhooks.engine import claims, liveness, recovery, schedule
 from webhooks.engine.transport import Outcome
 from webhooks.engine.work import Result, Target, Work
 from webhooks.models import Attempt, Delivery, Endpoint
@@ -30,12 +30,12 @@ pytestmark = [
 HALTS_IN_A_CLAIM = """
 import os, signal, django
 django.setup()
-from webhooks.engine import queue, schedule
+from webhooks.engine import claims, queue, schedule
 def halt(moment):
     print("halted", flush=True)
     os.kill(os.getpid(), signal.SIGSTOP)
 queue.waiting = halt
-schedule.claim("77", slots=8)
+claims.claim("77", slots=8)
 """
 BROKEN = Result(outcome=Outcome(1, 503))
 
@@ -77,7 +77,7 @@ def in_a_thread(call, *args):
 
 def test_a_worker_that_ends_leaves_the_attempt_alone_that_is_just_beginning(endpoint, monkeypatch):
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
-    [claimed] = schedule.claim("1", slots=8)
+    [claimed] = claims.claim("1", slots=8)
     inside, go_on, begun = threading.Event(), threading.Event(), []
     read = schedule._read_begun
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from tests.factories.webhooks import EndpointFactory
 from tests.servers import certificates
 from tests.servers.receiver import Receiver
-from webhooks.engine import schedule
+from webhooks.engine import claims
 
 
 @pytest.fixture
@@ -20,5 +20,5 @@ def receiver():
 @pytest.fixture
 def endpoint(receiver):
     endpoint = EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
-    schedule._turns.note_answer(endpoint.chatbot_id, time.monotonic())
+    claims._rotation.note_answer(endpoint.chatbot_id, time.monotonic())
     return endpoint

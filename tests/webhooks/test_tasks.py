@@ -12,7 +12,7 @@ from tests.patience import PATIENCE
 from tests.servers import certificates
 from tests.webhooks.engine.steps import ME, OK
 from webhooks import tasks
-from webhooks.engine import attempt, schedule, transport
+from webhooks.engine import attempt, claims, transport
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +24,7 @@ def message(endpoint, settings):
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = PATIENCE
     DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
-    claimed = schedule.claim(ME, slots=32)
+    claimed = claims.claim(ME, slots=32)
     [claim] = {one.claim for one in claimed}
     return [str(claim), *(str(one.delivery_id) for one in claimed)]
 

@@ -1,8 +1,9 @@
-"""Who waits and what runs: the reads behind a claim, cheap however long the queue is.
+"""Read what waits and what runs, at a cost that does not depend on the length of the queue.
 
-Each statement jumps from one endpoint, or thread, to the next by an index that holds nothing but
-what waits; thousands of deliveries to one dead receiver cost what one costs. The conditions are
-those of the indexes on Delivery, word for word.
+Each statement jumps from one endpoint, or thread, to the next over a partial index that contains
+only waiting deliveries: thousands of deliveries to one dead receiver cost as much as one. The
+conditions repeat those of the indexes on Delivery word for word, otherwise the database does not
+use the indexes.
 """
 
 from collections.abc import Iterable
@@ -18,61 +19,92 @@ from webhooks.engine.fairness import PER_ENDPOINT, Candidate, Running, Waiting
 from webhooks.models import Delivery
 from webhooks.models.delivery import State
 
-THREADS = 64  # looked at for first attempts, of one endpoint at a time
+THREADS = 64  # threads of one endpoint whose first attempts are read in one claim
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-SEEMS_SLOW = timedelta(seconds=1)  # an attempt that lasts longer is taken for one that times out
-SUSPECT = 2  # interruptions after which a delivery is taken to be what kills workers
+SEEMS_SLOW = timedelta(seconds=1)  # an attempt that lasts longer is expected to time out
+SUSPECT = 2  # interruptions after which a delivery is suspected of killing workers
 
-# SQLite, which knows nothing of an index's size, is told which one to take.
-_TOLD = "INDEXED BY" if settings.EMBEDDED else "--"
-FIRST = f"""webhooks_delivery d {_TOLD} delivery_first
-WHERE d.state = 'PENDING' AND d.due_at IS NOT NULL AND d.claim IS NULL"""
-AGAIN = f"""webhooks_delivery d {_TOLD} delivery_again
-WHERE d.state = 'RETRYING' AND d.due_at IS NOT NULL AND d.claim IS NULL"""
-ASKED = AGAIN.replace("delivery_again", "delivery_asked").replace("'RETRYING'", "'FAILED'")
-DUE = f"""webhooks_delivery d {_TOLD} delivery_due
-WHERE NOT (d.state = 'PENDING') AND d.due_at IS NOT NULL AND d.claim IS NULL"""
 
-# In an index's order: whatever PostgreSQL believes of how much waits, it reads no more than one.
+def _over(index: str) -> str:
+    # SQLite keeps no statistics of these indexes and has to be told which one to use.
+    return f"webhooks_delivery d INDEXED BY {index}" if settings.EMBEDDED else "webhooks_delivery d"
+
+
+# What waits, by kind of attempt. "d" is the delivery.
+FIRST = f"""{_over("delivery_first")}
+    WHERE d.state = 'PENDING' AND d.due_at IS NOT NULL AND d.claim IS NULL"""
+AGAIN = f"""{_over("delivery_again")}
+    WHERE d.state = 'RETRYING' AND d.due_at IS NOT NULL AND d.claim IS NULL"""
+MANUAL = f"""{_over("delivery_asked")}
+    WHERE d.state = 'FAILED' AND d.due_at IS NOT NULL AND d.claim IS NULL"""
+LATER = f"""{_over("delivery_due")}
+    WHERE NOT (d.state = 'PENDING') AND d.due_at IS NOT NULL AND d.claim IS NULL"""
+
+# Each part follows the order of an index, so that PostgreSQL reads one row whatever it estimates.
 GLANCE = f"""
 SELECT (SELECT d.chatbot_id FROM {FIRST} ORDER BY d.chatbot_id LIMIT 1) IS NOT NULL,
-       (SELECT d.due_at FROM {DUE} ORDER BY d.due_at, d.id LIMIT 1),
+       (SELECT d.due_at FROM {LATER} ORDER BY d.due_at, d.id LIMIT 1),
        (SELECT d.id FROM webhooks_delivery d ORDER BY d.created_at DESC, d.id DESC LIMIT 1)
-"""  # noqa: S608 - our own words alone, here and below
+"""  # noqa: S608 - our own constants only, here and below
 
-# A recursive query's name and one of the three parts of what waits, by endpoint
-_ENDPOINTS = """{name}(chatbot_id) AS (
-    SELECT (SELECT d.chatbot_id FROM {part} ORDER BY d.chatbot_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT d.chatbot_id FROM {part}
-            AND d.chatbot_id > {name}.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
-    FROM {name} WHERE {name}.chatbot_id IS NOT NULL
-)"""
-_ARE_DUE = """SELECT chatbot_id, {number} FROM {name} WHERE %s >= (
-        SELECT d.due_at FROM {part} AND d.chatbot_id = {name}.chatbot_id
-        ORDER BY d.due_at, d.id LIMIT 1)"""
+# The endpoints that wait for each kind of attempt, found by jumping over the index from one chatbot
+# to the next; then those whose earliest delivery is due. First attempts are always due.
 WAITING = f"""
-WITH RECURSIVE {_ENDPOINTS.format(name="first", part=FIRST)},
-{_ENDPOINTS.format(name="again", part=AGAIN)},
-{_ENDPOINTS.format(name="asked", part=ASKED)}, due(chatbot_id, part) AS (
-    SELECT chatbot_id, 1 FROM first
+WITH RECURSIVE
+first(chatbot_id) AS (
+    SELECT (SELECT d.chatbot_id FROM {FIRST} ORDER BY d.chatbot_id LIMIT 1)
     UNION ALL
-    {_ARE_DUE.format(name="again", part=AGAIN, number=2)}
+    SELECT (SELECT d.chatbot_id FROM {FIRST}
+            AND d.chatbot_id > first.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
+    FROM first WHERE first.chatbot_id IS NOT NULL
+),
+again(chatbot_id) AS (
+    SELECT (SELECT d.chatbot_id FROM {AGAIN} ORDER BY d.chatbot_id LIMIT 1)
     UNION ALL
-    {_ARE_DUE.format(name="asked", part=ASKED, number=4)}
-), parts(chatbot_id, them) AS (SELECT chatbot_id, SUM(part) FROM due GROUP BY chatbot_id)
-SELECT c.id, c.account_id, e.timed_out, parts.them
-FROM parts JOIN chatbots_chatbot c ON c.id = parts.chatbot_id
+    SELECT (SELECT d.chatbot_id FROM {AGAIN}
+            AND d.chatbot_id > again.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
+    FROM again WHERE again.chatbot_id IS NOT NULL
+),
+manual(chatbot_id) AS (
+    SELECT (SELECT d.chatbot_id FROM {MANUAL} ORDER BY d.chatbot_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT d.chatbot_id FROM {MANUAL}
+            AND d.chatbot_id > manual.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
+    FROM manual WHERE manual.chatbot_id IS NOT NULL
+),
+due(chatbot_id, kind) AS (
+    SELECT chatbot_id, 'first' FROM first
+    UNION ALL
+    SELECT chatbot_id, 'again' FROM again
+    WHERE %s >= (SELECT d.due_at FROM {AGAIN}
+                 AND d.chatbot_id = again.chatbot_id ORDER BY d.due_at, d.id LIMIT 1)
+    UNION ALL
+    SELECT chatbot_id, 'manual' FROM manual
+    WHERE %s >= (SELECT d.due_at FROM {MANUAL}
+                 AND d.chatbot_id = manual.chatbot_id ORDER BY d.due_at, d.id LIMIT 1)
+),
+endpoint(chatbot_id, has_first, has_again, has_manual) AS (
+    SELECT chatbot_id,
+           MAX(CASE WHEN kind = 'first' THEN 1 ELSE 0 END),
+           MAX(CASE WHEN kind = 'again' THEN 1 ELSE 0 END),
+           MAX(CASE WHEN kind = 'manual' THEN 1 ELSE 0 END)
+    FROM due GROUP BY chatbot_id
+)
+SELECT c.id, c.account_id, e.timed_out, has_first, has_again, has_manual
+FROM endpoint JOIN chatbots_chatbot c ON c.id = endpoint.chatbot_id
 LEFT JOIN webhooks_endpoint e ON e.chatbot_id = c.id
 """  # noqa: S608
 
-_LATER = """
-SELECT d.id, d.thread_id FROM {part} AND d.chatbot_id = %s AND d.due_at <= %s
+RETRIES = f"""
+SELECT d.id, d.thread_id FROM {AGAIN} AND d.chatbot_id = %s AND d.due_at <= %s
 ORDER BY d.due_at, d.id LIMIT %s
-"""
-RETRIES, BY_HAND = _LATER.format(part=AGAIN), _LATER.format(part=ASKED)
+"""  # noqa: S608
+MANUAL_RETRIES = f"""
+SELECT d.id, d.thread_id FROM {MANUAL} AND d.chatbot_id = %s AND d.due_at <= %s
+ORDER BY d.due_at, d.id LIMIT %s
+"""  # noqa: S608
 
-# The oldest of each thread, and those that belong to no thread.
+# The oldest first attempt of each thread, and those that belong to no thread.
 HEADS = f"""
 WITH RECURSIVE thread(id) AS (
     SELECT (SELECT d.thread_id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id IS NOT NULL
@@ -93,7 +125,7 @@ UNION ALL
 SELECT * FROM (
     SELECT d.id, d.thread_id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id IS NULL
     ORDER BY d.id LIMIT %s
-) alone
+) without_thread
 """  # noqa: S608
 
 _OF_RUNNING = (
@@ -109,9 +141,9 @@ _OF_RUNNING = (
 
 
 def now() -> datetime:
-    """Read the one clock that due times are made and compared by: the database's.
+    """Return the time of the clock by which due times are set and compared.
 
-    Embedded, that is this machine's.
+    It is the database's clock; on the embedded default, this machine's.
     """
     if connection.vendor != "postgresql":
         return timezone.now()
@@ -121,16 +153,17 @@ def now() -> datetime:
 
 
 def keep_to_indexes() -> None:
-    """Forbid PostgreSQL, until the transaction ends, to read the whole log.
+    """Keep PostgreSQL from scanning the whole log until the transaction ends.
 
-    Its figures on what is claimed, or waits, are always late; it may take a handful for a tenth.
+    Its statistics about claimed and waiting rows are always out of date: it may estimate a tenth of
+    the table where there is a handful.
     """
     if connection.vendor == "postgresql":
         _rows("SELECT set_config('enable_seqscan', 'off', true)")
 
 
 def glance() -> tuple[datetime | None, UUID | None]:
-    """Say when the next attempt is due, None when nothing waits, and which delivery is the newest.
+    """Return when the next attempt is due (None if nothing waits) and the newest delivery's id.
 
     First attempts are always due: LONG_AGO.
     """
@@ -139,9 +172,10 @@ def glance() -> tuple[datetime | None, UUID | None]:
 
 
 def running(worker: str, moment: datetime, *, start: timedelta, lease: timedelta) -> list[Running]:
-    """Read what is claimed, by whomever.
+    """Return the claimed deliveries of all workers.
 
-    `start` and `lease` are the lengths of a claim before and after an attempt has begun.
+    `start` and `lease` are the lengths of a claim before and after its attempt begins. An attempt
+    in flight for longer than SEEMS_SLOW counts as slow.
     """
     rows = Delivery.objects.filter(claim__isnull=False).values_list(*_OF_RUNNING)
     return [
@@ -151,7 +185,7 @@ def running(worker: str, moment: datetime, *, start: timedelta, lease: timedelta
             thread_id,
             mine=claimed_by == worker,
             slow=bool(timed_out) or start < _left(until, moment) < lease - SEEMS_SLOW,
-            by_hand=state == State.FAILED,
+            manual=state == State.FAILED,
             suspect=interruptions >= SUSPECT,
         )
         for (
@@ -168,26 +202,26 @@ def running(worker: str, moment: datetime, *, start: timedelta, lease: timedelta
 
 
 def waiting(moment: datetime) -> list[Waiting]:
-    """Read which endpoints have something due."""
+    """Return the endpoints that have due deliveries."""
     due = _sql_moment(moment)
     return [
         Waiting(
             _id(chatbot),
             _id(account),
             slow=bool(timed_out),
-            first=bool(parts & 1),
-            again=bool(parts & 2),
-            by_hand=bool(parts & 4),
+            first=bool(first),
+            again=bool(again),
+            manual=bool(manual),
         )
-        for chatbot, account, timed_out, parts in _rows(WAITING, due, due)
+        for chatbot, account, timed_out, first, again, manual in _rows(WAITING, due, due)
     ]
 
 
 def candidates(of: Waiting, count: int, *, moment: datetime, suspects: bool) -> list[Candidate]:
-    """Read an endpoint's due deliveries: retries by time, then the heads of threads by age.
+    """Return an endpoint's due deliveries: retries by due time, then the oldest of each thread.
 
-    Those that were asked for by hand come last: there may be many, and nobody waits for them.
-    Without `suspects`, what may be killing workers stays out.
+    Manual retries come last: there may be many, and no visitor waits for them. Without `suspects`,
+    deliveries that may be killing workers are left out.
     """
     if suspects:
         return _candidates(of, count, moment)
@@ -202,17 +236,18 @@ def _candidates(of: Waiting, count: int, moment: datetime) -> list[Candidate]:
     if of.again:
         found = [_candidate(*row) for row in _rows(RETRIES, chatbot, due, count)]
     if of.first and len(found) < count:
-        oldest = count + PER_ENDPOINT  # some may wait for another one of their thread
+        oldest = count + PER_ENDPOINT  # some may wait for another delivery of their thread
         heads = _rows(HEADS, chatbot, chatbot, chatbot, THREADS, oldest, chatbot, count)
         first = [_candidate(*row, first=True) for row in heads]
         found += sorted(first, key=lambda one: one.delivery_id)
-    if of.by_hand and len(found) < count:
-        found += [_candidate(*row, by_hand=True) for row in _rows(BY_HAND, chatbot, due, count)]
+    if of.manual and len(found) < count:
+        rows = _rows(MANUAL_RETRIES, chatbot, due, count)
+        found += [_candidate(*row, manual=True) for row in rows]
     return found
 
 
 def suspects_of(delivery_ids: Iterable[UUID]) -> list[UUID]:
-    """Say which of these were under way when workers died, again and again; the oldest first."""
+    """Return those deliveries that were in flight when workers died, repeatedly; oldest first."""
     rows = Delivery.objects.filter(pk__in=delivery_ids, interruptions__gte=SUSPECT).order_by("pk")
     return list(rows.values_list("pk", flat=True))
 
@@ -222,8 +257,8 @@ def _left(until: datetime | None, moment: datetime) -> timedelta:
 
 
 # Any below: what a database driver takes and gives
-def _candidate(row: Any, thread: Any, *, first: bool = False, by_hand: bool = False) -> Candidate:
-    return Candidate(_id(row), _id(thread) if thread else None, first=first, by_hand=by_hand)
+def _candidate(row: Any, thread: Any, *, first: bool = False, manual: bool = False) -> Candidate:
+    return Candidate(_id(row), _id(thread) if thread else None, first=first, manual=manual)
 
 
 def _rows(sql: str, *params: Any) -> list[Any]:

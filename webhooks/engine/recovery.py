@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Q
 
+from webhooks.engine.claims import NO_CLAIM, START
 from webhooks.engine.queue import keep_to_indexes, now
-from webhooks.engine.schedule import NO_CLAIM, START
 from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 

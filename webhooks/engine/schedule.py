@@ -1,93 +1,44 @@
 """The schedule: what state a delivery is in, and when its next attempt is due.
 
-    claim    a dispatcher takes what is due, as much as fairness allows
-    confirm  a task begins: its claim is changed for another, so a second message finds nothing
-    settle   a task ends: the attempt, the next state and the receiver's health, all or nothing
-    give back  a task could not make its attempt: all is as before it began
-    retry    somebody asks for one more attempt of what has FAILED
+    confirm    a task begins: its claim is exchanged for another, so a second message finds nothing
+    settle     a task ends: the attempt, the next state and the receiver's health in one transaction
+    give back  a task could not make its attempt: everything is as before it began
+    retry      one more attempt of a FAILED delivery is requested
 
-Each is one short transaction; what comes at the same time shares one. Every write is guarded by
-the claim: who lost it changes nothing. Only this module and `recovery` write a delivery's state.
+Each is one short transaction, shared with others that arrive at the same time. Every write is
+guarded by the claim. Only this module and `recovery` write a delivery's state.
 Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 """
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from itertools import takewhile
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, models, transaction
-from django.db.models import F, Q
-from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from config.crash import crash_point
 from config.db import new_id
 from config.failures import Reason
-from webhooks.engine import queue
+from webhooks.engine import claims, health
 from webhooks.engine.batch import Batch
-from webhooks.engine.fairness import Turns
-from webhooks.engine.liveness import NAMESPACE
+from webhooks.engine.claims import NO_CLAIM, lease
 from webhooks.engine.queue import now
 from webhooks.engine.work import Claimed, Result, Target, Work
-from webhooks.models import Attempt, Delivery, Endpoint
+from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 
-START = timedelta(seconds=3)  # a claim whose task has not begun by then: its message is lost
-MARGIN = timedelta(seconds=20)  # beyond an attempt's deadline, for settling while databases fail
-PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0, 4.0)  # between tries to settle; together less than MARGIN
-FRESH = timedelta(seconds=10)  # a success that recent need not be noted again
-NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_by": "", "claimed_until": None}
+PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0, 4.0)  # seconds between tries to settle; less than claims.MARGIN
 
-freed = threading.Event()  # set when an attempt of this process has ended
 logger = logging.getLogger(__name__)
-_turns = Turns()
-
-
-def lease() -> timedelta:
-    """How long an attempt may hold its claim."""
-    return timedelta(seconds=settings.WEBHOOK_TIMEOUT) + MARGIN
-
-
-def claim(worker: str, *, slots: int) -> list[Claimed]:
-    """Claim what is due for a worker with so many slots, never more than are free."""
-    with transaction.atomic():
-        queue.keep_to_indexes()
-        _one_claimer_at_a_time()
-        moment = now()
-        running = queue.running(worker, moment, start=START, lease=lease())
-        # What may be killing workers goes alone, so that it takes no other one with it for good.
-        suspects = not any(one.suspect for one in running)
-        chosen = _turns.choose(
-            queue.waiting(moment),
-            running,
-            slots=slots,
-            more=lambda one, count: queue.candidates(one, count, moment=moment, suspects=suspects),
-            moment=time.monotonic(),
-            timeout=settings.WEBHOOK_TIMEOUT,
-        )
-        alone = queue.suspects_of(chosen)[1:]
-        chosen = [one for one in chosen if one not in alone]
-        token = uuid4()
-        free = Delivery.objects.filter(pk__in=chosen, claim=None, due_at__isnull=False)
-        taken = free.update(claim=token, claimed_by=worker, claimed_until=moment + START)
-        if taken != len(chosen):  # a chatbot was deleted meanwhile
-            there = set(Delivery.objects.filter(claim=token).values_list("pk", flat=True))
-            chosen = [one for one in chosen if one in there]
-        if chosen:
-            crash_point("in-claim")
-    if chosen:
-        crash_point("after-claim")
-    return [Claimed(one, token) for one in chosen]
 
 
 def confirm(claimed: Claimed, *, worker: str) -> Work | None:
-    """Begin an attempt and write its row. None where the claim does not stand any more."""
+    """Begin an attempt and write its row. Returns None if the claim no longer holds."""
     work = _confirm((claimed, worker))
     if work:
         crash_point("attempt-begun")
@@ -95,9 +46,9 @@ def confirm(claimed: Claimed, *, worker: str) -> Work | None:
 
 
 def settle(work: Work, result: Result) -> bool:
-    """Write down what came of an attempt; False where somebody else has taken it over.
+    """Record the result of an attempt. Returns False if another worker has taken it over.
 
-    While the database does not answer, it is tried again for as long as the claim holds.
+    While the database does not answer, it tries again for as long as the claim holds.
     """
     return _insist(work, lambda: _settle((work, result)))
 
@@ -105,7 +56,7 @@ def settle(work: Work, result: Result) -> bool:
 def give_back(work: Work) -> bool:
     """Undo the beginning of an attempt that this machine could not make; it is due as before.
 
-    False where somebody else has taken it over.
+    Returns False if another worker has taken it over.
     """
 
     def undo() -> bool:
@@ -116,20 +67,15 @@ def give_back(work: Work) -> bool:
         return bool(ours)
 
     ours = _insist(work, undo)
-    freed.set()
+    claims.freed.set()
     return ours
 
 
-def release(claimed: Iterable[Claimed]) -> None:
-    """Give claims back whose tasks will not begin."""
-    for one in claimed:
-        Delivery.objects.filter(pk=one.delivery_id, claim=one.claim).update(**NO_CLAIM)
-
-
 def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = None) -> int:
-    """Ask for one more attempt of deliveries that have FAILED; returns how many it is made for.
+    """Request one more attempt of FAILED deliveries. Returns how many will be retried.
 
-    Twice asked is once done: a delivery that is due already is left alone.
+    A delivery that is already due, or in flight, is left as it is: a double click retries once.
+    `by` is shown in the delivery log.
     """
     idle = Delivery.objects.filter(state=State.FAILED, due_at=None, claim=None)
     return idle.filter(pk__in=delivery_ids).update(
@@ -138,6 +84,7 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
 
 
 def _insist(work: Work, write: Callable[[], bool]) -> bool:
+    """Try a write again while the database does not answer, for as long as the claim holds."""
     waiting = threading.Event()
     for pause in PAUSES:
         try:
@@ -149,20 +96,18 @@ def _insist(work: Work, write: Callable[[], bool]) -> bool:
     return write()
 
 
-def _one_claimer_at_a_time() -> None:
-    # Shares are counted, then taken. SQLite's transactions are IMMEDIATE, and exclude each other.
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", [NAMESPACE])
-
-
 def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
-    [worker] = {worker for _, worker in asked}  # a process is one
+    """Exchange the claims of deliveries whose tasks begin, and insert their attempts' rows.
+
+    Takes claims with the name of their worker. Returns the work of each, or None where the claim no
+    longer holds or another message of the same batch has taken the delivery.
+    """
+    [worker] = {worker for _, worker in asked}  # a process is one worker
     ids = [claimed.delivery_id for claimed, _ in asked]
-    claims = {claimed.claim for claimed, _ in asked}
+    tokens = {claimed.claim for claimed, _ in asked}
     with transaction.atomic():
         moment, token = now(), uuid4()
-        Delivery.objects.filter(pk__in=ids, claim__in=claims, due_at__isnull=False).update(
+        Delivery.objects.filter(pk__in=ids, claim__in=tokens, due_at__isnull=False).update(
             claim=token, claimed_by=worker, claimed_until=moment + lease()
         )
         begun = {work.delivery_id: (work, by) for work, by in _read_begun(ids, token)}
@@ -177,7 +122,6 @@ def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
             )
             for work, by in begun.values()
         )
-    # a message that came twice, in one batch even, is answered once
     return [begun.pop(one, (None, ""))[0] for one in ids]
 
 
@@ -211,6 +155,10 @@ def _read_begun(ids: list[UUID], token: UUID) -> Iterator[tuple[Work, str]]:
 
 
 def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
+    """Record the results of attempts whose claims still hold. Returns for each whether it did.
+
+    The deliveries' rows are locked in the order of their ids, because other workers settle, too.
+    """
     with transaction.atomic():
         moment = now()
         rows = Delivery.objects.filter(pk__in=[work.delivery_id for work, _ in asked])
@@ -225,23 +173,23 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
         ]
         _write_each(Delivery, {w.delivery_id: _delivery_columns(w, r, moment) for w, r in ended})
         _write_each(Attempt, {w.attempt_id: _attempt_columns(w, r, moment) for w, r in ended})
-        _note_health(ended, moment)
+        health.record(ended, moment)
         if ended:
             crash_point("before-settle-commit")
     if ended:
         crash_point("after-settle")
     for work, result in ended:
         if not (result.outcome and result.outcome.reason is Reason.TIMEOUT):
-            _turns.note_answer(work.chatbot_id, time.monotonic())
-    freed.set()
+            claims.note_answer(work.chatbot_id)
+    claims.freed.set()
     for (work, _), is_ours in zip(asked, ours, strict=True):
         if not is_ours:
-            logger.warning("delivery %s was settled late; nothing changed", work.delivery_id)
+            logger.warning("delivery %s was settled late; nothing was changed", work.delivery_id)
     return ours
 
 
 def _next(work: Work, result: Result, moment: datetime) -> tuple[State, datetime | None]:
-    """Say where a delivery goes from an attempt that ends now. Open point: delivery-states."""
+    """Return a delivery's next state and due time. Open point: delivery-states."""
     if result.success:
         return State.SUCCESS, None
     delays = settings.WEBHOOK_RETRY_DELAYS
@@ -279,7 +227,10 @@ def _attempt_columns(work: Work, result: Result, moment: datetime) -> dict[str, 
 
 
 def _write_each(model: type[models.Model], rows: Mapping[UUID, Mapping[str, Any]]) -> None:
-    # The ORM would build one statement with a CASE for each column and row; this is sent ready.
+    """Update rows, given as columns by primary key, with one prepared statement.
+
+    The ORM's bulk_update would build a CASE for each column and row.
+    """
     if not rows:
         return
     meta = model._meta
@@ -295,36 +246,6 @@ def _write_each(model: type[models.Model], rows: Mapping[UUID, Mapping[str, Any]
     ]
     with connection.cursor() as cursor:
         cursor.executemany(f"UPDATE {meta.db_table} SET {sets} WHERE id = %s", values)  # noqa: S608
-
-
-def _note_health(ended: list[tuple[Work, Result]], moment: datetime) -> None:
-    sent: dict[tuple[UUID, str], list[Result]] = {}
-    for work, result in ended:
-        if result.outcome and work.target:
-            sent.setdefault((work.chatbot_id, work.target.url), []).append(result)
-    well = {chatbot for (chatbot, _), results in sent.items() if any(r.success for r in results)}
-    ill = {chatbot for (chatbot, _), results in sent.items() if not results[-1].success}
-    known = Q(failing_since=None, timed_out=False, last_success_at__gt=moment - FRESH)
-    # locked in one order, for another worker may be noting the same ones
-    rows = Endpoint.objects.filter(Q(chatbot__in=ill) | Q(chatbot__in=well) & ~known)
-    held = rows.select_for_update().order_by("pk").values_list("chatbot", "url")
-    # what another URL answered, while this one took its place, says nothing about it
-    noted = {chatbot: sent[chatbot, url] for chatbot, url in held if (chatbot, url) in sent}
-    if better := [chatbot for chatbot, results in noted.items() if any(r.success for r in results)]:
-        Endpoint.objects.filter(chatbot__in=better).update(
-            last_success_at=moment, failing_since=None, failures_in_a_row=0, timed_out=False
-        )
-    for chatbot, results in noted.items():
-        failures = list(takewhile(lambda one: not one.success, reversed(results)))
-        if not failures:
-            continue
-        last = failures[0].outcome
-        Endpoint.objects.filter(chatbot=chatbot).update(
-            failing_since=Coalesce("failing_since", moment),
-            last_failure_at=moment,
-            failures_in_a_row=F("failures_in_a_row") + len(failures),
-            timed_out=last is not None and last.reason is Reason.TIMEOUT,
-        )
 
 
 _confirm = Batch(_confirm_all)

@@ -3,7 +3,7 @@
 from django.utils import timezone
 
 from tests.servers.behaviours import answer
-from webhooks.engine import attempt, schedule
+from webhooks.engine import attempt, claims, schedule
 from webhooks.models import Delivery
 
 ME, OTHER = "1", "2"
@@ -12,7 +12,7 @@ OK, BROKEN = answer(200, b"thanks"), answer(503, b"upstream down")
 
 def begin(worker=ME):
     """Claim what is due and begin it."""
-    claimed = schedule.claim(worker, slots=32)
+    claimed = claims.claim(worker, slots=32)
     return [schedule.confirm(one, worker=worker) for one in claimed]
 
 

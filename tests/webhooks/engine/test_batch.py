@@ -23,7 +23,7 @@ def test_what_comes_while_another_writes_is_written_together():
         begun = [threads.submit(batch, 0)]
         assert first.wait(5)
         begun += [threads.submit(batch, number) for number in range(1, 10)]
-        while len(batch.waiting) < 9:
+        while batch.waiting.qsize() < 9:
             pass
         go.set()
         assert [one.result(5) for one in begun] == [number * 2 for number in range(10)]
@@ -45,7 +45,7 @@ def test_an_item_that_cannot_be_written_fails_alone():
         begun = {name: threads.submit(batch, name) for name in ("a",)}
         assert first.wait(5)
         begun |= {name: threads.submit(batch, name) for name in ("b", "bad", "c")}
-        while len(batch.waiting) < 3:
+        while batch.waiting.qsize() < 3:
             pass
         go.set()
         assert [begun[name].result(5) for name in "abc"] == ["A", "B", "C"]

@@ -9,12 +9,12 @@ from django.utils import timezone
 from config.db import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.webhooks.engine.steps import BROKEN, ME, OTHER, begin, run, states, stored
-from webhooks.engine import attempt, queue, recovery, schedule
+from webhooks.engine import attempt, claims, queue, recovery, schedule
 from webhooks.engine.work import Claimed
 from webhooks.models import Delivery
 
 pytestmark = [
-    pytest.mark.django_db,
+    pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("trusting"),
     pytest.mark.proves("States and transitions", "Delivery rules"),
 ]
@@ -24,20 +24,20 @@ class TestClaims:
     """Who does not hold the claim changes nothing."""
 
     def test_a_second_message_finds_nothing(self, delivery):
-        [claimed] = schedule.claim(ME, slots=8)
+        [claimed] = claims.claim(ME, slots=8)
         assert schedule.confirm(claimed, worker=ME)
         assert schedule.confirm(claimed, worker=ME) is None
         assert schedule.confirm(claimed, worker=OTHER) is None
         assert delivery.attempts.count() == 1
 
     def test_a_forged_claim_finds_nothing(self, delivery):
-        schedule.claim(ME, slots=8)
+        claims.claim(ME, slots=8)
         assert schedule.confirm(Claimed(delivery.pk, uuid4()), worker=ME) is None
         assert schedule.confirm(Claimed(uuid4(), uuid4()), worker=ME) is None
 
     def test_two_workers_never_claim_the_same(self, endpoint):
         DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
-        mine, others = schedule.claim(ME, slots=6), schedule.claim(OTHER, slots=32)
+        mine, others = claims.claim(ME, slots=6), claims.claim(OTHER, slots=32)
         assert (len(mine), len(others)) == (5, 3), "eight of one endpoint over all workers"
         assert not {one.delivery_id for one in mine} & {one.delivery_id for one in others}
 
@@ -54,7 +54,7 @@ class TestClaims:
         assert stored(delivery) == before
 
     def test_what_a_dead_worker_had_not_begun_is_no_interruption(self, delivery):
-        schedule.claim(OTHER, slots=8)
+        claims.claim(OTHER, slots=8)
         recovery.take_over({OTHER})
         assert stored(delivery)["interruptions"] == 0
         assert run() == 1
@@ -87,8 +87,8 @@ class TestClaims:
         assert run() == 1
 
     def test_a_message_that_was_lost_is_published_again(self, delivery, monkeypatch):
-        monkeypatch.setattr(schedule, "START", timedelta(minutes=10))
-        schedule.claim(ME, slots=8)
+        monkeypatch.setattr(claims, "START", timedelta(minutes=10))
+        claims.claim(ME, slots=8)
         assert recovery.take_over(set()) == 0, "it may still be on its way"
         assert stored(delivery)["claim"] is not None
         Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
@@ -97,7 +97,7 @@ class TestClaims:
 
     def test_a_worker_that_ends_gives_back_what_it_has_not_begun(self, endpoint):
         DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
-        one, other = schedule.claim(ME, slots=8)
+        one, other = claims.claim(ME, slots=8)
         schedule.confirm(one, worker=ME)
         recovery.release_all(ME)
         assert stored(Delivery(pk=one.delivery_id))["claim"] is not None
@@ -108,7 +108,7 @@ class TestOrder:
     """What starts when, as it stands in the database."""
 
     def heads(self):
-        return [one.delivery_id for one in schedule.claim(ME, slots=32)]
+        return [one.delivery_id for one in claims.claim(ME, slots=32)]
 
     def test_the_deliveries_of_a_thread_start_one_after_the_other(self, receiver, endpoint):
         thread = new_id()

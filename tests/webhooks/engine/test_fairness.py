@@ -9,7 +9,7 @@ import pytest
 
 from config.db import new_id
 from webhooks.engine import fairness
-from webhooks.engine.fairness import PER_ENDPOINT, Candidate, Running, Turns, Waiting
+from webhooks.engine.fairness import PER_ENDPOINT, Candidate, Rotation, Running, Waiting
 
 TIMEOUT = 10.0  # seconds that an attempt may last
 
@@ -40,18 +40,18 @@ class Market:
     def more(self, one, most):
         return self.lines[one.chatbot_id][: most + 64]
 
-    def start(self, slots, turns=None):
+    def start(self, slots, rotation=None):
         """Rounds until nothing more starts; it goes on running. Returns how many of whom."""
-        turns, started = turns or Turns(), Counter()
-        while more := self.round(slots, turns):
+        rotation, started = rotation or Rotation(), Counter()
+        while more := self.round(slots, rotation):
             started += more
             self.clock += TIMEOUT
         return started
 
-    def round(self, slots, turns):
+    def round(self, slots, rotation):
         for one in self.proven:
-            turns.note_answer(one, self.clock)
-        chosen = turns.choose(
+            rotation.note_answer(one, self.clock)
+        chosen = rotation.choose(
             self.waiting, self.running, slots=slots, more=self.more, **self.time()
         )
         for delivery in chosen:
@@ -129,9 +129,9 @@ def test_in_an_account_the_endpoint_with_least_under_way_comes_first(market):
 def test_with_one_slot_everybody_has_a_turn(market):
     for name in range(5):
         market.queue(name)
-    turns, served = Turns(), Counter()
+    rotation, served = Rotation(), Counter()
     for _ in range(10):
-        served += market.start(1, turns)
+        served += market.start(1, rotation)
         market.running.clear()
     assert set(served.values()) == {2}
 
@@ -143,21 +143,21 @@ def test_nobody_who_waits_is_passed_over_however_few_are_remembered(
     monkeypatch.setattr(fairness, "REMEMBERED", remembered)
     for name in range(10):
         market.queue(name)
-    turns, served = Turns(), Counter()
+    rotation, served = Rotation(), Counter()
     for _ in range(30):
-        served += market.start(1, turns)
+        served += market.start(1, rotation)
         market.running.clear()
     assert set(served.values()) == {3}
 
 
 def test_those_for_whom_nothing_waits_any_more_are_forgotten(monkeypatch):
     monkeypatch.setattr(fairness, "REMEMBERED", 20)
-    turns, ids = Turns(), []
+    rotation, ids = Rotation(), []
     for _ in range(200):
         one = Waiting(new_id(), new_id(), slow=False)
         ids += [weakref.ref(one.chatbot_id), weakref.ref(one.account_id)]
         candidate = Candidate(new_id(), None, first=True)
-        assert turns.choose(
+        assert rotation.choose(
             [one], [], slots=1, more=lambda *_, given=candidate: [given], moment=0, timeout=TIMEOUT
         )
     del one
@@ -192,10 +192,10 @@ def test_one_thread_has_one_first_attempt_under_way(market):
 def test_queues_are_read_only_for_those_whose_turn_comes(market):
     for name in range(100):
         market.queue(name)
-    asked, turns = [], Turns()
+    asked, rotation = [], Rotation()
     for one in market.proven:
-        turns.note_answer(one, market.clock)
-    turns.choose(
+        rotation.note_answer(one, market.clock)
+    rotation.choose(
         market.waiting,
         [],
         slots=3,
@@ -217,7 +217,7 @@ def test_what_timed_out_begins_one_by_one(market):
     for number in range(10):
         market.queue(f"dead {number}", slow=True)
     market.queue("well")
-    round_one = market.round(64, Turns())
+    round_one = market.round(64, Rotation())
     assert round_one.pop("well") == PER_ENDPOINT
     assert round_one.total() == 1
 
@@ -226,11 +226,11 @@ def test_what_hangs_is_spread_over_the_timeout_and_has_its_share(market):
     for number in range(100):
         market.queue(number, slow=True)
     slots, lasts = 64, int(TIMEOUT * 100)  # rounds of 10 ms
-    turns, began = Turns(), []
+    rotation, began = Rotation(), []
     for number in range(6 * lasts):
         market.clock = number / 100
         del market.running[: sum(began[number - lasts : number - lasts + 1]) * (number >= lasts)]
-        began.append(market.round(slots, turns).total())
+        began.append(market.round(slots, rotation).total())
     settled = began[3 * lasts :]
     assert sum(settled) / 3 >= 0.9 * slots / 2
     in_a_second = [sum(settled[at : at + 100]) for at in range(0, len(settled), 100)]
@@ -240,12 +240,12 @@ def test_what_hangs_is_spread_over_the_timeout_and_has_its_share(market):
 def test_who_has_not_answered_lately_begins_a_few_at_a_time(market):
     for number in range(100):
         market.queue(number, unproven=True)
-    turns = Turns()
-    assert [market.round(64, turns).total() for _ in range(5)] == [8, 1, 1, 1, 1]
-    turns.note_answer(market.running[0].chatbot_id, market.clock)
-    assert market.round(64, turns) == {0: PER_ENDPOINT - 1, 12: 1}
+    rotation = Rotation()
+    assert [market.round(64, rotation).total() for _ in range(5)] == [8, 1, 1, 1, 1]
+    rotation.note_answer(market.running[0].chatbot_id, market.clock)
+    assert market.round(64, rotation) == {0: PER_ENDPOINT - 1, 12: 1}
     market.clock += fairness.LATELY
-    assert market.round(64, turns) == {13: 1}
+    assert market.round(64, rotation) == {13: 1}
 
 
 @pytest.mark.parametrize("kind", ["slow", "unproven"])
@@ -253,10 +253,10 @@ def test_who_has_not_answered_lately_begins_a_few_at_a_time(market):
 def test_who_answers_at_once_is_not_kept_waiting(market, kind, slots):
     for number in range(100):
         market.queue(number, length=1, **{kind: True})
-    turns, served = Turns(), 0
+    rotation, served = Rotation(), 0
     for number in range(100):
         market.clock = number / 100
-        begun = market.round(slots, turns).total()
+        begun = market.round(slots, rotation).total()
         assert begun or served == 100
         served += begun
         market.running.clear()

@@ -9,12 +9,12 @@ from django.utils import timezone
 
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.webhooks.engine.steps import begin
-from webhooks.engine import schedule
-from webhooks.engine.fairness import Turns
+from webhooks.engine import claims
+from webhooks.engine.fairness import Rotation
 from webhooks.models import Delivery
 
 pytestmark = [
-    pytest.mark.django_db,
+    pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("trusting"),
     pytest.mark.proves("Delivery rules"),
 ]
@@ -25,8 +25,8 @@ HALF = 16  # of the slots that steps.begin() has
 def clock(monkeypatch):
     """The clock by which those that timed out begin one by one; nobody was served yet."""
     clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
-    monkeypatch.setattr(schedule, "time", clock)
-    monkeypatch.setattr(schedule, "_turns", Turns())
+    monkeypatch.setattr(claims, "time", clock)
+    monkeypatch.setattr(claims, "_rotation", Rotation())
     return clock
 
 
@@ -39,7 +39,7 @@ def known(count):
     """Make endpoints that have just answered."""
     made = EndpointFactory.create_batch(count, last_success_at=timezone.now())
     for one in made:
-        schedule._turns.note_answer(one.chatbot_id, schedule.time.monotonic())
+        claims._rotation.note_answer(one.chatbot_id, claims.time.monotonic())
     return made
 
 

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from tests.factories.webhooks import DeliveryFactory
 from tests.servers import behaviours as say
-from tests.webhooks.engine.steps import ME, OTHER, begin, run, stored
-from webhooks.engine import recovery, schedule
+from tests.webhooks.engine.steps import ME, OTHER, run, stored
+from webhooks.engine import claims, recovery, schedule
 from webhooks.models import Delivery
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("trusting")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("trusting")]
 MOST = 1024 * 1024  # bytes, of the receiver in this process, too
 
 
@@ -32,9 +32,10 @@ def reads_bodies(act):
 def test_bodies_are_read_by_the_attempt_alone(endpoint):
     DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
     DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", attempts_count=1)
-    assert not reads_bodies(lambda: schedule.claim(OTHER, slots=2))
+    assert not reads_bodies(lambda: claims.claim(OTHER, slots=2))
     assert not reads_bodies(lambda: recovery.take_over({OTHER})), "what was claimed"
-    assert reads_bodies(begin), "or this test sees nothing"
+    begun = [(one, ME) for one in claims.claim(ME, slots=32)]
+    assert reads_bodies(lambda: schedule._confirm_all(begun)), "or this test sees nothing"
     Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     assert not reads_bodies(lambda: recovery.take_over(set())), "what was begun"
     assert not reads_bodies(lambda: recovery.release_all(ME))

@@ -16,7 +16,7 @@ from webhooks.engine import attempt, recovery, schedule
 from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = [
-    pytest.mark.django_db,
+    pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("trusting"),
     pytest.mark.proves("States and transitions", "Delivery rules"),
 ]

@@ -1,0 +1,63 @@
+"""Record the health of receivers, from the attempts that have just ended.
+
+1. A success clears everything: the endpoint works again.
+2. Failures after the last success are counted; the first of them starts `failing_since`.
+3. `timed_out` follows the last attempt. It puts the endpoint into the slow lane.
+4. A success within 10 seconds of the last recorded one is not written: nothing has changed.
+5. An answer from an earlier URL says nothing about the current one.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from itertools import takewhile
+from uuid import UUID
+
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce
+
+from config.failures import Reason
+from webhooks.engine.work import Result, Work
+from webhooks.models import Endpoint
+
+FRESH = timedelta(seconds=10)
+
+
+def record(ended: Iterable[tuple[Work, Result]], moment: datetime) -> None:
+    """Write what ended attempts say about their endpoints, inside the caller's transaction.
+
+    `ended` is in the order in which the attempts ended. The endpoints' rows are locked in one
+    order, because other workers record the same ones.
+    """
+    results: dict[tuple[UUID, str], list[Result]] = {}
+    for work, result in ended:
+        if result.outcome and work.target:
+            results.setdefault((work.chatbot_id, work.target.url), []).append(result)
+    working = {chatbot for (chatbot, _), some in results.items() if any(r.success for r in some)}
+    failing = {chatbot for (chatbot, _), some in results.items() if not some[-1].success}
+    unchanged = Q(failing_since=None, timed_out=False, last_success_at__gt=moment - FRESH)
+    rows = Endpoint.objects.filter(Q(chatbot__in=failing) | Q(chatbot__in=working) & ~unchanged)
+    held = rows.select_for_update().order_by("pk").values_list("chatbot", "url")
+    current = {chatbot: results[chatbot, url] for chatbot, url in held if (chatbot, url) in results}
+    _record_successes([c for c, some in current.items() if any(r.success for r in some)], moment)
+    for chatbot, some in current.items():
+        _record_failures(chatbot, some, moment)
+
+
+def _record_successes(chatbots: list[UUID], moment: datetime) -> None:
+    if chatbots:
+        Endpoint.objects.filter(chatbot__in=chatbots).update(
+            last_success_at=moment, failing_since=None, failures_in_a_row=0, timed_out=False
+        )
+
+
+def _record_failures(chatbot: UUID, results: list[Result], moment: datetime) -> None:
+    failures = list(takewhile(lambda one: not one.success, reversed(results)))
+    if not failures:
+        return
+    last = failures[0].outcome
+    Endpoint.objects.filter(chatbot=chatbot).update(
+        failing_since=Coalesce("failing_since", moment),
+        last_failure_at=moment,
+        failures_in_a_row=F("failures_in_a_row") + len(failures),
+        timed_out=last is not None and last.reason is Reason.TIMEOUT,
+    )
