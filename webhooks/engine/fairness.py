@@ -266,6 +266,13 @@ class Rotation:
             timeout=timeout,
             since_slow_start=moment - self._slow_started,
         )
+        chosen = self._fill(round_, waiting, more)
+        if round_.slow.started:
+            self._slow_started = moment
+        return chosen
+
+    def _fill(self, round_: _Round, waiting: list[Waiting], more: More) -> list[UUID]:
+        """Start deliveries, those of the best-ranked endpoint first, until no other may start."""
         chosen: list[UUID] = []
         heap = [(self._rank(one, round_), number, one) for number, one in enumerate(waiting)]
         heapify(heap)
@@ -281,8 +288,6 @@ class Rotation:
             chosen.append(candidate.delivery_id)
             self._served[one.account_id] = self._served[one.chatbot_id] = next(self._count)
             heappush(heap, (self._rank(one, round_), number, one))
-        if round_.slow.started:
-            self._slow_started = moment
         return chosen
 
     def _is_proven(self, chatbot_id: UUID, moment: float) -> bool:

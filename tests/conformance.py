@@ -1,10 +1,15 @@
-"""Which test proves which rule of the specification: read from the sources, no test is run.
+"""Write docs/conformance.md: each rule of the specification with the tests that prove it.
 
-The rules stand in docs/specification-index.toml, the choices in docs/open-points.md; a test names
-what it proves by a marker on its module, its class or itself. A marker with a heading alone is for
+    python -m tests.conformance            write the page
+    python -m tests.conformance --check    fail if a rule has no test or the page is out of date
+
+The tests are read from their sources, not run. The rules are those of
+docs/specification-index.toml and the choices those of docs/open-points.md; a test names what it
+proves with a marker on its module, its class or itself. A marker that names only a heading is for
 tests about all of it; each rule needs a test of its own.
 """
 
+import argparse
 import ast
 import re
 import tomllib
@@ -12,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
 MARKER = "proves"
 ROW = re.compile(r"^\| (?P<id>[a-z-]+) \| (?P<open>.+?) \| (?P<does>.+) \| (?P<where>.+?) \|$")
 PLACE = re.compile(r"`([\w./-]+\.\w+)` `([\w.]+)`")
@@ -148,8 +154,8 @@ def page(headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[
     lines = [
         "# Conformance",
         "",
-        "Written by `manage.py conformance`: every rule of the specification, the tests that prove",
-        "it, and what is chosen where it is open ([open-points.md](open-points.md)).",
+        "Written by `make conformance`: every rule of the specification, the tests that prove it,",
+        "and the choices where it is open ([open-points.md](open-points.md)).",
     ]
     for heading in headings:
         lines += ["", f"## {heading.name}", ""]
@@ -171,3 +177,24 @@ def page(headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[
 
 def _proving(name: str, proofs: list[Proof]) -> list[str]:
     return sorted(proof.test for proof in proofs if name in proof.rules)
+
+
+def main(arguments: list[str] | None = None, *, root: Path = ROOT) -> None:
+    """Write the page of a project, or compare it. Raises SystemExit with what is wrong."""
+    parser = argparse.ArgumentParser(description="Write docs/conformance.md.")
+    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    docs = root / "docs"
+    headings = read_index(docs / "specification-index.toml")
+    ledger = read_ledger(docs / "open-points.md")
+    proofs = list(collect(root / "tests"))
+    if found := list(faults(headings, ledger, proofs)):
+        raise SystemExit("\n".join(["tests and rules do not fit together:", *found]))
+    path, text = docs / "conformance.md", page(headings, ledger, proofs)
+    if not parser.parse_args(arguments).check:
+        path.write_text(text)
+    elif not path.is_file() or path.read_text() != text:
+        raise SystemExit("docs/conformance.md is out of date: make conformance")
+
+
+if __name__ == "__main__":
+    main()
