@@ -14,7 +14,7 @@ from config.db import release_connection
 from config.failures import is_shortage
 from config.models import PeriodicWork
 from webhooks import notifications
-from webhooks.engine import attempt, liveness, retention, schedule
+from webhooks.engine import attempt, claims, liveness, retention, schedule
 from webhooks.engine.work import Claimed, Work
 
 PRUNE = "prune deliveries"
@@ -34,7 +34,7 @@ def deliver(claim: str, *delivery_ids: str) -> None:
     """
     mine, *others = claimed = [Claimed(UUID(one), UUID(claim)) for one in delivery_ids]
     if not settings.SENDING:  # published by a worker that still had it on
-        schedule.release(claimed)
+        claims.release(claimed)
         return
     begun = [_threads.submit(_attempt, one) for one in others]
     try:

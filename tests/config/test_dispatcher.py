@@ -27,7 +27,7 @@ from tests.servers.mail import MailServer
 from tests.servers.processes import Process, Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks import tasks as webhook_tasks
-from webhooks.engine import liveness, schedule
+from webhooks.engine import claims, liveness
 from webhooks.engine.queue import now
 from webhooks.models import Delivery
 
@@ -128,7 +128,7 @@ def test_a_message_that_comes_when_sending_is_off_gives_its_claim_back(
 ):
     DeliveryFactory(chatbot=endpoint.chatbot)
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
-    [claimed], [mail] = schedule.claim("1", slots=8), mailing.claim(4)
+    [claimed], [mail] = claims.claim("1", slots=8), mailing.claim(4)
     settings.SENDING = False
     webhook_tasks.deliver(str(claimed.claim), str(claimed.delivery_id))
     account_tasks.send_mail(*mail)

@@ -19,6 +19,7 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, models, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from config.crash import crash_point

@@ -9,7 +9,7 @@ from webhooks.models import Attempt, Delivery
 from webhooks.services.retry import retry, retry_slowly
 
 pytestmark = [
-    pytest.mark.django_db,
+    pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("trusting"),
     pytest.mark.proves("Delivery rules"),
 ]
