@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
 
 from accounts.models import Account, Membership, User
-from accounts.roles import Action, Role, may
-from config import logs
+from accounts.permissions import Action, Role, may
 from config.api.errors import Forbidden, NotFound
 from config.api.viewsets import identifier
+from config.runtime import logs
 
 RowsT = TypeVar("RowsT", bound="QuerySet[Any]")  # Any: rows of any model
 

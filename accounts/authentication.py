@@ -8,8 +8,8 @@ from rest_framework.request import Request
 
 from accounts import keys
 from accounts.models import ApiKey, User
-from config import logs
 from config.api.errors import InvalidKey
+from config.runtime import logs
 
 
 class BearerAuthentication(BaseAuthentication):

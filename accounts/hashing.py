@@ -4,7 +4,7 @@ import threading
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
-from config.db import release_connection
+from config.database.connections import release_connection
 
 AT_ONCE = 2  # in each process
 

@@ -23,8 +23,9 @@ from accounts.models import StoredAnswer
 from accounts.models.stored_answer import SMALLEST
 from config.api import limits
 from config.api.errors import ApiError, InvalidRequest
-from config.db import new_id, release_connection
-from config.renewal import Renewal
+from config.database.connections import release_connection
+from config.database.ids import new_id
+from config.runtime.renewal import Renewal
 
 HEADER = "Idempotency-Key"
 KEY = re.compile(r"[!-~]{1,255}")

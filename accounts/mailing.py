@@ -14,8 +14,9 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import Mail
-from config.db import SHORT, release_connection
-from config.failures import is_shortage
+from config.database.connections import release_connection
+from config.database.row import SHORT
+from config.outbound.failures import is_shortage
 
 LEASE = timedelta(seconds=60)
 # A mail server may take EMAIL_TIMEOUT a step: to connect, at two addresses, to greet, for TLS, to

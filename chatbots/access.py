@@ -9,9 +9,9 @@ from accounts.access import reached
 from accounts.models import Account, User
 from chatbots.models import Chatbot
 from chatbots.models.chatbot import ChatbotQuerySet
-from config import logs
 from config.api.errors import ApiError
 from config.api.viewsets import identifier
+from config.runtime import logs
 
 
 class ChatbotNotFound(ApiError):

@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 from django.core.checks import Tags, register
 
-from config import checks
+from config.runtime import checks
 
 
 class ConfigConfig(AppConfig):

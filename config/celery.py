@@ -10,8 +10,8 @@ from celery import Celery
 from celery.signals import setup_logging
 from django.conf import settings
 
-from config.broker import QuickAMQP
-from config.logs import LogStream
+from config.runtime.broker import QuickAMQP
+from config.runtime.logs import LogStream
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # Django's checks load every page and route, which a worker never uses; web runs them.
@@ -32,7 +32,7 @@ app.conf.update(
     timezone="UTC",
 )
 app.autodiscover_tasks(["webhooks", "accounts", "conversations"])
-app.steps["worker"].add("config.dispatcher:DispatcherStep")
+app.steps["worker"].add("conversations.dispatcher:DispatcherStep")
 
 
 @setup_logging.connect(weak=False)

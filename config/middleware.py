@@ -14,11 +14,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.http.response import HttpResponseBase
 from django.middleware.common import CommonMiddleware
 
-from config import logs
 from config.api import limits
 from config.api.body import REFUSAL, declared_length
 from config.api.errors import TooManyRequests, bad_request, page_not_found, plain_response
-from config.db import new_id
+from config.database.ids import new_id
+from config.runtime import logs
 
 SANE_ID = re.compile(r"[0-9A-Za-z._-]{1,64}")
 logger = logging.getLogger("access")

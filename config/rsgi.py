@@ -16,7 +16,7 @@ from granian.rsgi import Scope
 
 from config.api.body import MAX_BYTES, REFUSAL
 from config.api.errors import ApiError, InvalidRequest, Unavailable
-from config.postgresql.outage import outage
+from config.database.postgresql.outage import outage
 from config.wsgi import application as django
 
 if TYPE_CHECKING:

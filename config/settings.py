@@ -12,8 +12,8 @@ from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 from marshmallow.validate import Length, Range
 
-from config import logs, state
 from config.environment import environment, header_values, refusal, refuse
+from config.runtime import logs, state
 
 django_stubs_ext.monkeypatch()  # Django's generic classes take their types at run time, too
 
@@ -117,7 +117,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.middleware.RequestMiddleware",
     "config.middleware.ContentSecurityPolicyMiddleware",
-    "config.error_pages.AdminErrorsMiddleware",
+    "config.admin.error_pages.AdminErrorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -158,7 +158,7 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 
-DEFAULT_EXCEPTION_REPORTER = "config.debug_page.MaskingReporter"
+DEFAULT_EXCEPTION_REPORTER = "config.runtime.debug_page.MaskingReporter"
 # A form in the admin may hold the largest conversation starter, percent-encoded. No page sends more
 # than 1,000 fields: rows are paged.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
@@ -178,7 +178,7 @@ CSRF_FAILURE_VIEW = "config.api.errors.csrf_failed"
 # Storage: the embedded default and production differ here, and nowhere else
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
-        "ENGINE": "config.sqlite",
+        "ENGINE": "config.database.sqlite",
         "NAME": STATE_DIR / "database.sqlite3",
         "CONN_MAX_AGE": None,
         "TEST": {"NAME": STATE_DIR / "test.sqlite3"},
@@ -189,7 +189,7 @@ DATABASES: dict[str, dict[str, Any]] = {
         },
     }
     if EMBEDDED
-    else {**dj_database_url.parse(DATABASE_URL), "ENGINE": "config.postgresql"},
+    else {**dj_database_url.parse(DATABASE_URL), "ENGINE": "config.database.postgresql"},
 }
 if not EMBEDDED:
     options = DATABASES["default"].setdefault("OPTIONS", {})
@@ -219,7 +219,7 @@ CACHES = {
     },
 }
 RATELIMIT_FAIL_OPEN = True  # a count that failed lets pass
-CELERY_BROKER_URL = REDIS_URL or "waking://localhost"  # config.broker: within the process
+CELERY_BROKER_URL = REDIS_URL or "waking://localhost"  # config.runtime.broker: within the process
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {
         "global_keyprefix": f"{REDIS_PREFIX}:",
@@ -236,7 +236,7 @@ CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
 # Tasks between which a thread keeps its connection: embedded, there is no pool to give it to.
 CELERY_DB_REUSE_MAX = 1_000_000_000 if EMBEDDED else 0
 
-CRASH_POINT = ""  # a place named by config.crash at which the process dies; set by tests alone
+CRASH_POINT = ""  # where the process dies (config.runtime.crash); set only by tests
 
 # Mail
 EMAIL_BACKEND = MAIL["EMAIL_BACKEND"]
@@ -314,17 +314,22 @@ SPECTACULAR_SETTINGS = {
     ],
 }
 UNFOLD = {
-    "ENVIRONMENT": "config.dashboard.exposure",
+    "ENVIRONMENT": "conversations.admin.home.exposure",
     "LOGIN": {"form": "accounts.sign_in.SignInForm"},
     "SITE_TITLE": "Chatbots",
     "SITE_HEADER": "Chatbots",
     "SITE_URL": None,
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
-    "DASHBOARD_CALLBACK": "config.dashboard.home",
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.dashboard.favicon"}],
-    "STYLES": ["config.dashboard.stylesheet"],
-    "SCRIPTS": ["config.dashboard.times_script", "config.dashboard.keyboard_script"],
-    "SIDEBAR": {"show_search": True, "navigation": "config.dashboard.navigation"},
+    "DASHBOARD_CALLBACK": "conversations.admin.home.home",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": "conversations.admin.home.favicon"}
+    ],
+    "STYLES": ["conversations.admin.home.stylesheet"],
+    "SCRIPTS": [
+        "conversations.admin.home.times_script",
+        "conversations.admin.home.keyboard_script",
+    ],
+    "SIDEBAR": {"show_search": True, "navigation": "conversations.admin.home.navigation"},
 }
 LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"

@@ -4,8 +4,8 @@ from django.contrib import admin
 from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from config import health, metrics
 from config.api.document import openapi
+from config.runtime import health, metrics
 
 urlpatterns = [
     path("api/", include("chatbots.urls")),

@@ -6,7 +6,7 @@ import os
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-from config.processes import end_without_parent
+from config.runtime.processes import end_without_parent
 
 application = get_wsgi_application()
 gc.collect()

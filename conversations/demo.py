@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import transaction
 
 from accounts.models import Account, ApiKey, Membership, Plan, User
-from accounts.roles import CHATBOT_VIEW, Role
+from accounts.permissions import CHATBOT_VIEW, Role
 from accounts.services import api_key
 from accounts.services.account import find_or_create_user
 from chatbots.models import (

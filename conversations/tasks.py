@@ -12,8 +12,8 @@ from config.api.errors import Unavailable
 from config.models import PeriodicWork
 from conversations.access import ThreadNotFound
 from conversations.models import Message
-from conversations.services import erasure, owed_reply, replying
-from conversations.services.replying import ClaimLost
+from conversations.services import ai_reply, erasure, owed_reply
+from conversations.services.ai_reply import ClaimLost
 
 PURGE = "delete what was erased"
 PURGED_EVERY = timedelta(seconds=5)
@@ -36,4 +36,4 @@ def make_reply(message_id: str, token: str) -> None:
     claim = owed_reply.confirm(UUID(message_id), UUID(token))
     if claim:
         with suppress(ClaimLost, Message.DoesNotExist, ThreadNotFound, Unavailable):
-            replying.reply(Message.objects.select_related("thread").get(pk=message_id), claim)
+            ai_reply.reply(Message.objects.select_related("thread").get(pk=message_id), claim)

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models.functions import Now
 
 from chatbots.models import Chatbot
-from config.crash import crash_point
+from config.runtime.crash import crash_point
 from webhooks import payloads
 from webhooks.models import Delivery, Endpoint
 

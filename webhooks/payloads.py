@@ -11,7 +11,7 @@ from uuid import UUID
 
 from config.api.body import dumps
 from config.api.serializers import camel
-from config.db import new_id
+from config.database.ids import new_id
 
 
 class Event(StrEnum):

@@ -10,9 +10,9 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from config.db import release_connection
-from config.failures import is_shortage
+from config.database.connections import release_connection
 from config.models import PeriodicWork
+from config.outbound.failures import is_shortage
 from webhooks import notifications
 from webhooks.engine import attempt, claims, liveness, retention, schedule
 from webhooks.engine.work import Claimed, Work

@@ -17,11 +17,11 @@ from unfold.widgets import (
 )
 
 from accounts.access import accounts_of
-from accounts.admin.moments import at
-from accounts.admin.page import first_time, page, secret_page
 from accounts.admin.scope import ScopedAdmin, managed_accounts, person, with_row
 from accounts.models import Account, ApiKey, Membership, User
 from accounts.services import api_key
+from config.admin.dates import at
+from config.admin.page import first_time, page, secret_page
 
 MADE, ENDS = at("created_at", "made"), at("expires_at", "ends", empty="never")
 LONGEST_LIFE = 3_650  # days

@@ -4,9 +4,9 @@ from django.contrib import admin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
-from accounts.admin.moments import at
 from accounts.admin.scope import AccountRows, ReadOnly
 from accounts.models import Mail
+from config.admin.dates import at
 
 MADE, DUE = at("created_at", "written"), at("due_at", "next try")
 

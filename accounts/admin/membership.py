@@ -9,7 +9,7 @@ from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from accounts.models import Membership
-from accounts.roles import PERMISSIONS
+from accounts.permissions import PERMISSIONS
 
 
 class StandingForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs

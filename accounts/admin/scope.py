@@ -1,6 +1,6 @@
 """A staff member's own rows: the one door through which every page of the admin reads.
 
-What a person holds in an account is asked of accounts/roles.py, for a whole query at a time.
+What a person holds in an account is asked of accounts/permissions.py, for a whole query at a time.
 Model permissions say which pages there are; this says whose rows stand on them.
 """
 
@@ -21,9 +21,9 @@ from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
 from accounts.admin.json_field import StrictJson
-from accounts.admin.keyset import KeysetChangeList, whole_id
 from accounts.models import Account, User
-from accounts.roles import Action
+from accounts.permissions import Action
+from config.admin.keyset import KeysetChangeList, whole_id
 
 Kept = TypeVar("Kept")
 

@@ -16,10 +16,10 @@ from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from accounts.admin.api_key import holders
-from accounts.admin.moments import at
 from accounts.admin.scope import ScopedAdmin, managed_accounts, person
 from accounts.models import Account, User
 from accounts.services.user import delete_user
+from config.admin.dates import at
 
 # Its permissions come from a migration and never by hand
 admin.site.unregister(Group)

@@ -9,8 +9,8 @@ from django.db import models
 from django.db.models import F
 
 from accounts.models.plan import Plan
-from accounts.roles import Action, Role, may
-from config.db import SHORT, Row
+from accounts.permissions import Action, Role, may
+from config.database.row import SHORT, Row
 
 Rows = models.QuerySet[Any, Any]  # of any model
 

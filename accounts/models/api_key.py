@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models.account import Account
-from config.db import Row
+from config.database.row import Row
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from accounts.models.account import Account
 from accounts.models.invitation import Invitation
-from config.db import SHORT, Row
+from config.database.row import SHORT, Row
 
 
 class Mail(Row):

@@ -5,8 +5,8 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 from accounts.models.account import Account
-from accounts.roles import PERMISSIONS, Role
-from config.db import Row
+from accounts.permissions import PERMISSIONS, Role
+from config.database.row import Row
 
 
 def known_permissions(given: object) -> None:

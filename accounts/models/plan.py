@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from config.db import Row
+from config.database.row import Row
 
 
 class Plan(Row):

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from accounts.models.account import Account
-from config.db import new_id
+from config.database.ids import new_id
 
 SMALLEST = 1024  # bytes that every answer counts for: a bound on bytes bounds the rows, too
 

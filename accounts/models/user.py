@@ -8,7 +8,8 @@ from django.db import models
 from django.db.models import Value
 from django.db.models.functions import Lower
 
-from config.db import SHORT, new_id
+from config.database.ids import new_id
+from config.database.row import SHORT
 
 
 class UserManager(BaseUserManager["User"]):

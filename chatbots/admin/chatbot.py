@@ -12,18 +12,18 @@ from django.urls import reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from accounts.admin.moments import at
-from accounts.admin.page import page, show_faults
 from accounts.admin.scope import person
 from accounts.models import Account
-from accounts.roles import Action
+from accounts.permissions import Action
 from chatbots.admin import inlines
 from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
 from chatbots.admin.scope import ChatbotRows
 from chatbots.models import Chatbot
 from chatbots.services.chatbot import create_chatbot, erase_chatbot
+from config.admin.dates import at
+from config.admin.page import page, show_faults
 from config.api.errors import ApiError
-from config.db import SHORT
+from config.database.row import SHORT
 
 
 class CreationForm(forms.Form):

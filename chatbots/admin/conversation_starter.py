@@ -9,9 +9,9 @@ from django.db.models.functions import Cast, Substr
 from django.http import HttpRequest
 from django.template.defaultfilters import truncatechars
 
-from accounts.admin.moments import at
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from chatbots.models import ConversationStarter
+from config.admin.dates import at
 
 SHOWN = 80  # characters of a starter in a list
 

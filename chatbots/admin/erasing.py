@@ -11,10 +11,10 @@ from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from accounts.admin.page import bounded, page
 from accounts.admin.scope import ScopedAdmin, once, person, with_row
 from accounts.models import Account
-from accounts.roles import Action
+from accounts.permissions import Action
+from config.admin.page import bounded, page
 
 KEPT_IN_THE_LOG = (
     "Webhook deliveries keep their line in the log, without the content that was sent. "

@@ -7,7 +7,6 @@ from django.http import HttpRequest
 from unfold.admin import StackedInline, TabularInline
 from unfold.forms import PaginationInlineFormSet
 
-from accounts.admin.moments import at
 from accounts.admin.scope import ReadOnly, ScopedChoices
 from chatbots.admin.bounds import BoundedFormSet
 from chatbots.admin.conversation_starter import Beginning
@@ -24,6 +23,7 @@ from chatbots.models import (
     Localization,
     Persona,
 )
+from config.admin.dates import at
 
 CHANGED = at("updated_at", "changed")
 PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")

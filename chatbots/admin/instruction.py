@@ -7,11 +7,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
-from accounts.admin.moments import at
 from accounts.admin.scope import with_row
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from chatbots.models import Instruction
 from chatbots.services.instruction import activate
+from config.admin.dates import at
 
 
 @admin.register(Instruction)

@@ -7,12 +7,12 @@ from django.contrib import admin
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from accounts.admin.moments import at
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from chatbots.models import Localization
 from chatbots.models.localization import complete
 from chatbots.texts import NAMES
-from config.db import SHORT
+from config.admin.dates import at
+from config.database.row import SHORT
 
 TextFields = type(
     "TextFields",

@@ -5,9 +5,9 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from accounts.admin.moments import at
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from chatbots.models import Persona
+from config.admin.dates import at
 
 
 @admin.register(Persona)

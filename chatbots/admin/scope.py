@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import DropdownFilter
 
-from accounts.admin.keyset import whole_id
 from accounts.admin.scope import ScopedAdmin, once, person, scoped_rows
 from chatbots.access import open_to
 from chatbots.models import Chatbot
+from config.admin.keyset import whole_id
 
 OFFERED = 200  # chatbots in a filter's list
 

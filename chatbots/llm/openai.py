@@ -14,9 +14,9 @@ from django.conf import settings
 from chatbots.llm import completion, faults
 from chatbots.llm.faults import ModelFault, Remedy
 from chatbots.llm.turns import Model, Reply, ReplyFailed, Turn, fitting
-from config.deadline import left, within
-from config.failures import FAILURES, Reason, explain
-from config.transport import pieces, session
+from config.outbound.deadline import left, within
+from config.outbound.failures import FAILURES, Reason, explain
+from config.outbound.transport import pieces, session
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from django.db import models
 
 from chatbots.models.chatbot import Chatbot
 from config.api.errors import Refused
-from config.db import Row
+from config.database.row import Row
 
 MOST = 200  # rows of each of a chatbot's lists. Open point: list-bounds
 

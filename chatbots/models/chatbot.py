@@ -9,8 +9,9 @@ from django.db.models import F, OuterRef, Subquery
 
 from accounts.models import Account, User
 from accounts.models.account import Rows, by_role, union
-from accounts.roles import ADDED, Action, may
-from config.db import SHORT, ErasableRow, PresentRows, Row, purge_index
+from accounts.permissions import ADDED, Action, may
+from config.database.erasable import ErasableRow, PresentRows, purge_index
+from config.database.row import SHORT, Row
 
 
 class ChatbotQuerySet(models.QuerySet["Chatbot"]):

@@ -4,7 +4,7 @@ from django.db import models
 
 from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
-from config.db import LONG, SHORT
+from config.database.row import LONG, SHORT
 
 
 class FollowUpPrompt(ListRow):

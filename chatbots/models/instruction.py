@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
-from config.db import LONG
+from config.database.row import LONG
 
 DEFAULT_CREATIVITY = 0.5
 

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
-from config.db import SHORT, Row
+from config.database.row import SHORT, Row
 
 
 class LlmModel(Row):

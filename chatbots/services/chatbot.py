@@ -11,7 +11,8 @@ from accounts.quotas import take_chatbot
 from chatbots.models import Appearance, Chatbot, GeneralSettings, Localization
 from chatbots.models.localization import DEFAULT_LOCALE
 from config.api.errors import InvalidRequest
-from config.db import erased, save_changes
+from config.database.erasable import erased
+from config.database.row import save_changes
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from django.db import transaction
 from chatbots.models import GeneralSettings, LeadSettings, LlmModel
 from chatbots.services import settings
 from config.api.errors import InvalidRequest
-from config.db import save_changes
+from config.database.row import save_changes
 
 
 def check(current: GeneralSettings, changes: Mapping[str, Any]) -> None:

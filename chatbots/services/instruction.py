@@ -14,7 +14,7 @@ from chatbots.access import lock_chatbot
 from chatbots.models import Instruction
 from config.api.errors import InvalidRequest, NotFound
 from config.api.fields import REQUIRED
-from config.db import save_changes
+from config.database.row import save_changes
 
 
 def _deactivate_others(chatbot_id: UUID, instruction_id: UUID) -> None:

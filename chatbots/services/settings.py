@@ -12,7 +12,7 @@ from django.db import transaction
 
 from chatbots.access import lock_chatbot
 from chatbots.models.base import ChatbotSettings
-from config.db import save_changes
+from config.database.row import save_changes
 
 SettingsT = TypeVar("SettingsT", bound=ChatbotSettings)
 

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from accounts import idempotency
 from accounts.access import Opened, open_account
 from accounts.models import User
-from accounts.roles import Action
+from accounts.permissions import Action
 from chatbots.access import open_chatbot, open_to
 from chatbots.models import Chatbot
 from chatbots.models.chatbot import ChatbotQuerySet

@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 from accounts.access import accounts_of
-from accounts.roles import Action
+from accounts.permissions import Action
 from chatbots.access import open_chatbot
 from chatbots.models import Chatbot
 from chatbots.serializers.chatbot import (

@@ -6,7 +6,7 @@ from chatbots.models import FollowUpPrompt
 from chatbots.serializers.follow_up_prompt import FollowUpPromptInput, FollowUpPromptRecord
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
-from config.db import save_changes
+from config.database.row import save_changes
 
 
 class FollowUpPromptViewSet(ChatbotViewSet):

@@ -6,7 +6,7 @@ from chatbots.models import Persona
 from chatbots.serializers.persona import PersonaInput, PersonaRecord
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
-from config.db import save_changes
+from config.database.row import save_changes
 
 
 class PersonaViewSet(ChatbotViewSet):

@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from config.postgresql.outage import unreachable
+from config.database.postgresql.outage import unreachable
 
 logger = logging.getLogger(__name__)
 

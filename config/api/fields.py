@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
-from config.db import SHORT
+from config.database.row import SHORT
 
 REQUIRED = "Required"
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from accounts.admin.keyset import whole_id
+from config.admin.keyset import whole_id
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageQuerySet, MessageType
 from webhooks.models import Delivery

@@ -13,10 +13,10 @@ from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from unfold.views import ChangeList
 
-from accounts.admin.keyset import KeysetChangeList
 from accounts.admin.scope import ReadOnly
 from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from config.admin.keyset import KeysetChangeList
 from conversations.admin.thread import ThreadPage
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType, SystemMessageType

@@ -5,10 +5,10 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from accounts.admin.moments import at
 from accounts.admin.scope import ReadOnly
 from chatbots.admin.erasing import Erasing
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from config.admin.dates import at
 from conversations.models import Lead
 from conversations.services.erasure import erase_lead
 

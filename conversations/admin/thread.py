@@ -13,14 +13,14 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import quote_etag
 from django.views.decorators.http import require_POST
 
-from accounts.admin.keyset import whole_id
-from accounts.admin.page import page
 from accounts.admin.scope import ScopedAdmin, person, with_row
+from config.admin.keyset import whole_id
+from config.admin.page import page
 from conversations.admin import conversation
 from conversations.admin.forms import DetailsForm, ReplyForm
 from conversations.models import Draft, Thread
 from conversations.models.thread import Mode, mode
-from conversations.services import answering, escalation, threads
+from conversations.services import agent_message, escalation, threads
 
 ALREADY_SENT = (
     "Not sent: this form was sent before, with another text, which the conversation shows. "
@@ -109,7 +109,7 @@ class ThreadPage(ScopedAdmin):
                 messages.error(request, f"Not sent: {' '.join(map(str, faults))}")
             return self.show(request, thread, typed=typed)
         given = form.cleaned_data
-        sent = answering.answer(
+        sent = agent_message.answer(
             thread.pk,
             agent=person(request),
             content=given["content"],
@@ -164,7 +164,7 @@ class ThreadPage(ScopedAdmin):
         wanted = whole_id(str(draft_id or ""))
         drafts = Draft.objects.filter(message__thread=thread)
         if wanted and (draft := drafts.filter(pk=wanted).first()):
-            answering.discard_draft(draft)
+            agent_message.discard_draft(draft)
 
     @with_row("view")
     def poll(self, request: HttpRequest, thread: Thread) -> HttpResponse:

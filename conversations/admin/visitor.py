@@ -2,10 +2,10 @@
 
 from django.contrib import admin
 
-from accounts.admin.moments import at
 from accounts.admin.scope import ReadOnly
 from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from config.admin.dates import at
 from conversations.models import Visitor
 from conversations.services.erasure import erase_visitor
 

@@ -3,7 +3,7 @@
 from django.db import models
 
 from chatbots.models import LlmModel
-from config.db import Row
+from config.database.row import Row
 from conversations.models.message import Message
 
 

@@ -4,7 +4,7 @@ from django.db import models
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from config.db import SHORT, Row
+from config.database.row import SHORT, Row
 from conversations.models.thread import Thread
 
 

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 
 from chatbots.models import LlmModel
-from config.db import LONG, SHORT, Row
+from config.database.row import LONG, SHORT, Row
 from conversations.models.thread import Thread
 
 

@@ -6,7 +6,8 @@ from django.utils import timezone
 
 from chatbots.models import Chatbot
 from chatbots.models.llm_model import effective
-from config.db import LONG, SHORT, ErasableRow, PresentRows, purge_index
+from config.database.erasable import ErasableRow, PresentRows, purge_index
+from config.database.row import LONG, SHORT
 from conversations.models.visitor import Visitor, is_contact
 
 CHOSEN_MODEL = "chatbot__generalsettings__llm_model"

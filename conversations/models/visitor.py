@@ -4,7 +4,8 @@ from django.db import models
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from config.db import SHORT, ErasableRow, PresentRows, purge_index
+from config.database.erasable import ErasableRow, PresentRows, purge_index
+from config.database.row import SHORT
 
 
 def is_contact(*values: str) -> bool:

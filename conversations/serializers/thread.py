@@ -3,7 +3,7 @@
 from config.api.fields import Flag, Identifier, Moment, Text, TextList, Whole, computed
 from config.api.pagination import PageFigures
 from config.api.serializers import Record, Shape
-from config.db import LONG
+from config.database.row import LONG
 from conversations.models import Thread
 from conversations.models.visitor import is_contact
 from conversations.serializers.message import MessageRecord, anonymity

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from accounts.models import Mail
 from chatbots.models import Chatbot
-from config.db import ErasableRow, erased
+from config.database.erasable import ErasableRow, erased
 from conversations.access import lock_thread
 from conversations.models import Lead, Message, Thread, ThreadCount, Visitor
 from webhooks.engine import erasure as deliveries

@@ -3,7 +3,7 @@
 from django.utils import timezone
 
 from chatbots.models import LeadSettings
-from config.db import save_changes
+from config.database.row import save_changes
 from conversations import events, notifications
 from conversations.models import Lead, Thread, Visitor
 from conversations.models.visitor import is_contact

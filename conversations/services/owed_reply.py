@@ -18,8 +18,8 @@ from uuid import UUID
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
-from config.db import new_id
-from config.renewal import Renewal
+from config.database.ids import new_id
+from config.runtime.renewal import Renewal
 from conversations.models import Message, OwedReply
 
 LEASE = timedelta(seconds=6)

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from config.db import new_id
+from config.database.ids import new_id
 from conversations.access import lock_thread
 from conversations.models import Thread, Visitor
 from conversations.services import leads

@@ -14,7 +14,7 @@ from conversations.serializers.message import (
     MessageRecord,
     ReactionInput,
 )
-from conversations.services import reactions, sending
+from conversations.services import reactions, visitor_message
 from conversations.viewsets.base import ChattingViewSet
 
 
@@ -50,7 +50,7 @@ class MessageViewSet(ChattingViewSet):
     def create(self, given: dict[str, Any], thread_id: str) -> dict[str, Any]:
         """Send a visitor's message; the AI reply is in the answer."""
         thread = open_thread(self.chatbot, thread_id)
-        messages = sending.send(thread, given["content"], message_id=self.run_as)
+        messages = visitor_message.send(thread, given["content"], message_id=self.run_as)
         return {"messages": messages, "thread": open_thread(self.chatbot, thread_id)}
 
     @operation(query=HistoryQuery, answer=History, open_points=("message-order", "mode"))

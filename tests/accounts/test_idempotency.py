@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts import idempotency
 from accounts.models import Plan, StoredAnswer, Usage
-from accounts.roles import Role
+from accounts.permissions import Role
 from chatbots.models import Chatbot, ChatbotMember, GeneralSettings, Instruction, LlmModel
 from conversations.models import Message, Thread
 from tests.conftest import Api, caller

@@ -14,7 +14,7 @@ from django.utils import timezone
 from accounts import mailing
 from accounts.models import Mail
 from accounts.tasks import prune_mails
-from config.db import new_id
+from config.database.ids import new_id
 from tests.factories.accounts import AccountFactory
 from tests.patience import PATIENCE
 from tests.servers.mail import MailServer

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from django.utils import timezone
 
-from config.db import new_id
+from config.database.ids import new_id
 from tests.bench.sink import Arrived, Sink
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.processes import wait_until

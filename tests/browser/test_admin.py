@@ -10,7 +10,7 @@ from playwright.sync_api import Error, Page, Route, expect
 from accounts.models import ApiKey, User
 from chatbots.models import Chatbot
 from conversations.models import Message, Thread
-from conversations.services import answering
+from conversations.services import agent_message
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
 from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Delivery
@@ -60,7 +60,9 @@ def test_an_agent_finds_who_waits_and_answers(page: Page, thread: Thread):
 def test_a_new_message_appears_by_itself_and_what_is_typed_stays(page: Page, thread: Thread):
     page.goto(address(thread))
     page.get_by_label("Reply as Kim").fill("half a sent")
-    answering.answer(thread.pk, agent=thread.chatbot.account.owner, content="A colleague is here")
+    agent_message.answer(
+        thread.pk, agent=thread.chatbot.account.owner, content="A colleague is here"
+    )
     expect(page.get_by_role("log")).to_contain_text("A colleague is here")
     expect(page.get_by_label("Reply as Kim")).to_have_value("half a sent")
     page.reload()

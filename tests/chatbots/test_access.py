@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from accounts.access import accounts_of
 from accounts.models import Account, Membership, User
-from accounts.roles import ADDED, CHATBOT_VIEW, Action, Role, may
+from accounts.permissions import ADDED, CHATBOT_VIEW, Action, Role, may
 from chatbots.access import ChatbotForbidden, open_chatbot, open_to
 from chatbots.models import Chatbot, ChatbotMember
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory

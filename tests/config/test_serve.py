@@ -20,9 +20,9 @@ import pytest
 from accounts import keys
 from accounts.models import ApiKey
 from accounts.services import api_key
-from config import processes
-from config.management.commands.serve import KEY_LABEL, Command
+from config.runtime import processes
 from config.settings import VERSION
+from conversations.management.commands.serve import KEY_LABEL, Command
 from tests.factories.accounts import AccountFactory
 from tests.house.source import ROOT
 from tests.patience import PATIENCE

@@ -6,7 +6,7 @@ from django.apps import apps
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from accounts.models import ApiKey
-from accounts.roles import CHATBOT_VIEW, Role
+from accounts.permissions import CHATBOT_VIEW, Role
 from chatbots.models import Chatbot
 from tests.conftest import Api, caller
 from tests.factories.accounts import MembershipFactory

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
-from config import conformance
+from tests import conformance
 from tests.house.source import PACKAGES, ROOT, modules, place, tree
 
 LEDGER = ROOT / "docs" / "open-points.md"

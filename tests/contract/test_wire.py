@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 
 from chatbots.models import Chatbot
-from config import logs
+from config.runtime import logs
 from tests.chatbots.conftest import stored
 from tests.conftest import Api
 from tests.contract.operations import OPERATIONS, Operation, call, ids_of

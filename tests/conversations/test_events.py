@@ -7,7 +7,7 @@ import pytest
 from accounts.models import Account, Mail
 from chatbots.models import Chatbot
 from conversations.models import Message, Thread
-from conversations.services import answering, escalation
+from conversations.services import agent_message, escalation
 from tests.conftest import Api
 from tests.conversations.conftest import Send
 from tests.conversations.services.test_leads import events
@@ -55,7 +55,7 @@ def test_user_and_ai_messages_are_told_in_their_order(
 
 @pytest.mark.proves("Event kinds/NEW_MESSAGE", "Body shapes/NEW_MESSAGE")
 def test_an_agent_message_is_told_and_system_messages_are_not(thread: Thread) -> None:
-    answering.answer(thread.pk, agent=UserFactory(name="Kim"), content="Hello, Kim here")
+    agent_message.answer(thread.pk, agent=UserFactory(name="Kim"), content="Hello, Kim here")
     [told] = events("NEW_MESSAGE")
     assert (told["role"], told["question"], told["answer"]) == ("agent", None, "Hello, Kim here")
     assert Message.objects.filter(message_type="SYSTEM_MESSAGE").count() == 1

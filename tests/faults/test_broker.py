@@ -19,7 +19,7 @@ class OneRound(Process):
     command = (
         "-c",
         "import django; django.setup()\n"
-        "from config.dispatcher import Dispatcher; Dispatcher(8).start_deliveries()",
+        "from conversations.dispatcher import Dispatcher; Dispatcher(8).start_deliveries()",
     )
 
 

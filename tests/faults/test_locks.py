@@ -15,11 +15,11 @@ from django.conf import settings
 from django.db import connection, connections
 from django.utils import timezone
 
-from config.db import new_id
+from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.processes import ROOT, Worker, wait_until
 from webhooks.engine import claims, liveness, recovery, schedule
-from webhooks.engine.transport import Outcome
+from webhooks.engine.post import Outcome
 from webhooks.engine.work import Result, Target, Work
 from webhooks.models import Attempt, Delivery, Endpoint
 

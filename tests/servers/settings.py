@@ -2,7 +2,7 @@
 
 import os
 
-from config.postgresql import base
+from config.database.postgresql import base
 from config.settings import *  # noqa: F403
 from config.settings import CACHES, DATABASES
 from tests.patience import PATIENCE, give_time

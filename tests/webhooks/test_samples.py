@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from config.db import new_id
+from config.database.ids import new_id
 from tests.groups import needs
 from tests.house.source import ROOT
 from webhooks import payloads, signing

@@ -6,13 +6,13 @@ from concurrent.futures import wait
 import pytest
 from django.db import connection
 
-from config.logs import JsonFormatter, SecretsFilter
+from config.runtime.logs import JsonFormatter, SecretsFilter
 from tests.factories.webhooks import SECRET, DeliveryFactory
 from tests.patience import PATIENCE
 from tests.servers import certificates
 from tests.webhooks.engine.steps import ME, OK
 from webhooks import tasks
-from webhooks.engine import attempt, claims, transport
+from webhooks.engine import attempt, claims, post
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -88,7 +88,7 @@ def test_an_unforeseen_error_that_quotes_the_request_tells_the_log_no_secret(
     def stumble(url, *, headers, **_):
         raise ZeroDivisionError(f"{url}: {headers}")
 
-    monkeypatch.setattr(transport, "post", stumble)
+    monkeypatch.setattr(post, "post", stumble)
     caplog.handler.addFilter(SecretsFilter())
     caplog.handler.setFormatter(JsonFormatter())
     tasks.deliver.apply(message[:2])

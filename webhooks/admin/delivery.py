@@ -12,11 +12,11 @@ from django.views.decorators.http import require_POST
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
-from accounts.admin.moments import MomentFilter, at, moment
-from accounts.admin.page import page
 from accounts.admin.scope import ReadOnly, managed_accounts, person, with_row
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows, open_chatbots
 from chatbots.models import Chatbot
+from config.admin.dates import MomentFilter, at, moment
+from config.admin.page import page
 from webhooks.admin.advice import advice, say_begun
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.models.delivery import State

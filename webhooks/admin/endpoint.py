@@ -21,11 +21,11 @@ from unfold.widgets import (
     UnfoldBooleanWidget,
 )
 
-from accounts.admin.moments import at
-from accounts.admin.page import first_time, page, secret_page
 from accounts.admin.scope import ReadOnly, managed_accounts, person, scoped_rows, with_row
 from chatbots.admin.scope import ChatbotRows
 from chatbots.models import Chatbot
+from config.admin.dates import at
+from config.admin.page import first_time, page, secret_page
 from webhooks import sealing
 from webhooks.admin.advice import advice, say_begun
 from webhooks.engine.attempt import NO_SECRET

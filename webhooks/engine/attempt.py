@@ -7,10 +7,10 @@ from functools import partial
 
 from django.conf import settings
 
-from config.crash import crash_point
-from config.db import release_connection
+from config.database.connections import release_connection
+from config.runtime.crash import crash_point
 from webhooks import sealing, signing
-from webhooks.engine import transport
+from webhooks.engine import post
 from webhooks.engine.work import Result, Work
 
 DELETED = "webhook deleted"
@@ -35,7 +35,7 @@ def send(work: Work) -> Result:
         return Result(refusal=NO_SECRET)
     headers = signing.headers(work.body, secret)
     release_connection()
-    outcome = transport.post(
+    outcome = post.post(
         target.url,
         body=work.body,
         headers=headers,

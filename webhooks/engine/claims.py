@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.db import connection, transaction
 
-from config.crash import crash_point
+from config.runtime.crash import crash_point
 from webhooks.engine import queue
 from webhooks.engine.fairness import Rotation
 from webhooks.engine.liveness import NAMESPACE

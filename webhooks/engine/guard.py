@@ -13,8 +13,8 @@ from django.conf import settings
 from requests.exceptions import RequestException
 from requests.models import PreparedRequest
 
-from config.deadline import Address
-from config.failures import AddressNotAllowed
+from config.outbound.deadline import Address
+from config.outbound.failures import AddressNotAllowed
 
 URL_LENGTH = 2_048
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 
-from config.failures import Reason
+from config.outbound.failures import Reason
 from webhooks.engine.work import Result, Work
 from webhooks.models import Endpoint
 

@@ -13,7 +13,7 @@ import psycopg
 from django.conf import settings
 from django.db import connection
 
-from config.state import locked
+from config.runtime.state import locked
 
 ME = str(secrets.randbelow(2**31 - 2) + 1)  # this process; PostgreSQL's lock keys are int4
 NAMESPACE = 0x77656268  # of our advisory locks; key 0 of it serialises the claiming

@@ -22,9 +22,9 @@ from django.db import InterfaceError, OperationalError, connection, models, tran
 from django.db.models import Q
 from django.utils import timezone
 
-from config.crash import crash_point
-from config.db import new_id
-from config.failures import Reason
+from config.database.ids import new_id
+from config.outbound.failures import Reason
+from config.runtime.crash import crash_point
 from webhooks.engine import claims, health
 from webhooks.engine.batch import Batch
 from webhooks.engine.claims import NO_CLAIM, lease

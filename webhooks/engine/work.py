@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from webhooks.engine.transport import Outcome
+from webhooks.engine.post import Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from config.db import new_id
+from config.database.ids import new_id
 from webhooks.models.delivery import Delivery, State
 
 

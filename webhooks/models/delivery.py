@@ -8,7 +8,7 @@ from django.db import models
 
 from accounts.models import Account
 from chatbots.models import Chatbot
-from config.db import Row
+from config.database.row import Row
 from webhooks.payloads import Event
 
 

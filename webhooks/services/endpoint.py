@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models import Account
 from chatbots.models import Chatbot
-from config.db import save_changes
+from config.database.row import save_changes
 from webhooks import payloads, sealing, signing
 from webhooks.engine.guard import check_url
 from webhooks.models import Delivery, Endpoint

@@ -6,8 +6,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.models import Plan
 from accounts.services.account import create_account
-from config.commands import RecordCommand, email
-from config.db import SHORT
+from config.database.row import SHORT
+from config.runtime.commands import RecordCommand, email
 
 
 class Command(RecordCommand):

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.models import ApiKey, User
 from accounts.services import api_key
-from config.commands import RecordCommand, find, positive
+from config.runtime.commands import RecordCommand, find, positive
 
 LABEL = ApiKey._meta.get_field("label").max_length or 0
 

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from accounts.models import ApiKey
 from accounts.services import api_key
-from config.commands import RecordCommand, find
+from config.runtime.commands import RecordCommand, find
 
 
 class Command(RecordCommand):

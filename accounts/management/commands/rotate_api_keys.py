@@ -9,7 +9,7 @@ from django.db.models import Q
 from accounts.models import Account, ApiKey, User
 from accounts.models.api_key import ApiKeyQuerySet
 from accounts.services import api_key
-from config.commands import RecordCommand, find, identifier, progress
+from config.runtime.commands import RecordCommand, find, identifier, progress
 
 
 def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:

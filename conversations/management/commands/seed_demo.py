@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from config.commands import RecordCommand
+from config.runtime.commands import RecordCommand
 from conversations import demo
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.models import Account, ApiKey, Plan, User
-from accounts.roles import Role
+from accounts.permissions import Role
 from chatbots.models import Chatbot, LlmModel
 from conversations.models import Message, Thread
 from tests.conftest import Api

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from accounts.roles import CHATBOT_VIEW, Role
+from accounts.permissions import CHATBOT_VIEW, Role
 from chatbots.models import Chatbot
 from tests.conftest import Api, caller
 from tests.factories.accounts import MembershipFactory

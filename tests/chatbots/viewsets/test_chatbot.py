@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from accounts.models import Account
-from accounts.roles import CHATBOT_VIEW, Role
+from accounts.permissions import CHATBOT_VIEW, Role
 from chatbots.models import Appearance, Chatbot, GeneralSettings, LeadSettings, Localization
 from tests.chatbots.conftest import stored
 from tests.chatbots.shapes import CHATBOT, NEW_CHATBOT, check

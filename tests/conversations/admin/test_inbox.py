@@ -14,7 +14,7 @@ from django.utils import timezone
 from chatbots.models import Chatbot
 from conversations.models import Thread
 from conversations.models.message import MessageType
-from conversations.services import answering, escalation, sending
+from conversations.services import agent_message, escalation, visitor_message
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.staff import AGENTS, signed_in, staff
 
@@ -80,14 +80,14 @@ def test_who_asked_for_a_person_waits_until_one_answers(client, chatbot):
     assert "Nobody is waiting." in empty
     escalation.toggle(thread.pk)
     assert titles(client, "?view=waiting") == ["asks"]
-    answering.answer(thread.pk, agent=chatbot.account.owner, content="Let me look")
+    agent_message.answer(thread.pk, agent=chatbot.account.owner, content="Let me look")
     assert titles(client, "?view=waiting") == []
 
 
 def test_a_visitor_who_writes_into_a_resolved_thread_waits_again(client, chatbot):
     thread = talk(chatbot, "asks again", escalated=True, resolved=True)
     assert titles(client, "?view=waiting") == []
-    sending.send(thread, "Are you still there?")
+    visitor_message.send(thread, "Are you still there?")
     assert titles(client, "?view=waiting") == titles(client) == ["asks again"]
 
 

@@ -17,12 +17,12 @@ from chatbots.models import (
     Localization,
 )
 from chatbots.services.chatbot import create_chatbot, erase_chatbot
-from config.dispatcher import PERIODIC
 from config.models import PeriodicWork
 from conversations import tasks
 from conversations.access import ThreadNotFound
+from conversations.dispatcher import PERIODIC
 from conversations.models import Draft, Lead, Message, Thread, ThreadCount, Visitor
-from conversations.services import answering, erasure, threads
+from conversations.services import agent_message, erasure, threads
 from tests.factories.chatbots import InstructionFactory, LeadSettingsFactory
 from tests.factories.conversations import MessageFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
@@ -101,7 +101,7 @@ def test_nobody_writes_into_an_erased_conversation(chatbot, api, talk):
     path = f"/v1/chatting/{chatbot.pk}/thread/{talk.pk}"
     assert api.post(f"{path}/message", {"content": "hello"}).status_code == 404
     with pytest.raises(ThreadNotFound):
-        answering.answer(talk.pk, agent=chatbot.account.owner, content="hello")
+        agent_message.answer(talk.pk, agent=chatbot.account.owner, content="hello")
     with pytest.raises(ThreadNotFound):
         erasure.erase_thread(talk.pk)
 

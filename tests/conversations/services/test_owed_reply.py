@@ -14,11 +14,11 @@ from django.utils import timezone
 
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
 from config.api.errors import Unavailable
-from config.db import new_id
+from config.database.ids import new_id
 from conversations import tasks
 from conversations.models import Draft, Message, OwedReply, Thread
 from conversations.models.message import MessageType
-from conversations.services import escalation, owed_reply, replying
+from conversations.services import ai_reply, escalation, owed_reply
 from tests.conversations.conftest import Send
 from tests.factories.accounts import UserFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
@@ -82,10 +82,10 @@ def test_a_lost_claim_settles_nothing(model: ModelServer, thread: Thread) -> Non
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     second = owed_reply.take(message.pk)
     assert second
-    with pytest.raises(replying.ClaimLost):
-        replying.reply(message, first)
+    with pytest.raises(ai_reply.ClaimLost):
+        ai_reply.reply(message, first)
     assert OwedReply.objects.exists()
-    assert replying.reply(message, second)
+    assert ai_reply.reply(message, second)
     assert Message.objects.filter(parent_message=message).count() == 1
 
 
@@ -181,7 +181,7 @@ def test_a_shortage_of_file_descriptors_is_no_failure_of_the_model(
     message = MessageFactory(thread=thread, content="Hello?")
     claim = owed_reply.record(message)
     with no_file_descriptors(), pytest.raises(Unavailable) as caught:
-        replying.reply(message, claim)
+        ai_reply.reply(message, claim)
     assert (caught.value.status_code, caught.value.headers()) == (503, {"Retry-After": "1"})
     assert Message.objects.count() == 1
     assert OwedReply.objects.get().begun == 0
@@ -207,7 +207,7 @@ def test_a_reply_waits_for_no_lock_of_another_account(
     def hold() -> None:
         try:
             with transaction.atomic():
-                assert replying.reply(message, claim)
+                assert ai_reply.reply(message, claim)
                 with connection.cursor() as cursor:  # as its commit does, and before that
                     cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
                 stored.set()

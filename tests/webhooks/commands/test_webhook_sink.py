@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from config.failures import Reason
+from config.outbound.failures import Reason
 from tests.patience import PATIENCE
 from tests.servers import certificates
 from tests.servers.processes import ROOT, wait_until
 from webhooks import signing
-from webhooks.engine.transport import post
+from webhooks.engine.post import post
 from webhooks.sink.server import MOST_BYTES
 
 SECRET = "a-secret-of-the-tests"

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from config.db import new_id
+from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.webhooks.engine.steps import BROKEN, ME, OTHER, begin, run, states, stored
 from webhooks.engine import attempt, claims, queue, recovery, schedule

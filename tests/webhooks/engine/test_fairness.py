@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from config.db import new_id
+from config.database.ids import new_id
 from webhooks.engine import fairness
 from webhooks.engine.fairness import PER_ENDPOINT, Candidate, Rotation, Running, Waiting
 

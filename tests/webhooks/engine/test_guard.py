@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from config.failures import AddressNotAllowed
+from config.outbound.failures import AddressNotAllowed
 from webhooks.engine import guard
 
 

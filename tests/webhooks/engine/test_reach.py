@@ -5,12 +5,12 @@ import socket
 
 import pytest
 
-from config.failures import Reason
+from config.outbound.failures import Reason
 from tests.servers import certificates
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.test_guard import HOSTS
 from webhooks import signing
-from webhooks.engine import transport
+from webhooks.engine import post
 
 BODY = b"{}"
 AMPLE = 30.0
@@ -19,7 +19,7 @@ REFUSED = {Reason.URL_NOT_ALLOWED, Reason.ADDRESS_NOT_ALLOWED}
 
 def send(url):
     headers = signing.headers(BODY, "sixteen-letters!")
-    return transport.post(url, body=BODY, headers=headers, timeout=AMPLE)
+    return post.post(url, body=BODY, headers=headers, timeout=AMPLE)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_no_spelling_of_a_forbidden_address_is_connected_to(
 ):
     settings.WEBHOOK_ALLOWED_NETWORKS = ()
     if not checked:
-        monkeypatch.setattr(transport, "check_url", lambda url: None)
+        monkeypatch.setattr(post, "check_url", lambda url: None)
     port, listeners = everywhere
     for host in HOSTS:
         assert send(f"https://{host}:{port}/hook").reason in REFUSED, host

@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from config.failures import Reason
+from config.outbound.failures import Reason
 from tests.servers import certificates
 from tests.servers import receiver as servers
 from tests.servers.processes import wait_until
 from tests.servers.receiver import Receiver
-from tests.webhooks.engine.test_transport import send
+from tests.webhooks.engine.test_post import send
 
 pytestmark = pytest.mark.usefixtures("trusting")
 

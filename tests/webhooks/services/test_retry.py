@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from config.db import new_id
+from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Delivery
 from webhooks.services.retry import retry, retry_slowly

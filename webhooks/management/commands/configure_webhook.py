@@ -7,7 +7,7 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 
 from chatbots.models import Chatbot
-from config.commands import RecordCommand, find, identifier, secret_given
+from config.runtime.commands import RecordCommand, find, identifier, secret_given
 from webhooks import signing
 from webhooks.services.endpoint import ConfigurationError, configure
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from config.commands import RecordCommand, positive, progress
+from config.runtime.commands import RecordCommand, positive, progress
 from webhooks.engine.retention import BATCH, prunable, prune
 
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from chatbots.models import Chatbot
-from config.commands import RecordCommand, find, identifier, progress
+from config.runtime.commands import RecordCommand, find, identifier, progress
 from webhooks.models import Delivery
 from webhooks.payloads import Event
 from webhooks.services.retry import BATCH, erased, retry_slowly, retryable

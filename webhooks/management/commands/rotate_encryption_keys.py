@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from config.commands import RecordCommand, progress
+from config.runtime.commands import RecordCommand, progress
 from webhooks.models import Endpoint
 from webhooks.services.encryption import rotate
 

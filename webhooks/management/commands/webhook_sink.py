@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config.api.body import dumps
-from config.commands import positive, secret_given
+from config.runtime.commands import positive, secret_given
 from webhooks import signing
 from webhooks.sink.certificates import Certificates, certificates
 from webhooks.sink.server import Arrival, Behaviour, Manner, Mishap, Sink

@@ -1,0 +1,70 @@
+"""Errors in the admin: pages for people, where every other part of the service answers JSON."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest
+from django.http.response import HttpResponse, HttpResponseBase
+from django.template.loader import render_to_string
+
+from config.runtime import logs
+
+ADMIN = "/admin/"
+PAGES = {
+    400: (
+        "This request could not be read",
+        "The address may be incomplete, or the form too large. Go back: your text is still there.",
+    ),
+    403: (
+        "This is not allowed",
+        "You do not have the permission, or you have signed in again since the page was opened. "
+        "In the second case, go back, reload the page and try again.",
+    ),
+    404: ("Page not found", "The address is wrong, or what it named was deleted."),
+    405: ("This address takes no such request", "It belongs to a button. Open the page instead."),
+    413: ("The form is too large", "Go back and shorten it: what you typed is still there."),
+    429: ("Too many requests", "Wait for a minute, then try again."),
+    503: (
+        "The service is not available",
+        "Wait for a moment, then try again. If you sent a form, go back: what you typed is still "
+        "there.",
+    ),
+}
+FAILED = (
+    "Something went wrong",
+    "The error was logged. If you sent a form, go back: what you typed is still there.",
+)
+REFUSED = ("This request was refused", "Go back and try again.")
+
+
+class AdminErrorsMiddleware:
+    """Answer errors below /admin with a page.
+
+    The page needs neither a session nor the database, so that it works where they do not.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if response.status_code < 400 or not request.path_info.startswith(ADMIN):
+            return response
+        if response.streaming or not isinstance(response, HttpResponse):
+            return response
+        if response.content and response.get("Content-Type", "").startswith("text/html"):
+            return response  # it is a page already
+        title, text = PAGES.get(
+            response.status_code, FAILED if response.status_code >= 500 else REFUSED
+        )
+        context = {
+            "status": response.status_code,
+            "title": title,
+            "text": text,
+            "home": ADMIN,
+            "request_id": logs.request_id.get() if response.status_code >= 500 else "",
+        }
+        response.content = render_to_string("admin/error.html", context)
+        response["Content-Type"] = "text/html; charset=utf-8"
+        response["Content-Length"] = str(len(response.content))  # it was that of the JSON
+        response["Cache-Control"] = "no-store"
+        return response

@@ -1,0 +1,42 @@
+"""Rows with too much below them to delete in one transaction.
+
+Erasing such a row hides it at once. The worker deletes it and what lies below it afterwards, in
+batches, when `purge_at` has come.
+"""
+
+from typing import Any
+
+from django.db import models
+from django.utils import timezone
+
+from config.database.row import Row, RowT
+
+
+class PresentRows(models.Manager[RowT]):
+    """The rows that are not erased. It is the default manager, so no query can forget the rule."""
+
+    def get_queryset(self) -> "models.QuerySet[RowT]":
+        """Leave out erased rows."""
+        return super().get_queryset().filter(erased_at=None)
+
+
+class ErasableRow(Row):
+    """A row that is hidden first and deleted later. Only `everything` and cascades see it then."""
+
+    erased_at = models.DateTimeField(null=True, editable=False)
+    purge_at = models.DateTimeField(null=True, editable=False)
+
+    everything: models.Manager[Any] = models.Manager()
+
+    class Meta:
+        abstract = True
+
+
+def purge_index(name: str) -> models.Index:
+    """Make an index that contains only erased rows."""
+    return models.Index(fields=["purge_at"], name=name, condition=models.Q(purge_at__isnull=False))
+
+
+def erased() -> dict[str, Any]:
+    """Return the values that hide a row and tell the worker to delete it."""
+    return {"erased_at": timezone.now(), "purge_at": timezone.now()}

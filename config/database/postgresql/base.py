@@ -1,0 +1,71 @@
+"""PostgreSQL with a pool that survives a restart of the server."""
+
+import select
+import time
+from typing import Any
+
+import psycopg
+from django.db.backends.postgresql import base
+from psycopg.pq import ConnStatus
+from psycopg_pool import PoolTimeout
+
+from config.database.postgresql.outage import outage
+
+# Seconds, less than two in all: for a connection of the pool or its answer, then to find out
+# whether the database is away. A busy machine may take most of the second to connect.
+WAIT = 0.5
+VERDICT = 1.4
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Django's wrapper, except that it never hands out a dead connection.
+
+    Django's CONN_HEALTH_CHECKS would check, too, but the pool then sleeps between one dead
+    connection and the next, and waits without limit for a server that is halted.
+    """
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
+        """Take a working connection from the pool. Raises OperationalError if there is none."""
+        if not self.pool:
+            return super().get_new_connection(conn_params)
+        self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        self.pool.open()
+        deadline = time.monotonic() + self.pool.timeout
+        while True:
+            outage.check()
+            left = deadline - time.monotonic()
+            try:
+                connection = self.pool.getconn(min(WAIT, left) if outage.watched else left)
+            except PoolTimeout:
+                if time.monotonic() >= deadline:
+                    raise
+            else:
+                if answers(connection):
+                    if outage.watched:
+                        outage.watch(connection)
+                    return connection
+                connection.close()
+                self.pool.putconn(connection)  # which replaces it
+            if outage.watched:
+                outage.find_out(conn_params, within=VERDICT)
+
+
+def answers(connection: psycopg.Connection[Any]) -> bool:
+    """Send an idle connection's server an empty query; say whether it answers within WAIT.
+
+    psycopg's own calls would wait for as long as the server is silent.
+    """
+    server, poll = connection.pgconn, select.poll()
+    poll.register(server.socket, select.POLLIN)
+    try:
+        server.send_query(b"")
+        server.flush()
+        while True:
+            while server.is_busy():
+                if not poll.poll(WAIT * 1000):
+                    return False
+                server.consume_input()
+            if server.get_result() is None:
+                return server.status == ConnStatus.OK
+    except psycopg.OperationalError:
+        return False

@@ -1,0 +1,36 @@
+"""The base of every model: its identifier, its two times, and saving a change to it."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+from django.db import models
+
+from config.database.ids import new_id
+
+SHORT = 255  # characters of a string without a documented bound
+LONG = 65_535  # characters of a long text without a documented bound
+
+
+class Row(models.Model):
+    """A row with a uuid and the times of its creation and its last change."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        abstract = True
+
+    ORDINARY: ClassVar = frozenset({"id", "created_at", "updated_at"})
+
+
+RowT = TypeVar("RowT", bound=models.Model)
+
+
+def save_changes(row: RowT, changes: Mapping[str, Any]) -> RowT:
+    """Set the given attributes and save only their columns. Returns the row."""
+    for name, value in changes.items():
+        setattr(row, name, value)
+    if changes:
+        row.save(update_fields=[*changes, "updated_at"])
+    return row

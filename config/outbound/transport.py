@@ -1,0 +1,242 @@
+"""HTTP by `requests` under one total deadline: the ground of webhooks and of model clients.
+
+An address is judged when it is connected to, on every attempt, and the one connected to is the
+one that was judged; host header, server name and certificate go by the name.
+"""
+
+import http.client
+import logging
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.poolmanager import PoolManager
+
+from config.outbound.deadline import (
+    Address,
+    Addresses,
+    TcpSocket,
+    TlsSocket,
+    connect,
+    left,
+    look_up,
+)
+
+Judge = Callable[[Address], None]
+
+IDLE_SECONDS = 60.0  # firewalls forget connections that were quiet for longer, and tell nobody
+AT_ONCE = 0.5  # seconds; to the other side of the earth and back takes 0.3 s
+HEAD_BYTES = 32 * 1024  # of an answer's head with all interim ones; Node's client takes 16 KiB
+PIECE_BYTES = 16 * 1024
+
+# Its warnings quote whole URLs, and what it warns of (a head that it half understands, more
+# connections at once than are kept) is no fault here.
+logging.getLogger("urllib3").setLevel(logging.ERROR)
+
+
+class _Bounded:
+    """The file of a connection while a head is read from it: so many bytes and no more."""
+
+    # Any: typeshed has no name for what http.client reads from
+    def __init__(self, file: Any) -> None:
+        self.file, self.left = file, HEAD_BYTES
+
+    def readline(self, limit: int) -> bytes:
+        line: bytes = self.file.readline(min(limit, self.left + 1))
+        self.left -= len(line)
+        if self.left < 0:
+            raise http.client.HTTPException(f"a head of more than {HEAD_BYTES // 1024} KiB")
+        if self.left < HEAD_BYTES and not line.endswith(b"\n"):
+            # http.client takes the end of a connection for the end of a head
+            raise http.client.RemoteDisconnected("closed within a head")
+        return line
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class _Answer(http.client.HTTPResponse):
+    """The final answer: interim ones (100, 102, 103) are passed over, all heads are bounded."""
+
+    fp: Any  # typeshed says BufferedReader; while the head is read it is a _Bounded
+
+    def begin(self) -> None:
+        file, self.fp = self.fp, _Bounded(self.fp)
+        try:
+            super().begin()
+        finally:
+            if self.fp is not None:  # begin closes what it does not understand
+                self.fp = file
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            version, status, text = super()._read_status()  # type: ignore[misc] # no public seam
+            if status == http.client.SWITCHING_PROTOCOLS:
+                raise http.client.HTTPException("another protocol, unasked")
+            if not 100 <= status < 200:
+                return version, status, text
+            left()  # a flood of them may lie in the buffer, where no reading takes time
+            while self.fp.readline(HEAD_BYTES) not in (b"\r\n", b"\n"):
+                pass
+
+
+class _Connection(HTTPConnection):
+    """A connection to one of the addresses that it is told; kept, it remembers which."""
+
+    response_class = _Answer
+    sock: Any  # urllib3 says any socket; ours are TcpSocket and TlsSocket
+    addresses: Addresses = ()
+    peer: Address | None = None
+    kept: TcpSocket | TlsSocket | None = None  # the socket, where an earlier request made it
+    began = 0.0
+
+    def aim(self, addresses: Addresses) -> None:
+        """Begin a request to these addresses; a kept socket to another or an old one is closed."""
+        self.began = time.monotonic()
+        self.addresses = addresses
+        if self.sock and not self._fits():
+            self.close()
+        self.kept = self.sock
+
+    def went_stale(self) -> bool:
+        """Tell whether the socket was a kept one that ended at once, without a byte.
+
+        A peer that takes its time before it closes has read the request, and may have acted on it.
+        """
+        ended_at_once = time.monotonic() - self.began < AT_ONCE
+        return self.kept is not None and self.kept.heard < self.began and ended_at_once
+
+    def _fits(self) -> bool:
+        return self.peer in self.addresses and self.began - self.sock.heard < IDLE_SECONDS
+
+    def _new_conn(self) -> TcpSocket:
+        sock, self.peer = connect(self.addresses, self.port)
+        return sock
+
+
+class _TlsConnection(_Connection, HTTPSConnection):
+    """The same under TLS."""
+
+
+class _Pool(HTTPConnectionPool):
+    """The connections to one host; before each request the host's addresses are judged."""
+
+    ConnectionCls = _Connection
+    judge: Judge | None = None
+
+    def _validate_conn(self, conn: Any) -> None:  # Any: urllib3 types its own connections alone
+        addresses = look_up(conn._dns_host)  # the name with its trailing dot; `host` has none
+        if self.judge is not None:
+            for address in addresses:
+                self.judge(address)
+        conn.aim(addresses)
+        if conn.is_closed:
+            conn.connect()  # urllib3 does so for TLS; sending would, and swallow a reset
+        super()._validate_conn(conn)
+
+    # Any: a seam of urllib3 whose dozen arguments are none of ours
+    def _make_request(self, conn: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super()._make_request(conn, *args, **kwargs)
+        except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
+            if not conn.went_stale():
+                raise
+        # The peer closed a kept connection just as it was used again: that is no answer of its.
+        conn.close()
+        return super()._make_request(conn, *args, **kwargs)
+
+
+class _TlsPool(_Pool, HTTPSConnectionPool):
+    """The same under TLS."""
+
+    ConnectionCls = _TlsConnection
+
+
+class _Pools(PoolManager):
+    def __init__(self, *, judge: Judge | None, **options: Any) -> None:  # Any: as the base's
+        super().__init__(**options)
+        self.judge = judge
+        self.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+    def _new_pool(self, *args: Any, **kwargs: Any) -> HTTPConnectionPool:
+        pool = super()._new_pool(*args, **kwargs)
+        assert isinstance(pool, _Pool)
+        pool.judge = self.judge
+        return pool
+
+
+class _Adapter(HTTPAdapter):
+    def __init__(
+        self, *, judge: Judge | None, context: ssl.SSLContext, hosts: int, kept: int
+    ) -> None:
+        self.judge, self.context = judge, context
+        super().__init__(pool_connections=hosts, pool_maxsize=kept)
+
+    def init_poolmanager(
+        self, connections: int, maxsize: int, block: bool = False, **_: Any
+    ) -> None:
+        self.poolmanager = _Pools(
+            judge=self.judge,
+            num_pools=connections,
+            maxsize=maxsize,
+            block=block,
+            ssl_context=self.context,
+        )
+
+    # The context alone says what is trusted: there is no way to turn verification off, and no
+    # bundle is read again for each connection.
+    def build_connection_pool_key_attributes(self, *args: Any, **kwargs: Any) -> Any:
+        host, _ = super().build_connection_pool_key_attributes(*args, **kwargs)
+        return host, {}
+
+    def cert_verify(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+
+class _Session(requests.Session):
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        # requests looks for one even where none is to be followed, and reads the whole body first
+        return None
+
+
+def session(
+    *,
+    judge: Judge | None = None,
+    ca_bundle: str | None = None,
+    hosts: int = 64,
+    kept: int = 8,
+) -> requests.Session:
+    """Make a session whose requests keep the deadline of `config.outbound.deadline.within`.
+
+    `judge` is called with every address that the host's name has and raises AddressNotAllowed.
+    `ca_bundle` is a path, None the system's certificates. Of at most `hosts` hosts `kept`
+    connections each are kept for the next request; more at once are not held up. Nothing comes
+    from the environment, no cookie is kept, no redirect is followed. Send with `stream=True`,
+    read with `pieces`.
+    """
+    context = ssl.create_default_context(cafile=ca_bundle)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.sslsocket_class = TlsSocket
+    made = _Session()
+    made.trust_env = False
+    made.headers.clear()
+    made.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    for scheme in ("http://", "https://"):
+        made.mount(scheme, _Adapter(judge=judge, context=context, hosts=hosts, kept=kept))
+    return made
+
+
+def pieces(response: requests.Response, *, most: int) -> Iterator[bytes]:
+    """Read a streamed body as it comes, never decompressed, `most` bytes in all.
+
+    Raises one of FAILURES.
+    """
+    while piece := response.raw.read1(min(most, PIECE_BYTES), decode_content=False):
+        most -= len(piece)
+        yield piece

@@ -1,0 +1,117 @@
+"""Probes for operators and load balancers."""
+
+import errno
+import shutil
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import redis
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, JsonResponse
+
+from config.api import limits
+from config.database import upgrades
+from config.database.connections import release_connection
+from config.database.postgresql.outage import outage
+
+NOTICED_WITHIN = 0.8  # seconds
+
+UNAVAILABLE = "unavailable"
+WRITE_EVERY = 1.0  # seconds
+BUSY_SECONDS = 0.3
+LEAST_FREE = 1024 * 1024  # bytes; with less, the next message may not find room
+
+_wrote_at = float("-inf")
+
+
+def healthz(request: HttpRequest) -> JsonResponse:
+    """Say that the process is up."""
+    return JsonResponse({"status": "ok"})
+
+
+def database_state() -> str:
+    """Return "ok", or why the database does not serve, within a second."""
+    try:
+        if outage.watched:
+            outage.find_out(connection.get_connection_params(), within=NOTICED_WITHIN)
+        if upgrades.missing():
+            return "lacks migrations"
+        return "ok" if takes_writes() else "cannot be written"
+    except (DatabaseError, psycopg.OperationalError):
+        return UNAVAILABLE
+    finally:
+        if not settings.EMBEDDED:
+            release_connection()  # the cache and the broker may keep us waiting
+
+
+def takes_writes() -> bool:
+    """Write to the database, unless that has just succeeded: anyone may ask, however often."""
+    global _wrote_at
+    if time.monotonic() - _wrote_at < WRITE_EVERY:
+        return True
+    try:
+        write_to_file() if connection.vendor == "sqlite" else write_a_row()
+    except (DatabaseError, sqlite3.Error, OSError):
+        return False
+    _wrote_at = time.monotonic()
+    return True
+
+
+def write_a_row() -> None:
+    """Write a row as it is: a standby, a read-only session and a full disk refuse that, too."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE django_migrations SET applied = applied"
+            " WHERE id = (SELECT min(id) FROM django_migrations)"
+        )
+
+
+def write_to_file() -> None:
+    """Write a number that nothing reads into the embedded database. Raises sqlite3.Error, OSError.
+
+    SQLite skips writing a row that does not change.
+    """
+    path = connection.settings_dict["NAME"]
+    if shutil.disk_usage(Path(path).parent).free < LEAST_FREE:
+        raise OSError(errno.ENOSPC, "the disk is full")
+    with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as own:
+        try:
+            [number] = own.execute("PRAGMA user_version").fetchone()
+            own.execute(f"PRAGMA user_version = {(number + 1) % 2**31}")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:  # else another one is writing
+                raise
+
+
+def broker_answers() -> bool:
+    """Ask the broker, where there is one."""
+    if not settings.REDIS_URL:
+        return True
+    try:
+        redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1).ping()
+    except (redis.RedisError, OSError):
+        return False
+    return True
+
+
+def readyz(request: HttpRequest) -> JsonResponse:
+    """Name the parts. Without its database the service is not ready; the rest is degraded."""
+    database = database_state()
+    parts = {
+        "database": database,
+        "cache": "ok" if limits.reachable() else UNAVAILABLE,
+        "broker": "ok" if broker_answers() else UNAVAILABLE,
+    }
+    state = "ok" if set(parts.values()) == {"ok"} else "degraded"
+    return JsonResponse(
+        {
+            "status": state if database == "ok" else UNAVAILABLE,
+            "sending": "on" if settings.SENDING else "off",
+            "parts": parts,
+        },
+        status=200 if database == "ok" else 503,
+    )

@@ -1,0 +1,207 @@
+"""Start web and worker as processes of their own, watch them, and stop them together."""
+
+import ctypes
+import math
+import multiprocessing
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+from django.conf import settings
+
+from config.runtime.state import locked
+
+LOOK = 0.25  # seconds between two looks of a server process at its parent
+STOP_BEYOND = 10.0  # seconds in which a part stops, beyond the longest wait for a peer
+STOPPED_AFTER = 2.0  # seconds beyond that until what is still there is killed
+KILL_TIMEOUT_MOST = 1800  # seconds; granian takes no more
+PR_SET_PDEATHSIG = 1
+# Of each web process. Slow clients hold connections, and connections cost neither a thread nor
+# a database connection, so there are many; an idle one ends after 30 s.
+CONNECTIONS = 8192
+
+
+class CannotStart(Exception):
+    """Raised where another start, or another program, is in the way; says what to do."""
+
+
+def grace() -> int:
+    """Return the seconds in which a part that is asked to stop finishes what it has begun.
+
+    compose.yaml and docs/deployment.md give both parts a little more.
+    """
+    return math.ceil(max(settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT) + STOP_BEYOND)
+
+
+def web_command() -> list[str]:
+    """Name the web server. Embedded, it is one process: its threads share the counters."""
+    workers = 1 if settings.MACHINE_BOUND else settings.WEB_WORKERS or os.cpu_count() or 1
+    return [
+        sys.executable,
+        "-m",
+        "granian",
+        *("--interface", "rsgi"),
+        *("--http", "1"),
+        "--no-ws",
+        *("--host", settings.HOST),
+        *("--port", str(settings.PORT)),
+        *("--workers", str(workers)),
+        *("--backlog", str(CONNECTIONS)),
+        *("--backpressure", str(CONNECTIONS)),
+        *("--log-level", "error"),
+        *("--log-config", str(settings.BASE_DIR / "config" / "runtime" / "server_log.json")),
+        "--respawn-failed-workers",
+        *("--respawn-interval", "0.5"),
+        *("--workers-kill-timeout", str(min(grace(), KILL_TIMEOUT_MOST))),
+        "config.rsgi:application",
+    ]
+
+
+def worker_command() -> list[str]:
+    """Name the worker: threads, because deliveries wait for the network."""
+    return [
+        sys.executable,
+        *("-W", "ignore:You're running the worker with superuser"),
+        *("-m", "celery", "--quiet", "--app", "config", "worker"),
+        *("--pool", "threads"),
+        *("--concurrency", str(settings.WORKER_CONCURRENCY)),
+        *("--loglevel", "WARNING"),
+        "--without-gossip",
+        "--without-mingle",
+        "--without-heartbeat",
+    ]
+
+
+def hold(name: str) -> IO[str]:
+    """Take a lock of the state folder for as long as the returned file is open.
+
+    Raises CannotStart where another process holds it.
+    """
+    path: Path = settings.STATE_DIR / f"{name}.lock"
+    try:
+        file = locked(path)
+    except BlockingIOError:
+        raise CannotStart(
+            f"the service already runs on {settings.STATE_DIR} ({path.name} is held): "
+            "stop it first, or set another STATE_DIR"
+        ) from None
+    os.set_inheritable(file.fileno(), True)
+    return file
+
+
+def check_port() -> None:
+    """Make sure that web can listen. Raises CannotStart."""
+    family = socket.AF_INET6 if ":" in settings.HOST else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.HOST, settings.PORT))
+        except OSError as error:
+            raise CannotStart(
+                f"cannot listen on {settings.HOST}:{settings.PORT} ({error.strerror}): "
+                "stop what is served there, or set HOST or PORT to something free"
+            ) from None
+
+
+def end_with_parent() -> None:
+    """Ask the kernel to end this process when its parent dies, be it killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def end_without_parent() -> None:
+    """End this process of the web server when the one that started it dies, be it killed.
+
+    Otherwise it keeps the port, and shares it with the next start: callers get the old code.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent.pid:
+            time.sleep(LOOK)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(grace())
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+
+def raise_file_limit() -> None:
+    """Let this process, and those that it starts, open as many files as the system permits."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # some systems call the limit infinite, and have one
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+@dataclass
+class Family:
+    """The processes of one start."""
+
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, name: str, command: list[str]) -> None:
+        """Start a process in a session of its own: Ctrl-C reaches only us, and we end them."""
+        if name in self.running:
+            _end_group(self.running[name])
+        self.running[name] = subprocess.Popen(  # noqa: S603 - our own command line
+            command,
+            cwd=settings.BASE_DIR,
+            start_new_session=True,
+            preexec_fn=end_with_parent,
+        )
+
+    def ended(self) -> str | None:
+        """Name a process that has ended, if one has."""
+        return next((name for name, one in self.running.items() if one.poll() is not None), None)
+
+    def stop(self) -> None:
+        """Ask all to stop, wait, and kill what does not."""
+        for process in self.running.values():
+            if process.poll() is None:
+                process.terminate()
+        deadline = time.monotonic() + grace() + STOPPED_AFTER
+        for process in self.running.values():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+            _end_group(process)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    # A process that was killed leaves its children behind, in the group that it led.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def answers(address: str) -> bool:
+    """Say whether web answers its probe."""
+    try:
+        directly = build_opener(ProxyHandler({}))  # whatever proxy the environment names
+        with directly.open(f"{address}/healthz", timeout=1) as answer:
+            return bool(answer.status == 200)
+    except (URLError, OSError):
+        return False
+
+
+def wait_until(fact: Callable[[], bool], seconds: float) -> bool:
+    """Wait for a fact; returns whether it came about in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if fact():
+            return True
+        time.sleep(0.05)
+    return False

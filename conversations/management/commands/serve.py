@@ -1,0 +1,205 @@
+"""Run the service: all of it in the foreground, or one part for a container."""
+
+import logging
+import os
+import signal
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection
+from django.db.utils import OperationalError
+
+from accounts.models import Account, ApiKey, User
+from accounts.services import api_key
+from chatbots.services.llm_model import keep_environment_model
+from config.database import upgrades
+from config.runtime import processes
+from config.runtime.processes import CannotStart, Family
+from conversations import demo
+
+KEY_LABEL = "make run"
+PARTS = {"web": processes.web_command, "worker": processes.worker_command}
+LOOK = 0.1  # seconds between two looks at what runs
+RESTART_AFTER = 1.0  # seconds between two starts of a worker that ends again and again
+
+
+logger = logging.getLogger(__name__)
+
+
+class Command(BaseCommand):
+    """`serve`, `serve web`, `serve worker`."""
+
+    help = "Run web and worker (migrating first), or one of them alone."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare what the command takes."""
+        parser.add_argument("part", nargs="?", choices=[*PARTS, "all"], default="all")
+
+    def handle(self, *_: str, part: str, **options: Any) -> None:
+        """Run the part, or all."""
+        processes.raise_file_limit()
+        try:
+            if part == "all":
+                self.run_all()
+            else:
+                self.become(part)
+        except CannotStart as error:
+            raise CommandError(str(error)) from None
+        except OperationalError as error:
+            raise CommandError(f"the database does not answer: {error}") from None
+
+    def become(self, part: str) -> None:
+        """Turn this process into one part; it keeps the lock that makes it the only one."""
+        self.check_version()
+        if missing := upgrades.missing():
+            raise CommandError(
+                f"the database lacks migrations of this version ({', '.join(missing)}): "
+                "run manage.py migrate first"
+            )
+        if part == "web":
+            processes.check_port()
+            keep_environment_model()
+        self.announce(part)
+        connection.close()
+        if settings.MACHINE_BOUND and part == "web":  # the worker holds a lock of its own
+            self.lock = processes.hold(part)
+        command = PARTS[part]()
+        os.execv(command[0], command)  # noqa: S606 - our own command line
+
+    def run_all(self) -> None:
+        """Migrate, seed the demo at the first start, start both parts and stay."""
+        lock = processes.hold("web")
+        processes.check_port()
+        self.check_version()
+        call_command("migrate", verbosity=0, interactive=False)
+        self.announce("all")
+        first = not User.objects.exists()
+        keep_environment_model()
+        password = demo.seed()["adminPassword"] if first and settings.EMBEDDED else None
+        key = self.fresh_key()
+        connection.close()
+        family = Family()
+        for ending in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell's `&` has it ignored
+            signal.signal(ending, signal.default_int_handler)
+        try:
+            for part, command in PARTS.items():
+                family.start(part, command())
+            if not processes.wait_until(lambda: self.web_answers(family), 30):
+                self.stderr.write("web does not answer yet; its address and key all the same:")
+            self.welcome(key, password)
+            self.watch(family)
+        except KeyboardInterrupt:
+            self.stdout.write("Stopping.")
+        finally:
+            for ending in (signal.SIGINT, signal.SIGTERM):  # asked once is enough
+                signal.signal(ending, signal.SIG_IGN)
+            family.stop()
+            lock.close()
+
+    def check_version(self) -> None:
+        """Refuse a database that a newer version has migrated. Raises CommandError."""
+        if unknown := upgrades.unknown():
+            raise CommandError(
+                "the database belongs to a newer version of this service "
+                f"(it has {', '.join(unknown)}): install that version, "
+                "or start on another STATE_DIR or DATABASE_URL"
+            )
+
+    def announce(self, part: str) -> None:
+        """Log what starts: version, address and mode."""
+        address = "" if part == "worker" else f"{settings.HOST}:{settings.PORT}"
+        mode = "embedded" if settings.EMBEDDED else "PostgreSQL"
+        mode += ", Redis" if settings.REDIS_URL else ", no Redis"
+        mode += ", DEBUG" if settings.DEBUG else ""
+        known = {"version": settings.VERSION, "part": part, "mode": mode}
+        at = f" on {address}" if address else ""
+        logger.info(
+            "version %s starts %s%s (%s)",
+            *(settings.VERSION, part, at, mode),
+            extra=known | ({"address": address} if address else {}),
+        )
+        if not settings.SENDING:
+            logger.warning("SENDING=off: webhook deliveries and mails are held")
+
+    def fresh_key(self) -> str | None:
+        """End the key of the start before; make one of this start, for a demo only.
+
+        What serves real data prints no key: its output goes into logs.
+        """
+        for key in ApiKey.objects.filter(label=KEY_LABEL, revoked_at=None):
+            api_key.revoke(key)
+        owners = User.objects.filter(owned_accounts__isnull=False, is_active=True)
+        first = owners.order_by("created_at").first()
+        if first is None or not settings.EMBEDDED:
+            return None
+        return api_key.issue(first, label=KEY_LABEL)[1]
+
+    def web_answers(self, family: Family) -> bool:
+        """Say whether web answers. Raises CannotStart when a part has ended instead."""
+        if name := family.ended():
+            raise CannotStart(f"{name} ended while starting; its last lines are above")
+        return processes.answers(f"http://{settings.REACHED_AT}:{settings.PORT}")
+
+    def watch(self, family: Family) -> None:
+        """Stay until web ends; a worker that ends is started again. Raises CannotStart."""
+        started = time.monotonic()
+        while True:
+            time.sleep(LOOK)
+            match family.ended():
+                case "web":
+                    raise CannotStart("web ended; its last lines are above")
+                case "worker":
+                    self.stderr.write("The worker ended; starting it again.")
+                    time.sleep(max(0.0, started + RESTART_AFTER - time.monotonic()))
+                    started = time.monotonic()
+                    family.start("worker", processes.worker_command())
+
+    def way_in(self) -> str:
+        """Say how to get a login for the admin."""
+        admin = (
+            User.objects.filter(is_superuser=True, is_active=True).order_by("created_at").first()
+        )
+        if admin is None:
+            return "make a login: .venv/bin/python manage.py createsuperuser"
+        return f"set a new password: .venv/bin/python manage.py changepassword {admin.email}"
+
+    def welcome(self, key: str | None, password: str | None) -> None:
+        """Print where everything is."""
+        api, admin = f"{settings.PUBLIC_URL}/api", f"{settings.PUBLIC_URL}/admin/"
+        lines = ["", "The service runs.", "", f"  API       {api}", f"  Admin     {admin}"]
+        if password:
+            lines += [
+                f"  E-mail    {demo.ADMIN_EMAIL}",
+                f"  Password  {password}",
+                "            (of the admin; it is shown only this once)",
+            ]
+        else:
+            lines.append(f"            {self.way_in()}")
+        lines.append(f"  Docs      {settings.PUBLIC_URL}/docs")
+        if key:
+            lines += [
+                f"  Key       {key}",
+                f'            (labelled "{KEY_LABEL}"; the next start ends it and makes another)',
+                "",
+                "  Try:",
+                f'  curl -H "Authorization: Bearer {key}" {api}/v1/chatbots/my-chatbots',
+            ]
+        elif Account.objects.exists():
+            lines += ["", "  A key for a person: manage.py issue_api_key EMAIL"]
+        else:
+            lines += [
+                "",
+                "  No account yet: manage.py create_account NAME --owner EMAIL --plan PLAN",
+            ]
+        if not settings.SENDING:
+            lines += ["", "  SENDING=off: webhook deliveries and mails are held."]
+        if settings.EXPOSED:
+            lines += [
+                "",
+                f"  WARNING: a demo installation listens beyond this machine ({settings.HOST}).",
+            ]
+        self.stdout.write("\n".join([*lines, "", "Ctrl-C stops it.", ""]))
+        self.stdout.flush()

@@ -1,0 +1,214 @@
+"""Ask the model for a reply, holding nothing while waiting, and store what came of it.
+
+Open points: prompt, ai-failure, parallel-sends, escalated-reply, reply-owed.
+"""
+
+import logging
+import time
+from contextlib import suppress
+from typing import Any
+
+from django.conf import settings
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
+from django.db.models.functions import Length
+
+from chatbots.llm import client, prompt
+from chatbots.llm.client import Model, Reply, ReplyFailed, Turn
+from chatbots.llm.prompt import HISTORY_CHARACTERS, Briefing
+from chatbots.llm.turns import fitting
+from chatbots.models import LlmModel
+from chatbots.services.llm_model import note_failure
+from config.api.errors import Unavailable
+from config.database.connections import release_connection
+from config.database.row import LONG, SHORT
+from config.outbound.failures import is_shortage
+from conversations import events
+from conversations.access import lock_thread
+from conversations.models import Draft, Message
+from conversations.models.message import MessageType
+from conversations.services import history, owed_reply
+from conversations.services.owed_reply import Claim
+
+STORED_WITHIN = 60.0  # seconds for which a reply waits for a database that does not respond
+STORED_AGAIN = 0.5  # seconds between two tries
+LONGER = 60.0  # seconds beyond the model's time that a request waits for another process
+LOOK = 0.25  # seconds between two looks at what another process does
+
+GIVEN_UP = "processes ended while they made this reply"
+
+logger = logging.getLogger(__name__)
+
+SPOKEN = [MessageType.USER_MESSAGE, MessageType.AI_MESSAGE, MessageType.AGENT_MESSAGE]
+
+
+class ClaimLost(Exception):
+    """Raised where another process makes the reply, or has made it."""
+
+
+def turns(message: Message, briefing: Briefing) -> list[Turn]:
+    """Write the conversation as the model reads it; it ends with the visitor's message.
+
+    The sizes are read first, so that no more of a long history is loaded than the prompt holds.
+    """
+    earlier = Message.objects.filter(
+        thread=message.thread_id,
+        position__lt=message.position,
+        message_type__in=SPOKEN,
+        fallback_reason=None,
+    ).newest_first()[: briefing.history_length]
+    count = fitting(earlier.values_list(Length("content"), flat=True), HISTORY_CHARACTERS)
+    said = reversed(earlier[:count].values_list("message_type", "content"))
+    system = [Turn("system", briefing.system)] if briefing.system else []
+    return [
+        *system,
+        *(
+            Turn("user" if kind == MessageType.USER_MESSAGE else "assistant", content)
+            for kind, content in said
+        ),
+        Turn("user", message.content),
+    ]
+
+
+def ask(message: Message, briefing: Briefing) -> Reply:
+    """Ask the model; where it fails, is late, or there is none, the reply is the bot's fallback."""
+    if briefing.model is None:
+        logger.error("no model is marked default: thread %s gets no reply", message.thread_id)
+        return Reply(briefing.fallback, failure="no model is marked default")
+    conversation = turns(message, briefing)
+    release_connection()
+    try:
+        return client.ask(
+            Model(
+                provider=briefing.model.provider,
+                name=briefing.model.name,
+                base_url=briefing.model.base_url,
+                key_variable=briefing.model.key_variable,
+                sends_temperature=briefing.model.sends_temperature,
+            ),
+            conversation,
+            temperature=briefing.temperature,
+            facts=briefing.facts,
+        )
+    except ReplyFailed as failure:
+        if is_shortage(failure):
+            raise  # ours, not the model's
+        logger.warning(
+            "no reply in thread %s: bot %s, model %s (%s): %s",
+            message.thread_id,
+            message.thread.chatbot_id,
+            briefing.model.pk,
+            briefing.model.title,
+            failure.reason,
+        )
+        return Reply(briefing.fallback, failure=failure.reason)
+
+
+def provenance(answer: Reply, briefing: Briefing) -> dict[str, Any]:
+    """Say where a reply comes from; its model may have been deleted while it answered.
+
+    Takes no lock: the model's row is shared by all accounts.
+    """
+    if answer.failure:
+        return {"fallback_reason": answer.failure[:SHORT]}
+    model = briefing.model and LlmModel.objects.filter(pk=briefing.model.pk).first()
+    return {"source": answer.sources, "llm_model": model, "reply_ms": answer.ms}
+
+
+def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> Message | None:
+    """Store a reply. Where a person has taken the thread over meanwhile, it becomes a draft.
+
+    Raises ClaimLost.
+    """
+    words = answer.content[:LONG]
+    with transaction.atomic():
+        thread = lock_thread(message.thread_id)
+        if not owed_reply.settle(claim):
+            raise ClaimLost
+        made_by = provenance(answer, briefing)
+        if thread.escalated:
+            if not answer.failure:
+                Draft.objects.create(message=message, content=words, **made_by)
+            return None
+        if not words.strip():
+            return None
+        made = history.append(
+            thread, MessageType.AI_MESSAGE, words, parent_message=message, **made_by
+        )
+        events.new_message(thread, made)
+    return made
+
+
+def store_patiently(
+    message: Message, claim: Claim, answer: Reply, briefing: Briefing
+) -> Message | None:
+    """Store a reply; while the database does not respond, keep it and try again.
+
+    Holds nothing in between. Raises ClaimLost, and at last the error of the database.
+    """
+    deadline, model_is_gone = time.monotonic() + STORED_WITHIN, False
+    while True:
+        try:
+            return store(message, claim, answer, briefing)
+        except IntegrityError:  # at the commit: the model was deleted after it was looked up
+            if model_is_gone:
+                raise
+            model_is_gone = True
+        except (OperationalError, InterfaceError) as error:
+            if settings.EMBEDDED or time.monotonic() > deadline:
+                raise
+            logger.warning("the reply to message %s is not stored yet: %s", message.pk, error)
+            connection.close()
+            time.sleep(STORED_AGAIN)
+
+
+def reply(message: Message, claim: Claim) -> Message | None:
+    """Answer a visitor's message: the model's words, else the bot's fallback, else nothing.
+
+    Call it outside any transaction. What fails here stays owed, and is made again. Raises
+    ClaimLost, and Unavailable where this machine cannot ask. Specification: Endpoints, Threads
+    and messages.
+    """
+    try:
+        with owed_reply.renewal.of(claim.token):
+            briefing = prompt.briefing(message.thread.chatbot_id)
+            if message.thread.escalated or claim.last:
+                answer = Reply(briefing.fallback, failure=GIVEN_UP)
+                return store_patiently(message, claim, answer, briefing)
+            answer = ask(message, briefing)
+            made = store_patiently(message, claim, answer, briefing)
+    except Exception as error:
+        shortage = is_shortage(error)
+        with suppress(DatabaseError):  # then the lease ends by itself
+            (owed_reply.postpone if shortage else owed_reply.release)(claim)
+        if shortage:
+            logger.warning("this machine could not ask for a reply: %s", error)
+            raise Unavailable from error
+        raise
+    if answer.failure and briefing.model:
+        with suppress(DatabaseError):  # the reply is stored
+            note_failure(briefing.model, answer.failure)
+    return made
+
+
+def finish(message: Message) -> Message | None:
+    """Return the reply to a message that was stored before; make it if no process does.
+
+    Waits for another process, holding nothing. Raises Unavailable.
+    """
+    deadline = time.monotonic() + settings.LLM_TIMEOUT + LONGER
+    while time.monotonic() < deadline:
+        if claim := owed_reply.take(message.pk):
+            with suppress(ClaimLost):
+                return reply(message, claim)
+        if not owed_reply.is_owed(message.pk):
+            return Message.objects.filter(parent_message=message).first()
+        release_connection()
+        time.sleep(LOOK)
+    raise Unavailable

@@ -1,0 +1,128 @@
+"""Take a visitor's message: limits, quota, the message, its event; then the reply.
+
+Specification: Endpoints, Threads and messages; Limits. Open points: send-order, max-messages,
+message-send, escalation-prompt, reply-owed.
+"""
+
+from contextlib import nullcontext
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from accounts import quotas
+from chatbots.models import FollowUpPrompt, GeneralSettings
+from config.api import limits
+from config.api.errors import Refused
+from config.database.ids import new_id
+from config.runtime.crash import crash_point
+from conversations import events
+from conversations.access import lock_thread
+from conversations.models import Message, Thread, Visitor
+from conversations.models.message import MessageType
+from conversations.services import ai_reply, escalation, history, owed_reply
+from conversations.services.ai_reply import ClaimLost
+from conversations.services.owed_reply import Claim
+
+MINUTE = 60
+
+
+def asks_for_a_person(thread: Thread, content: str) -> bool:
+    """Say whether a message is that of an escalation prompt."""
+    return FollowUpPrompt.objects.filter(
+        chatbot=thread.chatbot_id, esclate=True, button_message=content
+    ).exists()
+
+
+def check_length(thread: Thread) -> None:
+    """Refuse a message beyond the conversation's limit. Raises Refused."""
+    bound = (
+        GeneralSettings.objects.filter(
+            chatbot=thread.chatbot_id, limit_messages_per_conversation=True
+        )
+        .values_list("max_messages_per_conversation", flat=True)
+        .first()
+    )
+    if bound is not None and thread.visitor_messages_count >= bound:
+        raise Refused(f"this conversation is limited to {bound} messages")
+
+
+def store(
+    thread_id: UUID, content: str, *, escalates: bool, message_id: UUID
+) -> tuple[Message, Claim | None]:
+    """Store the message with its event and the reply that it is owed, in one transaction.
+
+    Returns no claim where a person answers. The quota's row is locked last.
+    """
+    with transaction.atomic():
+        thread = lock_thread(thread_id)
+        check_length(thread)
+        message = history.append(thread, MessageType.USER_MESSAGE, content, id=message_id)
+        Visitor.objects.filter(pk=thread.visitor_id).update(
+            total_messages=F("total_messages") + 1, last_seen_at=timezone.now()
+        )
+        events.new_message(thread, message)
+        if escalates:
+            escalation.request(thread)
+        claim = None if thread.escalated else owed_reply.record(message)
+        quotas.take_message(thread.chatbot.account)
+    return message, claim
+
+
+def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> list[Message]:
+    """Send a visitor's message. Returns it, and the AI reply where there is one.
+
+    Who gives the message's id may call again after a process died: nothing is done twice.
+    Raises TooManyRequests, MessagesLimitReached, Refused; then nothing is stored or used up.
+    """
+    begun = find(thread, message_id)
+    if begun:
+        return exchange(begun, ai_reply.finish(begun))
+    escalates = asks_for_a_person(thread, content)
+    waits = not (escalates or thread.escalated)
+    try:
+        with limits.places.one(thread.chatbot.account_id) if waits else nullcontext():
+            return accept(thread, content, escalates=escalates, message_id=message_id or new_id())
+    except IntegrityError:  # this process was halted, and another one has stored the message
+        begun = find(thread, message_id)
+        if begun is None:
+            raise
+        return exchange(begun, ai_reply.finish(begun))
+
+
+def find(thread: Thread, message_id: UUID | None) -> Message | None:
+    """Find the message of a send that was begun before."""
+    return Message.objects.filter(thread=thread, pk=message_id).first() if message_id else None
+
+
+def accept(thread: Thread, content: str, *, escalates: bool, message_id: UUID) -> list[Message]:
+    """Count and store a message, then let the AI reply. Returns what `send` does."""
+    account, name = thread.chatbot.account, message_id
+    messages = (account.plan.messages_per_minute, MINUTE)
+    replies = (account.plan.ai_replies_per_minute, MINUTE)
+    with limits.taken("messages", account.pk, messages):
+        if escalates or thread.escalated:  # and may be returned while the message is under way
+            message, claim = store(thread.pk, content, escalates=escalates, message_id=name)
+        else:
+            with limits.taken("replies", account.pk, replies) as give_back:
+                message, claim = store(thread.pk, content, escalates=False, message_id=name)
+            if claim is None:  # escalated while the message was under way
+                give_back()
+    if claim is None:
+        return [message]
+    crash_point("message-stored")
+    return exchange(message, answer(message, claim))
+
+
+def answer(message: Message, claim: Claim) -> Message | None:
+    """Let the AI reply; where this process was halted, return the reply of another."""
+    try:
+        return ai_reply.reply(message, claim)
+    except ClaimLost:
+        return ai_reply.finish(message)
+
+
+def exchange(message: Message, reply: Message | None) -> list[Message]:
+    """List a message, and its reply where there is one."""
+    return [message, reply] if reply else [message]

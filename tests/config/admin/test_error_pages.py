@@ -1,0 +1,87 @@
+"""Errors in the admin are pages, wherever they come from; everywhere else they are JSON."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from chatbots.models import Chatbot
+from config.admin.error_pages import AdminErrorsMiddleware
+from conversations.models import Thread
+from tests.factories.conversations import ThreadFactory
+from tests.factories.staff import AGENTS, signed_in, staff
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.fixture
+def thread(chatbot: Chatbot) -> Thread:
+    return ThreadFactory(chatbot=chatbot)
+
+
+@pytest.fixture
+def client(chatbot: Chatbot) -> Client:
+    return signed_in(staff(chatbot.account.owner, AGENTS), raise_request_exception=False)
+
+
+def is_page(answer: HttpResponse, status: int) -> bool:
+    """Say whether an answer is the page of an error."""
+    assert answer.status_code == status
+    assert answer["Content-Type"].startswith("text/html")
+    assert "Content-Security-Policy" in answer
+    assert int(answer["Content-Length"]) == len(answer.content)
+    return f"Error {status}" in answer.content.decode()
+
+
+def at(thread: Thread, name: str) -> str:
+    return reverse(f"admin:conversations_thread_{name}", args=[thread.pk])
+
+
+def test_an_error_in_the_admin_is_a_page(client, thread):
+    assert is_page(client.get("/admin/nothing/"), 404)
+    assert is_page(client.get(reverse("admin:accounts_plan_changelist")), 403)
+    strict = Client(enforce_csrf_checks=True)
+    assert is_page(strict.post(at(thread, "reply"), {"content": "hello"}), 403)
+    not_allowed = client.get(at(thread, "reply"))
+    assert is_page(not_allowed, 405)
+    assert not_allowed["Allow"] == "POST"
+    assert is_page(client.get("/admin/", headers={"Host": "example.org"}), 400)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"&".join(
+            b"field%d=1" % number for number in range(settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1)
+        ),
+        b"content=" + b"x" * settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
+    ],
+    ids=["too many fields", "too large"],
+)
+def test_a_form_beyond_the_limits_is_a_page(client, thread, body):
+    assert is_page(client.post(at(thread, "reply"), body, content_type=FORM), 400)
+
+
+def test_a_failure_names_the_request(client, thread, monkeypatch: Any):
+    monkeypatch.setattr("conversations.admin.conversation.newest", None)
+    answer = client.get(at(thread, "change"), headers={"X-Request-Id": "wanted-id"})
+    assert is_page(answer, 500)
+    assert "wanted-id" in answer.content.decode()
+
+
+def test_the_page_of_an_error_reads_nothing():
+    """Without the fixture `db` a query fails."""
+    for status in (400, 403, 404, 405, 413, 418, 429, 500, 503):
+        answering = AdminErrorsMiddleware(lambda _, status=status: HttpResponse(status=status))
+        answer = answering(RequestFactory().get("/admin/"))
+        assert f"Error {status}" in answer.content.decode()
+
+
+@pytest.mark.parametrize("address", ["/nothing", "/api/v1/nothing", "/adminx"])
+def test_an_error_elsewhere_is_json(db, address):
+    answer = Client(raise_request_exception=False).get(address)
+    assert answer["Content-Type"] == "application/json"
+    assert answer.json() == {"success": False, "message": "resource not found"}

@@ -1,0 +1,175 @@
+import ipaddress
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from config.outbound import deadline
+from config.outbound.deadline import connect, left, look_up, within
+
+LOOPBACK = ipaddress.ip_address("127.0.0.1")
+NEVER = 600  # seconds
+SLACK = 10  # seconds, for a machine under load
+
+
+@pytest.fixture
+def slow_names(monkeypatch):
+    """A name server that is silent about every name but `quick.example.com` until it is let go."""
+    asked, released = [], threading.Event()
+
+    def ask(host, *args, **kwargs):
+        asked.append(host.decode())
+        if host != b"quick.example.com":
+            released.wait(NEVER)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", ask)
+    yield asked
+    released.set()
+    for thread in threading.enumerate():
+        if thread.name == "look-up":
+            thread.join(10)
+
+
+def test_a_deadline_within_another_can_only_shorten_it():
+    with within(200):
+        with within(100):
+            assert left() <= 100
+        with within(300):
+            assert 100 < left() <= 200
+        assert 100 < left() <= 200
+
+
+def test_a_deadline_that_has_passed_is_a_timeout():
+    with within(0), pytest.raises(TimeoutError):
+        left()
+
+
+def test_nothing_is_sent_without_a_deadline():
+    with pytest.raises(LookupError):
+        left()
+
+
+def test_each_thread_has_its_own_deadline():
+    with within(NEVER), ThreadPoolExecutor(1) as threads:
+        with pytest.raises(LookupError):
+            threads.submit(left).result()
+        assert left() <= NEVER
+
+
+def test_the_addresses_of_a_connection_share_the_time_that_is_left():
+    """The first is silent, as where half of the internet is out of reach; the second answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        port = full.getsockname()[1]
+        waiting = [socket.socket() for _ in range(4)]
+        for each in waiting:
+            each.setblocking(False)
+            each.connect_ex(("127.0.0.1", port))
+        with socket.create_server(("127.0.0.2", port)):
+            began = time.monotonic()
+            with within(4):
+                sock, address = connect((LOOPBACK, ipaddress.ip_address("127.0.0.2")), port)
+            assert 1 < time.monotonic() - began < 4
+            assert (str(address), sock.getpeername()[0]) == ("127.0.0.2", "127.0.0.2")
+        for each in (sock, *waiting):
+            each.close()
+
+
+def test_a_literal_address_needs_no_look_up(monkeypatch):
+    monkeypatch.setattr(socket, "getaddrinfo", None)
+    assert look_up("127.0.0.1") == (LOOPBACK,)
+    assert look_up("::1") == (ipaddress.ip_address("::1"),)
+
+
+def test_a_silent_name_server_ends_with_the_deadline(slow_names):
+    began = time.monotonic()
+    with within(0.3), pytest.raises(TimeoutError, match="while looking the name up"):
+        look_up("slow.example.com")
+    assert time.monotonic() - began < SLACK
+
+
+def test_a_look_up_has_less_than_all_of_the_time(slow_names, monkeypatch):
+    monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", 0.2)
+    began = time.monotonic()
+    with within(NEVER), pytest.raises(TimeoutError):
+        look_up("slow.example.com")
+    assert time.monotonic() - began < SLACK
+
+
+def test_many_silent_names_leave_the_others_alone(slow_names, monkeypatch):
+    monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", NEVER)
+
+    def ask(number):
+        with within(0.5), pytest.raises(TimeoutError):
+            look_up(f"slow{number % 100}.example.com")
+
+    with ThreadPoolExecutor(200) as threads:
+        late = [threads.submit(ask, number) for number in range(200)]
+        with within(NEVER):
+            assert look_up("quick.example.com") == (LOOPBACK,)
+        for each in late:
+            each.result()
+    assert slow_names.count("slow7.example.com") == 1, "who asks meanwhile shares the answer"
+
+
+def test_names_that_were_found_are_found_while_silent_ones_fill_the_rest(slow_names, monkeypatch):
+    for name, value in (("LOOK_UPS", 3), ("KEPT_FREE", 1), ("LOOK_UP_SECONDS", NEVER)):
+        monkeypatch.setattr(deadline, name, value)
+    with within(NEVER):
+        look_up("quick.example.com")
+    for number in range(2):
+        with within(0.3), pytest.raises(TimeoutError):
+            look_up(f"filling{number}.example.com")
+    with within(SLACK), pytest.raises(socket.gaierror, match="too many names"):
+        look_up("filling2.example.com")
+    with within(NEVER):
+        for _ in range(3):
+            assert look_up("quick.example.com") == (LOOPBACK,)
+
+
+def test_a_name_that_falls_silent_loses_its_place(slow_names, monkeypatch):
+    for name, value in (("LOOK_UPS", 2), ("KEPT_FREE", 1), ("LOOK_UP_SECONDS", NEVER)):
+        monkeypatch.setattr(deadline, name, value)
+    silent = socket.getaddrinfo
+    with within(NEVER), monkeypatch.context() as patch:
+        patch.setattr(socket, "getaddrinfo", lambda host, *_, **__: silent(b"quick.example.com"))
+        look_up("turns.example.com")
+        patch.setattr(socket, "getaddrinfo", raising)
+        with pytest.raises(socket.gaierror, match="try again"):
+            look_up("turns.example.com")
+    with within(0.3), pytest.raises(TimeoutError):
+        look_up("filling.example.com")
+    with within(SLACK), pytest.raises(socket.gaierror, match="too many names"):
+        look_up("turns.example.com")
+
+
+def raising(host, *args, **kwargs):
+    raise socket.gaierror(socket.EAI_AGAIN, "try again")
+
+
+def test_look_ups_are_bounded(slow_names, monkeypatch):
+    monkeypatch.setattr(deadline, "LOOK_UPS", 3)
+    monkeypatch.setattr(deadline, "KEPT_FREE", 0)
+    for number in range(3):
+        with within(0.3), pytest.raises(TimeoutError):
+            look_up(f"bounded{number}.example.com")
+    with within(NEVER), pytest.raises(socket.gaierror, match="too many names"):
+        look_up("bounded3.example.com")
+    with within(0.3), pytest.raises(TimeoutError):
+        look_up("bounded0.example.com")
+
+
+def test_a_name_is_asked_for_anew_each_time(slow_names):
+    for _ in range(3):
+        with within(NEVER):
+            look_up("quick.example.com")
+    assert slow_names == ["quick.example.com"] * 3
+
+
+@pytest.mark.parametrize("host", ["a" * 64 + ".example.com", "a..example.com", "no-such.invalid"])
+def test_a_name_that_cannot_be_is_not_found(host, monkeypatch):
+    monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", NEVER)  # where there is no name server
+    with within(NEVER), pytest.raises(socket.gaierror):
+        look_up(host)

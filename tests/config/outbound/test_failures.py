@@ -1,0 +1,131 @@
+import errno
+import http.client
+import os
+import socket
+import ssl
+
+import pytest
+import requests
+import urllib3
+
+from config.outbound.failures import FAILURES, AddressNotAllowed, Reason, explain, is_shortage
+
+URL = "https://hooks.example.com/?token=geheim"
+
+
+def os_error(number):
+    return OSError(number, os.strerror(number))
+
+
+def wrapped(error):
+    """As requests and urllib3 hand an error on."""
+    pool = urllib3.HTTPSConnectionPool("hooks.example.com")
+    aborted = urllib3.exceptions.ProtocolError("Connection aborted.", error)
+    retried = urllib3.exceptions.MaxRetryError(pool, URL, aborted)
+    retried.__cause__ = aborted
+    return requests.exceptions.ConnectionError(retried)
+
+
+@pytest.mark.parametrize("through", [lambda error: error, wrapped])
+@pytest.mark.parametrize(
+    ("error", "reason", "detail"),
+    [
+        (TimeoutError("while sending"), "timeout", "while sending"),
+        (os_error(errno.ETIMEDOUT), "timeout", "Connection timed out"),
+        (AddressNotAllowed("10.0.0.1 is private"), "address not allowed", "10.0.0.1 is private"),
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), "name not found", "unknown"),
+        (socket.gaierror(socket.EAI_FAIL, "broken"), "name look-up failed", "broken"),
+        (os_error(errno.ECONNREFUSED), "connection refused", "Connection refused"),
+        (os_error(errno.ECONNRESET), "connection closed", "Connection reset by peer"),
+        (os_error(errno.EPIPE), "connection closed", "Broken pipe"),
+        (os_error(errno.ENETUNREACH), "host not reachable", "Network is unreachable"),
+        (os_error(errno.EHOSTUNREACH), "host not reachable", "No route to host"),
+        (os_error(errno.EMFILE), "connection failed", "Too many open files"),
+        (OSError("there is no address"), "connection failed", "there is no address"),
+        (ssl.SSLEOFError(8, "EOF"), "connection closed", ""),
+        (ssl.SSLError(1, "alert"), "TLS failed", ""),
+        (http.client.RemoteDisconnected("gone"), "connection closed", "gone"),
+        (http.client.IncompleteRead(b"ab", 3), "connection closed", "IncompleteRead"),
+        (http.client.BadStatusLine("SSH\r\n\0"), "answer not understood", "SSH"),
+        (http.client.LineTooLong("header line"), "answer not understood", "header line"),
+        (urllib3.exceptions.InvalidHeader(URL), "answer not understood", ""),
+    ],
+)
+def test_a_failure_has_one_reason_however_it_was_wrapped(through, error, reason, detail):
+    failure = explain(through(error))
+    assert failure.reason == reason
+    assert detail in failure.detail
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        requests.exceptions.InvalidURL(URL),
+        requests.exceptions.MissingSchema(URL),
+        requests.exceptions.InvalidSchema(URL),
+        urllib3.exceptions.InvalidHeader(URL),
+        wrapped(OSError()),
+    ],
+)
+def test_no_detail_quotes_a_url(error):
+    assert "geheim" not in explain(error).detail
+
+
+def test_a_detail_is_one_short_line_whatever_the_peer_says():
+    said = http.client.BadStatusLine("a\0b\r\nc\u2028" + "d" * 70_000)
+    assert explain(said) == (Reason.ANSWER_NOT_UNDERSTOOD, explain(said).detail)
+    assert explain(said).detail.isprintable()
+    assert len(explain(said).detail) <= 200
+
+
+def test_every_reason_but_none_has_words():
+    assert [reason for reason in Reason if not reason] == [Reason.NONE]
+    assert issubclass(requests.exceptions.RequestException, FAILURES)
+
+
+SHORT_OF_DESCRIPTORS = os_error(errno.EMFILE)
+
+
+def chained(error):
+    """As a library raises its own error while it handles another one."""
+    try:
+        try:
+            raise error
+        except type(error):
+            raise ValueError("its own words")  # noqa: B904 - the context is what is looked for
+    except ValueError as later:
+        return later
+
+
+def caused(error):
+    later = ssl.SSLError(1, "no context")
+    later.__cause__ = error
+    return later
+
+
+@pytest.mark.parametrize("through", [lambda error: error, wrapped, chained, caused])
+@pytest.mark.parametrize(
+    ("error", "shortage"),
+    [
+        (SHORT_OF_DESCRIPTORS, True),
+        (os_error(errno.ENFILE), True),
+        (os_error(errno.ENOMEM), True),
+        (os_error(errno.ENOBUFS), True),
+        (socket.gaierror(socket.EAI_MEMORY, "no memory"), True),
+        (MemoryError(), True),
+        (RuntimeError("can't start new thread"), True),
+        (os_error(errno.ECONNREFUSED), False),
+        (TimeoutError("while connecting"), False),
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), False),
+        (http.client.BadStatusLine("Too many open files"), False),
+        (RuntimeError("Too many open files"), False),
+    ],
+)
+def test_a_shortage_of_this_machine_is_told_from_a_peer_s_failure(through, error, shortage):
+    assert is_shortage(through(error)) is shortage
+
+
+def test_a_shortage_is_found_in_a_circle_of_errors():
+    first, second = ValueError(), ValueError()
+    first.__context__, second.__context__ = second, first
+    assert is_shortage(first) is False

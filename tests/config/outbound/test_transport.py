@@ -1,0 +1,287 @@
+import errno
+import logging
+import random
+import socket
+import ssl
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from functools import partial
+
+import pytest
+
+from config.outbound import transport
+from config.outbound.deadline import TcpSocket, within
+from config.outbound.failures import FAILURES, AddressNotAllowed, Reason, explain
+from config.outbound.transport import pieces, session
+from tests.servers import behaviours as say
+from tests.servers import certificates
+from tests.servers.receiver import Receiver, hear_nothing
+
+TIMEOUT = 1.0  # where it is what ends the exchange; enough to come to the request
+SLACK = 10.0  # for a machine under load
+
+
+@pytest.fixture(params=["http", "https"])
+def receiver(request):
+    with Receiver(certificates.good() if request.param == "https" else None) as running:
+        yield running
+
+
+@pytest.fixture
+def client():
+    with session(ca_bundle=certificates.ca_file(), kept=4) as made:
+        yield made
+
+
+def get(client, url, *, seconds=30.0, most=1_000_000):
+    with within(seconds), closing(client.get(url, stream=True)) as response:
+        return response.status_code, b"".join(pieces(response, most=most))
+
+
+def test_nothing_older_than_tls_1_2_is_spoken(client):
+    # asked of the context: this machine's OpenSSL may refuse older ones by itself
+    assert client.get_adapter("https://").context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_a_connection_serves_one_request_after_the_other(receiver, client):
+    receiver.on("/", say.answer(200, b"yes"), say.answer(500, b"no" * 50_000))
+    assert get(client, receiver.url()) == (200, b"yes")
+    assert get(client, receiver.url()) == (500, b"no" * 50_000)
+    assert get(client, receiver.url())[0] == 500
+    assert receiver.connections == 1
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(say.hang_up(say.head(200, length=0)), id="closed after the answer"),
+        pytest.param(say.steps(say.head(200, "Connection: close", length=0), say.CLOSE), id="told"),
+        pytest.param(say.hang_up(b"HTTP/1.0 200 OK\r\n\r\nyes"), id="HTTP/1.0"),
+    ],
+)
+def test_a_connection_that_is_not_left_open_is_not_used_again(receiver, client, first):
+    receiver.on("/", first, say.answer(201))
+    assert get(client, receiver.url())[0] == 200
+    assert get(client, receiver.url())[0] == 201
+    assert (receiver.connections, len(receiver.arrivals)) == (2, 2)
+
+
+@pytest.mark.parametrize("end", [say.hang_up, say.reset])
+def test_a_kept_connection_that_the_peer_ends_is_no_failure(receiver, client, end, monkeypatch):
+    monkeypatch.setattr(transport, "AT_ONCE", SLACK)
+    receiver.on("/", say.answer(200), end(), say.answer(201))
+    assert get(client, receiver.url())[0] == 200
+    assert get(client, receiver.url())[0] == 201
+    assert [arrival.connection for arrival in receiver.arrivals] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("end", [say.hang_up, say.reset])
+def test_a_fresh_connection_that_the_peer_ends_is_a_failure_at_once(receiver, client, end):
+    receiver.on("/", end())
+    with pytest.raises(FAILURES) as caught:
+        get(client, receiver.url())
+    assert explain(caught.value).reason == Reason.CONNECTION_CLOSED
+    assert len(receiver.arrivals) == 1
+
+
+@pytest.mark.parametrize("end", [say.CLOSE, say.RESET])
+def test_a_peer_that_takes_its_time_before_it_ends_is_not_asked_again(
+    receiver, client, end, monkeypatch
+):
+    """It has read the request, and may have acted on it."""
+    monkeypatch.setattr(transport, "AT_ONCE", 0.1)
+    receiver.on("/", say.answer(200), say.steps(0.3, end), say.answer(201))
+    assert get(client, receiver.url())[0] == 200
+    with pytest.raises(FAILURES) as caught:
+        get(client, receiver.url())
+    assert explain(caught.value).reason == Reason.CONNECTION_CLOSED
+    assert [arrival.connection for arrival in receiver.arrivals] == [1, 1]
+
+
+def test_a_peer_that_ends_the_second_connection_too_is_not_asked_a_third_time(
+    receiver, client, monkeypatch
+):
+    monkeypatch.setattr(transport, "AT_ONCE", SLACK)
+    receiver.on("/", say.answer(200), say.hang_up())
+    assert get(client, receiver.url())[0] == 200
+    with pytest.raises(FAILURES):
+        get(client, receiver.url())
+    assert [arrival.connection for arrival in receiver.arrivals] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("said", [b"HTTP/1.1 200 O", say.head(200, length=5)[:-2]])
+def test_a_kept_connection_that_ends_within_an_answer_is_a_failure(receiver, client, said):
+    receiver.on("/", say.answer(200), say.hang_up(said))
+    assert get(client, receiver.url())[0] == 200
+    with suppress(FAILURES):
+        get(client, receiver.url())
+    assert len(receiver.arrivals) == 2, "it was not asked again"
+
+
+def test_a_kept_connection_that_is_silent_is_late_and_not_asked_again(receiver, client):
+    receiver.on("/", say.answer(200), say.stall())
+    assert get(client, receiver.url())[0] == 200
+    with pytest.raises(FAILURES) as caught:
+        get(client, receiver.url(), seconds=TIMEOUT)
+    assert explain(caught.value).reason == Reason.TIMEOUT
+    assert len(receiver.wait_for(2)) == 2
+
+
+def test_a_connection_that_was_quiet_for_long_is_not_used_again(receiver, client, monkeypatch):
+    get(client, receiver.url())
+    monkeypatch.setattr(transport, "IDLE_SECONDS", 0.0)
+    get(client, receiver.url())
+    assert receiver.connections == 2
+
+
+def test_a_connection_to_an_address_that_the_name_no_longer_has_is_not_used(client, monkeypatch):
+    addresses, ask = ["127.0.0.1"], socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, *args, **kwargs: ask(addresses[0], *args, **kwargs)
+    )
+    with Receiver() as receiver:
+        get(client, receiver.url(host="hooks.example.com"))
+        addresses[0] = "127.0.0.2"
+        with pytest.raises(FAILURES) as caught:
+            get(client, receiver.url(host="hooks.example.com"))
+        assert explain(caught.value).reason == Reason.CONNECTION_REFUSED
+        assert receiver.connections == 1
+
+
+def test_every_request_is_judged_by_all_addresses_before_it_is_made(receiver):
+    judged = []
+
+    def judge(address):
+        judged.append(str(address))
+        if len(judged) == 3:
+            raise AddressNotAllowed("enough")
+
+    with session(judge=judge, ca_bundle=certificates.ca_file()) as client:
+        for _ in range(2):
+            get(client, receiver.url())
+        with pytest.raises(AddressNotAllowed):
+            get(client, receiver.url())
+    assert (judged, len(receiver.arrivals)) == (["127.0.0.1"] * 3, 2)
+
+
+def test_the_deadline_spans_headers_and_body(receiver, client):
+    receiver.on("/", say.drip_body())
+    began = time.monotonic()
+    with pytest.raises(FAILURES) as caught:
+        get(client, receiver.url(), seconds=0.5)
+    assert explain(caught.value).reason == Reason.TIMEOUT
+    assert time.monotonic() - began < 0.5 + SLACK
+
+
+@pytest.mark.parametrize("context", [None, certificates.good()])
+def test_the_deadline_spans_what_is_sent_to_a_peer_that_reads_nothing(client, context):
+    began = time.monotonic()
+    with (
+        Receiver(context, greeting=hear_nothing) as receiver,
+        within(TIMEOUT),
+        pytest.raises(FAILURES) as caught,
+    ):
+        client.post(receiver.url(), data=bytes(16 * 1024 * 1024), stream=True)
+    assert explain(caught.value) == (Reason.TIMEOUT, "while sending")
+    assert time.monotonic() - began < TIMEOUT + SLACK
+
+
+def test_a_body_is_read_to_its_bound_and_its_connection_given_up(receiver, client):
+    receiver.on("/", say.endless_body())
+    assert get(client, receiver.url(), most=100_000) == (200, b"a" * 100_000)
+    receiver.on("/", say.answer(201))
+    assert get(client, receiver.url())[0] == 201
+    assert receiver.connections == 2
+
+
+def test_chunks_are_put_together_and_the_connection_is_kept(receiver, client):
+    whole = (
+        say.head(200, "Transfer-Encoding: chunked")
+        + b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nA: b\r\n\r\n"
+    )
+    receiver.on("/", say.steps(whole))
+    assert [get(client, receiver.url()) for _ in range(2)] == [(200, b"abcde")] * 2
+    assert receiver.connections == 1
+
+
+def test_interim_answers_are_passed_over_and_the_connection_is_kept(receiver, client):
+    receiver.on("/", say.early_hints(204))
+    assert [get(client, receiver.url())[0] for _ in range(3)] == [204] * 3
+    assert receiver.connections == 1
+
+
+def test_a_cookie_is_never_sent_back(receiver, client):
+    receiver.on("/", say.answer(200, b"", "Set-Cookie: a=b; Path=/"))
+    for _ in range(2):
+        get(client, receiver.url())
+    assert [arrival.header("Cookie") for arrival in receiver.arrivals] == [None, None]
+
+
+def test_verification_cannot_be_turned_off(client):
+    with Receiver(certificates.self_signed()) as receiver, within(30):
+        with pytest.raises(FAILURES) as caught:
+            client.get(receiver.url(), stream=True, verify=False)
+        assert explain(caught.value).reason == Reason.CERTIFICATE_NOT_TRUSTED
+        assert receiver.arrivals == []
+
+
+def test_the_system_s_certificates_are_trusted_where_no_bundle_is_named():
+    with session() as client, Receiver(certificates.good()) as receiver, within(30):
+        with pytest.raises(FAILURES) as caught:
+            client.get(receiver.url(), stream=True)
+        assert explain(caught.value).reason == Reason.CERTIFICATE_NOT_TRUSTED
+
+
+def test_more_requests_at_once_than_connections_are_kept_wait_for_no_other(receiver, client):
+    for at_once in (40, 4):
+        together = threading.Barrier(at_once)
+
+        def behaviour(arrival, together=together):
+            together.wait(60)
+            yield say.head(200, length=0)
+
+        receiver.on("/", behaviour)
+        with ThreadPoolExecutor(at_once) as threads:
+            ask = partial(get, client, receiver.url(), seconds=60.0)
+            answers = [each.result() for each in [threads.submit(ask) for _ in range(at_once)]]
+        assert answers == [(200, b"")] * at_once
+    assert receiver.connections == 40, "four were kept"
+
+
+def test_a_connection_that_is_reset_while_it_is_made_is_a_failure(client, monkeypatch):
+    def connect(sock, address):
+        raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+
+    monkeypatch.setattr(TcpSocket, "connect", connect)
+    with pytest.raises(FAILURES) as caught:
+        get(client, "http://127.0.0.1:9/")
+    assert explain(caught.value).reason == Reason.CONNECTION_CLOSED
+
+
+def test_what_a_receiver_sends_never_reaches_the_log(receiver, client, caplog):
+    caplog.set_level(logging.DEBUG, "config")
+    receiver.on("/", say.answer(200, b"", "no header at all", ": nameless"))
+    get(client, receiver.url("/?token=geheim"))
+    receiver.on("/", say.hang_up(b"HTTP/1.1 200 OK\r\n broken\r\n\r\n"))
+    get(client, receiver.url())
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_bytes_come_back_only_named_failures_are_raised(client, seed):
+    """Good answers with a few bytes changed, put in or taken out."""
+    chance = random.Random(seed)
+    good = say.head(200, "Transfer-Encoding: chunked", "A: b") + b"3\r\nabc\r\n0\r\n\r\n"
+    for _ in range(10):
+        spoiled = bytearray(good if chance.random() < 0.5 else say.head(100) + good)
+        for _ in range(chance.randint(1, 6)):
+            at = chance.randrange(len(spoiled))
+            spoiled[at : at + chance.randint(0, 2)] = chance.randbytes(chance.randint(0, 2))
+        with Receiver() as receiver:
+            receiver.on("/", say.hang_up(bytes(spoiled)))
+            try:
+                get(client, receiver.url(), seconds=1)
+            except FAILURES as error:
+                assert explain(error).reason, error

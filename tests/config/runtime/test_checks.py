@@ -1,0 +1,90 @@
+"""System checks: what is said of a configuration that starts, and is not what it should be."""
+
+import os
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import Fernet
+from django.test import Client
+
+from conversations.management.commands.serve import Command
+from tests.servers.processes import ROOT
+
+SHARED = "redis://127.0.0.1:6379/0"
+PRODUCTION = {
+    "DATABASE_URL": "postgresql://u:p@127.0.0.1:5432/x",
+    "SECRET_KEY": "k5+2m#v8qz!x0w@9rj7&ynt4c(h6g3bd1f^s_u-aelpio*q-and-more",
+    "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+    "PUBLIC_URL": "https://bots.example.com",
+}
+
+
+def checked(folder: Path, *options: str, **environment: str) -> str:
+    """Run `manage.py check` on an environment of its own; returns what it says."""
+    known = {"STATE_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings"}
+    bare = {"DATABASE_URL": "", "REDIS_URL": "", "WEBHOOK_ALLOWED_NETWORKS": ""}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check", *options],
+        cwd=ROOT,
+        env=os.environ | bare | known | environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("production", [False, True], ids=["embedded", "production"])
+def test_a_deployment_behind_https_has_nothing_to_be_said_of(
+    tmp_path: Path, production: bool
+) -> None:
+    environment = PRODUCTION | {"REDIS_URL": SHARED} if production else PRODUCTION
+    environment = environment if production else {"PUBLIC_URL": "https://bots.example.com"}
+    environment = {"SECRET_KEY": PRODUCTION["SECRET_KEY"]} | environment
+    said = checked(tmp_path, "--deploy", "--fail-level", "WARNING", **environment)
+    assert "no issues" in said
+
+
+@pytest.mark.parametrize(
+    ("environment", "warning"),
+    [
+        ({"WEB_WORKERS": "4"}, "config.W001"),
+        (PRODUCTION, "config.W001"),
+        ({"WEB_WORKERS": "1"}, ""),
+        (PRODUCTION | {"REDIS_URL": SHARED, "WEB_WORKERS": "4"}, ""),
+        ({"WEBHOOK_ALLOWED_NETWORKS": "10.0.0.0/8"}, "config.W002"),
+        ({"HOST": "0.0.0.0"}, "config.W003"),
+        ({"HOST": "127.0.0.1"}, ""),
+    ],
+)
+def test_what_is_worth_a_warning_is_named(
+    tmp_path: Path, environment: dict[str, str], warning: str
+) -> None:
+    said = checked(tmp_path, "--deploy", **environment)
+    assert [name for name in ("W001", "W002", "W003") if f"config.{name}" in said] == (
+        [warning.removeprefix("config.")] if warning else []
+    )
+
+
+@pytest.mark.parametrize("exposed", [True, False])
+def test_the_admin_says_that_a_demo_is_open_to_the_network(
+    db: None, settings: object, admin_client: Client, exposed: bool
+) -> None:
+    settings.EXPOSED = exposed  # type: ignore[attr-defined]
+    page = admin_client.get("/admin/").content.decode()
+    assert ("Demo, open to the network" in page) is exposed
+
+
+@pytest.mark.parametrize("exposed", [True, False])
+def test_the_start_says_that_a_demo_is_open_to_the_network(
+    db: None, settings: object, exposed: bool
+) -> None:
+    settings.EXPOSED = exposed  # type: ignore[attr-defined]
+    said = StringIO()
+    Command(stdout=said).welcome(None, None)
+    assert (
+        "WARNING: a demo installation listens beyond this machine" in said.getvalue()
+    ) is exposed

@@ -1,0 +1,86 @@
+"""Whether the service is ready: its database answers, is migrated and can be written."""
+
+import resource
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
+
+from config.runtime import health
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def not_written_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_wrote_at", float("-inf"))
+
+
+def ready() -> tuple[int, str, str]:
+    answer = Client().get("/readyz")
+    told = answer.json()
+    return answer.status_code, told["status"], told["parts"]["database"]
+
+
+def test_a_service_that_lacks_nothing_is_ready() -> None:
+    assert ready() == (200, "ok", "ok")
+
+
+@contextmanager
+def read_only() -> Iterator[None]:
+    """Let nothing be written: to any file of this process, or in its session."""
+    if connection.vendor == "sqlite":
+        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, most))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+        try:
+            yield
+        finally:
+            cursor.execute("SET default_transaction_read_only = off")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_cannot_be_written_is_not_ready() -> None:
+    with read_only():
+        told = ready()
+    assert told == (503, "unavailable", "cannot be written")
+    assert ready() == (200, "ok", "ok")
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="the disk is the server's")
+def test_a_disk_that_is_nearly_full_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=4096))
+    assert ready() == (503, "unavailable", "cannot be written")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_probes_write_once() -> None:
+    assert ready() == (200, "ok", "ok")
+    with read_only():
+        assert ready() == (200, "ok", "ok")  # nothing was written
+
+
+def test_a_database_that_lacks_a_migration_is_not_ready() -> None:
+    MigrationRecorder(connection).record_unapplied("accounts", "0003_plans")
+    assert ready() == (503, "unavailable", "lacks migrations")
+
+
+@pytest.mark.parametrize(("sending", "told"), [(True, "on"), (False, "off")])
+def test_held_mails_and_deliveries_are_told_and_leave_it_ready(
+    settings: Any, sending: bool, told: str
+) -> None:
+    settings.SENDING = sending
+    answer = Client().get("/readyz")
+    assert (answer.status_code, answer.json()["sending"]) == (200, told)

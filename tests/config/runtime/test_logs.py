@@ -1,0 +1,244 @@
+"""Log lines: one JSON object each, with secrets masked."""
+
+import io
+import json
+import logging
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from threading import Timer
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts import keys
+from chatbots.models import Chatbot
+from config.database.ids import new_id
+from config.runtime import logs
+from config.runtime.processes import worker_command
+from tests.conftest import Api
+from tests.factories.staff import signed_in, superuser
+from tests.servers.processes import Worker, wait_until
+
+SECRET = "correct-horse-battery-staple"
+
+
+def line(message: str, *args: Any, **extra: Any) -> dict[str, Any]:
+    """Write a record as the service's handler does."""
+    logger = logging.getLogger("tests")
+    record = logger.makeRecord("tests", logging.INFO, __file__, 1, message, args, None, extra=extra)
+    for each in (logs.RequestFilter(), logs.SecretsFilter()):
+        each.filter(record)
+    text = logs.JsonFormatter().format(record)
+    assert "\n" not in text
+    written: dict[str, Any] = json.loads(text)
+    return written
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"Authorization: Bearer {SECRET}",
+        f"'Authorization': 'Bearer {SECRET}'",
+        f'{{"X-WEBHOOK-TOKEN": "{SECRET}"}}',
+        f"x-webhook-token={SECRET}",
+        f"secret={SECRET}",
+        f'"secret": "{SECRET}"',
+        f"password: {SECRET}",
+        f"api_key={SECRET}, and more",
+        f"apiKey: '{SECRET}'",
+        f"api-key = {SECRET}",
+        f"bearer {SECRET}",
+        f"cannot reach postgresql://user:{SECRET}@127.0.0.1:5432/name",
+        f"cannot reach redis://:{SECRET}@127.0.0.1/0",
+    ],
+)
+def test_what_looks_like_a_secret_is_masked(message: str) -> None:
+    written = line(message)["message"]
+    assert SECRET not in written
+    assert "****" in written
+
+
+def test_an_api_key_shows_its_public_part_alone() -> None:
+    made = keys.make()
+    assert line("used %s twice", made.text)["message"] == f"used {made.prefix}**** twice"
+
+
+@pytest.mark.parametrize(
+    "message", ["the secretary's password was reset", "an authorization is missing", "cbk_short"]
+)
+def test_ordinary_words_stay_readable(message: str) -> None:
+    assert line(message)["message"] == message
+
+
+def test_a_line_says_when_who_and_what() -> None:
+    token = logs.request_id.set("named")
+    try:
+        written = line("delivered %s", 5, delivery="d-1", ms=12, odd=object())
+    finally:
+        logs.request_id.reset(token)
+    assert re.fullmatch(r"[\d-]{10}T[\d:]{8}\.\d{3}Z", written.pop("time"))
+    assert written == {
+        "level": "INFO",
+        "logger": "tests",
+        "message": "delivered 5",
+        "requestId": "named",
+        "delivery": "d-1",
+        "ms": 12,
+    }
+
+
+def test_a_trace_is_one_line_and_masked() -> None:
+    try:
+        raise ValueError(f"password={SECRET}\nsecond line")
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, __file__, 1, "failed", (), sys.exc_info())
+    text = logs.JsonFormatter().format(record)
+    assert "\n" not in text
+    assert SECRET not in text
+    assert "second line" in json.loads(text)["trace"]
+
+
+LONG = 100_000  # seconds
+
+
+class Lines:
+    """What the service's handler writes."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+        self.handler = logging.StreamHandler(self.stream)
+        self.handler.setFormatter(logs.JsonFormatter())
+        self.bound = logs.BoundFilter()
+        for each in (self.bound, logs.RequestFilter(), logs.SecretsFilter()):
+            self.handler.addFilter(each)
+
+    def read(self) -> list[dict[str, Any]]:
+        """Read them; among them may be the sum of an earlier test's window."""
+        return [json.loads(line) for line in self.stream.getvalue().splitlines()]
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lines]:
+    written = Lines()
+    logging.getLogger().addHandler(written.handler)
+    yield written
+    logging.getLogger().removeHandler(written.handler)
+
+
+CANARY = "canary in a body"
+
+
+def calls(api: Api, chatbot: Chatbot) -> list[tuple[int, str, dict[str, str]]]:
+    """Make calls of many kinds; returns the status, route and caller that their lines must name."""
+    bot = "/api/v1/chatting/<str:chatbot_id>"
+    threads = f"/v1/chatting/{chatbot.pk}/threads"
+    key = {"key": keys_of(api)}
+    both = key | {"account": str(chatbot.account_id)}
+    stranger = {"address": "127.0.0.1"}
+    api.get("/v1/chatbots/my-chatbots")
+    api.post(threads, {"visitorName": CANARY})
+    api.post(threads, {"visitorName": [CANARY]})
+    api.delete(threads)
+    api.get(f"{threads}?page={CANARY}")
+    api.get(f"/v1/chatting/{new_id()}/threads")
+    api.get("/v1/nowhere")
+    Api(None).get(threads)
+    Client().get("/healthz")  # probes are not worth a line
+    return [
+        (200, "GET /api/v1/chatbots/my-chatbots", key),
+        (200, f"POST {bot}/threads", both),
+        (400, f"POST {bot}/threads", both),
+        (405, f"DELETE {bot}/threads", key),
+        (400, f"GET {bot}/threads", both),
+        (404, f"GET {bot}/threads", key),
+        (404, "GET -", stranger),
+        (401, f"GET {bot}/threads", stranger),
+    ]
+
+
+def keys_of(api: Api) -> str:
+    return str(api.key)[:12]
+
+
+@pytest.mark.parametrize("access_log", [True, False])
+def test_every_call_has_one_line_with_its_request_route_and_caller(
+    api: Api, chatbot: Chatbot, lines: Lines, settings: Any, access_log: bool
+) -> None:
+    settings.ACCESS_LOG = access_log
+    expected = [one for one in calls(api, chatbot) if access_log or one[0] >= 400]
+    written = [line for line in lines.read() if line["logger"] == "access"]
+    assert [(line["status"], line["route"]) for line in written] == [one[:2] for one in expected]
+    for line, (_, _, caller) in zip(written, expected, strict=True):
+        named = {name: line[name] for name in ("key", "account", "address") if name in line}
+        assert named == caller
+        assert len(line["requestId"]) == 32
+        assert line["ms"] >= 0
+        assert line["level"] == ("WARNING" if line["status"] >= 400 else "INFO")
+    assert "canary" not in lines.stream.getvalue()
+
+
+def test_a_page_of_the_admin_names_who_opened_it(db: None, lines: Lines) -> None:
+    person = superuser()
+    signed_in(person).get("/admin/")
+    [line] = [line for line in lines.read() if line["logger"] == "access"]
+    assert (line["status"], line["route"], line["user"]) == (200, "GET /admin/", str(person.pk))
+
+
+def test_a_line_within_a_request_carries_what_is_known_by_then(lines: Lines) -> None:
+    with logs.request("named"):
+        logs.note(key="cbk_12345678")
+        logging.getLogger("tests").warning("something")
+    logging.getLogger("tests").warning("later")
+    first, second = lines.read()
+    assert (first["requestId"], first["key"]) == ("named", "cbk_12345678")
+    assert not {"requestId", "key"} & set(second)
+
+
+def test_refused_calls_do_not_flood_the_log(
+    api: Api, lines: Lines, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.RATE_LIMIT_IP = (1, LONG)
+    windows = []
+    monkeypatch.setattr(lines.bound, "WINDOW", LONG)
+    monkeypatch.setattr(
+        threading, "Timer", lambda _, run, kind: Timer(0, windows.append, [(run, kind)])
+    )
+    for _ in range(401):
+        api.get("/v1/chatbots/my-chatbots")
+    written = [line for line in lines.read() if line["logger"] == "access"]
+    assert [line["status"] for line in written] == [200, *[429] * lines.bound.MOST]
+    ours = lambda: [one for one in windows if one[0].__self__ is lines.bound]  # noqa: E731
+    [(end, kind)] = wait_until(ours)
+    end(*kind)  # the window's time is over
+    *_, last = lines.read()
+    assert (last["leftOut"], last["status"]) == (400 - lines.bound.MOST, 429)
+    api.get("/v1/chatbots/my-chatbots")
+    assert lines.read()[-1]["route"]  # the next window has its lines again
+
+
+def test_unknown_hosts_do_not_flood_the_log_and_have_no_trace(
+    db: None, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines.bound, "WINDOW", LONG)
+    for number in range(100):
+        assert Client().get("/docs", headers={"Host": f"h{number}.example"}).status_code == 400
+    written = [line for line in lines.read() if line["logger"] != logs.__name__]
+    assert {line["logger"] for line in written} == {"access", "django.security.DisallowedHost"}
+    assert len(written) == 2 * lines.bound.MOST
+    assert not [line for line in written if "trace" in line]
+    assert all(line["requestId"] for line in written)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_all_that_a_worker_says_is_json() -> None:
+    worker = Worker()
+    worker.command = tuple(word for word in worker_command()[1:] if word != "--quiet")
+    with worker:
+        wait_until(lambda: "the worker is ready" in worker.said(), told=worker.said)
+        assert worker.stop() == 0, worker.said()
+    written = [json.loads(line) for line in worker.said().splitlines()]
+    assert "celery@" in worker.said()  # its banner
+    assert {"time", "level", "logger", "message"} <= set.intersection(*map(set, written))

@@ -1,0 +1,339 @@
+import threading
+from collections.abc import Callable, Iterator
+from html import unescape
+from typing import Any
+
+import orjson
+import pytest
+from django.db import connection, connections
+from django.test.utils import CaptureQueriesContext
+
+from chatbots.llm.offline import UNKNOWN
+from chatbots.models import Chatbot, GeneralSettings, LlmModel
+from chatbots.services.llm_model import NOTED_EVERY
+from conversations.models import Draft, Message, Thread
+from conversations.models.message import MessageType
+from conversations.services import agent_message
+from tests.conftest import Api
+from tests.conversations.conftest import Send
+from tests.factories.accounts import UserFactory
+from tests.factories.chatbots import InstructionFactory, PersonaFactory
+from tests.factories.conversations import MessageFactory
+from tests.factories.webhooks import EndpointFactory
+from tests.servers.behaviours import Arrival, answer
+from tests.servers.model import ModelServer, dripping, failing, replying, saying
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.proves("Threads and messages")
+FALLBACK = "Please ask again later."
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def asked(model: ModelServer, chatbot: Chatbot) -> ModelServer:
+    """The model server, as the chatbot's model."""
+    row = LlmModel.objects.create(
+        provider="openai", title="Real", name="m-1", base_url=model.base_url
+    )
+    GeneralSettings.objects.update(llm_model=row, fallback_message=FALLBACK)
+    return model
+
+
+def test_the_prompt_is_made_of_the_settings(
+    asked: ModelServer, send: Send, chatbot: Chatbot, thread: Thread
+) -> None:
+    GeneralSettings.objects.update(description="A shop's bot.", history_message_context=3)
+    PersonaFactory(
+        chatbot=chatbot,
+        title="Clerk",
+        description=None,
+        instructions="Be brief.",
+        creativity_level=1,
+    )
+    PersonaFactory(chatbot=chatbot, title="Asleep", is_active=False)
+    InstructionFactory(chatbot=chatbot, instruction="Sell.", is_active=True, creativity_level=0.25)
+    InstructionFactory(chatbot=chatbot, instruction="Never said.")
+    for kind, content in (
+        (MessageType.USER_MESSAGE, "too old"),
+        (MessageType.USER_MESSAGE, "one"),
+        (MessageType.AI_MESSAGE, "two"),
+        (MessageType.SYSTEM_MESSAGE, "not said to anybody"),
+        (MessageType.AGENT_MESSAGE, "three"),
+    ):
+        MessageFactory(thread=thread, message_type=kind, content=content)
+    send("four")
+    [question] = asked.questions
+    assert (question["model"], question["temperature"]) == ("m-1", 0.25)
+    assert question["messages"] == [
+        {"role": "system", "content": "A shop's bot.\n\nClerk\n\nBe brief.\n\nSell."},
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "two"},
+        {"role": "assistant", "content": "three"},
+        {"role": "user", "content": "four"},
+    ]
+
+
+def test_a_reply_has_the_bound_of_every_content(asked: ModelServer, send: Send) -> None:
+    asked.say(saying("x" * 70_000))
+    assert len(send()[1]["content"]) == 65_535
+
+
+@pytest.mark.parametrize(
+    ("persona", "temperature"), [(0.75, 0.75), (None, 0.5)], ids=["the persona's", "the default"]
+)
+def test_without_an_active_instruction_another_creativity_counts(
+    asked: ModelServer, send: Send, chatbot: Chatbot, persona: float | None, temperature: float
+) -> None:
+    if persona:
+        PersonaFactory(chatbot=chatbot, creativity_level=persona)
+    send()
+    assert asked.questions[0]["temperature"] == temperature
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(answer(500, b"broken"), id="an error"),
+        pytest.param(answer(200, b"not json"), id="garbage"),
+        pytest.param(saying(""), id="nothing said"),
+        pytest.param(saying("late", delay=5.0), id="too late"),
+        pytest.param(dripping("far too slow", gap=0.1), id="a drip"),
+    ],
+)
+@pytest.mark.parametrize("fallback", [FALLBACK, "  "], ids=["with a fallback", "without one"])
+def test_a_failed_model_is_answered_by_the_fallback(
+    asked: ModelServer, send: Send, settings: Any, fault: Any, fallback: str
+) -> None:
+    settings.LLM_TIMEOUT = 0.4
+    GeneralSettings.objects.update(fallback_message=fallback)
+    asked.say(fault)
+    first, *rest = send()
+    assert first["content"] == "Hello"
+    assert [(one["messageType"], one["content"]) for one in rest] == (
+        [("AI_MESSAGE", FALLBACK)] if fallback == FALLBACK else []
+    )
+    assert not [one for one in rest if one["llmModelId"]]
+    assert Message.objects.filter(message_type=MessageType.USER_MESSAGE).count() == 1
+
+
+def prompted(asked: ModelServer) -> list[str]:
+    """What the model was told at last, without the system message."""
+    return [one["content"] for one in asked.questions[-1]["messages"]]
+
+
+def test_the_history_in_a_prompt_is_bounded_whatever_the_settings_say(
+    asked: ModelServer, send: Send, thread: Thread
+) -> None:
+    GeneralSettings.objects.update(history_message_context=2_147_483_647)
+    rows = [
+        Message(thread=thread, position=number, message_type="USER_MESSAGE", content=f"m{number}")
+        for number in range(1, 151)
+    ]
+    Message.objects.bulk_create(rows)
+    Thread.objects.update(last_position=150)
+    send("now")
+    assert prompted(asked) == [*(f"m{number}" for number in range(51, 151)), "now"]
+
+
+def test_the_history_in_a_prompt_has_a_budget_of_characters_and_whole_messages(
+    asked: ModelServer, send: Send, thread: Thread
+) -> None:
+    sizes = (10, 20_001, 30_000, 10_000, 19_999)
+    for size, letter in zip(sizes, "abcde", strict=True):
+        MessageFactory(thread=thread, content=letter * size)
+    with CaptureQueriesContext(connection) as queries:
+        send("now")
+    assert [(one[0], len(one)) for one in prompted(asked)] == [
+        ("c", 30_000),
+        ("d", 10_000),
+        ("e", 19_999),
+        ("n", 3),
+    ]
+    limits = [one["sql"].partition(" LIMIT ")[2] for one in queries if '"position" <' in one["sql"]]
+    assert limits == ["10", "3"], "ten sizes are read, and three contents"
+
+
+def test_a_fallback_is_not_shown_to_the_model_as_its_own_words(
+    asked: ModelServer, send: Send
+) -> None:
+    asked.say(answer(400), saying("fine"))
+    assert send("one")[1]["content"] == FALLBACK
+    assert send("two")[1]["content"] == "fine"
+    assert prompted(asked) == ["one", "two"]
+    send("three")
+    assert prompted(asked) == ["one", "two", "fine", "three"]
+
+
+def test_a_long_message_does_not_mute_its_thread(asked: ModelServer, send: Send) -> None:
+    too_long = failing(400, {"code": "context_length_exceeded"})
+
+    def limited(arrival: Arrival) -> Any:
+        contents = [one["content"] for one in orjson.loads(arrival.body)["messages"]]
+        return (too_long if len("".join(contents)) > 32_000 else saying("fine"))(arrival)
+
+    asked.say(limited)
+    assert send("x" * 40_000)[1]["content"] == FALLBACK
+    assert [send("short")[1]["content"] for _ in range(3)] == ["fine"] * 3
+
+
+class TestFailure:
+    """What staff learn of a reply that failed."""
+
+    REASON = "the model's endpoint answered 404 (model_not_found)"
+
+    @pytest.fixture
+    def failed(self, asked: ModelServer, send: Send) -> None:
+        asked.say(failing(404, {"code": "model_not_found", "message": "sk-canary"}))
+        send()
+
+    def test_the_log_names_bot_model_and_code_but_no_text(
+        self, caplog: Any, failed: None, chatbot: Chatbot
+    ) -> None:
+        [record] = [one for one in caplog.get_records("setup") if "no reply" in one.getMessage()]
+        line = record.getMessage()
+        model = LlmModel.objects.get(title="Real")
+        for named in (str(chatbot.pk), str(model.pk), "Real", self.REASON):
+            assert named in line
+        assert "canary" not in line
+
+    def test_the_fallback_keeps_its_reason_and_its_bubble_shows_it(
+        self, failed: None, admin_client: Any, thread: Thread
+    ) -> None:
+        reply = Message.objects.get(message_type=MessageType.AI_MESSAGE)
+        assert reply.fallback_reason == self.REASON
+        page = admin_client.get(f"/admin/conversations/thread/{thread.pk}/change/")
+        assert f"fallback text: {self.REASON}" in unescape(page.content.decode())
+
+    def test_the_page_of_the_model_shows_its_last_failure(
+        self, failed: None, admin_client: Any
+    ) -> None:
+        model = LlmModel.objects.get(title="Real")
+        page = admin_client.get(f"/admin/chatbots/llmmodel/{model.pk}/change/")
+        assert f"UTC: {self.REASON}" in unescape(page.content.decode())
+
+    def test_of_a_minute_s_failures_the_first_is_kept_on_the_model(
+        self, failed: None, asked: ModelServer, send: Send
+    ) -> None:
+        asked.say(answer(400))
+        send()
+        model = LlmModel.objects.get(title="Real")
+        assert model.last_failure_reason == self.REASON
+        LlmModel.objects.update(last_failure_at=model.last_failure_at - NOTED_EVERY)
+        send()
+        model.refresh_from_db()
+        assert model.last_failure_reason == "the model's endpoint answered 400"
+
+
+def test_a_model_whose_row_says_so_gets_no_temperature(asked: ModelServer, send: Send) -> None:
+    LlmModel.objects.update(sends_temperature=False)
+    send()
+    assert "temperature" not in asked.questions[0]
+
+
+def test_the_built_in_model_never_shows_an_instruction(
+    default_model: LlmModel, send: Send, chatbot: Chatbot
+) -> None:
+    GeneralSettings.objects.update(description="We open at 9. Delivery is free.")
+    InstructionFactory(chatbot=chatbot, instruction="Answer delivery questions.", is_active=True)
+    PersonaFactory(chatbot=chatbot, title="Clerk", instructions="Speak about delivery.")
+    assert send("What about delivery?")[1]["content"] == "Delivery is free."
+    assert send("Who are you, clerk?")[1]["content"] == UNKNOWN
+
+
+@pytest.mark.django_db(transaction=True)
+class TestWaiting:
+    """What hangs on commits: the model's side looks at what others can see meanwhile."""
+
+    def answering_after(self, look: Callable[[], None]) -> Any:
+        def reply(_: Any) -> str:
+            look()
+            connection.close()  # the model server's thread has its own
+            return "answered"
+
+        return replying(reply)
+
+    def test_the_message_and_its_event_are_stored_before_the_model_is_asked(
+        self, asked: ModelServer, send: Send, chatbot: Chatbot
+    ) -> None:
+        EndpointFactory(chatbot=chatbot)
+        seen: list[Any] = []
+        asked.say(
+            self.answering_after(
+                lambda: seen.append((Message.objects.count(), Delivery.objects.count()))
+            )
+        )
+        assert [one["content"] for one in send("Hi")] == ["Hi", "answered"]
+        assert seen == [(1, 1)]
+
+    def test_a_reply_after_a_person_took_over_stays_a_draft(
+        self, api: Api, asked: ModelServer, send: Send, thread: Thread, here: str
+    ) -> None:
+        agent = UserFactory(name="Kim")
+        asked.say(
+            self.answering_after(
+                lambda: agent_message.answer(thread.pk, agent=agent, content="Kim here")
+            )
+        )
+        [only] = send("Hi")
+        draft = Draft.objects.get()
+        assert (draft.content, str(draft.message_id)) == ("answered", only["id"])
+        history = api.get(f"{here}/messages").json()["data"]["messages"]
+        assert [one["messageType"] for one in history] == [
+            "AGENT_MESSAGE",
+            "SYSTEM_MESSAGE",
+            "USER_MESSAGE",
+        ]
+        assert history[0]["agentName"] == "Kim"
+        assert b"answered" not in api.get(f"{here}/messages").content
+
+    def test_a_model_deleted_while_it_answers_answers_all_the_same(
+        self, asked: ModelServer, send: Send
+    ) -> None:
+        def delete() -> None:
+            GeneralSettings.objects.update(llm_model=None)
+            LlmModel.objects.filter(title="Real").delete()
+
+        asked.say(self.answering_after(delete))
+        _, reply = send("Hi")
+        assert (reply["content"], reply["llmModelId"]) == ("answered", None)
+
+    def test_messages_sent_at_once_are_each_answered(
+        self, api: Api, asked: ModelServer, here: str
+    ) -> None:
+        asked.say(replying(lambda messages: f"re: {messages[-1]['content']}", delay=0.3))
+        answers: list[Any] = []
+
+        def one(content: str) -> None:
+            answers.append(api.__class__(api.key).post(f"{here}/message", {"content": content}))
+            connection.close()
+
+        senders = [threading.Thread(target=one, args=(f"m{n}",)) for n in range(8)]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join()
+        assert {one.status_code for one in answers} == {200}
+        for pair in (one.json()["data"]["messages"] for one in answers):
+            question, reply = pair
+            assert reply["parentMessageId"] == question["id"]
+            assert reply["content"] == f"re: {question['content']}"
+        positions = Message.objects.order_by("position").values_list("position", flat=True)
+        assert list(positions) == list(range(1, 17))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_connection_is_held_while_waiting(asked: ModelServer, send: Send) -> None:
+    here, held = connections["default"], []
+
+    def look(_: Any) -> str:
+        held.append(here.connection)
+        return "answered"
+
+    asked.say(replying(look))
+    send()
+    assert held == [None]

@@ -1,0 +1,50 @@
+import threading
+from typing import Any
+
+import pytest
+from django.db import connections, transaction
+
+from config.database.ids import new_id
+from conversations.access import lock_thread
+from conversations.models import Message, Thread
+from conversations.services import escalation, visitor_message
+from tests.factories.accounts import UserFactory
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.proves("Threads and messages")
+
+
+def test_a_thread_returned_while_a_message_is_under_way_gets_its_reply(thread: Thread) -> None:
+    escalation.take_over(thread.pk, agent=UserFactory())
+    stale = Thread.objects.get(pk=thread.pk)
+    escalation.return_to_ai(thread.pk)
+    assert [one.message_type for one in visitor_message.send(stale, "Hello?")] == [
+        "USER_MESSAGE",
+        "AI_MESSAGE",
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_send_that_was_halted_before_it_stored_its_message_gives_the_other_ones_reply(
+    thread: Thread, default_model: Any
+) -> None:
+    """It has found nothing of its message, and then waits while another request stores it."""
+    looked, told, name = threading.Event(), [], new_id()
+
+    def send() -> None:
+        try:
+            stale = Thread.objects.select_related("chatbot__account__plan").get(pk=thread.pk)
+            looked.set()
+            told.extend(visitor_message.send(stale, "Hi", message_id=name))
+        finally:
+            connections.close_all()
+
+    halted = threading.Thread(target=send)
+    with transaction.atomic():
+        lock_thread(thread.pk)
+        halted.start()
+        assert looked.wait(PATIENCE)
+        both = visitor_message.send(thread, "Hi", message_id=name)
+    halted.join(PATIENCE)
+    assert [one.pk for one in told] == [one.pk for one in both]
+    assert Message.objects.count() == 2

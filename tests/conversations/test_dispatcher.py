@@ -1,0 +1,304 @@
+"""The dispatcher: what it does beside deliveries, and when it ends its process."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from django.db import OperationalError, connection
+from django.utils import timezone
+
+import conversations.dispatcher
+from accounts import mailing
+from accounts import tasks as account_tasks
+from accounts.models import Mail
+from config.models import PeriodicWork
+from conversations.dispatcher import PERIODIC, Dispatcher
+from tests.factories.accounts import AccountFactory
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.servers import certificates
+from tests.servers.mail import MailServer
+from tests.servers.processes import Process, Worker, wait_until
+from tests.servers.receiver import Receiver
+from webhooks import tasks as webhook_tasks
+from webhooks.engine import claims, liveness
+from webhooks.engine.queue import now
+from webhooks.models import Delivery
+
+ROOT = Path(__file__).resolve().parents[2]
+ALONE = """
+import sys, time
+import django
+django.setup()
+from conversations import dispatcher
+
+class Alone(dispatcher.Dispatcher):
+    def round(self):
+        print("round", flush=True)
+        time.sleep({length})
+        return 0.1
+
+dispatcher.STUCK_AFTER = {patience}
+one = Alone(8)
+one.start()
+one.join()
+"""
+
+
+@pytest.fixture
+def receiver():
+    with Receiver(certificates.good()) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def endpoint(receiver):
+    return EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
+
+
+def alone(*, length, patience):
+    """Start a dispatcher whose rounds take so long, in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", ALONE.format(length=length, patience=patience)],
+        cwd=ROOT,
+        env=os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_sends_mails_and_does_periodic_work():
+    bad = AccountFactory()
+    for _ in range(5):  # more than there are slots for mails
+        Mail.objects.create(account=bad, to="x@example.com", subject="\x0cBcc: y@z.a", body="B")
+    Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
+    with MailServer() as server, Worker(EMAIL_URL=f"smtp://127.0.0.1:{server.port}") as worker:
+        wait_until(lambda: Mail.objects.filter(state="SENT").exists(), told=worker.said)
+        failed = Mail.objects.filter(account=bad, state="FAILED", tries=1)
+        wait_until(lambda: failed.count() == 5, told=worker.said)
+        later = timezone.now() + timedelta(seconds=30)
+        done = PeriodicWork.objects.filter(due_at__gt=later, claimed_until=None)
+        wait_until(lambda: done.count() == len(PERIODIC), told=worker.said)
+        assert len(server.mails) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_sending_off_holds_deliveries_and_mails_until_it_is_on(receiver, endpoint):
+    Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
+    DeliveryFactory(chatbot=endpoint.chatbot)
+    DeliveryFactory(chatbot=endpoint.chatbot, is_test=True)
+    DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=now())  # retried by hand
+    held = list(Delivery.objects.order_by("pk").values())
+    with MailServer() as server:
+        environment = {"EMAIL_URL": f"smtp://127.0.0.1:{server.port}"}
+        with Worker(SENDING="off", **environment) as worker:
+            finished = PeriodicWork.objects.filter(due_at__gt=now(), claimed_until=None)
+            wait_until(lambda: finished.count() == len(PERIODIC), told=worker.said)
+            assert "SENDING=off" in worker.said()
+        assert list(Delivery.objects.order_by("pk").values()) == held
+        assert not (server.mails or receiver.arrivals)
+        with Worker(state_dir=worker.state_dir, **environment) as worker:
+            receiver.wait_for(3)
+            wait_until(lambda: server.mails, told=worker.said)
+
+
+def test_what_a_restored_copy_holds_can_be_ended_as_the_documents_say(db):
+    DeliveryFactory(due_at=now())
+    DeliveryFactory(state="RETRYING", due_at=now())
+    Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
+    commands = re.findall(r'shell -c "(.*)"', (ROOT / "docs" / "deployment.md").read_text())
+    for command in commands:
+        exec(command)
+    assert len(commands) == 2
+    assert set(Delivery.objects.values_list("state", "due_at")) == {("FAILED", None)}
+    assert set(Mail.objects.values_list("state", "due_at")) == {("FAILED", None)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_that_comes_when_sending_is_off_gives_its_claim_back(
+    receiver, endpoint, settings
+):
+    DeliveryFactory(chatbot=endpoint.chatbot)
+    Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
+    [claimed], [mail] = claims.claim("1", slots=8), mailing.claim(4)
+    settings.SENDING = False
+    webhook_tasks.deliver(str(claimed.claim), str(claimed.delivery_id))
+    account_tasks.send_mail(*mail)
+    assert Delivery.objects.filter(state="PENDING", claim=None, due_at__isnull=False).exists()
+    assert Mail.objects.filter(claimed_until=None, due_at__isnull=False, tries=0).exists()
+    assert not receiver.arrivals
+
+
+class TestPeriodicWork:
+    """Rows that say what has to be done again, and when."""
+
+    pytestmark = pytest.mark.django_db
+
+    def test_it_is_claimed_once_until_it_is_finished(self):
+        PeriodicWork.objects.add(["sweep"])
+        PeriodicWork.objects.add(["sweep"])
+        assert PeriodicWork.objects.claim() == ["sweep"]
+        assert PeriodicWork.objects.claim() == []
+        PeriodicWork.objects.finish("sweep", next_due=timezone.now() + timedelta(days=1))
+        assert PeriodicWork.objects.claim() == []
+        PeriodicWork.objects.update(due_at=timezone.now())
+        assert PeriodicWork.objects.claim() == ["sweep"]
+
+    def test_what_was_begun_and_never_finished_is_begun_again(self):
+        PeriodicWork.objects.add(["sweep"])
+        PeriodicWork.objects.claim()
+        PeriodicWork.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+        assert PeriodicWork.objects.claim() == ["sweep"]
+        PeriodicWork.objects.release("sweep")
+        assert PeriodicWork.objects.claim() == ["sweep"]
+
+
+def test_a_dispatcher_that_hangs_ends_its_process():
+    process = alone(length=600, patience=2)
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == os.EX_SOFTWARE
+    assert "has not moved" in errors
+
+
+def test_a_process_that_was_halted_as_a_whole_has_not_hung():
+    with alone(length=0.1, patience=4) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGSTOP)
+        halted = time.monotonic()
+        wait_until(lambda: time.monotonic() - halted > 5)
+        process.send_signal(signal.SIGCONT)
+        for _ in range(10):
+            assert process.stdout.readline() == "round\n"
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "slots"), [(1, 1), (2, 2), (4, 3), (8, 6), (32, 28), (64, 60)]
+)
+def test_some_threads_are_left_to_mails(concurrency, slots):
+    assert Dispatcher(concurrency).slots == slots
+
+
+@pytest.fixture
+def waiting():
+    """A delivery that was written a while ago, and is due in five minutes."""
+    due = timezone.now() + timedelta(minutes=5)
+    row = DeliveryFactory(chatbot=EndpointFactory().chatbot, state="RETRYING", due_at=due)
+    Delivery.objects.update(updated_at=timezone.now() - timedelta(minutes=10))
+    return row
+
+
+def step(monkeypatch, seconds):
+    """Set this machine's clock, as far as a dispatcher can see."""
+    before = time.time
+    monkeypatch.setattr(time, "time", lambda: before() + seconds)
+
+
+def moved(waiting):
+    return (Delivery.objects.get(pk=waiting.pk).due_at - waiting.due_at).total_seconds()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seconds", [3600, -3600, 10, -10, -20, 0.5, -0.5])
+def test_due_times_follow_this_machines_clock_where_they_are_made_by_it(
+    settings, monkeypatch, waiting, seconds
+):
+    dispatcher = Dispatcher(8)
+    step(monkeypatch, seconds)
+    for _ in range(2):
+        dispatcher.follow_clock()
+    assert moved(waiting) == pytest.approx(seconds if settings.EMBEDDED else 0, abs=0.1)
+
+
+@pytest.mark.django_db
+def test_due_times_follow_later_where_the_database_fails(settings, monkeypatch, waiting):
+    def fail(execute, sql, *rest):
+        if sql.startswith("UPDATE"):
+            raise OperationalError("disk I/O error")
+        return execute(sql, *rest)
+
+    settings.EMBEDDED = True
+    dispatcher = Dispatcher(8)
+    step(monkeypatch, 3600)
+    with connection.execute_wrapper(fail), pytest.raises(OperationalError):
+        dispatcher.follow_clock()
+    assert moved(waiting) == 0
+    dispatcher.follow_clock()
+    assert moved(waiting) == pytest.approx(3600, abs=0.1)
+
+
+@pytest.mark.django_db
+class TestMessagesThatAreLost:
+    """A claim runs out where nobody has begun: its message came to nobody."""
+
+    @pytest.fixture
+    def ended(self, monkeypatch):
+        """Why the process would have ended."""
+        reasons = []
+        monkeypatch.setattr(conversations.dispatcher, "die", reasons.append)
+        return reasons
+
+    def lose(self, dispatcher, monkeypatch, *, seconds_later):
+        """Let a message be lost so long after the last one."""
+        before = time.monotonic
+        monkeypatch.setattr(time, "monotonic", lambda: before() + seconds_later)
+        over = timezone.now() - timedelta(seconds=1)
+        Delivery.objects.update(claim=uuid4(), claimed_by=liveness.ME, claimed_until=over)
+        dispatcher.take_over()
+        assert Delivery.objects.get().claim is None
+
+    @pytest.fixture
+    def dispatcher(self, settings, tmp_path, waiting):
+        settings.STATE_DIR = tmp_path
+        dispatcher = Dispatcher(8)
+        dispatcher.hold()
+        yield dispatcher
+        for life in dispatcher.lives:
+            if isinstance(life, liveness.FileLife):
+                life.file.close()
+            else:
+                life.own.close()
+
+    def test_one_now_and_then_ends_nobody(self, dispatcher, monkeypatch, ended):
+        for _ in range(5):
+            self.lose(dispatcher, monkeypatch, seconds_later=3600)
+        assert ended == []
+
+    def test_one_after_the_other_ends_the_process(self, dispatcher, monkeypatch, ended):
+        for _ in range(8):
+            self.lose(dispatcher, monkeypatch, seconds_later=3)
+        assert ended == []
+        for _ in range(4):
+            self.lose(dispatcher, monkeypatch, seconds_later=3)
+        assert "messages do not reach it" in ended[0]
+
+
+class Unheard(Process):
+    """A dispatcher whose messages nobody takes."""
+
+    command = (
+        "-c",
+        "import time, datetime, django; django.setup()\n"
+        "from conversations import dispatcher\n"
+        "from webhooks.engine import claims\n"
+        "dispatcher.STUCK_AFTER, claims.START = 3, datetime.timedelta(seconds=0.1)\n"
+        "one = dispatcher.Dispatcher(8)\n"
+        "while True: time.sleep(one.round())",
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_dispatcher_whose_messages_nobody_takes_ends_its_process():
+    DeliveryFactory(chatbot=EndpointFactory().chatbot)
+    with Unheard() as process:
+        assert process.wait() == os.EX_SOFTWARE, process.said()
+    assert "its own messages do not reach it any more" in process.said()
+    assert not Delivery.objects.get().attempts.exists()

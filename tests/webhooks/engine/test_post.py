@@ -1,0 +1,349 @@
+import ipaddress
+import socket
+import string
+import time
+from functools import partial
+
+import pytest
+
+from config.outbound.failures import Reason
+from tests.servers import behaviours as say
+from tests.servers import certificates
+from tests.servers import receiver as servers
+from tests.servers.receiver import Receiver
+from webhooks import sealing, signing
+from webhooks.engine import post as module
+from webhooks.engine.post import BODY_KEPT, post
+
+SECRET = "sixteen-letters!"
+LONG_SECRET = string.ascii_letters + string.digits
+BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße"}}'.encode()
+TIMEOUT = 1.0  # where it is what ends the attempt; enough to come to the request
+AMPLE = 30.0  # where it is not
+SLACK = 10.0  # for a machine under load; what these receivers do has no end, or a later one
+
+
+@pytest.fixture(autouse=True)
+def _local_receivers(settings):
+    settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
+    settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
+
+
+@pytest.fixture
+def names(monkeypatch):
+    """The answers of a name server of ours: a name's addresses, or an error."""
+    known, ask = {}, socket.getaddrinfo
+
+    def answer(host, *args, **kwargs):
+        name = host.decode() if isinstance(host, bytes) else host
+        if isinstance(known.get(name), Exception):
+            raise known[name]
+        return [
+            entry for address in known.get(name, [host]) for entry in ask(address, *args, **kwargs)
+        ]
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    return known
+
+
+def send(url, *, body=BODY, timeout=AMPLE):
+    """Send as a delivery is sent; whatever comes, it must have ended in time."""
+    began = time.monotonic()
+    outcome = post(url, body=body, headers=signing.headers(body, SECRET), timeout=timeout)
+    assert time.monotonic() - began <= timeout + SLACK
+    return outcome
+
+
+@pytest.mark.proves("Request headers")
+def test_a_receiver_gets_the_very_bytes_and_the_documented_headers(receiver):
+    assert send(receiver.url("/hook?a=b")).success
+    [arrival] = receiver.arrivals
+    assert (arrival.method, arrival.path, arrival.body) == ("POST", "/hook?a=b", BODY)
+    transports = {
+        "Host": f"127.0.0.1:{receiver.port}",
+        "Accept-Encoding": "identity",
+        "Content-Length": str(len(BODY)),
+    }
+    assert dict(arrival.headers) == signing.headers(BODY, SECRET) | transports
+    assert len(arrival.headers) == 7
+
+
+@pytest.mark.proves("Delivery rules/1")
+@pytest.mark.proves("Delivery rules")
+@pytest.mark.parametrize("status", [200, 201, 202, 204, 206, 226, 299])
+def test_a_2xx_is_success(receiver, status):
+    receiver.on("/", say.answer(status))
+    outcome = send(receiver.url())
+    assert (outcome.success, outcome.response_code, outcome.reason) == (True, status, Reason.NONE)
+
+
+@pytest.mark.proves("Delivery rules")
+@pytest.mark.parametrize("status", [300, 304, 400, 401, 404, 410, 429, 500, 503, 599, 600, 999])
+def test_anything_else_is_none_and_carries_its_code(receiver, status):
+    receiver.on("/", say.answer(status, b"why" if status != 304 else b""))
+    outcome = send(receiver.url())
+    assert (outcome.success, outcome.response_code, outcome.reason) == (False, status, "")
+
+
+@pytest.mark.proves("Delivery rules/1")
+@pytest.mark.proves("Delivery rules")
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        pytest.param(say.stall(), "timeout", id="no answer"),
+        pytest.param(say.stall(b"HTTP/1.1 200 O"), "timeout", id="half a status line"),
+        pytest.param(say.stall(b"HTTP/1.1 200 OK\r\nA: b\r\n"), "timeout", id="half the headers"),
+        pytest.param(say.drip_headers(), "timeout", id="a header that drips"),
+        pytest.param(say.drip_header_lines(), "timeout", id="headers that drip"),
+        pytest.param(say.drip_interim(), "timeout", id="interim answers that drip"),
+        pytest.param(say.answer(delay=600.0), "timeout", id="too late"),
+        pytest.param(say.flood_of_interim(), "answer not understood", id="flood of 1xx"),
+        pytest.param(say.answer(101), "answer not understood", id="another protocol"),
+        pytest.param(say.endless_headers(), "answer not understood", id="endless headers"),
+        pytest.param(say.endless_line(), "answer not understood", id="one endless header"),
+        pytest.param(say.hang_up(b"\x00\xff" * 99 + b"\n"), "answer not understood", id="rubbish"),
+        pytest.param(say.hang_up(b"HTTP/2 200\r\n\r\n"), "answer not understood", id="HTTP/2"),
+        pytest.param(say.hang_up(b"SSH-2.0-OpenSSH\r\n"), "answer not understood", id="SSH"),
+        pytest.param(say.hang_up(), "connection closed", id="closed without an answer"),
+        pytest.param(say.reset(), "connection closed", id="reset without an answer"),
+        pytest.param(say.hang_up(b"HTTP/1.1 200 O"), "connection closed", id="closed in a line"),
+        pytest.param(
+            say.hang_up(b"HTTP/1.1 200 OK\r\nA: b\r\n"), "connection closed", id="in a head"
+        ),
+        pytest.param(say.hang_up(say.head(103)), "connection closed", id="closed after a 103"),
+    ],
+)
+def test_a_hostile_receiver_gets_no_success_and_no_more_than_its_time(receiver, behaviour, reason):
+    receiver.on("/", behaviour)
+    timeout = TIMEOUT if reason == "timeout" else AMPLE
+    outcome = send(receiver.url(), timeout=timeout)
+    assert (outcome.success, outcome.response_code, outcome.reason) == (False, None, reason)
+    assert outcome.response_ms <= (timeout + SLACK) * 1000
+    assert len(receiver.arrivals) == 1, "one attempt is one request"
+
+
+@pytest.mark.parametrize(
+    ("greeting", "reason", "doing"),
+    [
+        (servers.say_nothing, "timeout", "during the TLS handshake"),
+        (servers.half_a_handshake, "timeout", "during the TLS handshake"),
+        (servers.drip_the_handshake, "timeout", "during the TLS handshake"),
+        (servers.hear_nothing, "timeout", "while waiting for the answer"),
+        (servers.hang_up_at_once, "connection closed", ""),
+        (servers.speak_plainly, "TLS failed", "wrong version number"),
+    ],
+)
+def test_a_receiver_that_never_comes_to_a_request_ends_in_time(greeting, reason, doing):
+    with Receiver(certificates.good(), greeting=greeting) as receiver:
+        outcome = send(receiver.url(), timeout=TIMEOUT if reason == "timeout" else AMPLE)
+    assert (outcome.success, outcome.reason) == (False, reason)
+    assert doing in outcome.detail
+
+
+@pytest.mark.proves("Delivery rules")
+@pytest.mark.parametrize(
+    ("behaviour", "waited"),
+    [
+        pytest.param(say.stall(say.head(200, length=10)), 0.9, id="2xx, then nothing"),
+        pytest.param(say.stall(say.head(200, length=10) + b"123"), 0.9, id="2xx, then a part"),
+        pytest.param(say.hang_up(say.head(200, length=10) + b"123"), 0.0, id="2xx, then closed"),
+        pytest.param(say.drip_body(), 0.9, id="2xx, then drops"),
+        pytest.param(say.endless_body(), 0.0, id="2xx, then no end"),
+        pytest.param(
+            say.endless_body(200, "Transfer-Encoding: chunked"), 0.0, id="2xx, bad chunks"
+        ),
+        pytest.param(say.bomb(), 0.0, id="2xx, then a bomb"),
+        pytest.param(say.early_hints(), 0.0, id="100, 103, 102, then 2xx"),
+    ],
+)
+def test_the_verdict_stands_at_the_end_of_the_headers(receiver, behaviour, waited):
+    receiver.on("/", behaviour)
+    began = time.monotonic()
+    outcome = send(receiver.url())
+    whole = time.monotonic() - began
+    assert (outcome.success, outcome.response_code) == (True, 200)
+    assert outcome.response_ms / 1000 <= whole - waited + 0.001, "the wait for a body is left out"
+    assert len(outcome.response_body) <= BODY_KEPT
+
+
+def test_a_body_is_waited_for_no_longer_than_a_second(receiver):
+    receiver.on("/", say.drip_body())
+    began = time.monotonic()
+    assert send(receiver.url()).response_body.startswith(b"a")
+    assert time.monotonic() - began < 1 + SLACK
+
+
+def test_a_body_without_an_end_is_not_read_on(receiver, monkeypatch):
+    monkeypatch.setattr(module, "BODY_SECONDS", 60.0)
+    receiver.on("/", say.endless_body())
+    began = time.monotonic()
+    assert send(receiver.url(), timeout=90.0).response_body == b"a" * BODY_KEPT
+    assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (b"", b""),
+        (b"thank you", b"thank you"),
+        (b"a" * BODY_KEPT, b"a" * BODY_KEPT),
+        (b"a" * BODY_KEPT + b"b", b"a" * BODY_KEPT),
+        (b"\x1f\x8b\x00\xff", b"\x1f\x8b\x00\xff"),
+    ],
+)
+def test_the_beginning_of_a_body_is_kept_as_it_came(receiver, sent, kept):
+    receiver.on(
+        "/", say.answer(500, sent, "Content-Encoding: gzip", "X-Why: b\x01\xe9", "X-Why: c")
+    )
+    outcome = send(receiver.url())
+    assert outcome.response_body == kept
+    assert outcome.response_headers["X-Why"] == "b é, c", "without control characters"
+    assert outcome.response_headers["Content-Length"] == str(len(sent))
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        pytest.param(say.answer(500, b">" + LONG_SECRET.encode() * 300), id="where reading ends"),
+        pytest.param(
+            say.hang_up(say.head(500, length=99) + LONG_SECRET[:40].encode()), id="where it closes"
+        ),
+    ],
+)
+def test_a_secret_that_is_quoted_is_hidden_where_the_body_breaks_off(receiver, behaviour):
+    receiver.on("/", behaviour)
+    outcome = post(
+        receiver.url(),
+        body=BODY,
+        headers=signing.headers(BODY, LONG_SECRET),
+        timeout=AMPLE,
+        hide=partial(sealing.hide, secret=LONG_SECRET),
+    )
+    assert outcome.response_body.endswith(b"****")
+    assert LONG_SECRET[:5].encode() not in outcome.response_body
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("body", [say.answer, say.endless_body])
+def test_a_redirect_is_an_answer_and_is_not_followed(receiver, status, body):
+    headers = (f"Location: {receiver.url('/elsewhere')}", "Set-Cookie: a=b")
+    receiver.on("/", body(status, b"", *headers) if body is say.answer else body(status, *headers))
+    outcome = send(receiver.url())
+    assert (outcome.success, outcome.response_code) == (False, status)
+    assert send(receiver.url()).response_code == status
+    assert [arrival.path for arrival in receiver.arrivals] == ["/", "/"]
+    assert receiver.arrivals[1].header("Cookie") is None
+
+
+@pytest.mark.parametrize(
+    ("context", "reason"),
+    [
+        (certificates.expired, "certificate expired"),
+        (certificates.not_yet_valid, "certificate expired"),
+        (certificates.wrong_name, "certificate does not match the name"),
+        (certificates.untrusted, "certificate not trusted"),
+        (certificates.self_signed, "certificate not trusted"),
+        (certificates.old, "TLS failed"),
+    ],
+)
+def test_a_bad_certificate_gets_no_request(context, reason):
+    with Receiver(context()) as receiver:
+        outcome = send(receiver.url())
+        assert (outcome.success, outcome.reason, receiver.arrivals) == (False, reason, [])
+        assert outcome.detail
+
+
+def test_the_certificate_and_the_headers_go_by_the_name(names):
+    names["hooks.example.com"] = ["127.0.0.1"]
+    seen, context = [], certificates.good_of_its_own()
+    context.sni_callback = lambda sock, name, context: seen.append(name)
+    with Receiver(context) as receiver:
+        assert send(receiver.url(host="hooks.example.com")).success
+        assert seen == ["hooks.example.com"]
+        assert receiver.arrivals[0].header("Host") == f"hooks.example.com:{receiver.port}"
+        names["other.example.net"] = ["127.0.0.1"]
+        outcome = send(receiver.url(host="other.example.net"))
+    assert outcome.reason == Reason.CERTIFICATE_NAME
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        ["10.0.0.1"],
+        ["127.0.0.1", "10.0.0.1"],
+        ["10.0.0.1", "127.0.0.1"],
+        ["127.0.0.1", "::1"],
+        ["8.8.8.8", "169.254.169.254"],
+        ["::ffff:10.0.0.1"],
+        ["64:ff9b::a00:1"],
+    ],
+)
+def test_one_forbidden_address_among_a_names_answers_refuses_it(receiver, names, addresses):
+    names["hooks.example.com"] = addresses
+    outcome = send(receiver.url(host="hooks.example.com"))
+    assert (outcome.success, outcome.reason) == (False, "address not allowed")
+    assert receiver.connections == 0
+
+
+def test_a_name_that_turns_to_another_address_is_judged_on_every_attempt(receiver, names):
+    """Also where a connection to the good address is still open."""
+    url = receiver.url(host="hooks.example.com")
+    for _ in range(50):
+        names["hooks.example.com"] = ["127.0.0.1"]
+        assert send(url).success
+        names["hooks.example.com"] = ["10.0.0.1"]
+        assert send(url).reason == Reason.ADDRESS_NOT_ALLOWED
+    assert len(receiver.arrivals) == 50
+
+
+def test_a_name_that_turns_within_an_attempt_is_not_asked_again(receiver, monkeypatch, settings):
+    """What is connected to is the address that was judged, whatever the name says next."""
+    settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.1/32"),)
+    ask, asked = socket.getaddrinfo, []
+
+    def turn(host, *args, **kwargs):
+        asked.append(host)
+        return ask("127.0.0.1" if len(asked) == 1 else "127.0.0.2", *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", turn)
+    with Receiver(certificates.good(), host="127.0.0.2", port=receiver.port) as forbidden:
+        assert send(receiver.url(host="hooks.example.com")).success
+    assert asked == [b"hooks.example.com"]
+    assert (receiver.connections, forbidden.connections) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("url", "rule"),
+    [
+        ("http://127.0.0.1:{port}/", "https://"),
+        ("https://user:secret@127.0.0.1:{port}/", "user name"),
+        ("https://10.0.0.1:{port}/", "public address"),
+    ],
+)
+def test_a_url_is_checked_again_when_it_is_used(receiver, url, rule):
+    outcome = send(url.format(port=receiver.port))
+    assert (outcome.success, outcome.reason) == (False, Reason.URL_NOT_ALLOWED)
+    assert rule in outcome.detail
+    assert receiver.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "not known"), "name not found"),
+        (socket.gaierror(socket.EAI_NODATA, "no address"), "name not found"),
+        (socket.gaierror(socket.EAI_AGAIN, "try again"), "name look-up failed"),
+    ],
+)
+def test_a_name_without_an_address_is_told_from_a_name_server_without_an_answer(
+    names, error, reason
+):
+    names["hooks.example.com"] = error
+    assert send("https://hooks.example.com/").reason == reason
+
+
+def test_a_port_that_nobody_listens_on_is_a_refusal(receiver):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        outcome = send(f"https://127.0.0.1:{unused.getsockname()[1]}/")
+    assert outcome.reason == Reason.CONNECTION_REFUSED
