@@ -76,10 +76,9 @@ def caller(user: Any) -> Api:
 
 
 SHIPPED = (
-    ("accounts.migrations.0002_groups", "make_groups"),
-    ("accounts.migrations.0003_plans", "add_plans"),
-    ("accounts.migrations.0007_erasure", "allow_deleting"),
-    ("chatbots.migrations.0002_offline_model", "add_offline_model"),
+    ("accounts.migrations.0001_initial", "make_groups"),
+    ("accounts.migrations.0001_initial", "add_plans"),
+    ("chatbots.migrations.0001_initial", "add_offline_model"),
 )
 
 

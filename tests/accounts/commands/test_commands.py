@@ -23,7 +23,6 @@ COMMANDS = [
     "rotate_api_keys",
     "revoke_api_key",
     "seed_demo",
-    "conformance",
 ]
 
 

@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 from django.db import connection, transaction
 
 from chatbots.models import Chatbot
@@ -46,14 +44,6 @@ def test_the_number_follows_every_way_that_threads_come_and_go(chatbot: Chatbot,
     act(chatbot)
     assert ThreadCount.of(key) == left
     assert ThreadCount.of(other.pk) == Thread.objects.filter(chatbot=other).count()
-
-
-def test_threads_that_were_there_before_are_counted_by_the_migration(chatbot: Chatbot) -> None:
-    ThreadFactory.create_batch(2, chatbot=chatbot)
-    ThreadCount.objects.all().delete()
-    migration = import_module("conversations.migrations.0004_thread_counts_and_models_in_use")
-    migration.count_threads(apps, connection.schema_editor())
-    assert ThreadCount.of(chatbot.pk) == 2
 
 
 def test_what_is_rolled_back_does_not_count(chatbot: Chatbot) -> None:

@@ -3,11 +3,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.conf import settings as django_settings
 from django.db import IntegrityError, connection, connections, transaction
 from django.utils import timezone
@@ -147,20 +145,6 @@ def test_a_second_reply_to_a_message_cannot_be_stored(thread: Thread) -> None:
     MessageFactory(**reply)
     with pytest.raises(IntegrityError), transaction.atomic():
         MessageFactory(**reply)
-
-
-def test_replies_that_a_halted_process_doubled_do_not_stop_the_migration(thread: Thread) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("DROP INDEX one_reply_to_a_message")
-    message = MessageFactory(thread=thread)
-    kind = MessageType.AI_MESSAGE
-    first, second = (
-        MessageFactory(thread=thread, message_type=kind, parent_message=message) for _ in range(2)
-    )
-    module = import_module("conversations.migrations.0006_owed_replies")
-    module.keep_the_first_reply(apps, None)
-    assert list(Message.objects.filter(parent_message=message)) == [first]
-    assert Message.objects.filter(pk=second.pk).exists()
 
 
 @contextmanager
