@@ -99,11 +99,11 @@ def family_of(pid: int) -> list[int]:
 
 
 def test_other_users_cannot_read_the_state(running: Any) -> None:
-    folder, _, _ = running
+    folder, start, _ = running
     state = folder / "state"
     files = {"database.sqlite3", "database.sqlite3-wal", "web.lock", "worker.lock"}
     # SQLite deletes its log when the last connection closes, and creates it with the next one.
-    wait_until(lambda: files <= {path.name for path in state.iterdir()})
+    wait_until(lambda: files <= {path.name for path in state.iterdir()}, told=start.said)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in state.iterdir()}
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
     assert modes == dict.fromkeys(modes, 0o600)
