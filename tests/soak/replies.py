@@ -219,8 +219,6 @@ def report(
         if without_event != silent:
             violations.append(f"{without_event - silent} messages have no event")
     allowed = {"200", "429", "503", "ConnectionError", "ReadTimeout", "ChunkedEncodingError"}
-    if ground.postgres:
-        allowed.add("500")  # the database crashed within the request
     violations += [f"the API answered {one}" for one in seen.answers.keys() - allowed]
     return {
         "installation": ground.name,
@@ -274,22 +272,24 @@ def judge_thread(
             ends["reply" if reply.of_model else "fallback"] += 1
         elif one.has_draft:
             ends["draft"] += 1
-        elif is_with_a_person(one, thread):
-            ends["escalation"] += 1
+        elif excuse := escalation(one, thread):
+            ends[excuse] += 1
         else:
             ends["nothing"] += 1
             violations.append(f"message {one.id} has no reply")
 
 
-def is_with_a_person(message: Said, thread: Sequence[Said]) -> bool:
+def escalation(message: Said, thread: Sequence[Said]) -> str | None:
     """Say whether a person had the thread, or took it over while the reply was being made."""
     toggles = [one for one in thread if one.system]
     before = [one for one in toggles if one.position < message.position]
     if before and before[-1].system == "CONVERSATION_ESCALATED":
-        return True
-    return any(
+        return "escalation"
+    if any(
         one.position > message.position
         and one.system == "CONVERSATION_ESCALATED"
         and one.at - message.at < EXCUSED_FOR
         for one in toggles
-    )
+    ):
+        return "escalation meanwhile"
+    return None
