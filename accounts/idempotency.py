@@ -126,11 +126,14 @@ def _look(
     return None, row
 
 
-def keep(claim: Claim, status: int, body: bytes) -> None:
-    """Store the answer. Raises TakenOver; then the other request's answer counts."""
+def keep(claim: Claim, status: int, body: bytes, *, thread_id: UUID | None = None) -> None:
+    """Store the answer, with the conversation that it shows.
+
+    Raises TakenOver; then the other request's answer counts.
+    """
     held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
     size = max(len(body), SMALLEST)
-    if not held.update(status=status, body=body, size=size):
+    if not held.update(status=status, body=body, size=size, thread_id=thread_id):
         raise TakenOver
     if secrets.randbelow(PRUNED_EVERY) < size:  # at random: no count has to be kept anywhere
         transaction.on_commit(partial(prune, claim.account), robust=True)

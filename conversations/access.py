@@ -30,9 +30,12 @@ def open_thread(chatbot: Chatbot, thread_id: str) -> Thread:
 def lock_thread(thread_id: UUID) -> Thread:
     """Read a thread afresh and keep others from writing to it until the transaction ends.
 
-    Raises ThreadNotFound.
+    Raises ThreadNotFound, also where its chatbot is erased.
     """
     if not Thread.objects.select_for_update().filter(pk=thread_id).values_list("pk").first():
         raise ThreadNotFound
     # In a second statement: what was committed while we waited for the lock belongs to it
-    return Thread.objects.select_related("chatbot__account__plan", "visitor").get(pk=thread_id)
+    thread = Thread.objects.select_related("chatbot__account__plan", "visitor").get(pk=thread_id)
+    if thread.chatbot.erased_at:
+        raise ThreadNotFound
+    return thread

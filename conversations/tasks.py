@@ -34,6 +34,10 @@ def purge_erased() -> None:
 def make_reply(message_id: str, token: str) -> None:
     """Make an owed reply, if the claim still stands. What fails here stays owed."""
     claim = owed_reply.confirm(UUID(message_id), UUID(token))
+    # No model reads what was erased meanwhile
+    rows = Message.objects.select_related("thread").filter(
+        thread__erased_at=None, thread__chatbot__erased_at=None
+    )
     if claim:
         with suppress(ClaimLost, Message.DoesNotExist, ThreadNotFound, Unavailable):
-            ai_reply.reply(Message.objects.select_related("thread").get(pk=message_id), claim)
+            ai_reply.reply(rows.get(pk=message_id), claim)

@@ -230,6 +230,7 @@ class Migration(migrations.Migration):
                 ('claim', models.UUIDField()),
                 ('claimed_until', models.DateTimeField()),
                 ('created_at', models.DateTimeField(auto_now_add=True, db_index=True)),
+                ('thread_id', models.UUIDField(null=True)),
                 ('account', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.account')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
@@ -279,6 +280,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='storedanswer',
             index=models.Index(fields=['account', 'created_at', 'size'], name='answers_of_an_account'),
+        ),
+        migrations.AddIndex(
+            model_name='storedanswer',
+            index=models.Index(condition=models.Q(('thread_id__isnull', False)), fields=['thread_id'], name='answer_of_thread'),
         ),
         migrations.AddConstraint(
             model_name='storedanswer',

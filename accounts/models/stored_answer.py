@@ -21,6 +21,7 @@ class StoredAnswer(models.Model):
     request_digest = models.CharField(max_length=64)  # of the body, byte for byte
     status = models.PositiveSmallIntegerField(null=True)
     body = models.BinaryField(null=True)
+    thread_id = models.UUIDField(null=True)  # that it shows; no foreign key: threads live above
     size = models.PositiveIntegerField(null=True)  # of the answer: bytes, as the bound counts them
     claim = models.UUIDField()  # of who runs it; another one after a takeover
     claimed_until = models.DateTimeField()
@@ -28,7 +29,12 @@ class StoredAnswer(models.Model):
 
     class Meta:
         indexes = [  # with the size in it, an account is summed up without reading its rows
-            models.Index(fields=["account", "created_at", "size"], name="answers_of_an_account")
+            models.Index(fields=["account", "created_at", "size"], name="answers_of_an_account"),
+            models.Index(
+                fields=["thread_id"],
+                name="answer_of_thread",
+                condition=models.Q(thread_id__isnull=False),
+            ),
         ]
         constraints = [
             models.UniqueConstraint(fields=["user", "name"], name="one_answer_for_a_key")

@@ -30,6 +30,7 @@ class CallerViewSet(ApiViewSet):
     waiting: ClassVar[frozenset[str]] = frozenset()  # actions that wait for a network peer
     post: Callable[..., Any]  # the action, as DRF sets it for each request
     account_id: UUID  # of what the path names, where it accepts a POST
+    thread_id: UUID | None = None  # of the conversation that the answer to a POST shows
     run_as: UUID | None = None  # the same for all requests with one Idempotency-Key
 
     def initial(self, request: Request, *args: Any, **names: str) -> None:
@@ -73,7 +74,8 @@ class CallerViewSet(ApiViewSet):
         try:
             with nullcontext() if self.action in self.waiting else transaction.atomic():
                 response = run(request, **names)
-                idempotency.keep(claim, response.status_code, dumps(response.data))
+                body = dumps(response.data)
+                idempotency.keep(claim, response.status_code, body, thread_id=self.thread_id)
         except idempotency.TakenOver:
             raise
         except Exception as error:  # whatever DRF would answer is answered, and kept

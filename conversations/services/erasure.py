@@ -17,11 +17,11 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
-from accounts.models import Mail
+from accounts.models import Mail, StoredAnswer
 from chatbots.models import Chatbot
 from config.database.erasable import ErasableRow, erased
 from conversations.access import lock_thread
-from conversations.models import Lead, Message, Thread, ThreadCount, Visitor
+from conversations.models import Lead, Message, OwedReply, Thread, ThreadCount, Visitor
 from webhooks.engine import erasure as deliveries
 from webhooks.models import Delivery, Endpoint
 from webhooks.payloads import Event
@@ -34,7 +34,10 @@ OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)  # hold a 
 
 
 def erase_thread(thread_id: UUID) -> None:
-    """Hide a conversation for good, with its lead and mails. Raises ThreadNotFound."""
+    """Hide a conversation for good; delete its lead, mails, stored answers and owed replies.
+
+    Raises ThreadNotFound.
+    """
     with transaction.atomic():
         thread = lock_thread(thread_id)
         _hide(Thread.objects.filter(pk=thread_id))
@@ -86,7 +89,9 @@ def purge() -> Iterator[None]:
 
 def _hide(threads: "QuerySet[Thread]") -> None:
     Lead.objects.filter(thread__in=threads.values("pk")).delete()
+    OwedReply.objects.filter(message__thread__in=threads.values("pk")).delete()
     Mail.objects.filter(thread_id__in=threads.values("pk")).delete()
+    StoredAnswer.objects.filter(thread_id__in=threads.values("pk")).delete()
     hidden = Counter(threads.values_list("chatbot", flat=True))
     threads.update(**erased())
     for chatbot, number in hidden.items():
@@ -121,6 +126,7 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
             Message.objects.filter(pk__in=some).only("pk").delete()
             yield
         Mail.objects.filter(thread_id__in=keys).delete()
+        StoredAnswer.objects.filter(thread_id__in=keys).delete()
         _delete_empty(Thread.everything.filter(pk__in=keys))
         yield
 

@@ -50,6 +50,7 @@ class MessageViewSet(ChattingViewSet):
     def create(self, given: dict[str, Any], thread_id: str) -> dict[str, Any]:
         """Send a visitor's message; the AI reply is in the answer."""
         thread = open_thread(self.chatbot, thread_id)
+        self.thread_id = thread.pk
         messages = visitor_message.send(thread, given["content"], message_id=self.run_as)
         return {"messages": messages, "thread": open_thread(self.chatbot, thread_id)}
 

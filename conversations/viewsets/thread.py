@@ -36,7 +36,9 @@ class ThreadViewSet(ChattingViewSet):
     )
     def create(self, given: dict[str, Any]) -> dict[str, Any]:
         """Begin a conversation."""
-        return {"thread": self.record(threads.create(self.chatbot, given))}
+        thread = threads.create(self.chatbot, given)
+        self.thread_id = thread.pk
+        return {"thread": self.record(thread)}
 
     @operation(query=PageQuery, answer=ThreadPage, open_points=("thread-list",))
     def list(self, query: dict[str, int]) -> dict[str, Any]:
@@ -66,4 +68,5 @@ class ThreadViewSet(ChattingViewSet):
     def escalate(self, thread_id: str) -> dict[str, Any]:
         """Hand a conversation to a person, or back to the AI."""
         thread, message = escalation.toggle(self.row(thread_id).pk)
+        self.thread_id = thread.pk
         return {"thread": self.record(thread), "system_message": message}

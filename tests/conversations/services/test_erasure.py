@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from accounts.models import Mail, Plan
+from accounts.models import Mail, Plan, StoredAnswer
 from chatbots.models import (
     Appearance,
     Chatbot,
@@ -104,6 +104,34 @@ def test_nobody_writes_into_an_erased_conversation(chatbot, api, talk):
         agent_message.answer(talk.pk, agent=chatbot.account.owner, content="hello")
     with pytest.raises(ThreadNotFound):
         erasure.erase_thread(talk.pk)
+
+
+@pytest.mark.parametrize("gone", ["conversation", "visitor", "chatbot"])
+def test_answers_that_were_kept_for_retries_go_too(chatbot, api, gone):
+    base = f"/v1/chatting/{chatbot.pk}"
+    contact = {"visitorId": "anna", "visitorEmail": "anna@example.com"}
+    created = api.post(f"{base}/threads", contact, Idempotency_Key="1").json()
+    thread = Thread.objects.get(pk=created["data"]["thread"]["id"])
+    path = f"{base}/thread/{thread.pk}"
+    for where, body in ((f"{path}/message", {"content": "my secret"}), (f"{path}/escalate", None)):
+        assert api.post(where, body, Idempotency_Key="1").status_code == 200
+    other = api.post(f"{base}/threads", {"visitorId": "ben"}, Idempotency_Key="2").json()
+    match gone:
+        case "conversation":
+            erasure.erase_thread(thread.pk)
+        case "visitor":
+            erasure.erase_visitor(thread.visitor_id)
+        case "chatbot":
+            erase_chatbot(chatbot)
+            purge()
+    kept = b"".join(bytes(body) for body in StoredAnswer.objects.values_list("body", flat=True))
+    assert b"anna" not in kept
+    assert b"my secret" not in kept
+    again = api.post(f"{path}/message", {"content": "my secret"}, Idempotency_Key="1")
+    assert again.status_code == 404
+    if gone != "chatbot":  # the answers of other conversations stay
+        same = api.post(f"{base}/threads", {"visitorId": "ben"}, Idempotency_Key="2")
+        assert same.json() == other
 
 
 def test_a_visitor_goes_with_all_conversations_and_may_come_again(chatbot, api, talk, thread):

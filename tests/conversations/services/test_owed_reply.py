@@ -11,12 +11,14 @@ from django.db import IntegrityError, connection, connections, transaction
 from django.utils import timezone
 
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
+from chatbots.services.chatbot import erase_chatbot
 from config.api.errors import Unavailable
 from config.database.ids import new_id
 from conversations import tasks
+from conversations.access import ThreadNotFound
 from conversations.models import Draft, Message, OwedReply, Thread
 from conversations.models.message import MessageType
-from conversations.services import ai_reply, escalation, owed_reply
+from conversations.services import ai_reply, erasure, escalation, owed_reply
 from tests.conversations.conftest import Send
 from tests.factories.accounts import UserFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
@@ -105,6 +107,37 @@ def test_a_thread_that_a_person_took_over_owes_no_reply(model: ModelServer, thre
     assert not model.arrivals
     assert not OwedReply.objects.exists()
     assert not Draft.objects.exists()
+
+
+@pytest.mark.parametrize("gone", ["conversation", "visitor", "chatbot"])
+def test_an_erased_conversation_owes_no_reply(
+    model: ModelServer, chatbot: Chatbot, thread: Thread, gone: str
+) -> None:
+    owed(thread)
+    match gone:
+        case "conversation":
+            erasure.erase_thread(thread.pk)
+        case "visitor":
+            erasure.erase_visitor(thread.visitor_id)
+        case "chatbot":
+            erase_chatbot(chatbot)
+    work()
+    assert not model.arrivals
+    assert Message.objects.count() == 1
+    for _ in erasure.purge():
+        pass
+    assert not OwedReply.objects.exists()
+
+
+def test_a_chatbot_that_is_erased_while_its_model_answers_gets_no_reply(
+    model: ModelServer, chatbot: Chatbot, thread: Thread
+) -> None:
+    message = MessageFactory(thread=thread)
+    claim = owed_reply.record(message)
+    erase_chatbot(chatbot)
+    with pytest.raises(ThreadNotFound):
+        ai_reply.reply(message, claim)
+    assert not Message.objects.filter(parent_message=message).exists()
 
 
 def test_a_message_that_ends_processes_gets_the_fallback(
