@@ -93,13 +93,13 @@ def log_access(
     """Write the one line of a request: what was answered, how fast, where and to whom.
 
     Refusals have a line without ACCESS_LOG, too. Where the caller is not known the line names the
-    address, and anyone can cause it: a flood of those is summed up. Django tells of a 503.
+    address, and anyone can cause it: a flood of those is summed up.
     """
     status = response.status_code
     quiet = request.path_info in HostMiddleware.PROBES or request.path_info.startswith(
         settings.STATIC_URL
     )
-    if status == 503 or (status < 400 and (quiet or not settings.ACCESS_LOG)):
+    if status < 400 and (quiet or not settings.ACCESS_LOG):
         return
     anonymous = "key" not in known and "user" not in known
     facts = {"status": status, "ms": ms, "route": known.get("route", f"{request.method} -")}

@@ -66,28 +66,27 @@ class RequestFilter(logging.Filter):
 
 
 class UnavailableFilter(logging.Filter):
-    """Pass one line a second about requests that were answered 503, without a trace."""
+    """Pass one line a second of the access log about requests that were answered 503."""
 
     next_at = 0.0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if getattr(record, "status_code", None) != 503:
+        if record.name != "access" or getattr(record, "status", None) != 503:
             return True
         if (now := time.monotonic()) < self.next_at:
             return False
         self.next_at = now + 1
-        record.exc_info = record.exc_text = None
         return True
 
 
 class ToldFilter(logging.Filter):
-    """Drop Django's lines on answers that the access log tells: those without a trace.
+    """Drop Django's lines about responses that the access log has: those without a trace, and 503.
 
-    Django writes them when the request is over, so they name no request.
+    Django writes most of them when the request is over, so they name no request.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return bool(record.exc_info) or getattr(record, "status_code", 0) == 503
+        return bool(record.exc_info) and getattr(record, "status_code", 0) != 503
 
 
 class BoundFilter(logging.Filter):

@@ -6,6 +6,7 @@ import logging
 import re
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from threading import Timer
 from typing import Any
@@ -15,9 +16,11 @@ from django.test import Client
 
 from accounts import keys
 from chatbots.models import Chatbot
+from config.api.errors import Unavailable
 from config.database.ids import new_id
 from config.runtime import logs
 from config.runtime.processes import worker_command
+from conversations.services import threads
 from tests.conftest import Api
 from tests.factories.staff import signed_in, superuser
 from tests.servers.processes import Worker, wait_until
@@ -112,7 +115,8 @@ class Lines:
         self.handler = logging.StreamHandler(self.stream)
         self.handler.setFormatter(logs.JsonFormatter())
         self.bound = logs.BoundFilter()
-        for each in (self.bound, logs.RequestFilter(), logs.SecretsFilter()):
+        filters = (logs.UnavailableFilter(), self.bound, logs.RequestFilter(), logs.SecretsFilter())
+        for each in filters:
             self.handler.addFilter(each)
 
     def read(self) -> list[dict[str, Any]]:
@@ -134,18 +138,18 @@ CANARY = "canary in a body"
 def calls(api: Api, chatbot: Chatbot) -> list[tuple[int, str, dict[str, str]]]:
     """Make calls of many kinds; returns the status, route and caller that their lines must name."""
     bot = "/api/v1/chatting/<str:chatbot_id>"
-    threads = f"/v1/chatting/{chatbot.pk}/threads"
+    path = f"/v1/chatting/{chatbot.pk}/threads"
     key = {"key": keys_of(api)}
     both = key | {"account": str(chatbot.account_id)}
     stranger = {"address": "127.0.0.1"}
     api.get("/v1/chatbots/my-chatbots")
-    api.post(threads, {"visitorName": CANARY})
-    api.post(threads, {"visitorName": [CANARY]})
-    api.delete(threads)
-    api.get(f"{threads}?page={CANARY}")
+    api.post(path, {"visitorName": CANARY})
+    api.post(path, {"visitorName": [CANARY]})
+    api.delete(path)
+    api.get(f"{path}?page={CANARY}")
     api.get(f"/v1/chatting/{new_id()}/threads")
     api.get("/v1/nowhere")
-    Api(None).get(threads)
+    Api(None).get(path)
     Client().get("/healthz")  # probes are not worth a line
     return [
         (200, "GET /api/v1/chatbots/my-chatbots", key),
@@ -178,6 +182,22 @@ def test_every_call_has_one_line_with_its_request_route_and_caller(
         assert line["ms"] >= 0
         assert line["level"] == ("WARNING" if line["status"] >= 400 else "INFO")
     assert "canary" not in lines.stream.getvalue()
+
+
+def test_calls_that_are_unavailable_have_one_line_a_second(
+    api: Api, chatbot: Chatbot, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def create(*_: Any) -> None:
+        raise Unavailable
+
+    monkeypatch.setattr(threads, "create", create)
+    began = time.monotonic()
+    for _ in range(20):
+        assert api.post(f"/v1/chatting/{chatbot.pk}/threads").status_code == 503
+    written = lines.read()
+    assert 1 <= len(written) <= time.monotonic() - began + 1
+    assert (written[0]["logger"], written[0]["status"]) == ("access", 503)
+    assert {"requestId", "route", "key", "account"} <= set(written[0])
 
 
 def test_a_page_of_the_admin_names_who_opened_it(db: None, lines: Lines) -> None:
