@@ -81,17 +81,21 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
 
     The rest of a longer body is discarded, so that the connection can be used again; a much longer
     one stays on the connection, which is then closed.
+
+    The server ends a body in chunks with an empty part, and gives another one before it where the
+    client broke off or sent an unreadable chunk (or trailers, which no client of ours needs).
     """
     declared = scope.headers.get("content-length")
     body, bound = Body(int(declared or 0)), bound_of(scope.path)
     if declared is None and "transfer-encoding" not in scope.headers:
         return body
-    received, most = 0, bound + DISCARDED
+    received, most, empty = 0, bound + DISCARDED, 0
     try:
         async with asyncio.timeout(settings.BODY_TIMEOUT):
             if body.length <= most:
                 async for part in protocol:
                     received += len(part)
+                    empty += not part
                     if received <= bound:
                         body.add(part)
                     elif received > most:
@@ -104,6 +108,8 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     else:
         if received < body.length <= most:
             body.refuse(InvalidRequest.at([], "Ended before its declared length"))
+        elif "transfer-encoding" in scope.headers and empty > 1:
+            body.refuse(InvalidRequest.at([], "Expected complete chunks without trailers"))
     body.length = max(body.length, received)
     body.complete = body.complete and body.length <= most
     return body

@@ -3,12 +3,13 @@
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import requests
 
+from chatbots.models import ConversationStarter
 from config.api.body import MAX_BYTES
 from tests.conftest import Api
 from tests.servers.processes import Web
@@ -77,6 +78,41 @@ def test_a_body_without_a_length_is_read_and_bounded(web: Web, api: Api, starter
         status, _, told = raw.response()
     assert status == 400
     assert json.loads(told)["errors"] == [{"path": [], "message": f"Larger than {MAX_BYTES} bytes"}]
+
+
+@pytest.mark.parametrize(
+    "cut_off",
+    [
+        pytest.param(lambda text: b"%x\r\n%s\r\n" % (len(text), text), id="between chunks"),
+        pytest.param(lambda text: b"%x\r\n%s" % (len(text) + 9, text), id="within a chunk"),
+        pytest.param(lambda text: b"%x\r\n%s\r\nzz\r\n" % (len(text), text), id="malformed"),
+        pytest.param(lambda text: in_chunks(text)[:-2], id="before the last line"),
+    ],
+)
+def test_a_body_that_breaks_off_between_or_within_chunks_is_not_taken_for_a_whole_one(
+    web: Web, api: Api, starters: str, cut_off: Callable[[bytes], bytes]
+) -> None:
+    with Raw(web) as raw:
+        body = cut_off(b'{"text": "the beginning"}')
+        raw.send(starters, *as_json(api), "Transfer-Encoding: chunked", body=body)
+        raw.socket.shutdown(socket.SHUT_WR)
+        status, headers, told = raw.response()
+    assert (status, headers["connection"]) == (400, "close")
+    assert b"Expected complete chunks" in told
+    assert not ConversationStarter.objects.exists()
+
+
+def test_a_long_body_in_many_chunks_is_whole(web: Web, api: Api, starters: str) -> None:
+    text = "x" * 300_000
+    body = json.dumps({"text": text}).encode()
+    parts = [body[at : at + 1_000] for at in range(0, len(body), 1_000)]
+    with Raw(web) as raw:
+        raw.send(starters, *as_json(api), "Transfer-Encoding: chunked")
+        for part in parts:
+            raw.socket.sendall(b"%x\r\n%s\r\n" % (len(part), part))
+        raw.socket.sendall(b"0\r\n\r\n")
+        status, _, told = raw.response()
+    assert (status, json.loads(told)["data"]["text"]) == (200, text)
 
 
 @pytest.mark.parametrize(("key", "expected"), [(None, 401), ("", 400)])
