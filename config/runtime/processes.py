@@ -21,7 +21,7 @@ from urllib.request import ProxyHandler, build_opener
 
 from django.conf import settings
 
-from config.runtime.state import locked
+from config.runtime.state import locked, make_private
 
 LOOK = 0.25  # seconds between two looks of a server process at its parent
 STOP_BEYOND = 10.0  # seconds in which a part stops, beyond the longest wait for a peer
@@ -91,12 +91,15 @@ def hold(name: str) -> IO[str]:
     """
     path: Path = settings.STATE_DIR / f"{name}.lock"
     try:
+        make_private(settings.STATE_DIR)  # with PostgreSQL and Redis nothing else has made it
         file = locked(path)
     except BlockingIOError:
         raise CannotStart(
             f"the service already runs on {settings.STATE_DIR} ({path.name} is held): "
             "stop it first, or set another STATE_DIR"
         ) from None
+    except OSError as error:
+        raise CannotStart(f"STATE_DIR: {settings.STATE_DIR}: {error.strerror}") from None
     os.set_inheritable(file.fileno(), True)
     return file
 
