@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from django.core.management.base import CommandError
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -18,6 +19,15 @@ def missing() -> list[str]:
     """Name the migrations that this version needs and the database lacks."""
     applied = MigrationRecorder(connection).applied_migrations()
     return sorted(f"{app}.{name}" for app, name in _known() - applied.keys())
+
+
+def check_nothing_missing() -> None:
+    """Refuse a database that lacks migrations of this version. Raises CommandError."""
+    if found := missing():
+        raise CommandError(
+            f"the database lacks migrations of this version ({', '.join(found)}): "
+            "run manage.py migrate first"
+        )
 
 
 def unknown() -> list[str]:

@@ -10,9 +10,11 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.validators import validate_email
+from django.db import DatabaseError
 from django.db.models import QuerySet
 from tqdm import tqdm
 
+from config import upgrades
 from config.api.body import dumps
 
 Item = TypeVar("Item")
@@ -108,7 +110,11 @@ class RecordCommand(BaseCommand):
 
     def handle(self, *_: str, **options: Any) -> None:
         """Run, then print for people or for programs."""
-        record = self.run(**options)
+        try:
+            record = self.run(**options)
+        except DatabaseError:
+            upgrades.check_nothing_missing()
+            raise
         if options["json"]:
             self.stdout.write(dumps(record).decode())
             return

@@ -222,6 +222,30 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         assert "Traceback" not in said
 
 
+def test_the_lock_makes_the_state_folder_that_a_start_on_servers_does_not_need_otherwise(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.STATE_DIR = tmp_path / "new" / "state"
+    with processes.hold("web"):
+        assert stat.S_IMODE(settings.STATE_DIR.stat().st_mode) == 0o700
+    (tmp_path / "file").touch()
+    settings.STATE_DIR = tmp_path / "file" / "state"
+    with pytest.raises(processes.CannotStart, match="STATE_DIR: .*: Not a directory"):
+        processes.hold("web")
+
+
+def test_a_command_on_a_database_that_is_not_migrated_says_what_to_do(tmp_path: Path) -> None:
+    command = [sys.executable, "manage.py", "issue_api_key", "owner@acme.example"]
+    environment = {"PATH": os.environ["PATH"], "STATE_DIR": str(tmp_path / "state")}
+    ended = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    assert "the database lacks migrations of this version (accounts.0001_initial" in ended.stderr
+    assert "run manage.py migrate first" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_a_database_that_is_not_migrated_is_refused_and_its_migrations_named(
     tmp_path: Path,
 ) -> None:

@@ -54,11 +54,7 @@ class Command(BaseCommand):
     def become(self, part: str) -> None:
         """Turn this process into one part; it keeps the lock that makes it the only one."""
         self.check_version()
-        if missing := upgrades.missing():
-            raise CommandError(
-                f"the database lacks migrations of this version ({', '.join(missing)}): "
-                "run manage.py migrate first"
-            )
+        upgrades.check_nothing_missing()
         if part == "web":
             processes.check_port()
             keep_environment_model()
