@@ -230,7 +230,7 @@ def test_the_lock_makes_the_state_folder_that_a_start_on_servers_does_not_need_o
         assert stat.S_IMODE(settings.STATE_DIR.stat().st_mode) == 0o700
     (tmp_path / "file").touch()
     settings.STATE_DIR = tmp_path / "file" / "state"
-    with pytest.raises(processes.CannotStart, match="STATE_DIR: .*: Not a directory"):
+    with pytest.raises(processes.CannotStart, match=r"STATE_DIR: .*: Not a directory"):
         processes.hold("web")
 
 
