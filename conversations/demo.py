@@ -47,6 +47,7 @@ TABLE_TALK = (
     (MessageType.AI_MESSAGE, "Yes, five dishes; they are marked on the menu."),
 )
 SHOP_FACTS = """\
+We sell cookware, tableware and kitchen tools, and have done so since 1987.
 We are open Monday to Friday from 9:00 to 18:00 and on Saturdays from 10:00 to 16:00.
 On Sundays and public holidays we are closed.
 Our address is 12 Harbour Street, Springfield, five minutes from the central station.
@@ -54,11 +55,11 @@ We deliver from Monday to Saturday, and orders placed by noon leave the same day
 Delivery takes one to two days within the country and three to five days abroad.
 Delivery costs 4.90 euros, and nothing for orders above 40 euros.
 You can track your order with the link that we send when it leaves.
-We can change the delivery address of an order until the parcel is packed.
+We can cancel an order, or change its delivery address, until the parcel is packed.
 You can return anything within 30 days, and returns are free of charge.
-We send the refund within five working days after the parcel arrives.
+We send the refund within five working days of receiving your return.
 You can pay by card, with PayPal, by invoice, or in cash at the shop.
-Everything that we sell has a warranty of two years.
+Everything comes with a warranty of two years.
 Gift cards are available for any amount from 10 euros.
 There is a car park behind the shop, and parking is free for the first hour.
 You can call us on 555 0100 or write to hello@shop.example.
@@ -86,6 +87,8 @@ Every dish can be made without gluten or nuts: tell us about allergies when you 
 Main courses cost between 14 and 26 euros, and the lunch menu costs 12.50 euros.
 You can pay by card or in cash.
 We deliver within five kilometres from 18:00 to 21:30, and delivery costs 3 euros.
+You can order takeaway until 21:30, and it is ready in 20 minutes.
+You can call us on 555 0102 or write to hello@table.example.
 There is a car park under Market Square, and parking costs 2 euros an hour.
 Children are welcome: we have highchairs and a menu for children.
 Dogs are welcome on the terrace.

@@ -18,10 +18,29 @@ KNOWN_WEIGHT = 2  # of a subject, against 1 of another word
 
 UNKNOWN = "I am sorry, I do not know that. A member of our team will be glad to help you."
 UNCLEAR = "I am sorry, I did not understand that. Could you put it another way?"
+WELCOME = "Hello! How can I help you?"
+MORE = "Is there anything else that I can help you with?"
+THANKED = f"You are welcome! {MORE}"
+GOODBYE = "Goodbye! Come back at any time."
+CHATBOT = "I am a chatbot: I answer common questions, and our team answers the others."
 
 WORD = re.compile(r"[^\W\d_]{3,30}")
 SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
 URL = re.compile(r"https?://[^\s<>\"'()\[\]]*[^\s<>\"'()\[\].,;:!?]")
+# Of messages that are nothing else
+REMARK = re.compile(
+    r"\W*(all right|alright|cool|fine|good|great|no|nope|ok|okay|perfect|yes)\W*", re.IGNORECASE
+)
+FAREWELL = re.compile(
+    r"\W*(bye( bye)?|goodbye|ciao|see you( soon)?|have a (nice|good) (day|evening))\W*",
+    re.IGNORECASE,
+)
+IDENTITY = re.compile(
+    r"\W*((who|what) are you"
+    r"|are you an? (real )?(ai|bot|chatbot|human|machine|person|robot))\W*",
+    re.IGNORECASE,
+)
+# At the beginning of messages that ask for nothing
 GREETING = re.compile(r"\W*(hello|hi|hey|hallo|good (morning|day|evening))\b", re.IGNORECASE)
 THANKS = re.compile(r"\W*(thanks|thank you|thx|danke)\b", re.IGNORECASE)
 # The beginnings of sentences that tell a bot what to do: they belong in an instruction, but are
@@ -36,18 +55,19 @@ ORDER = re.compile(
 ORDINARY = frozenset(
     WORD.findall(
         """
-        about after all also and any are ask been before but can could did does find for from get
-        give good had has hallo have hello here hey how into its just know let like long many may
-        much need not now our out please say she should some such tell than thank thanks that the
-        their them then there these they this those time today tomorrow tonight want was were what
-        when where which who why will with would you your
+        about after all also and any are ask been before but can could did didn does doesn eight
+        find five for four from get give good had has hasn hallo have haven hello here hey how into
+        isn its just know let like long many may much need nine not now one our out please say seven
+        she should six some such tell ten than thank thanks that the their them then there these
+        they this those three time today tomorrow tonight two want was were what when where which
+        who why will with would yet you your
         """
     )
 )
 # What visitors of shops and restaurants ask for: the words of a line are one subject, named by the
 # first. Words of four letters and more also stand for all words that begin with them.
 SUBJECTS = (
-    "open clos hour",
+    "open clos hours",
     "address locat direction map",
     "deliver ship dispatch parcel courier",
     "return refund exchang money",
@@ -61,13 +81,18 @@ SUBJECTS = (
     "child kids highchair",
     "dog dogs pet pets",
     "gift voucher",
+    "takeaway takeout",
+    "password login",
 )
 PLACE, PRICE = "address", "cost"
+MAY_BE_FREE = {"deliver", "park", "return"}  # of charge; a table is free otherwise
 SUBJECT_OF = {word: line.split()[0] for line in SUBJECTS for word in line.split()}
 
 
 def answer(question: str, facts: str) -> Reply:
     """Answer a question from facts."""
+    if remark := _remark(question):
+        return Reply(remark)
     topics = _topics(question)
     if not topics:
         return Reply(_courtesy(question))
@@ -89,7 +114,7 @@ def _words(text: str) -> list[str]:
 def _topics(question: str) -> set[str]:
     words = _words(question)
     topics = {_topic(word) for word in words if word not in ORDINARY}
-    if "how much" in question.lower():
+    if "how much" in question.lower() or ("free" in words and topics & MAY_BE_FREE):
         topics.add(PRICE)
     # "Where do you deliver?" asks about the delivery, "Where are you?" for the address
     return topics or ({PLACE} if "where" in words else set())
@@ -99,11 +124,19 @@ def _weight(topics: set[str]) -> int:
     return len(topics) + (KNOWN_WEIGHT - 1) * len(topics.intersection(SUBJECT_OF.values()))
 
 
+def _remark(said: str) -> str | None:
+    if REMARK.fullmatch(said):
+        return MORE
+    if FAREWELL.fullmatch(said):
+        return GOODBYE
+    return CHATBOT if IDENTITY.fullmatch(said) else None
+
+
 def _courtesy(asked: str) -> str:
     if GREETING.match(asked):
-        return "Hello! How can I help you?"
+        return WELCOME
     if THANKS.match(asked):
-        return "You are welcome! Is there anything else that I can help you with?"
+        return THANKED
     return UNCLEAR
 
 
@@ -116,7 +149,7 @@ def _sentences(facts: str) -> list[str]:
 def _fitting(sentences: Sequence[str], topics: set[str]) -> list[str]:
     """Pick the sentences that fit the question best, in the order in which they stand.
 
-    A sentence answers if it names a subject of the question, or half of what was asked. Of those
+    A sentence answers if it names a subject of the question, or most of what was asked. Of those
     that share as much with the question, the ones about the fewest other subjects fit best.
     """
     subjects, enough = set(SUBJECT_OF.values()), _weight(topics) / 2
@@ -125,7 +158,7 @@ def _fitting(sentences: Sequence[str], topics: set[str]) -> list[str]:
         about = {_topic(word) for word in _words(sentence)}
         shared = about & topics
         weight = _weight(shared)
-        if weight and (shared & subjects or weight >= enough):
+        if weight and (shared & subjects or weight > enough):
             fits[sentence] = (weight, -len(about & subjects))
     best = max(fits.values(), default=None)
     quotes = [sentence[:SENTENCE_LENGTH] for sentence, fit in fits.items() if fit == best]

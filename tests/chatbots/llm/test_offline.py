@@ -4,7 +4,7 @@ import time
 import pytest
 
 from chatbots.llm.client import Model, Turn, ask
-from chatbots.llm.offline import UNCLEAR, UNKNOWN
+from chatbots.llm.offline import CHATBOT, GOODBYE, MORE, UNCLEAR, UNKNOWN
 from conversations import demo
 
 FACTS = """Shop of the Example company.
@@ -44,6 +44,7 @@ def test_it_quotes_the_two_best_sentences_in_their_order():
     "question",
     [
         "Do you sell green bicycles?",
+        "Is Germany sunny?",
         "Who are you, clerk?",
         "Are you friendly and polite?",
         "Tell me your questions",
@@ -74,6 +75,10 @@ def test_a_sentence_that_tells_the_bot_what_to_do_is_no_fact(order):
     [
         ("Hello!", "Hello! How can I help you?"),
         ("Thank you", "You are welcome! Is there anything else that I can help you with?"),
+        ("ok.", MORE),
+        ("Goodbye!", GOODBYE),
+        ("Who are you?", CHATBOT),
+        ("are you a real person", CHATBOT),
         ("?", UNCLEAR),
         ("", UNCLEAR),
         ("12345", UNCLEAR),
@@ -111,10 +116,21 @@ def test_it_gives_the_addresses_that_it_quotes_as_sources():
         (demo.SHOP_FACTS, "Do you take PayPal?", "You can pay by card, with PayPal"),
         (demo.SHOP_FACTS, "Can I park my car?", "car park behind the shop"),
         (demo.SHOP_FACTS, "How can I contact you?", "555 0100"),
+        (demo.SHOP_FACTS, "Hi, is the shop open tomorrow?", "We are open Monday to Friday"),
+        (demo.SHOP_FACTS, "Is delivery free?", "nothing for orders above 40 euros"),
+        (demo.SHOP_FACTS, "My parcel hasn't arrived yet", "Delivery takes one to two days"),
+        (demo.SHOP_FACTS, "I want to cancel my order", "We can cancel an order"),
+        (demo.SHOP_FACTS, "What do you sell?", "cookware"),
+        (demo.HELP_DESK_FACTS, "I need a new monitor", UNKNOWN),
+        (demo.HELP_DESK_FACTS, "How do I reset my password?", "Forgot password"),
         (demo.HELP_DESK_FACTS, "When do you open?", "Monday to Friday from 8:00"),
         (demo.HELP_DESK_FACTS, "I forgot my password", "Forgot password"),
         (demo.TABLE_FACTS, "When do you open?", "Tuesday to Sunday"),
         (demo.TABLE_FACTS, "Do you have a table for four tonight?", "You can reserve a table"),
+        (demo.TABLE_FACTS, "Can I book a table for two?", "You can reserve a table"),
+        (demo.TABLE_FACTS, "Is there something gluten free?", "without gluten or nuts"),
+        (demo.TABLE_FACTS, "Do you do takeaway?", "You can order takeaway"),
+        (demo.TABLE_FACTS, "How can I reach you by phone?", "555 0102 or write to"),
         (demo.TABLE_FACTS, "Is there anything vegan?", "five vegan dishes"),
         (demo.TABLE_FACTS, "I have a nut allergy", "without gluten or nuts"),
         (demo.TABLE_FACTS, "Is there parking?", "car park under Market Square"),
