@@ -14,7 +14,7 @@ from django.utils import timezone
 from accounts import quotas
 from chatbots.models import FollowUpPrompt, GeneralSettings
 from config.api import limits
-from config.api.errors import Refused
+from config.api.errors import Refused, TooManyRequests, Unavailable
 from config.database.ids import new_id
 from config.runtime.crash import crash_point
 from conversations import events
@@ -75,10 +75,11 @@ def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> lis
 
     Who gives the message's id may call again after a process died: nothing is done twice.
     Raises TooManyRequests, MessagesLimitReached, Refused; then nothing is stored or used up.
+    Raises Unavailable where the message is stored, and its reply has to wait.
     """
     begun = find(thread, message_id)
     if begun:
-        return exchange(begun, ai_reply.finish(begun))
+        return resume(thread, begun)
     escalates = asks_for_a_person(thread, content)
     waits = not (escalates or thread.escalated)
     try:
@@ -88,12 +89,26 @@ def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> lis
         begun = find(thread, message_id)
         if begun is None:
             raise
-        return exchange(begun, ai_reply.finish(begun))
+        return resume(thread, begun)
 
 
 def find(thread: Thread, message_id: UUID | None) -> Message | None:
     """Find the message of a send that was begun before."""
     return Message.objects.filter(thread=thread, pk=message_id).first() if message_id else None
+
+
+def resume(thread: Thread, message: Message) -> list[Message]:
+    """Return a message that was stored before, with its reply. Raises Unavailable.
+
+    To wait for the reply takes a place like any other wait. A refusal must not read as if nothing
+    was stored: the caller would send the message under another id.
+    """
+    waits = owed_reply.is_owed(message.pk)
+    try:
+        with limits.places.one(thread.chatbot.account_id) if waits else nullcontext():
+            return exchange(message, ai_reply.finish(message))
+    except TooManyRequests as refusal:
+        raise Unavailable from refusal
 
 
 def accept(thread: Thread, content: str, *, escalates: bool, message_id: UUID) -> list[Message]:

@@ -1,12 +1,16 @@
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connections, transaction
+from django.utils import timezone
 
+from config.api import limits
+from config.api.errors import Unavailable
 from config.database.ids import new_id
 from conversations.access import lock_thread
-from conversations.models import Message, Thread
+from conversations.models import Message, OwedReply, Thread
 from conversations.services import escalation, visitor_message
 from tests.factories.accounts import UserFactory
 from tests.patience import PATIENCE
@@ -48,3 +52,20 @@ def test_a_send_that_was_halted_before_it_stored_its_message_gives_the_other_one
     halted.join(PATIENCE)
     assert [one.pk for one in told] == [one.pk for one in both]
     assert Message.objects.count() == 2
+
+
+def test_a_send_that_is_resumed_takes_a_place_while_its_reply_is_owed(
+    thread: Thread, default_model: Any, settings: Any
+) -> None:
+    """Otherwise those of a process that died would take all threads of the next one."""
+    settings.REPLIES_IN_FLIGHT_OF_ACCOUNT, name = 1, new_id()
+    visitor_message.store(thread.pk, "Hi", escalates=False, message_id=name)  # then it died
+    OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+    with limits.places.one(thread.chatbot.account_id):
+        with pytest.raises(Unavailable):
+            visitor_message.send(thread, "Hi", message_id=name)
+        assert OwedReply.objects.exists()
+    both = visitor_message.send(thread, "Hi", message_id=name)
+    with limits.places.one(thread.chatbot.account_id):  # nothing to wait for
+        assert visitor_message.send(thread, "Hi", message_id=name) == both
+    assert Message.objects.count() == len(both) == 2
