@@ -26,7 +26,7 @@ from config.admin.page import first_time, page, secret_page
 MADE, ENDS = at("created_at", "made"), at("expires_at", "ends", empty="never")
 LONGEST_LIFE = 3_650  # days
 KEY_WARNING = (
-    "This is the only time that the key is shown. Whoever holds it can read and change the "
+    "This is the only time that the key is shown. Anyone who has it can read and change the "
     "chatbots of its owner, or those of one account if it is bound to it: keep it on your server."
 )
 NOT_ISSUABLE = "no member of staff with this e-mail in an account that you manage"

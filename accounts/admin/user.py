@@ -135,5 +135,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
             }
         field = super().formfield_for_manytomany(db_field, request, **options)
         if db_field.name == "groups" and field:
-            field.help_text = "What a staff member may open; whose rows, his or her memberships say"
+            field.help_text = (
+                "The pages that a staff member can open; memberships decide whose data"
+            )
         return field

@@ -51,7 +51,7 @@ class ChatbotAdmin(Erasing, ChatbotRows):
     search_fields = ("name__istartswith",)
     search_help_text = "the beginning of a name"
     change_form_outer_before_template = "admin/chatbots/chatbot_links.html"
-    empty_text = "No chatbot is open to you. Whoever manages the account adds you to one."
+    empty_text = "No chatbot is open to you. Ask a manager of the account to add you to one."
     inlines = (
         inlines.GeneralInline,
         inlines.AppearanceInline,

@@ -26,7 +26,7 @@ REASONS = {
     "or have WEBHOOK_CA_BUNDLE trust it.",
     "certificate": "Give the receiver a valid certificate with its whole chain.",
     "TLS": "Give the receiver a valid certificate with its whole chain.",
-    "webhooks add-on": "The account has lost the add-on: ask whoever manages the plan.",
+    "webhooks add-on": "The account has lost the add-on: ask the person who manages the plan.",
     "webhook deleted": "Set up a webhook for the chatbot, then retry.",
     "content erased": "Its content was erased: it cannot be sent again.",
     "webhook switched off": "Switch the webhook on, then retry.",

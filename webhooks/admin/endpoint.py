@@ -45,7 +45,7 @@ SHOWN_ONCE = (
 
 STATES = {
     "failing": Q(is_active=True, failing_since__isnull=False),
-    "well": Q(is_active=True, failing_since=None, last_success_at__isnull=False),
+    "healthy": Q(is_active=True, failing_since=None, last_success_at__isnull=False),
     "untried": Q(is_active=True, failing_since=None, last_success_at=None),
     "off": Q(is_active=False),
 }
@@ -61,7 +61,7 @@ def state_of(endpoint: Endpoint) -> str:
         return NO_SECRET
     if endpoint.failing_since:
         return "failing"
-    return "well" if endpoint.last_success_at else "untried"
+    return "healthy" if endpoint.last_success_at else "untried"
 
 
 class StateFilter(DropdownFilter):
@@ -94,7 +94,7 @@ class EndpointForm(forms.Form):
         strip=False,
         # A password's, which is not written back into a form that was refused
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
-        help_text=f"At least {MIN_LENGTH} visible characters; only where an own one is chosen",
+        help_text=f"At least {MIN_LENGTH} visible characters; only with “Use my own”",
     )
 
     def __init__(self, *args: Any, endpoint: Endpoint | None, replaceable: bool, **options: Any):
@@ -148,7 +148,7 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
     @display(
         description="state",
         label={
-            "well": "success",
+            "healthy": "success",
             "untried": "info",
             "failing": "danger",
             "off": "warning",

@@ -13,7 +13,7 @@ from config.runtime.commands import RecordCommand, email
 class Command(RecordCommand):
     """`create_account NAME --owner EMAIL --plan PLAN`."""
 
-    help = "Make an account with its owner, who is made too where he or she is not known yet."
+    help = "Create an account, and its owner if needed."
 
     def arguments(self, parser: CommandParser) -> None:
         """Declare what the command takes."""

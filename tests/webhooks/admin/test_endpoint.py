@@ -170,7 +170,7 @@ def states_of(client: Client, query: str = "") -> list[str]:
     """Read the states off the list."""
     text = client.get(reverse("admin:webhooks_endpoint_changelist") + query).content.decode()
     return sorted(
-        re.findall(r">\s*(well|untried|failing|off|secret cannot be decrypted)\s*</span>", text)
+        re.findall(r">\s*(healthy|untried|failing|off|secret cannot be decrypted)\s*</span>", text)
     )
 
 
@@ -184,7 +184,7 @@ class TestHealth:
     @pytest.mark.parametrize(
         ("fields", "state"),
         [
-            ({"last_success_at": SINCE}, "well"),
+            ({"last_success_at": SINCE}, "healthy"),
             ({}, "untried"),
             ({"failing_since": SINCE}, "failing"),
             ({"failing_since": SINCE, "is_active": False}, "off"),
@@ -200,12 +200,12 @@ class TestHealth:
     @pytest.mark.parametrize(
         ("query", "states"),
         [
-            ("", ["failing", "off", "untried", "well"]),
+            ("", ["failing", "healthy", "off", "untried"]),
             ("?state=failing", ["failing"]),
-            ("?state=well", ["well"]),
+            ("?state=healthy", ["healthy"]),
             ("?state=untried", ["untried"]),
             ("?state=off", ["off"]),
-            ("?state=nonsense", ["failing", "off", "untried", "well"]),
+            ("?state=nonsense", ["failing", "healthy", "off", "untried"]),
         ],
     )
     def test_the_list_is_filtered_by_it(self, chatbot, query, states):
