@@ -14,8 +14,8 @@ from django.db import DatabaseError
 from django.db.models import QuerySet
 from tqdm import tqdm
 
-from config import upgrades
 from config.api.body import dumps
+from config.database import upgrades
 
 Item = TypeVar("Item")
 STANDARD_INPUT = "-"
