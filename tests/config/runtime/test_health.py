@@ -73,7 +73,7 @@ def test_many_probes_write_once() -> None:
 
 
 def test_a_database_that_lacks_a_migration_is_not_ready() -> None:
-    MigrationRecorder(connection).record_unapplied("accounts", "0003_plans")
+    MigrationRecorder(connection).record_unapplied("webhooks", "0001_initial")
     assert ready() == (503, "unavailable", "lacks migrations")
 
 
