@@ -1,4 +1,4 @@
-"""The events in the OpenAPI document, made of their payloads. Specification: Events."""
+"""Describe events in the OpenAPI document, from their payloads. Specification: Events."""
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -33,7 +33,7 @@ HEADERS = {
 
 
 def schema_of(kind: Any) -> Schema:
-    """Describe what a payload's annotation says."""
+    """Return the schema of a payload's type annotation."""
     if is_dataclass(kind):
         return {"$ref": f"#/components/schemas/{name_of(kind)}"}
     if get_origin(kind) is list:
@@ -47,12 +47,12 @@ def schema_of(kind: Any) -> Schema:
 
 
 def name_of(kind: Any) -> str:
-    """Name a payload's part in the document."""
+    """Return the name of a payload's schema in the document."""
     return f"{kind.__name__}Payload"
 
 
 def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
-    """Describe a payload and what it is made of, each by its name."""
+    """Yield the named schemas of a payload and of the payloads inside it."""
     hints = get_type_hints(kind)
     names = {field.name: camel(field.name) for field in fields(kind)}
     yield (
@@ -71,7 +71,7 @@ def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
 
 
 def operation(kind: type[Data], event: Event, schemas: dict[str, Schema]) -> Schema:
-    """Describe the request that tells of an event."""
+    """Return the operation for the request that delivers an event."""
     words = "".join(word.capitalize() for word in event.split("_"))
     body = {
         "type": "object",

@@ -1,6 +1,6 @@
-"""The mails of webhooks that fail for long: when the account's owner is told, and in which words.
+"""Email account owners about webhooks that fail for a long time, and when they work again.
 
-Periodic work compares an endpoint's columns; where attempts are settled nobody thinks of mails.
+Periodic work compares an endpoint's columns; settling an attempt involves no emails.
 """
 
 from datetime import datetime
@@ -17,10 +17,11 @@ from webhooks.models.delivery import State
 
 
 def tell_owners() -> None:
-    """Write a mail for each endpoint that fails for long, and for each that works again after one.
+    """Email the owner of each endpoint that fails for long, or works again after such an email.
 
-    It fails for long when it has failed, and failed again WEBHOOK_FAILURE_MAIL_AFTER later, with
-    no success between. Each mail is written with the mark that says so: once, by whomever.
+    An endpoint fails for long if it has failed, and failed again WEBHOOK_FAILURE_MAIL_AFTER later,
+    with no success in between. Each email is written in one transaction with the mark that records
+    it, so several workers write it only once.
     """
     after = settings.WEBHOOK_FAILURE_MAIL_AFTER
     if after is None:
@@ -39,7 +40,7 @@ def tell_owners() -> None:
         )
         with transaction.atomic():
             if not as_read.update(owner_told_at=told_at):
-                continue  # it has changed since it was read, or somebody else was faster
+                continue  # it has changed since it was read, or another worker was faster
             if told_at:
                 tell_that_it_fails(endpoint)
             else:
@@ -47,7 +48,7 @@ def tell_owners() -> None:
 
 
 def tell_that_it_fails(endpoint: Endpoint) -> None:
-    """Tell the owner that an endpoint has failed for long, inside the caller's transaction."""
+    """Tell the owner that an endpoint fails for long, inside the caller's transaction."""
     since = moment(endpoint.failing_since)
     tell_owner(
         endpoint.chatbot.account,
@@ -80,7 +81,7 @@ def tell_that_it_works(endpoint: Endpoint) -> None:
 
 
 def last_error(endpoint: Endpoint) -> str:
-    """Say what came of the newest delivery that failed."""
+    """Return the error or the status code of the newest delivery that failed."""
     failed = Delivery.objects.filter(
         chatbot=endpoint.chatbot_id, state__in=[State.RETRYING, State.FAILED]
     )
@@ -90,15 +91,15 @@ def last_error(endpoint: Endpoint) -> str:
 
 
 def host(endpoint: Endpoint) -> str:
-    """Name the host alone: path and query may hold what is nobody's business."""
+    """Return only the host of the URL: its path and query may be confidential."""
     return urlsplit(endpoint.url).hostname or ""
 
 
 def address(endpoint: Endpoint) -> str:
-    """Address the page on which staff see the endpoint."""
+    """Return the URL of the page that shows staff the endpoint."""
     return f"{settings.PUBLIC_URL}/admin/webhooks/endpoint/of/{endpoint.chatbot_id}/"
 
 
 def moment(value: datetime | None) -> str:
-    """Write a time for people."""
+    """Format a time for people, to the minute."""
     return f"{value:%Y-%m-%d %H:%M} UTC" if value else "never"

@@ -1,6 +1,6 @@
-"""Record an event: exact bytes and a delivery's row, inside the caller's transaction.
+"""Record an event: its exact bytes and a delivery's row, inside the caller's transaction.
 
-What happened and what must be sent for it are committed together, or not at all.
+The change and the delivery that reports it are committed together, or neither is.
 """
 
 from uuid import UUID
@@ -16,9 +16,9 @@ from webhooks.models import Delivery, Endpoint
 def record(
     chatbot: Chatbot, data: payloads.Data, *, thread_id: UUID | None, message_id: UUID | None = None
 ) -> Delivery | None:
-    """Store a delivery, due at once, if the chatbot's endpoint wants the event.
+    """Store a delivery, due at once, if the chatbot's endpoint subscribes to the event.
 
-    None where there is no endpoint, it is off, does not subscribe, or the account has no
+    Returns None if there is no endpoint, it is off or not subscribed, or the account has no
     add-on. Specification: Events, 2 and 3. Open point: delivery-config.
     """
     event = payloads.KINDS[type(data)]
@@ -38,7 +38,7 @@ def record(
         message_id=message_id,
         event=event,
         body=payloads.body(data),
-        due_at=Now(),  # the database's clock, which the engine goes by
+        due_at=Now(),  # the database's clock, which the engine uses
     )
     crash_point("event-recorded")
     return made

@@ -1,4 +1,4 @@
-"""Event kinds and the shape of each one's data: bytes, samples and documents come from here.
+"""Define event kinds and the shapes of their data, for bytes, samples and the document.
 
 Specification: Events, Event kinds and Body shapes. Open point: event-strings.
 """
@@ -15,7 +15,7 @@ from config.database.ids import new_id
 
 
 class Event(StrEnum):
-    """What can happen."""
+    """The kinds of events."""
 
     NEW_MESSAGE = "NEW_MESSAGE"
     CONVERSATION_ESCALATED = "CONVERSATION_ESCALATED"
@@ -97,7 +97,7 @@ KINDS: dict[type[Data], Event] = {
 
 
 def sample(event: Event, *, chatbot_id: UUID, chatbot_name: str, dashboard_url: str) -> Data:
-    """Make up what an event of a chatbot could say, for a test dispatch.
+    """Make up the data of an event, for a test dispatch.
 
     Specification: Events, 4.
     """
@@ -131,12 +131,12 @@ def sample(event: Event, *, chatbot_id: UUID, chatbot_name: str, dashboard_url: 
 
 
 def outside(value: Any) -> Any:
-    """Rename a payload's fields for the wire, all the way down."""
+    """Rename a payload's fields to camelCase for the wire, at every level."""
     if isinstance(value, dict):
         return {camel(name): outside(inner) for name, inner in value.items()}
     return value
 
 
 def body(data: Data) -> bytes:
-    """Make the exact bytes of an event: `{event, data}`."""
+    """Return the exact bytes of an event: `{event, data}`."""
     return dumps({"event": KINDS[type(data)].value, "data": outside(asdict(data))})

@@ -1,4 +1,4 @@
-"""Secrets at rest: encrypted with the newest of ENCRYPTION_KEYS, read with any of them."""
+"""Secrets at rest: encrypted with the newest of ENCRYPTION_KEYS, decrypted with any of them."""
 
 import json
 from functools import lru_cache
@@ -10,7 +10,7 @@ VISIBLE = 4
 
 
 class SealBroken(Exception):
-    """Raised for a sealed text that no key opens; its message holds nothing of the text."""
+    """Raised if no key decrypts a sealed text; the message contains nothing of the text."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -19,12 +19,12 @@ class SealBroken(Exception):
 
 
 def seal(text: str) -> str:
-    """Encrypt a secret for keeping."""
+    """Encrypt a secret for storage."""
     return _ring(settings.ENCRYPTION_KEYS).encrypt(text.encode()).decode()
 
 
 def unseal(sealed: str) -> str:
-    """Return the secret. Raises SealBroken."""
+    """Decrypt a sealed secret. Raises SealBroken."""
     try:
         return _ring(settings.ENCRYPTION_KEYS).decrypt(sealed.encode()).decode()
     except InvalidToken:
@@ -32,7 +32,7 @@ def unseal(sealed: str) -> str:
 
 
 def reseal(sealed: str) -> str:
-    """Encrypt a sealed secret with the newest key. Raises SealBroken."""
+    """Re-encrypt a sealed secret with the newest key. Raises SealBroken."""
     try:
         return _ring(settings.ENCRYPTION_KEYS).rotate(sealed.encode()).decode()
     except InvalidToken:
@@ -40,7 +40,7 @@ def reseal(sealed: str) -> str:
 
 
 def is_newest(sealed: str) -> bool:
-    """Tell whether the newest key sealed this."""
+    """Return whether the newest key decrypts a sealed secret."""
     try:
         _ring(settings.ENCRYPTION_KEYS[:1]).decrypt(sealed.encode())
     except InvalidToken:
@@ -49,12 +49,12 @@ def is_newest(sealed: str) -> bool:
 
 
 def mask(secret: str) -> str:
-    """Show a secret's end alone, to tell one from another."""
+    """Show only the end of a secret, to tell secrets apart."""
     return f"****{secret[-VISIBLE:]}"
 
 
 def hide(text: str, secret: str) -> str:
-    """Mask a secret in a text: as it is, as JSON writes it, and where the text ends within it."""
+    """Mask a secret in a text: verbatim, escaped as in JSON, or cut off at the text's end."""
     quoted = json.dumps(secret)[1:-1]
     for form in (secret, quoted, quoted.replace("/", r"\/")):
         text = text.replace(form, mask(secret))

@@ -1,4 +1,4 @@
-"""What proves to a receiver that a request is ours: pure functions over bytes."""
+"""Prove to a receiver that a request is ours, by pure functions over bytes."""
 
 import hashlib
 import hmac
@@ -11,7 +11,7 @@ USER_AGENT = "Service-Webhooks/1.0"
 
 
 def signature(body: bytes, secret: str) -> str:
-    """Sign the very bytes that are sent. Specification: Request headers, X-SIGNATURE."""
+    """Sign the exact bytes that are sent. Specification: Request headers, X-SIGNATURE."""
     return f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
 
 
@@ -26,7 +26,10 @@ def headers(body: bytes, secret: str) -> dict[str, str]:
 
 
 def check_secret(secret: str) -> None:
-    """Raise ValueError, its text the rule, for a secret that is too short or cannot be sent."""
+    """Raise ValueError for a secret that is too short, too long or cannot be sent in a header.
+
+    The error's text is the rule.
+    """
     if len(secret) < MIN_LENGTH:
         raise ValueError(f"secret must have at least {MIN_LENGTH} characters")
     if len(secret) > MAX_LENGTH:
@@ -36,5 +39,5 @@ def check_secret(secret: str) -> None:
 
 
 def make_secret() -> str:
-    """Make a secret of 256 random bits."""
+    """Generate a secret of 256 random bits."""
     return secrets.token_urlsafe(32)

@@ -1,4 +1,4 @@
-"""What the worker is asked to do: ids and a claim in, nothing out, safe to be asked twice."""
+"""The worker's tasks: ids and a claim in, nothing out, safe to run twice."""
 
 import logging
 import threading
@@ -19,7 +19,7 @@ from webhooks.engine.work import Claimed, Work
 
 PRUNE = "prune deliveries"
 TELL_OWNERS = "tell owners of webhooks that fail"
-BREATHER = 0.5  # seconds in which other attempts may end, and free what this machine is short of
+BREATHER = 0.5  # seconds for other attempts to end and free what this machine is short of
 
 logger = logging.getLogger(__name__)
 
@@ -28,12 +28,12 @@ _threads = ThreadPoolExecutor(settings.WORKER_CONCURRENCY, thread_name_prefix="a
 
 @shared_task(acks_late=True, ignore_result=True)
 def deliver(claim: str, *delivery_ids: str) -> None:
-    """Make one attempt of each, where the claim still stands, and all at the same time.
+    """Make one attempt of each delivery whose claim still holds, all at the same time.
 
     Specification: Events, Delivery rules.
     """
     mine, *others = claimed = [Claimed(UUID(one), UUID(claim)) for one in delivery_ids]
-    if not settings.SENDING:  # published by a worker that still had it on
+    if not settings.SENDING:  # published by a worker that was still sending
         claims.release(claimed)
         return
     begun = [_threads.submit(_attempt, one) for one in others]
@@ -47,7 +47,7 @@ def deliver(claim: str, *delivery_ids: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune() -> None:
-    """Forget old deliveries, once a day."""
+    """Delete old deliveries, once a day."""
     began = timezone.now()
     for _ in retention.prune(began - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)):
         pass
@@ -56,8 +56,8 @@ def prune() -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def tell_owners() -> None:
-    """Write the mails on webhooks that fail for long or work again, once a minute."""
-    # Noted first: if this round dies, the next minute's finds what it has left
+    """Email owners about webhooks that fail for long or work again, once a minute."""
+    # Finish first: if this round dies, the next one finds the endpoints that it has left.
     PeriodicWork.objects.finish(TELL_OWNERS, next_due=timezone.now() + timedelta(minutes=1))
     notifications.tell_owners()
 
@@ -67,13 +67,13 @@ def _attempt(claimed: Claimed) -> None:
         if work := schedule.confirm(claimed, worker=liveness.ME):
             _carry_out(work)
     finally:
-        release_connection()  # also before waiting for those beside it
+        release_connection()  # also before waiting for the other attempts
 
 
 def _carry_out(work: Work) -> None:
     try:
         result = attempt.send(work)
-    except Exception as error:  # what libraries raise when descriptors run out is of any type
+    except Exception as error:  # without descriptors, libraries raise any type
         if not is_shortage(error):
             raise
         logger.warning(

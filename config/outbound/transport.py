@@ -1,7 +1,8 @@
-"""HTTP by `requests` under one total deadline: the ground of webhooks and of model clients.
+"""HTTP by `requests` under one total deadline, for webhooks and for model clients.
 
-An address is judged when it is connected to, on every attempt, and the one connected to is the
-one that was judged; host header, server name and certificate go by the name.
+It prevents DNS rebinding, a way to server-side request forgery. Before every request the addresses
+of the host's name are judged, and the connection goes to one of the addresses that were judged. The
+Host header, the TLS server name and the certificate check use the name.
 """
 
 import http.client

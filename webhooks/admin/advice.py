@@ -1,4 +1,4 @@
-"""What to do about a failed attempt: one line for each kind of failure, in one table."""
+"""Advise what to do about a failed attempt, by one table with a line for each kind of failure."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -36,7 +36,7 @@ REASONS = {
 
 
 def say_begun(request: HttpRequest, words: str) -> None:
-    """Tell that something will be sent, or that it is held."""
+    """Tell the user that something will be sent, or that sending is held."""
     if settings.SENDING:
         messages.success(request, words)
     else:
@@ -44,7 +44,7 @@ def say_begun(request: HttpRequest, words: str) -> None:
 
 
 def advice(code: int | None, error: str) -> str:
-    """Say what to do, by the answer's code or the reason why there is none."""
+    """Return what to do, by the response's code or the reason why there is no response."""
     if code is not None:
         return next((words for codes, words in CODES.items() if code in codes), "")
     words = next((words for start, words in REASONS.items() if error.startswith(start)), "")

@@ -1,4 +1,4 @@
-"""The delivery log: did it arrive, and if not, why?"""
+"""The delivery log: whether each event arrived and, if not, why."""
 
 import json
 from typing import Any
@@ -34,12 +34,12 @@ TABS = ("FAILED", "RETRYING", "PENDING", "SUCCESS")
 
 
 def readable(body: bytes | memoryview) -> str:
-    """Show bytes as text, whatever they are."""
+    """Decode any bytes as UTF-8 for display; invalid ones are replaced."""
     return bytes(body).decode("utf-8", "replace")
 
 
 def indented(body: bytes | memoryview) -> str:
-    """Indent a JSON body for reading; one that is none is shown as it is."""
+    """Indent a JSON body for reading; a body that is not JSON is shown as it is."""
     try:
         return json.dumps(json.loads(bytes(body)), indent=2, ensure_ascii=False)
     except ValueError:
@@ -47,7 +47,7 @@ def indented(body: bytes | memoryview) -> str:
 
 
 def answer_of(row: Delivery | Attempt) -> str:
-    """Write what came back: the code and its time, or the reason why there is none."""
+    """Describe the response: its code and duration, or the reason why there is none."""
     if isinstance(row, Attempt):
         code, ms, error = row.response_code, row.response_ms, row.error
     else:
@@ -61,7 +61,7 @@ def answer_of(row: Delivery | Attempt) -> str:
 
 
 def request_headers(endpoint: Endpoint | None, attempt: Attempt | None) -> dict[str, str]:
-    """List the headers of an attempt, its token masked. Specification: Request headers."""
+    """Return the headers of an attempt, with its token masked. Specification: Request headers."""
     token = endpoint.masked_secret if endpoint else "****"
     if endpoint and attempt and attempt.started_at < endpoint.secret_made_at:
         token = "**** (replaced since)"  # noqa: S105 - words for people
@@ -77,7 +77,7 @@ def request_headers(endpoint: Endpoint | None, attempt: Attempt | None) -> dict[
 
 @admin.register(Delivery)
 class DeliveryAdmin(ReadOnly, ChatbotRows):
-    """Every event that was sent, or is to be, newest first."""
+    """Every event that was sent or will be sent, newest first."""
 
     list_display = (
         at("created_at", "created"),
@@ -106,7 +106,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
     tabs = TABS
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep those of the person's chatbots, and of erased ones in accounts that they manage."""
+        """Keep deliveries of the user's chatbots, and of erased ones in accounts they manage."""
         gone = Chatbot.everything.filter(
             erased_at__isnull=False, account__in=managed_accounts(request)
         )
@@ -115,39 +115,39 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
 
     @admin.display(description="event")
     def shown_event(self, delivery: Delivery) -> str:
-        """Name the event, and say where it did not happen."""
+        """Name the event, and mark a test dispatch."""
         return f"{delivery.event}, test" if delivery.is_test else delivery.event
 
     @display(description="state", label=COLOURS)
     def shown_state(self, delivery: Delivery) -> str:
-        """Show the state as a word with a colour."""
+        """Show the state as a coloured label."""
         return delivery.state
 
     @admin.display(description="attempts")
     def attempts_made(self, delivery: Delivery) -> str:
-        """Count the attempts against those that are made by themselves."""
+        """Show the attempts made, out of the automatic ones."""
         planned = 1 if delivery.is_test else 1 + len(settings.WEBHOOK_RETRY_DELAYS)
         return f"{delivery.attempts_count} / {planned}"
 
     @admin.display(description="last answer")
     def last_answer(self, delivery: Delivery) -> str:
-        """Show what came back last."""
+        """Show the last response, or why there was none."""
         return answer_of(delivery)
 
     @admin.display(description="next attempt", empty_value="-")
     def next_attempt(self, delivery: Delivery) -> object:
-        """Show when it is tried again."""
+        """Show when the next attempt is due, or that one is in flight."""
         if delivery.claim:
             return "under way"
         return moment(delivery.due_at) if delivery.due_at else None
 
     def has_retry_permission(self, request: HttpRequest, obj: Delivery | None = None) -> bool:
-        """Let those retry who hold the permission to change a delivery."""
+        """Require the permission to change deliveries."""
         return person(request).has_perm("webhooks.change_delivery")
 
     @admin.action(description="Retry the selected deliveries", permissions=["retry"])
     def retry_selected(self, request: HttpRequest, deliveries: "QuerySet[Delivery]") -> None:
-        """Try once more what has failed, and say what was left out."""
+        """Retry the FAILED ones of the selected deliveries and report how many were left out."""
         chosen = len(deliveries.values_list("pk"))
         begun = retry(retryable(deliveries.order_by()), by=person(request).get_full_name())
         if begun:
@@ -160,7 +160,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
             )
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the button of a delivery's page."""
+        """Add the route of the retry button on a delivery's page."""
         button = path(
             "<uuid:object_id>/retry/",
             self.admin_site.admin_view(require_POST(self.retry_view)),
@@ -170,7 +170,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
 
     @with_row("retry")
     def retry_view(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
-        """Try it once more."""
+        """Retry one delivery."""
         if retry(Delivery.objects.filter(pk=delivery.pk), by=person(request).get_full_name()):
             say_begun(request, "It will be tried once more")
         else:
@@ -190,7 +190,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
         form_url: str = "",
         extra_context: Any = None,
     ) -> HttpResponse:
-        """Show exactly what was sent and what came back."""
+        """Show exactly what was sent and received."""
         attempts = list(delivery.attempts.all())
         last = attempts[-1] if attempts else None
         endpoint = Endpoint.objects.filter(chatbot=delivery.chatbot_id).first()

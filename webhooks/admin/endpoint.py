@@ -1,4 +1,4 @@
-"""The webhook of a chatbot: is it set up right, and is it well?"""
+"""The webhook of a chatbot: its configuration and its health."""
 
 from typing import Any
 from uuid import UUID
@@ -52,7 +52,7 @@ STATES = {
 
 
 def state_of(endpoint: Endpoint) -> str:
-    """Say in a word how a webhook is; one that is off is nothing else."""
+    """Return the state to show for a webhook; `off` takes precedence over all others."""
     if not endpoint.is_active:
         return "off"
     try:
@@ -65,21 +65,21 @@ def state_of(endpoint: Endpoint) -> str:
 
 
 class StateFilter(DropdownFilter):
-    """Filters by how the receiver is. Whether a secret can be read is known to no query."""
+    """Filters by the receiver's state. A query cannot tell whether a secret can be decrypted."""
 
     title = parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the states."""
+        """Return the states to choose from."""
         return [(state, state) for state in STATES]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the endpoints of the state."""
+        """Keep the endpoints in the chosen state."""
         return queryset.filter(STATES[self.value()]) if self.value() in STATES else queryset
 
 
 class EndpointForm(forms.Form):
-    """The one configuration of a chatbot. Specification: Events, 3."""
+    """The form for a chatbot's one webhook configuration. Specification: Events, 3."""
 
     url = forms.CharField(label="URL", max_length=2048, widget=UnfoldAdminTextInputWidget)
     events = forms.MultipleChoiceField(
@@ -92,7 +92,7 @@ class EndpointForm(forms.Form):
         max_length=MAX_LENGTH,
         required=False,
         strip=False,
-        # A password's, which is not written back into a form that was refused
+        # A password widget: its value is not written back into a rejected form.
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
         help_text=f"At least {MIN_LENGTH} visible characters; only with “Use my own”",
     )
@@ -105,11 +105,11 @@ class EndpointForm(forms.Form):
         self.fields["secret_choice"].initial = KEEP if endpoint else MAKE
         if not replaceable:
             del self.fields["secret"]
-            # A receiver at another address would be sent the secret that stays
+            # A receiver at another address would get the secret that is kept.
             self.fields["url"].disabled = True
 
     def clean(self) -> dict[str, Any]:
-        """Refuse an own secret that is chosen and not given, or given and not chosen."""
+        """Reject an own secret that is chosen but not given, or given but not chosen."""
         given = self.cleaned_data
         own, secret = given.get("secret_choice") == OWN, given.get("secret")
         if own and not secret:
@@ -119,7 +119,7 @@ class EndpointForm(forms.Form):
         return given
 
     def configuration(self) -> dict[str, Any]:
-        """Write what was given as the service takes it."""
+        """Return the input as arguments of `service.configure`."""
         given = self.cleaned_data
         return {
             "url": given["url"],
@@ -132,7 +132,7 @@ class EndpointForm(forms.Form):
 
 @admin.register(Endpoint)
 class EndpointAdmin(ReadOnly, ChatbotRows):
-    """Webhooks by chatbot; each is set up on a page of its own."""
+    """Webhooks by chatbot; each is configured on its own page."""
 
     list_display = (
         "chatbot",
@@ -156,15 +156,15 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
         },
     )
     def state(self, endpoint: Endpoint) -> str:
-        """Show how the webhook is, as a word with a colour."""
+        """Show the state as a coloured label."""
         return state_of(endpoint)
 
     def has_configure_permission(self, request: HttpRequest) -> bool:
-        """Let those set up a webhook who hold the permission to change one."""
+        """Require the permission to change endpoints."""
         return person(request).has_perm("webhooks.change_endpoint")
 
     def get_urls(self) -> list[URLPattern]:
-        """Add a chatbot's webhook page, which is there before the webhook is, and the test."""
+        """Add the test, and a chatbot's webhook page, which exists before the webhook does."""
         view = self.admin_site.admin_view
         return [
             path("of/<uuid:chatbot_id>/", view(self.of_view), name="webhooks_endpoint_of"),
@@ -184,15 +184,15 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
         form_url: str = "",
         extra_context: Any = None,
     ) -> HttpResponse:
-        """Lead to the page of the chatbot's webhook."""
+        """Redirect to the page of the chatbot's webhook."""
         return HttpResponseRedirect(self.address(endpoint.chatbot_id))
 
     def address(self, chatbot_id: UUID) -> str:
-        """Address the page of a chatbot's webhook."""
+        """Return the URL of the page of a chatbot's webhook."""
         return reverse("admin:webhooks_endpoint_of", args=[chatbot_id])
 
     def chatbot(self, request: HttpRequest, chatbot_id: UUID) -> Chatbot:
-        """Find a chatbot of the person's own. Raises Http404, PermissionDenied."""
+        """Return one of the user's chatbots. Raises Http404 or PermissionDenied."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         rows = scoped_rows(self.admin_site, Chatbot, request).select_related("account")
@@ -202,7 +202,7 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
         return found
 
     def of_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
-        """Show the webhook of a chatbot, or set it up."""
+        """Show or save the webhook of a chatbot."""
         chatbot = self.chatbot(request, chatbot_id)
         endpoint = Endpoint.objects.filter(chatbot=chatbot).first()
         user = person(request)
@@ -235,7 +235,10 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
     def save(
         self, request: HttpRequest, chatbot: Chatbot, form: EndpointForm
     ) -> HttpResponse | None:
-        """Set the webhook up; a new secret is shown, this once. None where it is refused."""
+        """Save the configuration and show a new secret, only this once.
+
+        Returns None if the service rejects the configuration.
+        """
         try:
             endpoint, made = service.configure(chatbot, **form.configuration())
         except service.ConfigurationError as error:
@@ -266,7 +269,7 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
         form: EndpointForm,
         writable: bool,
     ) -> HttpResponse:
-        """Draw the page."""
+        """Render the page of a chatbot's webhook."""
         state = state_of(endpoint) if endpoint else ""
         return page(
             self,
@@ -284,7 +287,7 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
         )
 
     def test_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
-        """Send a sample. Specification: Events, 4."""
+        """Send a sample event to the webhook. Specification: Events, 4."""
         endpoint = Endpoint.objects.filter(chatbot=self.chatbot(request, chatbot_id)).first()
         if endpoint is None or not self.has_configure_permission(request):
             raise PermissionDenied

@@ -1,4 +1,4 @@
-"""One try: sign the stored bytes with the endpoint's secret of now, and send them.
+"""Make one attempt: sign the stored bytes with the endpoint's current secret and send them.
 
 Specification: Events, Request headers and Delivery rules. Open point: delivery-config.
 """
@@ -21,7 +21,7 @@ NO_SECRET = "secret cannot be decrypted"  # noqa: S105 - words for people
 
 
 def send(work: Work) -> Result:
-    """Try once. No transaction and no connection is held while the receiver takes its time."""
+    """Send a delivery once. Holds no transaction and no connection while the receiver answers."""
     if not work.body:
         return Result(refusal=ERASED, final=True)
     target = work.target

@@ -1,4 +1,4 @@
-"""Write together what arrives together: one transaction for all waiting items, not one for each.
+"""Write waiting items together: one transaction for all of them, not one for each.
 
 A commit waits for the disk. Items that arrive in the meantime share the next one.
 """
@@ -33,7 +33,7 @@ class Batch(Generic[Item, Answer]):
         self.thread: threading.Thread | None = None
 
     def __call__(self, item: Item) -> Answer:
-        """Wait until an item is written and return its answer. Raises what the write raised."""
+        """Wait until an item is written and return its answer. Raises the error of the write."""
         answer: Future[Answer] = Future()
         self.waiting.put((item, answer))
         with self.start:

@@ -1,6 +1,6 @@
-"""Erase what deliveries carried. Their lines stay in the log: event, state, times and codes.
+"""Erase the content of deliveries. Their rows stay in the log: event, state, times and codes.
 
-Nothing of an erased delivery is sent again: its next attempt ends it as FAILED (open point:
+An erased delivery is not sent again: its next attempt ends it as FAILED (open point:
 delivery-config), and an attempt in progress stores nothing of the response (`schedule`).
 """
 
@@ -16,7 +16,7 @@ BATCH = 500
 
 
 def with_content(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Keep the deliveries whose content was not erased."""
+    """Keep the deliveries whose content has not been erased."""
     return deliveries.exclude(body=b"")
 
 
@@ -28,7 +28,7 @@ def erase(deliveries: "QuerySet[Delivery]") -> Iterator[int]:
     rows = with_content(deliveries).order_by("id")
     while True:
         with transaction.atomic():
-            # Locked before the attempts, as where an attempt is settled
+            # Lock deliveries before attempts, in the same order as settling does.
             ids = list(rows.select_for_update().values_list("pk", flat=True)[:BATCH])
             Delivery.objects.filter(pk__in=ids).update(body=b"", updated_at=timezone.now())
             Attempt.objects.filter(delivery__in=ids).update(response_headers={}, response_body=b"")

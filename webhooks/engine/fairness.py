@@ -145,7 +145,7 @@ class TrialLane:
 
 
 class InFlight:
-    """What is in flight, by account, endpoint and thread."""
+    """Counts the deliveries in flight, by account, endpoint and thread."""
 
     def __init__(self) -> None:
         self.of_account: Counter[UUID] = Counter()
@@ -161,7 +161,7 @@ class InFlight:
         self.threads.add(thread)
 
     def allows(self, waiting: Waiting, candidate: Candidate) -> bool:
-        """Return whether a delivery may start beside what is in flight."""
+        """Return whether a delivery may start beside those in flight."""
         if candidate.manual and self.manual[waiting.chatbot_id] >= MANUAL_PER_ENDPOINT:
             return False
         in_order = candidate.first or candidate.manual

@@ -1,7 +1,9 @@
-"""Which addresses webhooks may reach: public ones, and the networks that the operator allows.
+"""Prevent server-side request forgery: restrict the addresses that webhooks may reach.
 
-A URL's text is judged when it is saved, to tell whoever types it. What protects is `judge`, which
-the transport calls with every address of the host's name on every attempt.
+Webhooks may reach public addresses and the networks that the operator allows. `check_url` checks a
+URL's text when it is saved, to tell the user at once. It does not stop DNS rebinding, where a name
+resolves to another address later. The protection is `judge`: on every attempt the transport calls
+it with every address that the host's name resolves to.
 """
 
 import ipaddress
@@ -18,19 +20,19 @@ from config.outbound.failures import AddressNotAllowed
 
 URL_LENGTH = 2_048
 
-# ipaddress calls these global, or has come to know them only after Python 3.11
+# Networks that ipaddress counts as global, at least up to Python 3.11.
 NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
     for text in (
         "100.64.0.0/10",  # carrier-grade NAT
-        "168.63.129.16",  # what Azure's machines learn of themselves, in every network there
+        "168.63.129.16",  # Azure's machines learn about themselves here, in every network
         "192.0.0.0/24",  # IETF protocol assignments
         "192.88.99.0/24",  # 6to4 relays
         "::/96",  # IPv4-compatible
         "::ffff:0:0/96",  # IPv4-mapped
         "::ffff:0:0:0/96",  # IPv4-translated
         "64:ff9b::/96",  # NAT64
-        "64:ff9b:1::/48",  # NAT64 of a site's own
+        "64:ff9b:1::/48",  # local-use NAT64
         "2001::/23",  # IETF protocol assignments: Teredo, benchmarking, ORCHID
         "2002::/16",  # 6to4
         "3fff::/20",  # documentation
@@ -44,7 +46,7 @@ NAME = re.compile(rf"(?=.{{1,253}}$){LABEL}(\.{LABEL})*")
 NUMBER = re.compile(r"(.*\.)?(\d+|0x[0-9a-f]*)")
 
 
-# Addresses that nobody has, to see whether the system gives out any address whatever.
+# Addresses that no machine has. If a socket can bind even to these, binding proves nothing.
 NOBODYS = {4: "203.0.113.1", 6: "2001:db8::1"}
 
 
@@ -61,9 +63,9 @@ def judge(address: Address) -> None:
 
 
 def check_url(url: str) -> None:
-    """Raise ValueError, its text the rule, for a URL that webhooks cannot or must not be sent to.
+    """Raise ValueError for a URL that webhooks cannot or must not be sent to; its text is the rule.
 
-    A name that leads to a forbidden address passes: names are looked up when sending.
+    A name that resolves to a forbidden address passes: names are resolved when sending.
     Specification: Events, rule 3.
     """
     _check_text(url)
@@ -85,7 +87,7 @@ def check_url(url: str) -> None:
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether an address is one of the public internet, and holds no other one."""
+    """Return whether an address is on the public internet and embeds no other address."""
     return (
         address.is_global
         and not address.is_multicast
@@ -95,15 +97,15 @@ def is_public(address: Address) -> bool:
 
 
 def is_own(address: Address) -> bool:
-    """Tell whether an address is one of this machine's interfaces, as far as can be known."""
+    """Return whether an address belongs to this machine, as far as that can be known."""
     return _is_given(str(address), address.version) and not _is_given(
         NOBODYS[address.version], address.version
     )
 
 
 def _is_given(address: str, version: int) -> bool:
-    # A system gives a socket its own addresses alone (unless it is told to give any:
-    # net.ipv4.ip_nonlocal_bind), and no packet is sent for that.
+    # A socket can bind only to the machine's own addresses, unless net.ipv4.ip_nonlocal_bind allows
+    # any address. Binding sends no packet.
     family = socket.AF_INET if version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -127,7 +129,7 @@ def _check_text(url: str) -> None:
 
 
 def _host(url: str) -> str:
-    # by the code that prepares the URL for sending, so that both read the same host
+    # Use the code that prepares the URL for sending, so that both read the same host.
     prepared = PreparedRequest()
     try:
         prepared.prepare_url(url, None)
@@ -137,7 +139,10 @@ def _host(url: str) -> str:
 
 
 def _shown_address(host: str) -> Address | None:
-    """Read the address that a host shows without a look-up, in any spelling; None for a name."""
+    """Parse a host that is an address, in any spelling. Returns None for a name.
+
+    Looks nothing up. Raises ValueError.
+    """
     bare = host.rstrip(".")
     if LOCAL_NAME.fullmatch(bare):
         return ipaddress.IPv4Address("127.0.0.1")

@@ -1,7 +1,7 @@
-"""Whether a worker lives: something that the system takes from it the moment it dies.
+"""Detect dead workers: each holds a lock that the system releases the moment the worker dies.
 
-PostgreSQL: a session advisory lock on a connection of the worker's own. On one machine: a locked
-file, which also keeps a second worker out.
+PostgreSQL: a session advisory lock on the worker's own connection. On one machine: a locked file,
+which also keeps out a second worker.
 """
 
 import secrets
@@ -16,11 +16,11 @@ from django.db import connection
 from config.runtime.state import locked
 
 ME = str(secrets.randbelow(2**31 - 2) + 1)  # this process; PostgreSQL's lock keys are int4
-NAMESPACE = 0x77656268  # of our advisory locks; key 0 of it serialises the claiming
+NAMESPACE = 0x77656268  # of our advisory locks; its key 0 serialises claiming
 
 
 class AnotherWorker(Exception):
-    """Raised where a second worker starts on what serves one."""
+    """Raised when a second worker starts on a machine-bound setup, which allows only one."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -30,25 +30,27 @@ class AnotherWorker(Exception):
 
 
 class Life(Protocol):
-    """A worker's hold on life, and its view of others."""
+    """A worker's proof that it is alive, and its view of the other workers."""
 
     def hold(self) -> None:
-        """Take hold, or make sure that it still holds. Raises AnotherWorker or an error of the
-        database."""
+        """Take the lock, or check that it is still held.
+
+        Raises AnotherWorker or a database error.
+        """
 
     def dead(self, workers: Collection[str]) -> set[str]:
-        """Say which of these are certainly dead."""
+        """Return those of `workers` that are certainly dead."""
 
 
 class FileLife:
-    """One worker on one machine. While it holds the file, every other one is dead."""
+    """The only worker on a machine. While it holds the file, every other worker is dead."""
 
     def __init__(self) -> None:
         # Any: an open file, or None before it is held
         self.file: Any = None
 
     def hold(self) -> None:
-        """Lock the file."""
+        """Lock the file. Raises AnotherWorker if another process holds it."""
         if self.file:
             return
         try:
@@ -57,33 +59,33 @@ class FileLife:
             raise AnotherWorker from None
 
     def dead(self, workers: Collection[str]) -> set[str]:
-        """Everyone else."""
+        """Return all workers except this one."""
         return set(workers) - {ME}
 
 
 class DatabaseLife:
-    """One worker of several, by a session lock in the database that they share."""
+    """One of several workers, known by a session lock in their shared database."""
 
     def __init__(self) -> None:
         self.own: psycopg.Connection[Any] | None = None
         self.missed: set[str] = set()
 
     def hold(self) -> None:
-        """Lock our key; where the connection was lost, on a new one."""
+        """Lock this worker's key, on a new connection if the old one was lost."""
         if self.own:
             with suppress(psycopg.Error):
                 self.own.execute("SELECT 1")
                 return
             self.own.close()
-            self.own, self.missed = None, set()  # the others were cut off, too: see them twice
+            self.own, self.missed = None, set()  # the others were cut off, too: check twice again
         self.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
-        # shared: a session of ours that broke here may live on over there, and must not stop us
+        # Shared: the server may still keep our broken session, which must not block this one.
         self.own.execute("SELECT pg_advisory_lock_shared(%s, %s)", (NAMESPACE, int(ME)))
 
     def dead(self, workers: Collection[str]) -> set[str]:
-        """Those whose lock was free twice in a row.
+        """Return the workers whose lock was free twice in a row.
 
-        Once is not enough: after a restart of the database everybody has to take hold again.
+        Once is not enough: after a restart of the database every worker has to lock again.
         """
         others = set(workers) - {ME}
         if not (others and self.own):
@@ -100,7 +102,7 @@ class DatabaseLife:
 
 
 def lives() -> list[Life]:
-    """Say how this worker's life is shown here; the last one knows of the others."""
+    """Return this worker's proofs of life; the last one knows the other workers."""
     file: list[Life] = [FileLife()] if settings.MACHINE_BOUND else []
     database: list[Life] = [] if settings.EMBEDDED else [DatabaseLife()]
     return file + database

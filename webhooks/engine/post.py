@@ -1,4 +1,4 @@
-"""One POST to a receiver under one deadline; whatever the receiver does, an outcome comes back."""
+"""Make one POST under one deadline; whatever the receiver does, the result is an outcome."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,17 +14,17 @@ from config.outbound.failures import FAILURES, Reason, clean, explain, is_shorta
 from config.outbound.transport import pieces, session
 from webhooks.engine.guard import check_url, judge
 
-BODY_SECONDS = 1.0  # the verdict stands by then; the body is only for people to read
-BODY_READ = 16 * 1024  # a longer body costs its connection
+BODY_SECONDS = 1.0  # the status decides; the body is only for people to read
+BODY_READ = 16 * 1024  # the connection of a longer body is not reused
 BODY_KEPT = 4 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one attempt: an answer with its code, or a reason why there is none.
+    """The outcome of one attempt: a response with its code, or the reason why there is none.
 
-    `response_ms` lasts until the end of the answer's headers, or until it failed. Headers are
-    clean lines; the body is the beginning of what came, as it came.
+    `response_ms` is the time until the end of the response's headers, or until the failure.
+    Headers are clean lines; the body is the beginning of the received body, as received.
     """
 
     response_ms: int
@@ -36,7 +36,7 @@ class Outcome:
 
     @property
     def success(self) -> bool:
-        """Whether the receiver took it. Specification: Delivery rules, 1."""
+        """Whether the receiver accepted the event. Specification: Delivery rules, 1."""
         return self.response_code is not None and 200 <= self.response_code < 300
 
 
@@ -48,11 +48,11 @@ def post(
     timeout: float,
     hide: Callable[[str], str] = str,
 ) -> Outcome:
-    """Send the body as it is, once; all of it ends within `timeout` seconds.
+    """Send the body unchanged, once; the whole exchange ends within `timeout` seconds.
 
-    `hide` masks what the outcome must not hold, also where a text ends within it: some receivers
-    quote the request that came. Raises what `is_shortage` recognises where this machine, not the
-    receiver, could not make the exchange.
+    `hide` masks the secret in the outcome, even where a text is cut off within the secret: some
+    receivers echo the request. If this machine, not the receiver, is the reason for a failure,
+    raises an error that `is_shortage` recognises.
     """
     began = time.monotonic()
     try:
@@ -96,8 +96,8 @@ def _headers(response: requests.Response, hide: Callable[[str], str]) -> dict[st
 
 def _beginning(response: requests.Response, hide: Callable[[str], str]) -> bytes:
     read = b""
-    # The verdict is spoken: what came until it fails is all that is to be had.
+    # The status decides; a partial body is fine.
     with suppress(*FAILURES), within(BODY_SECONDS):
         for piece in pieces(response, most=BODY_READ):
             read += piece
-    return hide(read.decode("latin-1")).encode("latin-1")[:BODY_KEPT]  # the same bytes, else
+    return hide(read.decode("latin-1")).encode("latin-1")[:BODY_KEPT]  # otherwise unchanged

@@ -1,4 +1,4 @@
-"""Read what waits and what runs, at a cost that does not depend on the length of the queue.
+"""Read waiting and running deliveries, at a cost that does not depend on the queue's length.
 
 Each statement jumps from one endpoint, or thread, to the next over a partial index that contains
 only waiting deliveries: thousands of deliveries to one dead receiver cost as much as one. The
@@ -30,7 +30,7 @@ def _over(index: str) -> str:
     return f"webhooks_delivery d INDEXED BY {index}" if settings.EMBEDDED else "webhooks_delivery d"
 
 
-# What waits, by kind of attempt. "d" is the delivery.
+# Waiting deliveries, by kind of attempt. "d" is the delivery.
 FIRST = f"""{_over("delivery_first")}
     WHERE d.state = 'PENDING' AND d.due_at IS NOT NULL AND d.claim IS NULL"""
 AGAIN = f"""{_over("delivery_again")}
@@ -40,7 +40,7 @@ MANUAL = f"""{_over("delivery_asked")}
 LATER = f"""{_over("delivery_due")}
     WHERE NOT (d.state = 'PENDING') AND d.due_at IS NOT NULL AND d.claim IS NULL"""
 
-# Each part follows the order of an index, so that PostgreSQL reads one row whatever it estimates.
+# Each part follows the order of an index, so that PostgreSQL reads one row, whatever it estimates.
 GLANCE = f"""
 SELECT (SELECT d.chatbot_id FROM {FIRST} ORDER BY d.chatbot_id LIMIT 1) IS NOT NULL,
        (SELECT d.due_at FROM {LATER} ORDER BY d.due_at, d.id LIMIT 1),
@@ -104,7 +104,7 @@ SELECT d.id, d.thread_id FROM {MANUAL} AND d.chatbot_id = %s AND d.due_at <= %s
 ORDER BY d.due_at, d.id LIMIT %s
 """  # noqa: S608
 
-# The oldest first attempt of each thread, and those that belong to no thread.
+# The oldest first attempt of each thread, and the first attempts that belong to no thread.
 HEADS = f"""
 WITH RECURSIVE thread(id) AS (
     SELECT (SELECT d.thread_id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id IS NOT NULL
@@ -141,9 +141,9 @@ _OF_RUNNING = (
 
 
 def now() -> datetime:
-    """Return the time of the clock by which due times are set and compared.
+    """Return the current time of the clock that sets and compares due times.
 
-    It is the database's clock; on the embedded default, this machine's.
+    This is the database's clock or, on the embedded default, this machine's.
     """
     if connection.vendor != "postgresql":
         return timezone.now()

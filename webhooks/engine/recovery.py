@@ -1,6 +1,6 @@
-"""What is made good after a fault: dead workers, lost messages, a clock that was set.
+"""Recover from faults: dead workers, lost messages, a clock that was set.
 
-Like the schedule, it changes nothing without the claim that it has read.
+Taking over a delivery is guarded by the claim that was read, as in `schedule`.
 """
 
 import logging
@@ -15,13 +15,13 @@ from webhooks.engine.queue import keep_to_indexes, now
 from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 
-INTERRUPTIONS = 3  # the delivery, not the workers, is then taken to be the cause
+INTERRUPTIONS = 3  # then the delivery, not the workers, is taken to be the cause
 
 logger = logging.getLogger(__name__)
 
 
 def claimers() -> set[str]:
-    """Name the workers that hold claims."""
+    """Return the names of the workers that hold claims."""
     with transaction.atomic():
         keep_to_indexes()
         held = Delivery.objects.filter(claim__isnull=False).order_by()
@@ -29,10 +29,11 @@ def claimers() -> set[str]:
 
 
 def take_over(dead: set[str]) -> int:
-    """Free the claims of dead workers and those that ran out.
+    """Free the claims of dead workers and the claims that have expired.
 
-    An attempt that had begun is marked as interrupted and made again at once, under its number;
-    the third one ends the delivery. Returns how many claims ran out before anything began.
+    An attempt that had begun is marked as interrupted and made again at once, under the same
+    number. The third interruption ends the delivery as FAILED. Returns how many claims expired
+    before an attempt began, those of dead workers not counted.
     """
     moment = now()
     gone = Q(claimed_by__in=dead) | Q(claimed_until__lt=moment)
@@ -54,18 +55,18 @@ def take_over(dead: set[str]) -> int:
 
 
 def release_all(worker: str) -> None:
-    """Give back whatever a worker has claimed and not begun: it is about to end."""
-    # By the row's own columns: those alone are looked at again where one is just beginning.
+    """Give back the claims of a stopping worker whose attempts have not begun."""
+    # Filter by the row's own columns: only those are checked again if an attempt just begins.
     rows = Delivery.objects.filter(claimed_by=worker, claim__isnull=False)
     rows.filter(claimed_until__lte=now() + START).update(**NO_CLAIM)
 
 
 def follow_clock(jump: timedelta, *, since: float) -> None:
-    """Move due times and leases along with this machine's clock, which was set.
+    """Move due times and leases by `jump` after this machine's clock was set.
 
-    `since` is the monotonic time at which it still went as before: what was written after that
-    may go by the new clock, and stays. On PostgreSQL the clock is the database's, and this is not
-    called.
+    `since` is the monotonic time at which the clock was last known to be unchanged. Rows written
+    after that may already use the new clock and are left as they are. On PostgreSQL the engine
+    uses the database's clock, and this function is not called.
     """
     moment = now()
     lately = (moment - timedelta(seconds=time.monotonic() - since), moment)
@@ -74,7 +75,7 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
     with transaction.atomic():
         waiting = Delivery.objects.filter(due_at__isnull=False).exclude(updated_at__range=lately)
         waiting.update(due_at=F("due_at") + jump)
-        # one that has not begun may run out too early for that: it is claimed again
+        # A claim without an attempt may expire too early because of this: it is claimed again.
         old = claimed.exclude(pk__in=begun.filter(delivery__in=claimed).values("delivery"))
         old.update(claimed_until=F("claimed_until") + jump)
 

@@ -1,4 +1,4 @@
-"""Forget deliveries that are old and done, a batch at a time."""
+"""Delete old deliveries that have ended, in batches."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,7 +13,7 @@ BATCH = 1_000
 
 
 def prunable(before: datetime) -> "QuerySet[Delivery]":
-    """Name the deliveries of a time before that have ended and that nobody asked to retry."""
+    """Return the deliveries from before a time that have ended and have no retry requested."""
     return Delivery.objects.filter(
         created_at__lt=before,
         state__in=[State.SUCCESS, State.FAILED],
@@ -23,7 +23,10 @@ def prunable(before: datetime) -> "QuerySet[Delivery]":
 
 
 def prune(before: datetime) -> Iterator[int]:
-    """Delete them with their attempts; yields the size of each batch, one transaction each."""
+    """Delete prunable deliveries and their attempts. Yields the size of each batch.
+
+    Each batch is one transaction.
+    """
     while True:
         with transaction.atomic():
             rows = prunable(before).order_by("created_at", "id").select_for_update(skip_locked=True)

@@ -1,11 +1,11 @@
-"""The schedule: what state a delivery is in, and when its next attempt is due.
+"""Keep the schedule: the state of each delivery, and when its next attempt is due.
 
     confirm    a task begins: its claim is exchanged for another, so a second message finds nothing
     settle     a task ends: the attempt, the next state and the receiver's health in one transaction
     give back  a task could not make its attempt: everything is as before it began
     retry      one more attempt of a FAILED delivery is requested
 
-Each is one short transaction, shared with others that arrive at the same time. Every write is
+Each is one short transaction. Concurrent calls of confirm, and of settle, share one. Every write is
 guarded by the claim. Only this module and `recovery` write a delivery's state.
 Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 """
@@ -100,7 +100,7 @@ def _insist(work: Work, write: Callable[[], bool]) -> bool:
 def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
     """Exchange the claims of deliveries whose tasks begin, and insert their attempts' rows.
 
-    Takes claims with the name of their worker. Returns the work of each, or None where the claim no
+    Takes claims with the name of their worker. Returns the work of each, or None if the claim no
     longer holds or another message of the same batch has taken the delivery.
     """
     [worker] = {worker for _, worker in asked}  # a process is one worker
@@ -156,7 +156,7 @@ def _read_begun(ids: list[UUID], token: UUID) -> Iterator[tuple[Work, str]]:
 
 
 def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
-    """Record the results of attempts whose claims still hold. Returns for each whether it did.
+    """Record the results of attempts whose claims still hold. Returns whether each claim held.
 
     The deliveries' rows are locked in the order of their ids, because other workers settle, too.
     """

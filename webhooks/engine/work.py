@@ -1,4 +1,4 @@
-"""What passes between the schedule and an attempt."""
+"""The records that the schedule and an attempt exchange."""
 
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -8,7 +8,7 @@ from webhooks.engine.post import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery that this worker may begin; the claim is good for one beginning."""
+    """A delivery that this worker may begin; the claim allows one beginning."""
 
     delivery_id: UUID
     claim: UUID
@@ -26,7 +26,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An attempt that has begun. Whoever does not hold its claim any more may not settle it."""
+    """An attempt that has begun. Only a worker that still holds its claim may settle it."""
 
     delivery_id: UUID
     claim: UUID
@@ -40,7 +40,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of an attempt: an outcome where something was sent, or why nothing was."""
+    """The result of an attempt: an outcome if something was sent, otherwise the refusal."""
 
     outcome: Outcome | None = None
     signature: str = ""
@@ -48,7 +48,7 @@ class Result:
     final: bool = False  # a refusal that no later attempt can change
 
     def without_content(self) -> "Result":
-        """Leave out the response: the delivery was erased meanwhile, and is not sent again."""
+        """Return it without the response, as final: the delivery was erased during the attempt."""
         if self.outcome is None:
             return replace(self, final=True)
         outcome = replace(self.outcome, response_headers={}, response_body=b"")
@@ -56,12 +56,12 @@ class Result:
 
     @property
     def success(self) -> bool:
-        """Whether the receiver took it."""
+        """Whether the receiver accepted the event."""
         return self.outcome is not None and self.outcome.success
 
     @property
     def error(self) -> str:
-        """Why there is no answer, in words; empty where there is one."""
+        """Why there is no response, in words; empty if there is one."""
         if self.outcome is None:
             return self.refusal
         return ": ".join(filter(None, (self.outcome.reason, self.outcome.detail)))[:255]

@@ -1,4 +1,4 @@
-"""Attempts: every try, with what was answered. Specification: Events, Delivery rules, 5."""
+"""Attempts: every try, with its response. Specification: Events, Delivery rules, 5."""
 
 from django.db import models
 
@@ -7,16 +7,16 @@ from webhooks.models.delivery import Delivery, State
 
 
 class Attempt(models.Model):
-    """One try to deliver; its row is written when it begins, and finished when it settles."""
+    """One try to deliver; its row is written when it begins and completed when it settles."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     delivery = models.ForeignKey(
         Delivery, on_delete=models.CASCADE, related_name="attempts", db_index=False
     )
-    number = models.PositiveIntegerField()  # an interrupted one is made again under its number
+    number = models.PositiveIntegerField()  # an interrupted attempt is made again under its number
     status = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     interrupted = models.BooleanField(default=False)
-    by = models.CharField(max_length=255, blank=True)  # who asked for it, if a person did
+    by = models.CharField(max_length=255, blank=True)  # who requested it, if a person did
     url = models.CharField("URL", max_length=2048, blank=True)
     signature = models.CharField(max_length=100, blank=True)
     response_code = models.PositiveIntegerField(null=True)

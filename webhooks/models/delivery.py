@@ -1,6 +1,6 @@
-"""Deliveries: an event's exact bytes, and the schedule of bringing them to the endpoint.
+"""Deliveries: an event's exact bytes, and the schedule for sending them to the endpoint.
 
-`due_at` alone says that something is left to do; `claim` says that somebody is at it.
+Only `due_at` tells whether an attempt remains to be made; `claim` tells that a worker has taken it.
 Specification: States and transitions, Webhook delivery. Open point: delivery-states.
 """
 
@@ -13,7 +13,7 @@ from webhooks.payloads import Event
 
 
 class State(models.TextChoices):
-    """Where a delivery, or an attempt, stands. Specification: Events, Delivery rules, 5."""
+    """The state of a delivery or of an attempt. Specification: Events, Delivery rules, 5."""
 
     PENDING = "PENDING"
     RETRYING = "RETRYING"
@@ -27,7 +27,7 @@ WAITS = models.Q(due_at__isnull=False, claim__isnull=True)
 class Delivery(Row):
     """One event on its way to one endpoint.
 
-    A manual retry is a FAILED delivery that is due again; FAILED stays until it succeeds.
+    A manual retry makes a FAILED delivery due again; it stays FAILED until an attempt succeeds.
     """
 
     chatbot = models.ForeignKey(
@@ -39,7 +39,7 @@ class Delivery(Row):
     thread_id = models.UUIDField(null=True)  # no foreign key: threads live in the app above
     message_id = models.UUIDField(null=True)
     event = models.CharField(max_length=30, choices=[(e.value, e.value) for e in Event])
-    # Made once, stored, signed and sent: the very same bytes. Empty after the content was erased.
+    # Made once: the same bytes are stored, signed and sent. Empty once the content is erased.
     body = models.BinaryField()
     is_test = models.BooleanField(default=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
@@ -49,17 +49,17 @@ class Delivery(Row):
     last_ms = models.PositiveIntegerField(null=True)
     last_error = models.CharField(max_length=255, blank=True)
     due_at = models.DateTimeField(null=True)
-    claim = models.UUIDField(null=True)  # fencing token: who does not hold it may not write
-    claimed_by = models.CharField(max_length=64, blank=True)  # the worker, whose death is noticed
-    claimed_until = models.DateTimeField(null=True)  # the lease, should all else fail
-    retried_by = models.CharField(max_length=255, blank=True)  # who asked for the manual attempt
+    claim = models.UUIDField(null=True)  # fencing token: only its holder may write
+    claimed_by = models.CharField(max_length=64, blank=True)  # the worker, whose death is detected
+    claimed_until = models.DateTimeField(null=True)  # the lease, as a last resort
+    retried_by = models.CharField(max_length=255, blank=True)  # who requested the manual attempt
 
     class Meta:
         verbose_name_plural = "deliveries"
         indexes = [
-            # What waits for a worker: first attempts by thread, later ones by time, those asked for
-            # by hand apart. The engine's queries repeat these conditions word for word, or the
-            # indexes are not used.
+            # Waiting deliveries: first attempts by thread, later ones by time, manual retries
+            # separately. The engine's queries repeat these conditions word for word, otherwise the
+            # database does not use the indexes.
             models.Index(
                 fields=["chatbot", "thread_id", "id"],
                 name="delivery_first",
@@ -96,5 +96,5 @@ class Delivery(Row):
 
     @property
     def erased(self) -> bool:
-        """Whether the content was erased: only the line in the log is left."""
+        """Whether the content was erased: only the entry in the log is left."""
         return not self.body

@@ -8,7 +8,7 @@ from webhooks.payloads import Event
 
 
 def all_events() -> list[str]:
-    """Name every event kind: what an endpoint subscribes to unless told otherwise."""
+    """Return every event kind: the default subscription of an endpoint."""
     return [event.value for event in Event]
 
 
@@ -22,13 +22,13 @@ class Endpoint(Row):
     secret_made_at = models.DateTimeField(editable=False)
     events = models.JSONField(default=all_events)
     is_active = models.BooleanField(default=True)
-    # The health of the receiver, written where attempts are settled
+    # The receiver's health, written when attempts are settled
     last_success_at = models.DateTimeField(null=True, editable=False)
     failing_since = models.DateTimeField(null=True, editable=False)
     last_failure_at = models.DateTimeField(null=True, editable=False)
     failures_in_a_row = models.PositiveIntegerField(default=0, editable=False)
     timed_out = models.BooleanField(default=False, editable=False)  # the last attempt: slow lane
-    # Written with the mails: null again when the owner was told that it works
+    # Written with the emails; null again once the owner was told that it works
     owner_told_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Encrypt every stored secret anew with the newest of ENCRYPTION_KEYS."""
+"""Re-encrypt every stored secret with the newest of ENCRYPTION_KEYS."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,10 @@ CHUNK = 500
 
 
 def rotate() -> Iterator[bool]:
-    """Go through all endpoints; yields for each whether no key opens its secret any more.
+    """Re-encrypt the secrets of all endpoints. Yields for each True if no key can decrypt it.
 
     A secret that is replaced meanwhile is left as it is: it was sealed with the newest key.
-    Whoever stops in the middle, or meets a broken one, begins again.
+    After an interruption or a broken secret, run it again from the start.
     """
     rows = Endpoint.objects.order_by("pk").values_list("pk", "sealed_secret")
     for key, sealed in rows.iterator(chunk_size=CHUNK):

@@ -1,6 +1,7 @@
-"""Configure where a chatbot's events go. Specification: Events, 1 to 4. Open point: plan-webhooks.
+"""Configure a chatbot's webhook. Specification: Events, 1 to 4. Open point: plan-webhooks.
 
-Whoever gets a secret back from here shows it this once; it is never readable again.
+A secret is returned only by the call that sets it. The caller shows it once; it cannot be read
+again.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,7 +36,7 @@ UNTRIED = {
 
 
 class ConfigurationError(ValueError):
-    """Raised for a configuration that cannot be; `path` names the field, empty for the whole."""
+    """Raised for an invalid configuration; `path` names the field, empty for the whole."""
 
     def __init__(self, path: list[str], message: str) -> None:
         super().__init__(message)
@@ -51,10 +52,10 @@ def configure(
     keep_secret: bool = False,
     is_active: bool = True,
 ) -> tuple[Endpoint, str | None]:
-    """Create or replace a chatbot's endpoint; None as events are all of them.
+    """Create or replace a chatbot's endpoint; `events=None` subscribes to all events.
 
-    Without `secret` and `keep_secret` a secret is made and returned beside the endpoint.
-    Raises ConfigurationError.
+    Without `secret` and `keep_secret`, a secret is generated and returned with the endpoint.
+    Locks the chatbot's row. Raises ConfigurationError.
     """
     _check_add_on(chatbot)
     _check("url", check_url, url)
@@ -62,7 +63,7 @@ def configure(
     if secret is not None and keep_secret:
         raise ConfigurationError(["secret"], "a secret is given or kept, not both")
     with transaction.atomic():
-        Chatbot.objects.select_for_update().get(pk=chatbot.pk)  # one endpoint, whoever is first
+        Chatbot.objects.select_for_update().get(pk=chatbot.pk)  # one endpoint for concurrent calls
         endpoint = Endpoint.objects.filter(chatbot=chatbot).first()
         made = None
         if keep_secret:
@@ -74,12 +75,12 @@ def configure(
         if endpoint is None:
             return Endpoint.objects.create(chatbot=chatbot, **given), made
         if endpoint.url != url:
-            given |= UNTRIED  # another receiver: what is known of the old one says nothing
+            given |= UNTRIED  # another receiver: the old one's health says nothing about it
         return save_changes(endpoint, given), made
 
 
 def replace_secret(endpoint: Endpoint, secret: str | None = None) -> str:
-    """Put another secret in place, made where none is given; returns it.
+    """Replace an endpoint's secret, by a generated one if none is given. Returns the new secret.
 
     Raises ConfigurationError.
     """
@@ -89,14 +90,14 @@ def replace_secret(endpoint: Endpoint, secret: str | None = None) -> str:
 
 
 def switch(endpoint: Endpoint, *, active: bool) -> Endpoint:
-    """Switch deliveries on or off. What waits when they are switched off ends as FAILED."""
+    """Switch deliveries on or off. Waiting deliveries that come due while off end as FAILED."""
     return save_changes(endpoint, {"is_active": active})
 
 
 def send_test(endpoint: Endpoint, event: str, by: str) -> Delivery:
     """Send a sample of an event to the endpoint, once. Raises ConfigurationError.
 
-    It waits in the queue and stands in the log like any other. Specification: Events, 4.
+    The delivery waits in the queue and appears in the log like any other. Specification: Events, 4.
     """
     _check_add_on(endpoint.chatbot)
     [kind] = _known([event])
@@ -120,7 +121,7 @@ def send_test(endpoint: Endpoint, event: str, by: str) -> Delivery:
 
 
 def _check_add_on(chatbot: Chatbot) -> None:
-    # read afresh: the switch may have been turned since the chatbot was read
+    # Read it again: the add-on may have been switched since the chatbot was read.
     if not Account.objects.filter(pk=chatbot.account_id, webhooks_enabled=True).exists():
         raise ConfigurationError([], NO_ADD_ON)
 

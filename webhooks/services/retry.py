@@ -1,4 +1,4 @@
-"""Retry by hand what has FAILED. Specification: Events, Delivery rules, 3."""
+"""Retry FAILED deliveries by hand. Specification: Events, Delivery rules, 3."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,35 +12,35 @@ from webhooks.engine.erasure import with_content
 from webhooks.models import Delivery
 from webhooks.models.delivery import State
 
-PER_SECOND = 10  # of one endpoint, when many are retried: its receiver has just been down
-BATCH = 100  # one transaction; on the embedded default nobody else writes meanwhile
+PER_SECOND = 10  # per endpoint, in bulk retries: its receiver has just been down
+BATCH = 100  # per transaction; on the embedded default it blocks all other writes
 
 
 def retryable_alone(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Keep those that may be retried: FAILED, not asked for already, and not erased."""
+    """Keep the deliveries that may be retried: FAILED, not yet requested, and not erased."""
     return with_content(deliveries.filter(state=State.FAILED, due_at=None, claim=None))
 
 
 def erased(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Keep those that FAILED and cannot be retried any more, because their content was erased."""
+    """Keep the FAILED deliveries that can no longer be retried: their content was erased."""
     return deliveries.filter(state=State.FAILED, body=b"")
 
 
 def retryable(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Keep those that many at once may be: made-up values are sent again one by one alone."""
+    """Keep the deliveries that may be retried in bulk; test dispatches are retried one by one."""
     return retryable_alone(deliveries).filter(is_test=False)
 
 
 def retry(deliveries: "QuerySet[Delivery]", by: str) -> int:
-    """Make one attempt of each now; returns of how many. `by` says who asked."""
+    """Request one attempt of each delivery now; `by` names the requester. Returns how many."""
     return schedule.retry(list(retryable_alone(deliveries).values_list("pk", flat=True)), by=by)
 
 
 def retry_slowly(deliveries: "QuerySet[Delivery]", by: str) -> Iterator[int]:
-    """Make one attempt of each, in the order of the events, spread over time by endpoint.
+    """Request one attempt of each delivery, in the order of events, PER_SECOND for each endpoint.
 
-    What fails from now on is not touched. Yields how many it is made for, batch by batch;
-    whoever stops in the middle leaves the rest as it was.
+    Deliveries that fail from now on are not included. Yields how many attempts were requested,
+    batch by batch. If the caller stops early, the remaining deliveries are unchanged.
     """
     rows = retryable(deliveries).order_by("chatbot", "id").values_list("chatbot", "pk")
     asked = iter(list(rows))

@@ -1,7 +1,7 @@
-"""The sink's own authority and certificate, good for this machine alone, kept in one folder.
+"""The sink's own authority and certificate, valid for this machine only, kept in one folder.
 
-The authority's key is forgotten as soon as it has signed the one certificate: whoever trusts the
-authority trusts nothing else.
+The authority's key is discarded as soon as it has signed the one certificate: a client that trusts
+the authority trusts nothing else.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 VALID = timedelta(days=365)
-RENEWED = timedelta(days=7)  # before its end; until then a sink that runs goes on with it
+RENEWED = timedelta(days=7)  # before expiry; a running sink keeps using the old one until then
 NAMES = (
     x509.DNSName("localhost"),
     x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
@@ -28,18 +28,18 @@ NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Paths: what a client has to trust, and the server's key with its certificate."""
+    """Paths: the authority that clients trust, and the server's key with its certificate."""
 
     authority: Path
     server: Path
 
 
 def certificates(folder: Path) -> Certificates:
-    """Find the certificates of a folder; made at the first use, and again before they end."""
+    """Return a folder's certificates. Creates them at first use and again before they expire."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = Certificates(folder / "ca.pem", folder / "server.pem")
     with (folder / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two first starts agree on one pair
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two simultaneous first starts share one pair
         if not _are_good(kept):
             _make(kept)
     return kept
@@ -124,7 +124,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 def _write(path: Path, content: bytes, *, mode: int) -> None:
     draft = path.with_suffix(".draft")
     draft.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # made with its mode, never opened wider
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # created with its mode, never with a wider one
     with os.fdopen(os.open(draft, flags, mode), "wb") as file:
         file.write(content)
     draft.replace(path)

@@ -1,6 +1,6 @@
-"""A receiver of webhooks for those who integrate: it takes requests, judges them, and can fail.
+"""A webhook receiver for integrators: it verifies requests and can fail on purpose.
 
-It listens on loopback alone and keeps nothing; what came is handed over in a queue.
+It listens on loopback only and stores nothing; received requests are put into a queue.
 """
 
 import hmac
@@ -27,14 +27,14 @@ from webhooks import signing
 
 HOST = "127.0.0.1"
 MOST_BYTES = 2 * 1024 * 1024  # of a body
-QUIET_SECONDS = 60.0  # until a connection is closed on which nothing comes
-DRIP_SECONDS = 0.5  # from one byte of a dripping answer to the next
-SHOWN = ("X-SIGNATURE",)  # of a request's headers; never the token, which is the secret
+QUIET_SECONDS = 60.0  # until an idle connection is closed
+DRIP_SECONDS = 0.5  # between two bytes of a dripping response
+SHOWN = ("X-SIGNATURE",)  # request headers to show; never the token, which is the secret
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
 class Manner(Enum):
-    """How a request is answered."""
+    """How to answer a request."""
 
     ANSWER = "answer"
     DRIP = "drip"
@@ -43,7 +43,7 @@ class Manner(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What is done to a request. With `times` only to so many; those that follow are taken."""
+    """How to treat requests: the first `times` of them, or all; the others are accepted."""
 
     status: int = 200
     delay: float = 0.0  # seconds before the answer
@@ -52,17 +52,17 @@ class Behaviour:
     times: int | None = None
 
     def at(self, number: int) -> "Behaviour":
-        """Say what is done to the request of this number; the first is 1."""
+        """Return the behaviour for the request with this number; the first is 1."""
         return self if self.times is None or number <= self.times else Behaviour()
 
     def __str__(self) -> str:
-        """Name it for people."""
+        """Describe the response in a few words."""
         what = str(self.status) if self.manner is Manner.ANSWER else self.manner.value
         return f"{what} after {self.delay:g} s" if self.delay else what
 
 
 class Verdict(StrEnum):
-    """What came of comparing a header with what it must be."""
+    """The result of comparing a header with its expected value."""
 
     OK = "ok"
     WRONG = "wrong"
@@ -72,11 +72,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A request that came whole, and what is done to it."""
+    """A completely received request, and how it is treated."""
 
     number: int
     path: str
-    headers: dict[str, str]  # those of SHOWN that came
+    headers: dict[str, str]  # the SHOWN headers that were present
     body: bytes
     token: Verdict
     signature: Verdict
@@ -96,13 +96,13 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Mishap:
-    """A caller from whom no whole request came; says why, and what to do."""
+    """A caller that sent no complete request or hung up; says why, and what to do."""
 
     text: str
 
 
 def judge(given: str | None, expected: str) -> Verdict:
-    """Compare a header with what it must be, in a time that tells nothing of it."""
+    """Compare a header with its expected value, in constant time."""
     if given is None:
         return Verdict.MISSING
     same = hmac.compare_digest(given.encode(errors="replace"), expected.encode())
@@ -110,7 +110,7 @@ def judge(given: str | None, expected: str) -> Verdict:
 
 
 class Sink(ThreadingTCPServer):
-    """The server, as a context manager. Raises OSError where it cannot listen."""
+    """The server, as a context manager. Raises OSError if it cannot listen."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -129,23 +129,23 @@ class Sink(ThreadingTCPServer):
 
     @property
     def url(self) -> str:
-        """The address that events can be sent to."""
+        """The URL to send events to."""
         return f"https://{HOST}:{self.server_address[1]}/"
 
     def __enter__(self) -> "Sink":
-        """Begin to serve, in a thread of its own."""
+        """Start serving, in a separate thread."""
         threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop, whatever is under way."""
+        """Stop, even while requests are in progress."""
         self.stopping.set()
         self.shutdown()
         self.server_close()
 
-    # Any: socketserver's requests are sockets or pairs, by the kind of server
+    # Any: socketserver's requests are sockets or pairs, depending on the kind of server
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Shake hands in the connection's own thread, then go on to its requests."""
+        """Do the TLS handshake in the connection's own thread, then serve its requests."""
         request.settimeout(QUIET_SECONDS)
         try:
             with self.context.wrap_socket(request, server_side=True) as secured:
@@ -155,12 +155,12 @@ class Sink(ThreadingTCPServer):
                 self.happened.put(Mishap(advice))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Pass over callers who go away: a sink that fails on purpose makes them do so."""
+        """Ignore callers that disconnect: a sink that fails on purpose makes them do so."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
     def arrive(self, path: str, headers: Message, body: bytes) -> Arrival:
-        """Judge a request and hand it over."""
+        """Verify a request and put it into the queue."""
         token = signature = Verdict.NOT_CHECKED
         if self.secret is not None:
             token = judge(headers.get("X-WEBHOOK-TOKEN"), self.secret)
@@ -186,7 +186,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body over {MOST_BYTES} bytes")
         else:
             body = self.rfile.read(int(length))
-            if len(body) == int(length):  # else the caller went away
+            if len(body) == int(length):  # otherwise the caller disconnected
                 self.answer(self.server.arrive(self.path, self.headers, body))
 
     def answer(self, arrival: Arrival) -> None:
@@ -212,13 +212,13 @@ class _Handler(BaseHTTPRequestHandler):
     def caller_is_gone(self) -> bool:
         waiting = select.poll()
         waiting.register(self.connection, select.POLLIN)
-        try:  # there is something to read: another request, or the end
+        try:  # readable: another request, or the end of the connection
             return bool(waiting.poll(0)) and not self.rfile.peek(1)
         except OSError:
             return True
 
     def drip(self) -> None:
-        """Send a head that never ends, byte by byte, until the caller has enough."""
+        """Send a header that never ends, byte by byte, until the caller gives up."""
         self.flush_headers()
         self.wfile.write(b"X-Drip: ")
         while not self.server.stopping.wait(DRIP_SECONDS):
@@ -230,13 +230,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.send_error(status)
 
-    # Any: whatever the base formats
+    # Any: the values that the base class formats
     def log_message(self, *_: Any) -> None:
-        """Write nothing: who takes from the queue says what came."""
+        """Write nothing: the consumer of the queue reports requests."""
 
 
 def _advice(error: ssl.SSLError) -> str:
-    """Say what a caller did wrong, or nothing of one that only knocked."""
+    """Explain what a caller did wrong; empty for a caller that only connected."""
     match error.reason:
         case "TLSV1_ALERT_UNKNOWN_CA" | "SSLV3_ALERT_BAD_CERTIFICATE":
             return "a caller does not trust the certificate: was it started with WEBHOOK_CA_BUNDLE?"

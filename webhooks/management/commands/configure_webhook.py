@@ -13,7 +13,7 @@ from webhooks.services.endpoint import ConfigurationError, configure
 
 
 def names(text: str) -> list[str]:
-    """Read names separated by commas. Raises ArgumentTypeError."""
+    """Parse names separated by commas. Raises ArgumentTypeError."""
     found = [name.strip() for name in text.split(",") if name.strip()]
     if not found:
         raise ArgumentTypeError("expected names separated by commas, such as NEW_MESSAGE,NEW_LEAD")
@@ -29,7 +29,7 @@ class Command(RecordCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare what the command takes."""
+        """Declare the command's arguments."""
         parser.add_argument("chatbot", type=identifier, metavar="CHATBOT_ID")
         parser.add_argument("--url", required=True, metavar="URL")
         which = parser.add_mutually_exclusive_group()
@@ -58,7 +58,7 @@ class Command(RecordCommand):
         events: list[str] | None,
         **_: Any,
     ) -> dict[str, Any]:
-        """Configure it."""
+        """Configure the webhook. Returns its record, with the secret if one was generated."""
         found = find(Chatbot.objects.all(), pk=chatbot)
         given = secret_given(secret)
         try:

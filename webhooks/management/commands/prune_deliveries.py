@@ -1,4 +1,4 @@
-"""Forget old deliveries."""
+"""Delete old deliveries."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ class Command(RecordCommand):
     help = "Delete deliveries that are older and done, in batches. Nothing that waits is touched."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare what the command takes."""
+        """Declare the command's arguments."""
         parser.add_argument(
             "--older-than",
             type=positive,
@@ -26,7 +26,7 @@ class Command(RecordCommand):
         )
 
     def run(self, *, older_than: int, **_: Any) -> dict[str, Any]:
-        """Delete them."""
+        """Delete the deliveries batch by batch. Returns how many."""
         before = timezone.now() - timedelta(days=older_than)
         batches = -(-prunable(before).count() // BATCH)
         deleted = 0

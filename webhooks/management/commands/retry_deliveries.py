@@ -16,7 +16,7 @@ from webhooks.services.retry import BATCH, erased, retry_slowly, retryable
 
 
 def moment(text: str) -> datetime:
-    """Read an ISO 8601 time, UTC where it names no zone. Raises ArgumentTypeError."""
+    """Parse an ISO 8601 time, in UTC if it names no zone. Raises ArgumentTypeError."""
     try:
         read = datetime.fromisoformat(text)
     except ValueError:
@@ -33,7 +33,7 @@ class Command(RecordCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare what the command takes."""
+        """Declare the command's arguments."""
         events = [event.value for event in Event]
         parser.add_argument(
             "--failed",
@@ -57,7 +57,7 @@ class Command(RecordCommand):
     def run(
         self, *, chatbot: UUID | None, since: datetime | None, event: str | None, **_: Any
     ) -> dict[str, Any]:
-        """Ask for the attempts; the worker makes them."""
+        """Request the attempts; the worker makes them."""
         chosen = Delivery.objects.all()
         if chatbot:
             chosen = chosen.filter(chatbot=find(Chatbot.objects.all(), pk=chatbot))

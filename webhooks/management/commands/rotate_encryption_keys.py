@@ -1,4 +1,4 @@
-"""Encrypt stored secrets anew."""
+"""Re-encrypt stored secrets."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ class Command(RecordCommand):
     )
 
     def run(self, **_: Any) -> dict[str, Any]:
-        """Go through all of them."""
+        """Re-encrypt every secret. Raises CommandError if some cannot be decrypted."""
         broken = done = 0
         try:
             for is_broken in progress(rotate(), total=Endpoint.objects.count(), unit="secrets"):

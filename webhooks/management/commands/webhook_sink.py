@@ -1,4 +1,4 @@
-"""Receive webhooks on this machine, to see and verify them."""
+"""Receive webhooks on this machine, to inspect and verify them."""
 
 import json
 import math
@@ -39,21 +39,21 @@ and says of each event whether token and signature are right."""
 
 
 def port(text: str) -> int:
-    """Read a port; 0 is any free one. Raises ArgumentTypeError."""
+    """Parse a port; 0 is any free one. Raises ArgumentTypeError."""
     if not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
         raise ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
     return int(text)
 
 
 def status(text: str) -> int:
-    """Read the status of an answer. Raises ArgumentTypeError."""
+    """Parse the status of a response. Raises ArgumentTypeError."""
     if not text.isdecimal() or len(text) != 3 or not 200 <= int(text) < 600:
         raise ArgumentTypeError(f"{text!r} is not a status from 200 to 599")
     return int(text)
 
 
 def seconds(text: str) -> float:
-    """Read a duration. Raises ArgumentTypeError."""
+    """Parse a duration in seconds. Raises ArgumentTypeError."""
     try:
         read = float(text)
     except ValueError:
@@ -64,7 +64,7 @@ def seconds(text: str) -> float:
 
 
 def address(text: str) -> str:
-    """Read a URL that can stand in a header. Raises ArgumentTypeError."""
+    """Parse a URL that a header can contain. Raises ArgumentTypeError."""
     if not (text.isascii() and text.isprintable() and urlsplit(text).scheme in ("http", "https")):
         raise ArgumentTypeError(f"{text!r} is not a URL such as https://example.com/elsewhere")
     return text
@@ -80,7 +80,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare what the command takes."""
+        """Declare the command's arguments."""
         parser.add_argument("--port", type=port, default=8443, help="0: any that is free")
         parser.add_argument(
             "--secret",
@@ -109,7 +109,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print events as lines of JSON")
 
     def handle(self, *_: str, **options: Any) -> None:
-        """Receive until it is stopped."""
+        """Receive requests until the command is stopped."""
         secret = _secret(options["secret"])
         behaviour = _behaviour(options)
         kept = certificates(settings.STATE_DIR / FOLDER)
@@ -120,7 +120,7 @@ class Command(BaseCommand):
                 f"cannot listen on port {options['port']} ({error.strerror}): "
                 "choose another with --port"
             ) from None
-        for ending in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell's `&` has it ignored
+        for ending in (signal.SIGINT, signal.SIGTERM):  # SIGINT, too: a shell's `&` ignores it
             signal.signal(ending, signal.default_int_handler)
         try:
             with sink:
@@ -133,14 +133,14 @@ class Command(BaseCommand):
             self.stderr.write("Stopped.")
 
     def introduce(self, sink: Sink, kept: Certificates, *, to: Any) -> None:  # Any: untyped stream
-        """Say where it listens, and how the service comes to send here."""
+        """Print where the sink listens, and how to make the service send to it."""
         rest = CHECKING_NOTHING if sink.secret is None else CHECKING
         bundle = shlex.quote(str(kept.authority))
         to.write(INTRODUCTION.format(url=sink.url, bundle=bundle, secret=rest))
         to.flush()
 
     def tell(self, what: Arrival | Mishap, *, as_json: bool) -> None:
-        """Print what happened, for people or for programs."""
+        """Print a request or a mishap, for people or for programs."""
         if isinstance(what, Mishap):
             self.stderr.write(what.text)
             return
@@ -197,7 +197,7 @@ def _lines(arrival: Arrival) -> str:
         f"answer: {arrival.behaviour}"
     )
     headers = [f"{name}: {value}" for name, value in arrival.headers.items()]
-    # visitors wrote some of it: nothing may reach the terminal that could steer it
+    # Visitors wrote some of it: print nothing that could control the terminal.
     return "".join(f"{_harmless(line)}\n" for line in (head, *headers, *shown.split("\n")))
 
 
