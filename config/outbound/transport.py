@@ -1,8 +1,8 @@
 """HTTP by `requests` under one total deadline, for webhooks and for model clients.
 
-It prevents DNS rebinding, a way to server-side request forgery. Before every request the addresses
-of the host's name are judged, and the connection goes to one of the addresses that were judged. The
-Host header, the TLS server name and the certificate check use the name.
+A session with a `judge` prevents DNS rebinding, a way to server-side request forgery. Before every
+request it judges the addresses of the host's name, and it connects only to one of those addresses.
+The Host header, the TLS server name and the certificate check use the name.
 """
 
 import http.client

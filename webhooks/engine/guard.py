@@ -150,7 +150,7 @@ def _shown_address(host: str) -> Address | None:
         if ":" in host:
             return ipaddress.IPv6Address(host)
         if NUMBER.fullmatch(bare):
-            return ipaddress.IPv4Address(socket.inet_aton(bare))  # knows octal, hex and short forms
+            return ipaddress.IPv4Address(socket.inet_aton(bare))  # reads octal, hex and short forms
     except (ValueError, OSError):
         raise ValueError("URL must have a valid host") from None
     return None

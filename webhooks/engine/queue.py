@@ -256,7 +256,7 @@ def _left(until: datetime | None, moment: datetime) -> timedelta:
     return until - moment if until else timedelta(0)
 
 
-# Any below: what a database driver takes and gives
+# Any below: values that a database driver takes and returns
 def _candidate(row: Any, thread: Any, *, first: bool = False, manual: bool = False) -> Candidate:
     return Candidate(_id(row), _id(thread) if thread else None, first=first, manual=manual)
 

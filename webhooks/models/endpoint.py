@@ -1,4 +1,4 @@
-"""Endpoints: where a chatbot's events go. Specification: Events, 1 and 3."""
+"""Endpoints: where a chatbot's events are sent. Specification: Events, 1 and 3."""
 
 from django.db import models
 

@@ -9,7 +9,7 @@ CHUNK = 500
 
 
 def rotate() -> Iterator[bool]:
-    """Re-encrypt the secrets of all endpoints. Yields for each True if no key can decrypt it.
+    """Re-encrypt the secrets of all endpoints. Yields for each whether no key can decrypt it.
 
     A secret that is replaced meanwhile is left as it is: it was sealed with the newest key.
     After an interruption or a broken secret, run it again from the start.
