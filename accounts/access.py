@@ -1,4 +1,4 @@
-"""Open an account for a caller. Open points: roles, permissions, foreign-chatbot."""
+"""Check what a caller may do in an account. Open points: roles, permissions, foreign-chatbot."""
 
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,14 +15,14 @@ RowsT = TypeVar("RowsT", bound="QuerySet[Any]")  # Any: rows of any model
 
 
 class AccountNotFound(NotFound):
-    """No such account."""
+    """The account does not exist."""
 
     message = "account not found"
 
 
 @dataclass(frozen=True)
 class Opened:
-    """An account that is open to a caller, with the role that he or she has in it."""
+    """An account that the caller may act on, and the caller's role in it."""
 
     account: Account
     role: str
@@ -31,13 +31,16 @@ class Opened:
 def holdings(
     *, owner: bool, role: str | None = None, permissions: list[str] | None = None
 ) -> frozenset[str]:
-    """Gather what a caller holds in an account."""
+    """Combine a caller's ownership, role and permissions in an account into one set."""
     held = {*(permissions or []), *([role] if role else [])}
     return frozenset(held | ({Role.OWNER} if owner else set()))
 
 
 def open_account(caller: User, account_id: str, action: Action) -> Opened:
-    """Find an account for an action. Raises AccountNotFound, or Forbidden where it is closed."""
+    """Find an account and check that the caller may perform the action in it.
+
+    Raises AccountNotFound, or Forbidden if the caller may not.
+    """
     try:
         key = identifier(account_id)
     except NotFound:
@@ -59,7 +62,7 @@ def open_account(caller: User, account_id: str, action: Action) -> Opened:
 
 
 def reached(rows: RowsT, caller: User, *, account: str = "account") -> RowsT:
-    """Keep the rows of accounts in which the caller's key works."""
+    """Keep the rows of accounts that the caller's key gives access to."""
     return rows.filter(**{account: caller.key_account}) if caller.key_account else rows
 
 

@@ -1,4 +1,4 @@
-"""The accounts app: who calls, what they may, how much."""
+"""The accounts app: callers, their permissions and their quotas."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Bearer header to caller. Specification: Authentication, 1 to 4."""
+"""Authenticate requests by API key. Specification: Authentication, 1 to 4."""
 
 from hmac import compare_digest
 
@@ -13,10 +13,10 @@ from config.runtime import logs
 
 
 class BearerAuthentication(BaseAuthentication):
-    """Read `Authorization: Bearer <API_KEY>`."""
+    """Authenticates the caller by the header `Authorization: Bearer <API_KEY>`."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiKey]:
-        """Return the caller and the key. Raises InvalidKey; garbage costs no query."""
+        """Return the caller and the key. Raises InvalidKey, without a query if it is malformed."""
         scheme, _, text = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not keys.well_formed(text):
             raise InvalidKey
@@ -30,5 +30,5 @@ class BearerAuthentication(BaseAuthentication):
         return key.user, key
 
     def authenticate_header(self, request: Request) -> str:
-        """Name the scheme that a 401 asks for."""
+        """Return the scheme that a 401 response names in `WWW-Authenticate`."""
         return "Bearer"

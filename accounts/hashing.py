@@ -1,4 +1,4 @@
-"""Hash passwords, a few at a time. A hash keeps a core busy for most of a second, on purpose."""
+"""Limit concurrent password hashing. A hash deliberately takes most of a second of CPU time."""
 
 import threading
 
@@ -12,10 +12,10 @@ slots = threading.BoundedSemaphore(AT_ONCE)
 
 
 class PasswordHasher(PBKDF2PasswordHasher):
-    """Django's hasher, which holds no connection while it waits for a slot and while it hashes."""
+    """Holds no database connection while waiting for a slot or hashing."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
-        """Hash a password."""
+        """Hash a password once a slot is free."""
         release_connection()
         with slots:
             return super().encode(password, salt, iterations)

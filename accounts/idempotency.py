@@ -1,7 +1,7 @@
-"""Answers kept by caller, route and Idempotency-Key, so that a request can be sent again.
+"""Store answers by caller, route and Idempotency-Key, so that a request can be retried safely.
 
-A row is claimed before its request runs. The claim is a lease that its process renews: where the
-process dies, the lease ends soon, and the next request with the key takes it over.
+A row is claimed before its request runs. The claim is a lease that its process renews: if the
+process dies, the lease expires within seconds and the next request with the key takes over.
 """
 
 import hashlib
@@ -31,28 +31,28 @@ HEADER = "Idempotency-Key"
 KEY = re.compile(r"[!-~]{1,255}")
 KEPT_FOR = timedelta(hours=24)
 MAX_KEPT = 64 * 1024 * 1024  # bytes of answers that an account keeps
-PRUNED_EVERY = 4 * 1024 * 1024  # bytes stored between two prunings of an account, on average
+PRUNED_EVERY = 4 * 1024 * 1024  # bytes stored between prunings of an account, on average
 LEASE = timedelta(seconds=8)
 RENEWED_EVERY = 2.0  # seconds
-LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # seconds between two looks at one that still runs
-LONGER = 60.0  # seconds beyond the model's time that the second of two waits for the first
+LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # seconds between polls of a request that still runs
+LONGER = 60.0  # seconds beyond the model's timeout that a retry waits for the original request
 
 logger = logging.getLogger(__name__)
 
 
 class TakenOver(Exception):
-    """Raised where another request with the key has taken the claim over meanwhile."""
+    """Raised when another request with the key has taken over the claim."""
 
 
 class Kept(NamedTuple):
-    """An answer as it was sent."""
+    """A stored answer, exactly as it was sent."""
 
     status: int
     body: bytes
 
 
 class Claim(NamedTuple):
-    """The right to run a request: its row, which outlives a takeover, and who holds it."""
+    """The right to run a request: its row, which survives a takeover, and the current holder."""
 
     row: UUID
     holder: UUID
@@ -60,11 +60,11 @@ class Claim(NamedTuple):
 
 
 def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes) -> Kept | Claim:
-    """Find the answer of a key, waiting for one that still runs; else claim the key.
+    """Return the answer stored for a key, or claim the key.
 
-    Holds no connection while it waits. Raises InvalidRequest for a key that is not sane, or was
-    used with another body; TooManyRequests when too many requests wait already; ApiError when the
-    first one does not end.
+    If the original request still runs, wait for it without holding a connection. Raises
+    InvalidRequest if the key is malformed or was used with another body, TooManyRequests if too
+    many requests are waiting already, and ApiError if the original request does not finish.
     """
     if not KEY.fullmatch(key):
         raise InvalidRequest.at([HEADER], "Expected 1 to 255 visible ASCII characters")
@@ -74,7 +74,7 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     if found:
         return found
     pause, deadline = LOOK_FIRST, time.monotonic() + settings.LLM_TIMEOUT + LONGER
-    with limits.places.one(account_id):  # for it mostly waits for a model, too
+    with limits.places.one(account_id):  # like the original, it mostly waits for a model
         while time.monotonic() < deadline:
             release_connection()
             time.sleep(pause)
@@ -86,7 +86,7 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
 
 
 def _find(user_id: UUID, account_id: UUID, name: str, digest: str) -> Kept | Claim | None:
-    """Claim the key or find its answer; None while the first request still runs."""
+    """Claim the key or find its answer; None while the original request still runs."""
     claim, row = _look(user_id, account_id, name, digest)
     if claim:
         return claim
@@ -100,7 +100,10 @@ def _find(user_id: UUID, account_id: UUID, name: str, digest: str) -> Kept | Cla
 def _look(
     user_id: UUID, account_id: UUID, name: str, digest: str
 ) -> tuple[Claim | None, StoredAnswer | None]:
-    """Claim the key where nobody has it, or whoever had it is dead; else return its row."""
+    """Claim the key if it is free or its lease has expired; else return its row.
+
+    An answer older than KEPT_FOR is deleted first.
+    """
     now, holder = timezone.now(), new_id()
     row = StoredAnswer.objects.filter(user=user_id, name=name).first()
     if row and row.status is not None and row.created_at < now - KEPT_FOR:
@@ -127,23 +130,23 @@ def _look(
 
 
 def keep(claim: Claim, status: int, body: bytes, *, thread_id: UUID | None = None) -> None:
-    """Store the answer, with the conversation that it shows.
+    """Store the answer, and the id of the conversation that it contains.
 
-    Raises TakenOver; then the other request's answer counts.
+    Raises TakenOver if another request holds the claim; that request's answer counts.
     """
     held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
     size = max(len(body), SMALLEST)
     if not held.update(status=status, body=body, size=size, thread_id=thread_id):
         raise TakenOver
-    if secrets.randbelow(PRUNED_EVERY) < size:  # at random: no count has to be kept anywhere
+    if secrets.randbelow(PRUNED_EVERY) < size:  # at random, so that no counter is needed
         transaction.on_commit(partial(prune, claim.account), robust=True)
 
 
 def prune(account_id: UUID) -> None:
-    """Delete an account's oldest answers beyond its bound.
+    """Delete an account's oldest answers beyond MAX_KEPT bytes.
 
-    A row without an answer stays. One with an answer stays until its claim ends, seconds after
-    its request: another request may still wait for it.
+    Rows without an answer stay. A row with one stays until its claim expires, seconds after its
+    request: another request may still be waiting for the answer.
     """
     answers = StoredAnswer.objects.filter(account=account_id, size__isnull=False)
     size_since = Window(Sum("size"), order_by=F("created_at").desc())
@@ -155,18 +158,18 @@ def prune(account_id: UUID) -> None:
 
 
 def abandon(claim: Claim) -> None:
-    """End the lease: the next request takes over, under the same row, what was begun."""
+    """End the lease. The next request with the key continues the work under the same row."""
     held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
     held.update(claimed_until=timezone.now())
 
 
 def release(claim: Claim) -> None:
-    """Give the key back: what came of the request is not worth keeping."""
+    """Free the key: the answer is not worth storing."""
     StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder).delete()
 
 
 def forget() -> None:
-    """Delete the answers that were kept long enough."""
+    """Delete answers older than KEPT_FOR."""
     StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()
 
 

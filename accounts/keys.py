@@ -1,7 +1,7 @@
-"""The form of an API key: `cbk_<public part>_<secret><checksum>`. Knows no database.
+"""The format of an API key: `cbk_<public part>_<secret><checksum>`. Uses no database.
 
-The secret part has 256 bits; only its SHA-256 is kept. The checksum turns typing errors and
-garbage away without a query. Open point: api-key-form.
+The secret part has 256 bits; only the key's SHA-256 is stored. The checksum rejects typing errors
+and garbage without a query. Open point: api-key-form.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ CHECK_LENGTH = 6
 
 
 class NewKey(NamedTuple):
-    """A key just made: the text that is shown once, and what is kept of it."""
+    """A new key: the text, which is shown once, and the prefix and digest, which are stored."""
 
     text: str
     prefix: str
@@ -35,17 +35,17 @@ def checksum(text: str) -> str:
 
 
 def digest(text: str) -> str:
-    """Compute what is stored of a key: its SHA-256, in hex."""
+    """Compute the stored form of a key: its SHA-256, in hex."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def characters(length: int) -> str:
-    """Draw random characters from the system's generator."""
+    """Return random characters from the system's generator."""
     return "".join(secrets.choice(ALPHABET) for _ in range(length))
 
 
 def make(prefix: str = "") -> NewKey:
-    """Make a new key, with this prefix if one is given."""
+    """Generate a new key, with this prefix if one is given."""
     prefix = prefix or f"{MARK}_{characters(PUBLIC_LENGTH)}"
     body = f"{prefix}_{characters(SECRET_LENGTH)}"
     text = body + checksum(body)
@@ -53,7 +53,7 @@ def make(prefix: str = "") -> NewKey:
 
 
 def well_formed(text: str) -> bool:
-    """Say whether a text can be a key at all, by its form and checksum."""
+    """Return whether a text has the length, prefix and checksum of a key."""
     if len(text) != len(MARK) + PUBLIC_LENGTH + SECRET_LENGTH + CHECK_LENGTH + 2:
         return False
     if not text.isascii() or not text.startswith(f"{MARK}_"):

@@ -1,7 +1,8 @@
-"""Send waiting mails. A mail is claimed, sent without holding anything, and settled.
+"""Send due mails. A mail is claimed, sent without holding a transaction or connection, and settled.
 
-A mail that the server refuses for now is tried again with growing delays, then given up; one that
-cannot be built, or that the server refuses for good, is given up at once. Its row says why.
+A mail that the server refuses temporarily is retried with growing delays and then given up. A mail
+that cannot be built, or that the server refuses permanently, is given up at once. The row records
+why.
 """
 
 import logging
@@ -19,35 +20,35 @@ from config.database.row import SHORT
 from config.outbound.failures import is_shortage
 
 LEASE = timedelta(seconds=60)
-# A mail server may take EMAIL_TIMEOUT a step: to connect, at two addresses, to greet, for TLS, to
-# log in, for sender, receiver, body and farewell. That is under twenty steps.
+# A mail server may take EMAIL_TIMEOUT for each step: connecting (at two addresses), greeting, TLS,
+# log-in, sender, recipient, body and quit. That is under twenty steps.
 SENDING = timedelta(seconds=300)
 DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds
 MOST_TRIES = len(DELAYS) + 1
 REFUSED = (smtplib.SMTPException, OSError)
-KEPT = timedelta(days=30)  # then a mail that was sent or given up is deleted
+KEPT = timedelta(days=30)  # how long mails that were sent or given up are kept
 BATCH = 1_000
 
 logger = logging.getLogger(__name__)
 
 
 class Unsendable(Exception):
-    """A mail that cannot be built: another try would fail in the same way."""
+    """Raised for a mail that cannot be built: another try would fail in the same way."""
 
 
 class Turns:
-    """Picks the next mail so that accounts take turns, in the order of their ids."""
+    """Chooses the next mail so that accounts take turns, in the order of their ids."""
 
     def __init__(self) -> None:
         self.served: UUID | None = None  # the account that had the last turn
 
     def pick(self, due: "QuerySet[Mail]") -> Mail | None:
-        """Find the oldest due mail of the next account that has one."""
+        """Return the oldest due mail of the next account that has one."""
         ordered = due.order_by("account_id", "due_at", "id")
         later = ordered.filter(account_id__gt=self.served) if self.served else ordered
         found = later.first() or (ordered.first() if self.served else None)
         if found is None:
-            self.served = None  # from now on an idle look is one query
+            self.served = None  # an idle poll then takes one query
         return found
 
 
@@ -55,9 +56,10 @@ turns = Turns()
 
 
 def claim(most: int) -> list[tuple[str, str]]:
-    """Claim due mails, one account after the other, so that at most `most` are under way.
+    """Claim due mails, one account after the other, so that at most `most` are in flight.
 
-    Returns each one's id and claim: the end of its lease, which changes when sending begins.
+    Returns the id and the claim of each. The claim is the end of its lease, which changes when
+    sending begins.
     """
     now = timezone.now()
     waiting = Mail.objects.filter(due_at__isnull=False)
@@ -78,21 +80,22 @@ def claim(most: int) -> list[tuple[str, str]]:
 
 
 def release(mail_id: str, claimed_until: str) -> None:
-    """Give back a claim that no worker will use."""
+    """Release a claim that no worker will use."""
     _held(mail_id, datetime.fromisoformat(claimed_until)).update(claimed_until=None)
 
 
 def send(mail_id: str, claimed_until: str) -> None:
-    """Send a mail, if its claim still stands; a second message with the same claim does nothing.
+    """Send a mail if its claim is still valid. A second task with the same claim does nothing.
 
-    The try is counted before it begins: a mail that ends the process does so a few times at most.
+    The try is counted before it begins, so a mail that crashes the process is tried a few times at
+    most.
     """
     until = timezone.now() + SENDING
     held = _held(mail_id, datetime.fromisoformat(claimed_until))
     if not held.update(claimed_until=until, tries=F("tries") + 1):
         return
     mail = Mail.objects.select_related("invitation").filter(pk=mail_id).first()
-    if mail is None:  # its invitation was withdrawn at this moment
+    if mail is None:  # its invitation has just been withdrawn
         return
     if mail.tries > MOST_TRIES:
         _settle(mail, until, error="the process ended in every try", delay=None)
@@ -103,7 +106,7 @@ def send(mail_id: str, claimed_until: str) -> None:
     except Unsendable as error:
         _settle(mail, until, error=str(error), delay=None)
     except REFUSED as error:
-        if is_shortage(error):  # of this machine: no try of the mail server
+        if is_shortage(error):  # on this machine, so it does not count as a try
             logger.warning("mails wait: %s", error, extra={"bounded": True})
             release_connection()
             _held(mail_id, until).update(claimed_until=None, tries=F("tries") - 1)
@@ -122,23 +125,23 @@ def send(mail_id: str, claimed_until: str) -> None:
 
 
 def build(mail: Mail) -> EmailMessage:
-    """Build a mail, headers included. Raises Unsendable.
+    """Build a mail with its headers. Raises Unsendable.
 
-    Python's headers break at every character that `str.splitlines` breaks at, and some of them
-    then begin a new header.
+    Python breaks headers at every character that `str.splitlines` splits at, and some of these
+    then start a new header.
     """
     if not (mail.to + mail.subject).isprintable():
         raise Unsendable("address and subject must be one line of printable characters")
     message = EmailMessage(mail.subject, mail.text, to=[mail.to])
     try:
         message.message().as_bytes()
-    except Exception as error:  # of any kind: building depends on nothing but the row
+    except Exception as error:  # any kind: building depends only on the row
         raise Unsendable(f"{type(error).__name__}: {error}") from error
     return message
 
 
 def refused_for_good(error: Exception) -> bool:
-    """Say whether the mail server refused this mail with a permanent code (5xx)."""
+    """Return whether the mail server refused this mail with a permanent code (5xx)."""
     match error:
         case smtplib.SMTPRecipientsRefused():
             codes = [code for code, _ in error.recipients.values()]
@@ -150,7 +153,7 @@ def refused_for_good(error: Exception) -> bool:
 
 
 def prune() -> None:
-    """Delete old mails that have been sent or given up, one batch at a time."""
+    """Delete mails that were sent or given up and are older than KEPT, one batch at a time."""
     done = Mail.objects.filter(due_at=None, created_at__lt=timezone.now() - KEPT)
     while ids := list(done.order_by("pk").values_list("pk", flat=True)[:BATCH]):
         Mail.objects.filter(pk__in=ids).delete()

@@ -1,4 +1,4 @@
-"""The outgoing mails of accounts: their words, addresses and number. The worker sends them."""
+"""Write the mails of accounts and limit their number. The worker sends them."""
 
 import logging
 from collections.abc import Iterable
@@ -10,18 +10,18 @@ from django.utils import timezone
 from accounts.models import Account, Invitation, Mail
 from config.database.row import SHORT
 
-MAILS_PER_HOUR = 100  # of one account; visitors and API callers can cause mails with their own text
+MAILS_PER_HOUR = 100  # per account: visitors and API callers can cause mails with their own text
 
 logger = logging.getLogger(__name__)
 
 
 def one_line(text: str) -> str:
-    """Clean a text for a header: every line break and control character becomes a space."""
+    """Replace line breaks and control characters by spaces, for use in a header."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def room(account: Account) -> int:
-    """Count the mails that an account may still write this hour."""
+    """Return how many more mails an account may write now, given those of the last hour."""
     hour = Mail.objects.filter(account=account, created_at__gt=timezone.now() - timedelta(hours=1))
     return MAILS_PER_HOUR - hour.order_by()[:MAILS_PER_HOUR].count()
 
@@ -35,12 +35,11 @@ def write(
     invitation: Invitation | None = None,
     thread_id: UUID | None = None,
 ) -> None:
-    """Store one mail for each different address, inside the caller's transaction.
+    """Store one mail for each distinct address, inside the caller's transaction.
 
-    A mail about a conversation carries its id, so that it is deleted with the conversation.
-
-    Addresses that differ only in letter case are one. Mails beyond MAILS_PER_HOUR are not written;
-    transactions that run at the same time may exceed it by what they write.
+    Addresses that differ only in letter case count as one. A mail about a conversation carries its
+    id, so that it is deleted with the conversation. Mails beyond MAILS_PER_HOUR are not written;
+    concurrent transactions may exceed the limit by what they write.
     """
     unique: dict[str, str] = {}
     for address in addresses:
@@ -88,9 +87,9 @@ def quota_used(account: Account, *, percent: int, quota: int) -> None:
 
 
 def invited(invitation: Invitation) -> None:
-    """Ask a person to join an account, inside the caller's transaction.
+    """Store the mail that invites a person to an account, inside the caller's transaction.
 
-    The link is added when the mail is sent: it is stored nowhere.
+    The link is added when the mail is sent and is never stored.
     """
     name = invitation.account.name
     write(

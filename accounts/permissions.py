@@ -1,11 +1,11 @@
-"""The table of who may do what. Specification: Authentication, 5 and 6."""
+"""The permission table. Specification: Authentication, 5 and 6."""
 
 from collections.abc import Set
 from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a person is in an account. OWNER stands on the account, not on a membership."""
+    """A person's role in an account. OWNER is stored on the account, not on a membership."""
 
     OWNER = "OWNER"
     SUPER_ADMIN = "SUPER_ADMIN"
@@ -13,7 +13,7 @@ class Role(StrEnum):
 
 
 class Action(StrEnum):
-    """What a caller may be allowed to do."""
+    """The actions that need a role or permission."""
 
     ENTER_ACCOUNT = "ENTER_ACCOUNT"
     LIST_ACCOUNT_CHATBOTS = "LIST_ACCOUNT_CHATBOTS"
@@ -24,11 +24,11 @@ class Action(StrEnum):
 
 
 CHATBOT_VIEW = "CHATBOT_VIEW"  # a permission that a membership may carry
-ADDED = "ADDED"  # held for the chatbots that a person was added to
+ADDED = "ADDED"  # held on the chatbots that a person was added to
 PERMISSIONS = (CHATBOT_VIEW,)
 
 MAY: dict[Action, Set[str]] = {
-    Action.ENTER_ACCOUNT: set(Role),  # to what one of its chatbots then opens
+    Action.ENTER_ACCOUNT: set(Role),  # USE_CHATBOT then decides for each chatbot
     Action.LIST_ACCOUNT_CHATBOTS: {Role.OWNER, Role.SUPER_ADMIN, CHATBOT_VIEW},
     Action.CREATE_CHATBOT: {Role.OWNER, Role.SUPER_ADMIN},
     Action.USE_CHATBOT: {Role.OWNER, Role.SUPER_ADMIN, ADDED},
@@ -38,5 +38,5 @@ MAY: dict[Action, Set[str]] = {
 
 
 def may(action: Action, holds: Set[str]) -> bool:
-    """Say whether what a caller holds opens an action."""
+    """Return whether the caller's roles and permissions allow an action."""
     return not MAY[action].isdisjoint(holds)

@@ -1,8 +1,9 @@
-"""Quotas: rows, taken by one conditional statement in the transaction that they pay for.
+"""Monthly message quotas and chatbot limits, enforced inside the caller's transaction.
+
+A message is counted by one conditional UPDATE in the transaction that stores it. The owner of an
+account gets a mail when WARNED_AT percent of the month's messages are used.
 
 Specification: Limits. Open points: plans, quota-count, quota-body.
-
-The owner of an account is told when WARNED_AT percent of the month's messages are used.
 """
 
 from datetime import UTC, date, datetime, timedelta
@@ -19,26 +20,26 @@ WARNED_AT = (100, 80)  # percent; each once a month
 
 
 class ChatbotLimitReached(ApiError):
-    """The plan's chatbots are all made."""
+    """The account has as many chatbots as its plan allows."""
 
     status_code, code, message = 403, "CHATBOT_LIMIT_REACHED", "chatbot quota exceeded"
 
 
 class MessagesLimitReached(TooManyRequests):
-    """The month's messages are used up."""
+    """The account has used all messages of the month."""
 
     code, message = "MESSAGES_LIMIT_REACHED", "monthly message quota exhausted"
 
 
 def month_of(moment: datetime) -> tuple[date, datetime]:
-    """Name the month of a moment, UTC: its first day, and when the next one begins."""
+    """Return the first day of the moment's month, and when the next month begins (UTC)."""
     first = moment.astimezone(UTC).date().replace(day=1)
     following = (first + timedelta(days=32)).replace(day=1)
     return first, datetime(following.year, following.month, 1, tzinfo=UTC)
 
 
 def taken(account: Account, month: date) -> bool:
-    """Count one message up, if the quota allows. False too while the month has no row."""
+    """Count one message if the quota allows it. Also False if the month has no row yet."""
     usage = Usage.objects.filter(account=account, month=month)
     if account.plan.monthly_messages is not None:
         usage = usage.filter(messages__lt=account.plan.monthly_messages)
@@ -67,7 +68,7 @@ def take_message(account: Account) -> None:
 
 
 def warn(account: Account, month: date) -> None:
-    """Tell the owner where a share of the quota was reached; the caller has locked the row."""
+    """Mail the owner if a share of the quota has been reached. The caller has locked the row."""
     quota = account.plan.monthly_messages
     if quota is None:
         return
@@ -79,7 +80,7 @@ def warn(account: Account, month: date) -> None:
 
 
 def take_chatbot(account: Account, existing: QuerySet[Any]) -> None:
-    """Make sure that one more chatbot fits, inside the caller's transaction.
+    """Check that the plan allows one more chatbot, inside the caller's transaction.
 
     The account's row stays locked until the chatbot is stored. Raises ChatbotLimitReached.
     """

@@ -1,4 +1,4 @@
-"""Signing in to the admin: a password cannot be guessed by trying."""
+"""Sign in to the admin, with a rate limit that keeps passwords from being guessed."""
 
 import threading
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ from config.environment import Rate
 from config.middleware import counted_as
 
 FAILURES: Rate = (5, 900)  # of one person from one address
-FAILURES_OF_ADDRESS: Rate = (50, 900)  # with any names: each costs a hash
-MOST_WAITING = 8  # sign-ins at once in a process: the hashes are made two at a time
+FAILURES_OF_ADDRESS: Rate = (50, 900)  # for any person: each failure costs a hash
+MOST_WAITING = 8  # concurrent sign-ins in a process, which hashes two passwords at a time
 
 waiting = threading.BoundedSemaphore(MOST_WAITING)
 
 
 class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no types
-    """Refuses further attempts, with the right password too, once too many have failed."""
+    """Refuses further attempts after too many failures, even with the right password."""
 
     def clean(self) -> dict[str, Any]:
         """Sign in. Raises ValidationError."""
@@ -39,7 +39,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no t
                     super().clean()
                     of_address()
                     of_person()
-                except ValidationError as error:  # it counts
+                except ValidationError as error:  # counted as a failure
                     failure = error
         except TooManyRequests as refusal:
             minutes = ceil(refusal.retry_after / 60)
@@ -51,7 +51,10 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no t
         return dict(self.cleaned_data)
 
     def whom(self) -> str:
-        """Name the person who is counted: databases find one by several spellings of a name."""
+        """Return the key that failures are counted by: the user's id, else the name typed.
+
+        The database may find a user by several spellings of a name.
+        """
         name = str(self.cleaned_data.get("username", "")).strip()
         found = User.objects.find(name)
         return str(found.pk) if found else name.lower()
@@ -59,7 +62,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no t
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Take one of a few places for sign-ins. Raises ValidationError at once if none is free."""
+    """Take one of MOST_WAITING places. Raises ValidationError at once if all are taken."""
     if not waiting.acquire(blocking=False):
         raise ValidationError(
             "Too many people are signing in at this moment. Try again in a few seconds.",

@@ -1,4 +1,4 @@
-"""What the worker is asked to do for accounts."""
+"""Celery tasks of accounts: send mails, delete what has expired."""
 
 from datetime import timedelta
 
@@ -18,16 +18,16 @@ PRUNE_MAILS = "prune mails"
 
 @shared_task(acks_late=True, ignore_result=True)
 def send_mail(mail_id: str, claimed_until: str) -> None:
-    """Send one mail, if the claim still stands."""
+    """Send one mail if the claim is still valid."""
     if settings.SENDING:
         mailing.send(mail_id, claimed_until)
-    else:  # published by a worker that still had it on
+    else:  # published by a worker that still had sending switched on
         mailing.release(mail_id, claimed_until)
 
 
 @shared_task(acks_late=True, ignore_result=True)
 def clear_sessions() -> None:
-    """Forget sessions that have ended, once a day."""
+    """Delete expired sessions, once a day."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
     PeriodicWork.objects.finish(CLEAR_SESSIONS, next_due=now + timedelta(days=1))
@@ -35,7 +35,7 @@ def clear_sessions() -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def forget_answers() -> None:
-    """Forget answers that were kept for a day, once an hour."""
+    """Delete stored answers older than a day, once an hour."""
     idempotency.forget()
     PeriodicWork.objects.finish(FORGET_ANSWERS, next_due=timezone.now() + timedelta(hours=1))
 

@@ -1,4 +1,4 @@
-"""Pages of people who are not signed in."""
+"""Routes of pages that need no sign-in."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Open a chatbot for a caller, and say which ones are open. Open points: roles, foreign-chatbot."""
+"""Find the chatbots that a caller may use. Open points: roles, foreign-chatbot."""
 
 from typing import Any
 from uuid import UUID
@@ -15,22 +15,22 @@ from config.runtime import logs
 
 
 class ChatbotNotFound(ApiError):
-    """No such chatbot."""
+    """The chatbot does not exist."""
 
     status_code, code, message = 404, "CHATBOT_NOT_FOUND", "chatbot not found"
 
 
 class ChatbotForbidden(ApiError):
-    """A chatbot that the caller may not use."""
+    """The caller may not use the chatbot."""
 
     status_code, code = 403, "CHATBOT_FETCH_FORBIDDEN"
     message = "no permission to access the chatbot"
 
 
 def open_chatbot(caller: User, chatbot_id: str, *, account: Account | None = None) -> Chatbot:
-    """Find a chatbot for its caller, in one query; one of another account than given is missing.
+    """Find a chatbot and check that the caller may use it, in one query.
 
-    Raises ChatbotNotFound, ChatbotForbidden.
+    Raises ChatbotNotFound, also if the chatbot is not in the given account, or ChatbotForbidden.
     """
     try:
         key = identifier(chatbot_id)
@@ -51,15 +51,15 @@ def open_chatbot(caller: User, chatbot_id: str, *, account: Account | None = Non
 
 
 def lock_chatbot(chatbot_id: UUID) -> None:
-    """Let others who lock this chatbot wait until the caller's transaction ends.
+    """Lock a chatbot until the caller's transaction ends.
 
-    Taken first by whoever writes what a chatbot has one of: so nobody meets a row half made or
-    half gone, and everyone takes the locks in the same order.
+    Take this lock first to write anything that a chatbot has only one of. No transaction then sees
+    a row half created or half deleted, and all of them take their locks in the same order.
     """
     Chatbot.objects.lock(chatbot_id)
 
 
 def open_to(caller: User) -> ChatbotQuerySet:
-    """List the chatbots that a caller may use."""
+    """Return the chatbots that a caller may use with the key of this request."""
     found = Chatbot.objects.filter(pk__in=Chatbot.objects.ids_open_to(caller.pk))
     return reached(found, caller)

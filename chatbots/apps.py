@@ -1,4 +1,4 @@
-"""The chatbots app: what a bot is."""
+"""The chatbots app: chatbots, their settings and their language models."""
 
 from django.apps import AppConfig
 

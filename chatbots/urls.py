@@ -1,4 +1,4 @@
-"""The routes of chatbots and their settings, as the specification writes them."""
+"""The routes of chatbots and their settings, as the specification defines them."""
 
 from django.urls import path
 

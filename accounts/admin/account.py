@@ -1,4 +1,4 @@
-"""Accounts: who may do what in one, and how much is left."""
+"""The admin of accounts: plan, members, invitations and usage."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ from accounts.models import Account
 from accounts.services.account import find_or_create_user
 
 
-class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
-    """A new account, with its owner by e-mail."""
+class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+    """The form of a new account, which names its owner by e-mail."""
 
     owner_email = forms.EmailField(
         label="owner's e-mail", max_length=255, widget=UnfoldAdminEmailInputWidget, required=True
@@ -31,7 +31,7 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the 
 
 @admin.register(Account)
 class AccountAdmin(AccountRows):
-    """Plan, quota and add-on are the superuser's; an account's managers see them."""
+    """Superusers change plan, quota and add-on; an account's managers only see them."""
 
     account_path = "pk"
     key = ("name", "id")
@@ -45,33 +45,33 @@ class AccountAdmin(AccountRows):
     inlines = (MembershipInline, InvitationInline, UsageInline)
 
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """Ask for the owner's e-mail at first; the add-on then follows from the plan."""
+        """Ask for the owner's e-mail on a new account, whose add-on follows from the plan."""
         return self.fields if obj else ("name", "owner_email", "plan", "mail_on_escalation")
 
     def get_form(
         self, request: HttpRequest, obj: Account | None = None, change: bool = False, **options: Any
     ) -> "type[ModelForm[Any]]":
-        """Use the form of a new account for one."""
+        """Use AccountForm for a new account."""
         given = options if obj else options | {"form": AccountForm}
         form: type[ModelForm[Any]] = super().get_form(request, obj, change=change, **given)
         return form
 
     def get_inlines(self, request: HttpRequest, obj: Account | None) -> Any:
-        """Show members and usage of an account that is there."""
+        """Show members, invitations and usage of an existing account only."""
         return self.inlines if obj else ()
 
     def get_readonly_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """Leave to an account's managers what is not paid for."""
+        """Let an account's managers change only what is not paid for."""
         return () if person(request).is_superuser else ("owner", "plan", "webhooks_enabled")
 
     def save_model(
         self, request: HttpRequest, obj: Account, form: "ModelForm[Any]", change: bool
     ) -> None:
-        """Find or make the owner of a new account."""
+        """Create the owner of a new account if needed."""
         if not change:
             obj.owner = find_or_create_user(form.cleaned_data["owner_email"])
         super().save_model(request, obj, form, change)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never here: an account's chatbots, conversations and deliveries would go with it."""
+        """Forbid it: an account's chatbots, conversations and deliveries would be deleted too."""
         return False

@@ -1,4 +1,4 @@
-"""API keys: what works, since when, and who holds it."""
+"""The admin of API keys: list, issue, collect and revoke them."""
 
 from typing import Any
 
@@ -33,10 +33,10 @@ NOT_ISSUABLE = "no member of staff with this e-mail in an account that you manag
 
 
 def holders(request: HttpRequest) -> "QuerySet[User]":
-    """Keep the people whose keys, names and sign-ins a person may see.
+    """Return the people whose keys, names and sign-ins the signed-in person may see.
 
-    A superuser: everyone. Other staff: themselves, and people who are in accounts that they manage
-    and in no other.
+    A superuser sees everyone. Other staff see themselves, and people who belong only to accounts
+    that they manage.
     """
     user = person(request)
     people = User.objects.filter(is_active=True)
@@ -53,7 +53,7 @@ def holders(request: HttpRequest) -> "QuerySet[User]":
 
 
 class IssueForm(forms.Form):
-    """Whose key, in which account it works, what for, and for how long."""
+    """The owner, account, label and lifetime of a new key."""
 
     email = forms.CharField(
         label="Owner's e-mail",
@@ -90,7 +90,7 @@ class IssueForm(forms.Form):
         self.fields["account"].queryset = managed  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
-        """Find the owner. A key for another person works only in an account that both belong to."""
+        """Find the owner. A key for another person needs an account that both belong to."""
         given = self.cleaned_data
         account = given.get("account")
         owner = User.objects.find(given.get("email", ""))
@@ -127,7 +127,7 @@ class ApiKeyAdmin(ScopedAdmin):
     empty_text = "No key was issued yet."
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep one's own keys, those bound to one's accounts, and those of their people."""
+        """Keep the person's own keys, keys bound to managed accounts, and their people's keys."""
         bound = Q(account__in=managed_accounts(request))
         return rows.filter(bound | Q(user__in=holders(request)))
 
@@ -156,25 +156,25 @@ class ApiKeyAdmin(ScopedAdmin):
 
     @admin.action(description="Revoke the selected keys", permissions=["revoke"])
     def revoke_selected(self, request: HttpRequest, keys: "QuerySet[ApiKey]") -> None:
-        """End keys at once."""
+        """Revoke the selected keys, effective immediately."""
         for key in keys:
             self.revoke(request, key)
         messages.success(request, f"{len(keys)} revoked")
 
     def has_revoke_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
-        """Let those end keys who hold the permission to change them, which means just that."""
+        """Require the change permission: revoking is the only change that a key allows."""
         return bool(super().has_change_permission(request, obj))
 
     def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
-        """Offer no form."""
+        """Forbid editing: a key has no form."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Keep revoked keys: they say who held one."""
+        """Forbid deletion: revoked keys record who held one."""
         return False
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the buttons of a key's page."""
+        """Add the routes of the buttons on a key's page."""
         views = {"revoke": self.revoke_view, "collect": self.collect_view}
         buttons = [
             path(
@@ -187,12 +187,12 @@ class ApiKeyAdmin(ScopedAdmin):
         return [*buttons, *super().get_urls()]
 
     def has_collect_permission(self, request: HttpRequest, obj: ApiKey) -> bool:
-        """Show a key's text only to the person it belongs to."""
+        """Show a key's text to its owner only."""
         return obj.user_id == person(request).pk
 
     @with_row("collect")
     def collect_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
-        """Make the text of a key that another person issued, and show it once to its owner."""
+        """Generate the text of a key that another person issued, and show it once to its owner."""
         text = api_key.collect(key)
         if text is None:
             messages.error(request, f"{key.prefix} has been collected or revoked")
@@ -202,20 +202,20 @@ class ApiKeyAdmin(ScopedAdmin):
 
     @with_row("revoke")
     def revoke_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
-        """End one key."""
+        """Revoke one key."""
         self.revoke(request, key)
         messages.success(request, f"{key.prefix} is revoked")
         return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
 
     def revoke(self, request: HttpRequest, key: ApiKey) -> None:
-        """End a key and note who did."""
+        """Revoke a key and log who did."""
         api_key.revoke(key)
         self.log_change(request, key, "Revoked.")
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Issue a key."""
+        """Show the form that issues a key, and issue it. A form sent twice issues one key."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = IssueForm(request, request.POST or None, initial={"email": person(request).email})
@@ -235,7 +235,7 @@ class ApiKeyAdmin(ScopedAdmin):
         )
 
     def issue(self, request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
-        """Issue a key: the issuer's own is shown, another's waits to be collected by its owner."""
+        """Issue a key. Show the issuer's own; let another person's wait for its owner."""
         owner: User = given.pop("user")
         del given["email"]
         if owner == person(request):
@@ -248,7 +248,7 @@ class ApiKeyAdmin(ScopedAdmin):
         return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
 
     def show(self, request: HttpRequest, key: ApiKey, text: str) -> HttpResponse:
-        """Show the text of a new key, this once."""
+        """Show the text of a new key, only once."""
         return secret_page(
             self,
             request,

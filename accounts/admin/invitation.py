@@ -1,4 +1,4 @@
-"""Invitations: a manager invites an address, and its owner accepts on a page of their own."""
+"""Invitations: a manager invites an e-mail address, and its owner accepts on a public page."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from accounts.services.account import accept, invite
 
 
 class InvitationForm(StandingForm):
-    """An address, and what its owner will be in the account."""
+    """An e-mail address, and the role and permissions of its owner in the account."""
 
     class Meta:
         model = Invitation
@@ -37,14 +37,14 @@ class InvitationForm(StandingForm):
         return given
 
     def save(self, commit: bool = True) -> Invitation:
-        """Store the invitation with its mail."""
+        """Store the invitation and its mail."""
         invitation: Invitation = self.instance
         invite(invitation)
         return invitation
 
 
 class InvitationInline(TabularInline):
-    """The people who were invited and have not accepted."""
+    """The invitations that have not been accepted yet."""
 
     model = Invitation
     form = InvitationForm
@@ -63,7 +63,7 @@ class InvitationInline(TabularInline):
         return bool(request.user.has_perm("accounts.add_membership"))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never change an invitation: its mail has been written. Withdraw it and write another."""
+        """Forbid changes: the mail has been written. Withdraw the invitation and send another."""
         return False
 
     has_add_permission = has_delete_permission = has_view_permission
@@ -71,7 +71,7 @@ class InvitationInline(TabularInline):
 
 @never_cache
 def invitation(request: HttpRequest) -> HttpResponse:
-    """Ask the invited person, and accept by a POST. The token of the mail's link is the proof."""
+    """Show the invitation, and accept it on POST. The token in the mail's link is the proof."""
     found = Invitation.find(request.GET.get("token", ""))
     accepted = bool(found and request.method == "POST" and accept(found))
     return TemplateResponse(

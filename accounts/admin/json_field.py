@@ -1,4 +1,4 @@
-"""JSON in forms, within the bounds that the API sets for a body."""
+"""A JSON form field with the same limits as a request body of the API."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from config.api.errors import InvalidRequest
 
 
 class StrictJson(forms.JSONField):
-    """Reads JSON as the API does: Django's own field fails on deep nesting and stores NUL."""
+    """Parses JSON as the API does: Django's own field fails on deep nesting and stores NUL."""
 
     def __init__(self, **options: Any) -> None:
-        # Django writes a second, hidden copy of the value where the default is a function
+        # Django renders a second, hidden copy of the value if the default is a function.
         super().__init__(**options | {"show_hidden_initial": False})
 
     def to_python(self, value: Any) -> Any:
-        """Read the text. Raises ValidationError."""
+        """Parse the text. Raises ValidationError."""
         if not isinstance(value, str) or not value.strip():
             return super().to_python(value)
         try:
@@ -27,7 +27,7 @@ class StrictJson(forms.JSONField):
             raise forms.ValidationError(texts) from None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Show what was typed again, whatever it is."""
+        """Show the typed text again, even if it is nested too deeply to parse."""
         try:
             return super().bound_data(data, initial)
         except RecursionError:

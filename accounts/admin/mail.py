@@ -1,4 +1,4 @@
-"""Mails that wait or were sent: whether they went out, and if not, why."""
+"""The admin of outgoing mails: their state, and why one was not sent."""
 
 from django.contrib import admin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter

@@ -23,7 +23,7 @@ class StandingForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
 
 
 class MembershipInline(TabularInline):
-    """The members of an account. A new one is invited."""
+    """The members of an account. New members are invited."""
 
     model = Membership
     form = StandingForm
@@ -39,9 +39,9 @@ class MembershipInline(TabularInline):
         return membership.user.email
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Read the people with their memberships."""
+        """Fetch the people along with their memberships."""
         return super().get_queryset(request).select_related("user", "account")
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Leave adding to invitations: a member has consented."""
+        """Forbid adding: a person becomes a member by accepting an invitation."""
         return False

@@ -8,7 +8,7 @@ from accounts.models import Plan
 
 @admin.register(Plan)
 class PlanAdmin(SharedRows):
-    """Limits and quotas; no group holds a permission on them."""
+    """Limits and quotas. No group has a permission on them."""
 
     key = ("name", "id")
     list_display = (

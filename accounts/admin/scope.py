@@ -1,7 +1,7 @@
-"""A staff member's own rows: the one door through which every page of the admin reads.
+"""Limit every admin page to the rows that the signed-in staff member may see.
 
-What a person holds in an account is asked of accounts/permissions.py, for a whole query at a time.
-Model permissions say which pages there are; this says whose rows stand on them.
+Model permissions decide which pages a person can open; this module decides which rows they show.
+The roles come from accounts/permissions.py and are checked for a whole query at a time.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Kept = TypeVar("Kept")
 
 
 def once(request: HttpRequest, name: str, read: Callable[[], Kept]) -> Kept:
-    """Read something once per request. A ModelAdmin is shared by all threads: it keeps nothing."""
+    """Cache a value on the request. All threads share a ModelAdmin, so it holds no state."""
     kept = vars(request)
     if name not in kept:
         kept[name] = read()
@@ -38,13 +38,13 @@ def once(request: HttpRequest, name: str, read: Callable[[], Kept]) -> Kept:
 
 
 def person(request: HttpRequest) -> User:
-    """Name who is signed in; the admin lets nobody else through."""
-    assert isinstance(request.user, User)  # for the type; admin_view has checked it
+    """Return the signed-in user. Every admin page requires one."""
+    assert isinstance(request.user, User)  # for mypy; admin_view has checked it
     return request.user
 
 
 def managed_accounts(request: HttpRequest) -> list[UUID]:
-    """Name the accounts that the person who is signed in manages, read once per request."""
+    """Return the ids of the accounts that the signed-in person manages, read once per request."""
     return once(
         request,
         "managed_accounts",
@@ -57,7 +57,7 @@ def managed_accounts(request: HttpRequest) -> list[UUID]:
 
 
 def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "QuerySet[Any]":
-    """Keep the rows of a model that a person sees; none where the model has no page of its own."""
+    """Return the rows of a model that the person may see; none if it has no admin page."""
     try:
         return site.get_model_admin(model).get_queryset(request)
     except NotRegistered:
@@ -67,9 +67,10 @@ def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "Q
 def with_row(
     permission: str,
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """Open the row that a page's address names; a foreign one is answered as a missing one.
+    """Pass the view the row that the URL names, in place of its id.
 
-    The view then gets the row in place of its id. A page of our own has no other way to its row.
+    Our own pages get their rows only this way. A row that the person may not see is reported as
+    missing. Raises PermissionDenied without the named permission.
     """
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -93,7 +94,7 @@ def with_row(
 
 
 def declared_lookups(model_admin: ModelAdmin, request: HttpRequest) -> set[str]:
-    """Name the parameters that the filters of a list read from its address."""
+    """Return the query parameters that the filters of a list read."""
     names: set[str] = set()
     for declared in model_admin.get_list_filter(request):
         if isinstance(declared, type) and issubclass(declared, SimpleListFilter):
@@ -107,7 +108,7 @@ def declared_lookups(model_admin: ModelAdmin, request: HttpRequest) -> set[str]:
 
 
 class ScopedChoices:
-    """Offers rows of the person's own wherever a form refers to a row."""
+    """Limits the choices of a form's relations to rows that the person may see."""
 
     admin_site: AdminSite
     formfield_overrides: ClassVar[dict[Any, Any]] = {JSONField: {"form_class": StrictJson}}
@@ -131,19 +132,19 @@ class ScopedChoices:
     def with_choices(
         self, field: "Field[Any, Any]", request: HttpRequest, options: dict[str, Any]
     ) -> dict[str, Any]:
-        """Add the choices of a relation, unless they are given."""
+        """Add the choices of a relation, unless `options` has them."""
         if "queryset" in options:
             return options
-        assert field.related_model  # for the type
+        assert field.related_model  # for mypy
         return options | {"queryset": scoped_rows(self.admin_site, field.related_model, request)}
 
 
 class ScopedAdmin(ScopedChoices, ModelAdmin):
-    """The base of every page: own rows, paged by key, nothing counted."""
+    """The base of every admin page: scoped rows, keyset pagination, no row counts."""
 
     key: tuple[str, ...] = ("-created_at", "-id")
-    id_columns: tuple[str, ...] = ()  # what a whole id in the search box may be, each with an index
-    large: tuple[str, ...] = ()  # columns that no list shows: they are read where a page needs them
+    id_columns: tuple[str, ...] = ()  # indexed columns that the search box matches a whole id with
+    large: tuple[str, ...] = ()  # columns that no list shows: loaded only when a page needs them
     empty_text = "There is nothing here yet."
     show_full_result_count = False
     show_facets = ShowFacets.NEVER
@@ -153,11 +154,11 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     warn_unsaved_form = True
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the rows of the person who is signed in, who is no superuser."""
+        """Keep the rows that the signed-in person, who is not a superuser, may see."""
         raise NotImplementedError
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Start from the person's own rows, whatever the page."""
+        """Start every page from the rows that the person may see."""
         rows: QuerySet[Any] = super().get_queryset(request).defer(*self.large)
         return rows if person(request).is_superuser else self.own(request, rows)
 
@@ -168,9 +169,9 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         form_url: str = "",
         extra_context: Any = None,
     ) -> HttpResponse:
-        """Validate a form again if another request has stored the same row in the meantime.
+        """Validate the form again if another request has stored the same row in the meantime.
 
-        The second time the form finds the other's row, and says so.
+        The second validation finds the other row and reports it.
         """
         answer: HttpResponse
         try:
@@ -187,15 +188,15 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         return lookup in declared_lookups(self, request) and "\0" not in value
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        """Order by the key of the pages."""
+        """Order by the pagination key."""
         return self.key
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        """Page by key."""
+        """Use keyset pagination."""
         return KeysetChangeList
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Offer our actions alone: deleting in bulk would load whatever hangs on the rows."""
+        """Remove Django's bulk deletion, which would load every row below the selected ones."""
         actions: dict[str, Any] = super().get_actions(request)
         actions.pop("delete_selected", None)
         return actions
@@ -203,7 +204,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
-        """Search by a whole id where `id_columns` say so, else as `search_fields` do."""
+        """Search by a whole id if `id_columns` is set, else by `search_fields`."""
         if not (self.id_columns and search_term):
             rows, duplicates = super().get_search_results(request, queryset, search_term)
             return rows, duplicates
@@ -217,7 +218,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
 
 
 class AccountRows(ScopedAdmin):
-    """Rows that belong to an account: seen by those who manage it."""
+    """Rows that belong to an account. Its managers see them."""
 
     account_path = "account"
 
@@ -227,7 +228,7 @@ class AccountRows(ScopedAdmin):
 
 
 class SharedRows(ScopedAdmin):
-    """Rows that belong to nobody, plans and models: all may choose them, superusers change them."""
+    """Rows that no account owns (plans, models): all staff choose them, superusers change them."""
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Keep all rows."""
@@ -235,16 +236,16 @@ class SharedRows(ScopedAdmin):
 
 
 class ReadOnly:
-    """Pages that only show: the service writes these rows."""
+    """A read-only page: the service writes these rows."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody adds one."""
+        """Forbid adding."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody changes one."""
+        """Forbid changes."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody deletes one."""
+        """Forbid deletion."""
         return False

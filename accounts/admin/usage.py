@@ -1,4 +1,4 @@
-"""What accounts have used up, month by month."""
+"""The admin of usage: the messages that an account has used, by month."""
 
 from django.contrib import admin
 from unfold.admin import TabularInline
@@ -8,14 +8,14 @@ from accounts.models import Usage
 
 
 def used(usage: Usage) -> str:
-    """Write the month's messages beside the quota of the account's plan."""
+    """Format the month's messages, followed by the plan's quota if there is one."""
     quota = usage.account.plan.monthly_messages
     return f"{usage.messages:,} / {quota:,}" if quota is not None else f"{usage.messages:,}"
 
 
 @admin.register(Usage)
 class UsageAdmin(ReadOnly, AccountRows):
-    """The log of all months."""
+    """The usage of all accounts, newest month first."""
 
     key = ("-month", "-id")
     list_display = ("month", "account", "used_up")
@@ -24,12 +24,12 @@ class UsageAdmin(ReadOnly, AccountRows):
 
     @admin.display(description="visitor messages")
     def used_up(self, usage: Usage) -> str:
-        """Show the figure."""
+        """Show the messages used and the quota."""
         return used(usage)
 
 
 class UsageInline(ReadOnly, TabularInline):
-    """The months of one account."""
+    """The usage of one account, by month."""
 
     model = Usage
     fields = readonly_fields = ("month", "messages")

@@ -1,4 +1,4 @@
-"""People: who signs in, and with which rights."""
+"""The admin of people: who can sign in, and with which rights."""
 
 from typing import Any
 
@@ -21,14 +21,14 @@ from accounts.models import Account, User
 from accounts.services.user import delete_user
 from config.admin.dates import at
 
-# Its permissions come from a migration and never by hand
+# Groups get their permissions from a migration, never by hand.
 admin.site.unregister(Group)
 
 SEEN, MADE = at("last_login", "last sign-in", empty="never"), at("created_at", "made")
 
 
 class PersonCreationForm(UserCreationForm):
-    """A new person, with or without a password."""
+    """The form of a new person, with or without a password."""
 
     class Meta:
         model = User
@@ -36,7 +36,7 @@ class PersonCreationForm(UserCreationForm):
 
 
 class PersonChangeForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
-    """A person. Unlike Django's own form, it does not summarise the password's hash."""
+    """The form of a person. Unlike Django's own, it shows no summary of the password hash."""
 
     class Meta:
         model = User
@@ -45,9 +45,9 @@ class PersonChangeForm(forms.ModelForm):  # type: ignore[type-arg]  # generic on
 
 @admin.register(User)
 class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the stubs' own generics
-    """Superusers make and change people; managers see the addresses of their accounts' people.
+    """Superusers create and change people; managers see the addresses of their accounts' people.
 
-    They see the name and times only of people all of whose accounts they manage.
+    Managers see the name and times of a person only if they manage all of the person's accounts.
     """
 
     key = ("email", "id")
@@ -80,7 +80,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
 
     @admin.display(description="password")
     def can_sign_in(self, user: User) -> str:
-        """Say whether there is a password, and lead to the page that sets one."""
+        """Show whether the person has a password, with a link to the page that sets one."""
         state = "set" if user.has_usable_password() else "not set"
         address = reverse("admin:auth_user_password_change", args=[user.pk])
         return format_html(
@@ -88,19 +88,19 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         )
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """List addresses only: the people of a list may be in other accounts, too."""
+        """Show managers only addresses: people on the list may belong to other accounts too."""
         return self.list_display if person(request).is_superuser else ("email",)
 
     def get_list_filter(self, request: HttpRequest) -> Any:
-        """Filter by what is listed."""
+        """Offer filters to superusers only, who see the filtered columns."""
         return self.list_filter if person(request).is_superuser else ()
 
     def get_search_fields(self, request: HttpRequest) -> Any:
-        """Search by what is listed."""
+        """Let managers search by address only, the one column that they see."""
         return self.search_fields if person(request).is_superuser else self.search_fields[:1]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Show managers the name and times only of people all of whose accounts they manage."""
+        """Show managers the name and times only if they manage all of the person's accounts."""
         if person(request).is_superuser:
             return super().get_fieldsets(request, obj)
         if obj and holders(request).filter(pk=obj.pk).exists():
@@ -110,24 +110,24 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """Show the history only of people whose name and times the manager sees."""
+        """Show the history only if the person may see the user's name and times."""
         shown = self.get_object(request, unquote(object_id))
         if shown and not holders(request).filter(pk=shown.pk).exists():
             raise PermissionDenied
         return super().history_view(request, object_id, extra_context)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Name what is deleted; an owner of accounts is protected."""
+        """List what is deleted. An owner of accounts is protected."""
         people = [f"{user.email}: access, memberships, keys and e-mail address" for user in objs]
         owned = Account.objects.filter(owner__in=objs)
         return people, {"people": len(people)}, set(), [f"account {each}" for each in owned]
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
-        """Delete a person, and keep the lines of the trail."""
+        """Delete a person but keep the entries of the audit trail."""
         delete_user(obj)
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
-        """Offer the groups of the migration as checkboxes."""
+        """Offer the groups, which a migration creates, as checkboxes."""
         if db_field.name == "groups":
             options |= {
                 "queryset": Group.objects.order_by("name"),

@@ -1,6 +1,6 @@
 """The tables of accounts, the documented plans, and the two groups of staff.
 
-A group says what its members may open in the admin; memberships say whose rows.
+A group decides which admin pages its members can open; memberships decide whose rows they see.
 """
 
 import accounts.models.membership
@@ -46,7 +46,7 @@ GROUPS = {"Agents": AGENTS, "Account admins": ACCOUNT_ADMINS}
 
 
 def make_groups(apps, schema_editor):
-    """Create the groups with their permissions, which Django creates only after all migrations."""
+    """Create the groups and the permissions they need: Django adds these after all migrations."""
     ContentType = apps.get_model("contenttypes", "ContentType")
     Permission = apps.get_model("auth", "Permission")
     Group = apps.get_model("auth", "Group")

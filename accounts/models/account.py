@@ -1,4 +1,4 @@
-"""Accounts: the tenant that owns chatbots."""
+"""Accounts: the tenants that own chatbots."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,9 +16,9 @@ Rows = models.QuerySet[Any, Any]  # of any model
 
 
 def by_role(rows: Rows, action: Action, *, account: str = "") -> list[Rows]:
-    """Pair rows with the people whose role in the rows' account allows an action.
+    """Pair each row with the people whose role in its account allows an action.
 
-    Returns one queryset for members and one for owners, each with `person`, a user's id.
+    Returns one queryset for members and one for owners, each annotated with `person`, a user's id.
     `account` is the path from a row to its account, such as "account__". Open point: permissions.
     """
     roles = [role for role in Role if role != Role.OWNER and may(action, {role})]
@@ -30,9 +30,9 @@ def by_role(rows: Rows, action: Action, *, account: str = "") -> list[Rows]:
 
 
 def union(parts: Iterable[Rows], column: str) -> Rows:
-    """List the distinct values of a column in several querysets.
+    """Return the distinct values of a column in several querysets.
 
-    Each part reads only its own rows over an index. With an OR across joins instead of the
+    Each part reads only its own rows through an index. With an OR across joins instead of the
     UNION, the database reads the rows of all tenants.
     """
     first, *others = (rows.order_by().values(column) for rows in parts)
@@ -40,7 +40,7 @@ def union(parts: Iterable[Rows], column: str) -> Rows:
 
 
 class AccountQuerySet(models.QuerySet["Account"]):
-    """Accounts by what people may do in them."""
+    """Selects accounts by what people may do in them."""
 
     def open_to(self, person: UUID, action: Action) -> "AccountQuerySet":
         """Keep the accounts in which a person's role allows an action."""
@@ -74,7 +74,7 @@ class Account(Row):
         return self.name
 
     def save(self, *args: Any, **options: Any) -> None:
-        """Save; a new account takes the add-on from its plan. Open point: plan-webhooks."""
+        """Give a new account the add-on if its plan includes it. Open point: plan-webhooks."""
         if self.webhooks_enabled is None:
             self.webhooks_enabled = self.plan.webhooks_by_default
         super().save(*args, **options)

@@ -1,4 +1,4 @@
-"""API keys: a digest, a visible prefix, and when they end."""
+"""API keys: a digest, a visible prefix and an expiry."""
 
 from datetime import datetime, timedelta
 
@@ -12,10 +12,10 @@ from config.database.row import Row
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    """Keys by whether they work."""
+    """Selects keys by whether they work."""
 
     def alive(self) -> "ApiKeyQuerySet":
-        """Keep the keys that open the API now."""
+        """Keep the keys that currently work."""
         now = timezone.now()
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=now),
@@ -30,9 +30,9 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
 
 class ApiKey(Row):
-    """A key to the API. The key itself is shown once and never stored."""
+    """An API key. Its text is shown once and never stored."""
 
-    USED_EVERY = timedelta(minutes=1)  # "last used" is written no oftener
+    USED_EVERY = timedelta(minutes=1)  # at most one write of "last used" per key in this time
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_keys"
@@ -46,7 +46,7 @@ class ApiKey(Row):
     )
     label = models.CharField(max_length=100, blank=True)
     prefix = models.CharField(max_length=20, unique=True, editable=False)
-    # null: offered, and not collected by its owner
+    # null: its owner has not collected the key yet
     digest = models.CharField(max_length=64, null=True, unique=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, editable=False)
@@ -64,7 +64,7 @@ class ApiKey(Row):
 
     @property
     def state(self) -> str:
-        """Say in one word whether the key works."""
+        """Return "revoked", "expired", "active" or "waiting" (not collected yet)."""
         if self.revoked_at:
             return "revoked"
         if self.expires_at and self.expires_at <= timezone.now():
@@ -72,6 +72,6 @@ class ApiKey(Row):
         return "active" if self.digest else "waiting"
 
     def touch(self, now: datetime) -> None:
-        """Note the use, unless one within the last minute is noted."""
+        """Record the use, unless one was recorded within USED_EVERY."""
         if self.last_used_at is None or now - self.last_used_at >= self.USED_EVERY:
             ApiKey.objects.filter(pk=self.pk).update(last_used_at=now)

@@ -1,4 +1,4 @@
-"""Invitations: a person becomes a member of an account by accepting one."""
+"""Invitations: a person accepts one to become a member of an account."""
 
 from datetime import datetime, timedelta
 
@@ -14,7 +14,7 @@ from config.database.row import SHORT
 
 
 class Invitation(Standing):
-    """An invitation to one address. Anyone who reads mail to that address can accept it."""
+    """An invitation of one e-mail address. Anyone who can read its mail can accept."""
 
     LIFE = timedelta(days=7)
     signer = signing.Signer(salt="accounts.invitation")
@@ -38,12 +38,12 @@ class Invitation(Standing):
 
     @property
     def link(self) -> str:
-        """The address of the page on which the person accepts; its token is a secret."""
+        """The URL of the page on which the person accepts. Its token is secret."""
         return f"{settings.PUBLIC_URL}/invitation?token={self.signer.sign(self.pk.hex)}"
 
     @classmethod
     def find(cls, token: str) -> "Invitation | None":
-        """Find the invitation of a token that is valid and has not expired."""
+        """Find the invitation of a token; None if the token is invalid or has expired."""
         try:
             key = cls.signer.unsign(token)
         except signing.BadSignature:

@@ -1,4 +1,4 @@
-"""Mails that wait: rows of the transaction that caused them, sent by the worker."""
+"""Outgoing mails: stored by the transaction that caused them, sent by the worker."""
 
 from django.db import models
 from django.utils import timezone
@@ -12,7 +12,7 @@ class Mail(Row):
     """One mail to one address."""
 
     class State(models.TextChoices):
-        """Where the mail stands."""
+        """The states of sending."""
 
         PENDING = "PENDING"
         RETRYING = "RETRYING"
@@ -26,10 +26,11 @@ class Mail(Row):
     invitation = models.ForeignKey(
         Invitation, null=True, on_delete=models.CASCADE, related_name="mails", editable=False
     )
-    thread_id = models.UUIDField(null=True, editable=False)  # no foreign key: threads live above
+    # no foreign key: threads belong to an upper app
+    thread_id = models.UUIDField(null=True, editable=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
-    due_at = models.DateTimeField(null=True, default=timezone.now)  # null: nothing left to do
-    tries = models.PositiveIntegerField(default=0)  # counted when one begins
+    due_at = models.DateTimeField(null=True, default=timezone.now)  # null: sent or given up
+    tries = models.PositiveIntegerField(default=0)  # counted when a try begins
     claimed_until = models.DateTimeField(null=True)
     error = models.CharField(max_length=SHORT, blank=True)
     sent_at = models.DateTimeField(null=True)
@@ -55,5 +56,5 @@ class Mail(Row):
 
     @property
     def text(self) -> str:
-        """The text that is sent: with the link of its invitation, which no row and page shows."""
+        """The text to send, with the link of its invitation, which no row and no page contains."""
         return f"{self.body}\n\n{self.invitation.link}\n" if self.invitation else self.body

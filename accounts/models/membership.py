@@ -1,4 +1,4 @@
-"""Memberships: who belongs to an account besides its owner, and as what."""
+"""Memberships: the people of an account besides its owner, and their roles."""
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -10,13 +10,13 @@ from config.database.row import Row
 
 
 def known_permissions(given: object) -> None:
-    """Accept a list of permissions that exist. Raises ValidationError."""
+    """Check that a value is a list of existing permissions. Raises ValidationError."""
     if not isinstance(given, list) or not set(given) <= set(PERMISSIONS):
         raise ValidationError(f"permissions must be a list of: {', '.join(PERMISSIONS)}")
 
 
 class Standing(Row):
-    """What a person is in an account, or is invited to be."""
+    """The role and permissions of a member, or of an invited person, in an account."""
 
     ROLES = [(role.value, role.value) for role in (Role.SUPER_ADMIN, Role.MEMBER)]
 

@@ -1,4 +1,4 @@
-"""Plans: the limits per minute, and quotas that staff may set. Specification: Limits."""
+"""Plans: rate limits per minute, and quotas that staff may set. Specification: Limits."""
 
 from django.db import models
 
@@ -6,7 +6,10 @@ from config.database.row import Row
 
 
 class Plan(Row):
-    """What an account pays for. Open point: plans (an empty quota is unlimited)."""
+    """The limits and quotas that an account pays for. An empty quota is unlimited.
+
+    Open point: plans.
+    """
 
     name = models.CharField(max_length=50, unique=True)
     messages_per_minute = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""Usage: what an account has used up in a month. Open point: quota-count."""
+"""Usage: the visitor messages of an account by month. Open point: quota-count."""
 
 from django.db import models
 
@@ -6,14 +6,14 @@ from accounts.models.account import Account
 
 
 class Usage(models.Model):
-    """The visitor messages of an account in one month (its first day, UTC)."""
+    """The visitor messages of an account in one month, stored as its first day (UTC)."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="usages")
     month = models.DateField()
     messages = models.PositiveIntegerField(default=0)
     told = models.PositiveSmallIntegerField(
         default=0, editable=False
-    )  # percent of the quota of which the owner has had a mail
+    )  # the highest percentage of the quota that the owner has had a mail about
 
     class Meta:
         verbose_name_plural = "usage"

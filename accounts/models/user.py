@@ -1,4 +1,4 @@
-"""People: they sign in with their e-mail, hold API keys and belong to accounts."""
+"""People: users who sign in with their e-mail, hold API keys and belong to accounts."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -13,25 +13,25 @@ from config.database.row import SHORT
 
 
 class UserManager(BaseUserManager["User"]):
-    """Make users and find them by e-mail, whatever its letter case."""
+    """Creates users and finds them by e-mail, ignoring letter case."""
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
-        """Make a user; without a password he or she cannot sign in."""
+        """Create a user, who cannot sign in without a password."""
         user = self.model(email=email.strip(), **fields)
         user.set_password(password)
         user.save(using=self._db)
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
-        """Make a user who may do everything."""
+        """Create a user with all permissions."""
         return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
 
     def get_by_natural_key(self, username: str | None) -> "User":
-        """Find the user who signs in with an e-mail. Raises DoesNotExist."""
+        """Return the user with this e-mail, for signing in. Raises DoesNotExist."""
         return self.get(email__lower=Lower(Value(username or "")))
 
     def find(self, email: str) -> "User | None":
-        """Find a user by e-mail in any letter case, as the unique index compares them."""
+        """Find a user by e-mail, ignoring letter case as the unique index does."""
         return self.filter(email__lower=Lower(Value(email.strip()))).first()
 
 
@@ -49,7 +49,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     EMAIL_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
     objects: ClassVar[UserManager] = UserManager()
-    key_account: UUID | None = None  # the account to which the key of this request is bound
+    key_account: UUID | None = None  # the account that this request's key is bound to
 
     class Meta:
         verbose_name = "person"
@@ -63,14 +63,14 @@ class User(AbstractBaseUser, PermissionsMixin):
         ]
 
     def __str__(self) -> str:
-        return self.email  # pages of all kinds show it; the name is not every manager's to see
+        return self.email  # shown on many pages; not every manager may see the name
 
     def reaches(self, account_id: UUID) -> bool:
-        """Say whether the key of this request works in an account."""
+        """Return whether this request's key works in an account."""
         return self.key_account in (None, account_id)
 
     def get_full_name(self) -> str:
-        """Name the person to colleagues and visitors: by e-mail if there is no name."""
+        """Return the name shown to colleagues and visitors, or the e-mail if there is no name."""
         return self.name or self.email
 
 

@@ -1,4 +1,4 @@
-"""Open an account with its owner, and bring people into it."""
+"""Create accounts with their owners, and invite people into them."""
 
 from django.db import IntegrityError, transaction
 
@@ -7,7 +7,7 @@ from accounts.models import Account, Invitation, Membership, Plan, User
 
 
 def find_or_create_user(email: str, *, name: str = "") -> User:
-    """Find a person by e-mail in any letter case, or create one who cannot sign in yet."""
+    """Find a person by e-mail, ignoring letter case, or create one who cannot sign in yet."""
     found = User.objects.find(email)
     if found:
         return found
@@ -32,14 +32,14 @@ def invite(invitation: Invitation) -> None:
 
 
 def accept(invitation: Invitation) -> bool:
-    """Make the invited person a member. False if the invitation is gone: accepted or withdrawn."""
+    """Make the invited person a member. False if the invitation was accepted or withdrawn."""
     with transaction.atomic():
         still_there = Invitation.objects.select_for_update().filter(pk=invitation.pk)
         if not still_there.first():
             return False
         user = find_or_create_user(invitation.email)
         if user.email.lower() != invitation.email.lower():
-            return False  # PostgreSQL's LOWER takes some letters for others: another mailbox
+            return False  # PostgreSQL's LOWER equates some letters: this is another mailbox
         Membership.objects.get_or_create(
             account=invitation.account,
             user=user,

@@ -15,20 +15,20 @@ from accounts.models.api_key import ApiKeyQuerySet
 def issue(
     user: User, *, label: str = "", days: int | None = None, account: Account | None = None
 ) -> tuple[ApiKey, str]:
-    """Create a key. Returns its row and its text, which is known this once.
+    """Create a key. Returns its row and its text, which cannot be read again.
 
     With an account, the key works in that account only.
     """
     row = offer(user, label=label, days=days, account=account)
     text = collect(row)
-    assert text  # for the type: no other request knows the row yet
+    assert text  # for mypy: no other request knows the row yet
     return row, text
 
 
 def offer(
     user: User, *, label: str = "", days: int | None = None, account: Account | None = None
 ) -> ApiKey:
-    """Create a key without its text: it does not work until its owner collects the text."""
+    """Create a key that does not work until its owner collects its text."""
     return ApiKey.objects.create(
         user=user,
         account=account,
@@ -39,7 +39,7 @@ def offer(
 
 
 def collect(key: ApiKey) -> str | None:
-    """Make the text of an offered key; None if it was made before, or the key is revoked."""
+    """Generate the text of an offered key; None if it was collected before or is revoked."""
     made = keys.make(key.prefix)
     offered = ApiKey.objects.filter(pk=key.pk, digest=None, revoked_at=None)
     if not offered.update(digest=made.digest):
@@ -49,17 +49,17 @@ def collect(key: ApiKey) -> str | None:
 
 
 def revoke(key: ApiKey) -> None:
-    """End a key at once; a key ended before stays as it is."""
+    """Revoke a key immediately. A key that was revoked before stays as it is."""
     ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now())
     key.refresh_from_db()
 
 
 def rotate(rows: ApiKeyQuerySet, *, grace_hours: float = 0) -> Iterator[tuple[ApiKey, str]]:
-    """Give a new key for each working one; yields rows and texts as they are made.
+    """Issue a new key for each working one. Yields rows and texts as they are created.
 
-    An old key ends after the grace, or at its own end if that comes first. A key that an earlier
-    rotation has replaced gets no second successor, but ends no later than this grace. Each pair is
-    one transaction: a rotation that is interrupted has lost no key.
+    An old key expires after the grace period, or at its own expiry if that comes first. A key that
+    an earlier rotation replaced gets no second successor, but expires no later than this grace
+    period. Each key is replaced in its own transaction: an interrupted rotation loses no key.
     """
     end = timezone.now() + timedelta(hours=grace_hours)
     rows.alive().filter(replaced_at__isnull=False, expires_at__gt=end).update(expires_at=end)

@@ -1,4 +1,4 @@
-"""Delete a person, and keep what the audit trail says of them."""
+"""Delete people but keep the audit trail."""
 
 from django.db import transaction
 from django.utils import timezone
@@ -7,9 +7,9 @@ from accounts.models import User
 
 
 def delete_user(user: User) -> None:
-    """Delete a person's access, memberships and e-mail address; the name stays for the trail.
+    """Delete a person's access, memberships and e-mail address; the name stays for the audit trail.
 
-    The row stays, because the lines of the trail refer to it.
+    The row stays because entries of the trail refer to it.
     """
     with transaction.atomic():
         user.memberships.all().delete()

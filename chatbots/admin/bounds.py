@@ -1,4 +1,4 @@
-"""Rows of a chatbot's list on the chatbot's page, within the list's bound."""
+"""Enforce the bound of a chatbot's list on the chatbot's page."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from chatbots.models.base import ListFull
 
 
 class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # generic in the stubs only
-    """The rows of a list; those of one page are judged together. Open point: list-bounds."""
+    """The rows of a list. The rows of a page are checked together. Open point: list-bounds."""
 
     def clean(self) -> None:
         """Refuse more rows than the list holds. Raises ValidationError."""

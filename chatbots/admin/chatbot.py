@@ -1,4 +1,4 @@
-"""Chatbots: what a bot looks like and says."""
+"""The admin of chatbots: settings, texts and members."""
 
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,7 @@ from config.database.row import SHORT
 
 
 class CreationForm(forms.Form):
-    """What a new chatbot takes. Specification: Endpoints, Chatbots."""
+    """The fields of a new chatbot. Specification: Endpoints, Chatbots."""
 
     account = forms.ModelChoiceField(Account.objects.none(), widget=UnfoldAdminSelectWidget)
     name = forms.CharField(max_length=SHORT, strip=False, widget=UnfoldAdminTextInputWidget)
@@ -36,7 +36,7 @@ class CreationForm(forms.Form):
 
 @admin.register(Chatbot)
 class ChatbotAdmin(Erasing, ChatbotRows):
-    """A chatbot with all its settings; links lead to its webhook, inbox and deliveries."""
+    """A chatbot with all its settings, and links to its webhook, inbox and deliveries."""
 
     chatbot_path = "pk"
     asks_for_name = True
@@ -73,7 +73,7 @@ class ChatbotAdmin(Erasing, ChatbotRows):
     readonly_fields = ("account",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Let those make one who may in some account."""
+        """Require the right to create chatbots in at least one account."""
         return bool(super().has_add_permission(request)) and self.accounts(request).exists()
 
     def erase(self, row: Chatbot) -> None:
@@ -81,17 +81,17 @@ class ChatbotAdmin(Erasing, ChatbotRows):
         erase_chatbot(row)
 
     def account_of(self, row: Chatbot) -> UUID:
-        """Name the chatbot's account."""
+        """Return the id of the chatbot's account."""
         return row.account_id
 
     def name_in_trail(self, row: Chatbot) -> str:
-        """Keep the name: no visitor chose it."""
+        """Show the chatbot's name, which no visitor chose."""
         return str(row)
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Make a chatbot as the API does: with its settings, as far as the plan allows."""
+        """Create a chatbot as the API does: with its settings, within the plan's limit."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = CreationForm(request.POST or None)
@@ -117,7 +117,7 @@ class ChatbotAdmin(Erasing, ChatbotRows):
         )
 
     def accounts(self, request: HttpRequest) -> "QuerySet[Account]":
-        """Keep the accounts in which the person may make a chatbot."""
+        """Return the accounts in which the person may create a chatbot."""
         user = person(request)
         if user.is_superuser:
             return Account.objects.order_by("name", "id")

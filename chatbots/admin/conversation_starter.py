@@ -1,4 +1,4 @@
-"""Conversation starters: one free JSON object each, which may be large."""
+"""The admin of conversation starters, each a JSON object that may be large."""
 
 from typing import Any
 
@@ -17,10 +17,10 @@ SHOWN = 80  # characters of a starter in a list
 
 
 class Beginning:
-    """Shows how a starter begins; the database cuts it off, so that a list stays small."""
+    """Shows the beginning of a starter. The database truncates it, so that lists stay small."""
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Read the beginning of each starter with it."""
+        """Annotate each starter with the beginning of its content."""
         rows: QuerySet[Any] = super().get_queryset(request)  # type: ignore[misc]  # a mixin
         beginning = Substr(Cast("content", TextField()), 1, SHOWN + 1)
         begun: QuerySet[Any] = rows.annotate(beginning_of_content=beginning)
@@ -28,19 +28,19 @@ class Beginning:
 
     @admin.display(description="content")
     def beginning(self, starter: Any) -> str:
-        """Show how it begins."""
+        """Show the beginning of the content."""
         return truncatechars(starter.beginning_of_content, SHOWN)
 
 
-class StarterForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
-    """A starter as staff edit it."""
+class StarterForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+    """The form of a starter."""
 
     class Meta:
         model = ConversationStarter
         fields = ("chatbot", "content")
 
     def clean_content(self) -> dict[str, Any]:
-        """Take what the API takes: an object."""
+        """Require an object, as the API does."""
         content = self.cleaned_data["content"]
         if not isinstance(content, dict):
             raise forms.ValidationError("Expected object")
@@ -49,7 +49,7 @@ class StarterForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the 
 
 @admin.register(ConversationStarter)
 class ConversationStarterAdmin(Beginning, ChatbotRows):
-    """Starters are reached from their chatbot."""
+    """The pages of starters, linked from their chatbot."""
 
     form = StarterForm
     large = ("content",)
@@ -58,5 +58,5 @@ class ConversationStarterAdmin(Beginning, ChatbotRows):
     list_filter = (ChatbotFilter,)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Keep a starter with its chatbot."""
+        """Forbid moving a starter to another chatbot."""
         return ("chatbot",) if obj else ()

@@ -1,4 +1,4 @@
-"""Deleting what has much below it: who may, and the page that says what goes with it."""
+"""Delete rows that many others depend on, after a page that shows what is deleted."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,14 +24,14 @@ KEPT_IN_THE_LOG = (
 
 @dataclass(frozen=True)
 class Below:
-    """How many rows of a kind lie below a row."""
+    """The number of dependent rows of one kind."""
 
     count: str
     kind: str
 
 
 def below(row: Model, *, stays: tuple[str, ...]) -> list[Below]:
-    """Count what is deleted with a row, each kind up to a bound; `stays` names what is not."""
+    """Count the rows deleted with a row, each kind up to a bound; those named in `stays` remain."""
     found = []
     for relation in row._meta.related_objects:
         if relation.get_accessor_name() in stays:
@@ -46,7 +46,7 @@ def below(row: Model, *, stays: tuple[str, ...]) -> list[Below]:
 
 
 def erasing_accounts(request: HttpRequest) -> list[UUID]:
-    """Name the accounts in which the person may erase, read once per request."""
+    """Return the ids of the accounts in which the person may erase, read once per request."""
     return once(
         request,
         "erasing_accounts",
@@ -59,10 +59,10 @@ def erasing_accounts(request: HttpRequest) -> list[UUID]:
 
 
 class Erasing(ScopedAdmin):
-    """A page whose rows are deleted by a service, after a page that asks."""
+    """A page whose rows are deleted by a service, after a confirmation."""
 
     consequences: tuple[str, ...] = ()
-    stays: tuple[str, ...] = ()  # what lies below a row and is not deleted with it
+    stays: tuple[str, ...] = ()  # relations whose rows are not deleted with a row
     asks_for_name = False
 
     def erase(self, row: Any) -> None:
@@ -70,16 +70,16 @@ class Erasing(ScopedAdmin):
         raise NotImplementedError
 
     def account_of(self, row: Any) -> UUID:
-        """Name the account that a row belongs to."""
+        """Return the id of the account that a row belongs to."""
         account: UUID = row.chatbot.account_id
         return account
 
     def name_in_trail(self, row: Any) -> str:
-        """Name a deleted row without what its visitor said."""
+        """Return the name of a deleted row for the audit trail, without the visitor's words."""
         return f"{self.opts.verbose_name} {row.pk}"
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let those delete who may erase in the row's account."""
+        """Require the model's delete permission and the right to erase in the row's account."""
         user = person(request)
         if not user.has_perm(f"{self.opts.app_label}.delete_{self.opts.model_name}"):
             return False
@@ -91,7 +91,7 @@ class Erasing(ScopedAdmin):
     def delete_view(
         self, request: HttpRequest, row: Any, extra_context: Any = None
     ) -> HttpResponse:
-        """Say what will be deleted, and delete it when the form is sent."""
+        """Show what will be deleted, and delete it when the form is submitted."""
         name = str(row)
         wrong = ""
         if request.method == "POST":
@@ -112,7 +112,7 @@ class Erasing(ScopedAdmin):
         )
 
     def delete_now(self, request: HttpRequest, row: Any) -> HttpResponse:
-        """Delete a row, note who did, and lead to the list."""
+        """Delete a row, log who did, and redirect to the list."""
         entry = LogEntry(
             user=person(request),
             content_type=ContentType.objects.get_for_model(row),
@@ -126,5 +126,5 @@ class Erasing(ScopedAdmin):
         return HttpResponseRedirect(reverse(self.url_of("changelist")))
 
     def url_of(self, kind: str) -> str:
-        """Name the route of one of the model's pages."""
+        """Return the route name of one of the model's pages."""
         return f"admin:{self.opts.app_label}_{self.opts.model_name}_{kind}"

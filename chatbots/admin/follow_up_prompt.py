@@ -1,4 +1,4 @@
-"""The form of a follow-up prompt: a button or a link, as the API judges it."""
+"""The form of a follow-up prompt: a button or a link, validated as in the API."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from chatbots.serializers.follow_up_prompt import BUTTON, LINK, FollowUpPromptIn
 from config.api.errors import Refused
 
 
-class FollowUpForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
-    """A prompt as staff edit it."""
+class FollowUpForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+    """The form of a prompt."""
 
     class Meta:
         model = FollowUpPrompt
         fields = ("rank", *BUTTON, *LINK, "esclate")
 
     def clean(self) -> dict[str, Any]:
-        """Refuse half a pair and both pairs."""
+        """Require exactly one complete pair. Raises ValidationError."""
         given = self.cleaned_data
         if not self.errors:
             try:

@@ -1,4 +1,4 @@
-"""What stands on a chatbot's page below the chatbot itself: a tab for each kind of setting."""
+"""The tabs of a chatbot's page, one for each kind of setting."""
 
 import re
 from typing import Any
@@ -30,7 +30,7 @@ PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")
 
 
 class SettingsInline(ScopedChoices, StackedInline):
-    """A chatbot's one row of settings of some kind."""
+    """A chatbot's single row of one kind of settings."""
 
     can_delete = False
     max_num = 1
@@ -54,7 +54,7 @@ class AppearanceInline(SettingsInline):
 
 
 class LeadSettingsInline(SettingsInline):
-    """Whose contact the bot asks for."""
+    """Which contact details the bot asks for."""
 
     model = LeadSettings
     form = LeadSettingsForm
@@ -62,21 +62,21 @@ class LeadSettingsInline(SettingsInline):
 
 
 class PagedFormSet(PaginationInlineFormSet):
-    """Rows a page at a time: a page that shows and sends back all of them has no bound."""
+    """One page of rows at a time: a form with all rows would have no limit."""
 
     def get_page_num(self) -> int:
-        """Read the number of the page; the first one where it is not a number."""
+        """Return the requested page number, or 1 if it is not a number."""
         key = self.get_pagination_key()
         given = self.request.GET.get(key) or self.request.POST.get(key) or ""
         return int(given) if PAGE_NUMBER.fullmatch(given) else 1
 
 
 class BoundedPages(BoundedFormSet, PagedFormSet):
-    """Pages of a list that holds a limited number of rows."""
+    """Pages of a list with a limited number of rows."""
 
 
 class PagedInline(TabularInline):
-    """Rows of which a chatbot has many."""
+    """Rows that a chatbot may have many of."""
 
     formset = PagedFormSet
     per_page = 10
@@ -85,7 +85,7 @@ class PagedInline(TabularInline):
 
 
 class FollowUpInline(PagedInline):
-    """What visitors are offered to press next."""
+    """Buttons and links that visitors are offered."""
 
     model = FollowUpPrompt
     form = FollowUpForm
@@ -102,23 +102,23 @@ class MemberInline(ScopedChoices, PagedInline):
     verbose_name_plural = "members"
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Read the people with their memberships."""
+        """Fetch the people along with their memberships."""
         return super().get_queryset(request).select_related("user", "chatbot")
 
 
 class LinkedInline(ReadOnly, PagedInline):
-    """Rows with pages of their own: a list that leads to them."""
+    """A list of rows that links to their own pages."""
 
     show_change_link = True
-    large: tuple[str, ...] = ()  # columns that are read on the row's own page only
+    large: tuple[str, ...] = ()  # columns loaded only on the row's own page
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Read what the list shows."""
+        """Leave out the large columns."""
         return super().get_queryset(request).defer(*self.large)
 
 
 class InstructionInline(LinkedInline):
-    """What the bot is told to do; the active one stands first."""
+    """The bot's instructions, the active one first."""
 
     model = Instruction
     ordering = ("-is_active", "-created_at", "-id")
@@ -127,7 +127,7 @@ class InstructionInline(LinkedInline):
 
 
 class PersonaInline(LinkedInline):
-    """Who the bot is; active ones stand first."""
+    """The bot's personas, active ones first."""
 
     model = Persona
     ordering = ("-is_active", "-created_at", "-id")
@@ -136,7 +136,7 @@ class PersonaInline(LinkedInline):
 
 
 class LocalizationInline(LinkedInline):
-    """What the bot's interface says."""
+    """The texts of the bot's interface."""
 
     model = Localization
     verbose_name_plural = "texts"
@@ -145,7 +145,7 @@ class LocalizationInline(LinkedInline):
 
 
 class StarterInline(Beginning, LinkedInline):
-    """What a conversation can begin with."""
+    """The bot's conversation starters, newest first."""
 
     model = ConversationStarter
     ordering = ("-created_at", "-id")

@@ -1,4 +1,4 @@
-"""Instructions: what a bot is told to do; one of a chatbot is active."""
+"""The admin of instructions. At most one instruction of a chatbot is active."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from config.admin.dates import at
 
 @admin.register(Instruction)
 class InstructionAdmin(ChatbotRows):
-    """Instructions are reached from their chatbot."""
+    """The pages of instructions, linked from their chatbot."""
 
     list_display = (
         "title",
@@ -32,15 +32,15 @@ class InstructionAdmin(ChatbotRows):
     change_form_outer_before_template = "admin/chatbots/instruction_buttons.html"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Instruction | None = None) -> Any:
-        """Leave the switch to the button: activating one ends the activity of another."""
+        """Leave activation to the button, because it deactivates another instruction."""
         return ("chatbot", "is_active") if obj else ("is_active",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Instruction | None = None) -> bool:
-        """Respect the instruction's own switch."""
+        """Require that the instruction is marked as deletable."""
         return bool(super().has_delete_permission(request, obj)) and (obj is None or obj.deletable)
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the button of an instruction's page."""
+        """Add the route of the button on an instruction's page."""
         button = path(
             "<uuid:object_id>/activate/",
             self.admin_site.admin_view(require_POST(self.activate_view)),
@@ -50,7 +50,7 @@ class InstructionAdmin(ChatbotRows):
 
     @with_row("change")
     def activate_view(self, request: HttpRequest, instruction: Instruction) -> HttpResponse:
-        """Make it the active one of its chatbot."""
+        """Make the instruction the active one of its chatbot."""
         activate(instruction.chatbot_id, instruction.pk)
         self.log_change(request, instruction, "Activated.")
         messages.success(request, f"{instruction} is active now")

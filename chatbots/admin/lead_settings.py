@@ -1,4 +1,4 @@
-"""The form of lead settings: judged by the validators of the API, addresses one a line."""
+"""The form of lead settings, validated as in the API, with one address per line."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from config.api.fields import TextList
 
 
 def judged(field: TextList, value: Any) -> Any:
-    """Let a field of the API judge a value. Raises Django's ValidationError with its texts."""
+    """Validate a value by a field of the API. Raises Django's ValidationError with its texts."""
     try:
         return field.run_validation(value)
     except ValidationError as error:
@@ -23,25 +23,25 @@ def judged(field: TextList, value: Any) -> Any:
 
 
 class Lines(forms.Field):
-    """A list of texts, one a line."""
+    """A list of texts, one per line."""
 
     widget = UnfoldAdminTextareaWidget
 
     def prepare_value(self, value: Any) -> Any:
-        """Write a list as lines; what somebody typed stays as it is."""
+        """Join a list into lines; leave typed text as it is."""
         return "\n".join(value) if isinstance(value, list) else value
 
     def to_python(self, value: Any) -> list[str]:
-        """Read the lines."""
+        """Split the text into lines, without empty ones."""
         return [line.strip() for line in (value or "").splitlines() if line.strip()]
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare lists."""
+        """Compare the values as lists."""
         return bool((initial or []) != self.to_python(data))
 
 
-class LeadSettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
-    """Lead settings as staff edit them."""
+class LeadSettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+    """The form of lead settings."""
 
     lead_notification_email = Lines(
         required=False, label="Mail new leads to", help_text="One address a line"
@@ -52,9 +52,9 @@ class LeadSettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in
         fields = tuple(LeadSettings.own_fields())
 
     def clean_lead_notification_email(self) -> Any:
-        """Refuse what is no address."""
+        """Require valid e-mail addresses."""
         return judged(addresses(), self.cleaned_data["lead_notification_email"])
 
     def clean_customer_form_field(self) -> Any:
-        """Refuse what is no list of form fields."""
+        """Require a list of valid form fields."""
         return judged(form_fields(), self.cleaned_data["customer_form_field"] or [])

@@ -1,4 +1,4 @@
-"""Language models: superusers set them up, everybody chooses among them."""
+"""The admin of language models. Superusers set them up; all staff choose among them."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from chatbots.services.llm_model import make_default
 
 @admin.register(LlmModel)
 class LlmModelAdmin(SharedRows):
-    """Which model answers, and where it is asked; its key stays in the environment."""
+    """Models and their endpoints. A model's key stays in the environment."""
 
     key = ("title", "id")
     list_display = ("title", "provider", "name", "base_url", "is_active", "is_default")
@@ -36,18 +36,18 @@ class LlmModelAdmin(SharedRows):
     change_form_outer_before_template = "admin/chatbots/llm_model_buttons.html"
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the models that can be chosen."""
+        """Keep the active models, which can be chosen."""
         return rows.filter(is_active=True)
 
     @admin.display(description="Last failure")
     def last_failure(self, model: LlmModel) -> str:
-        """Say when the model last gave no reply, and why; of a minute's failures, the first."""
+        """Show when and why the model last failed. Only the first failure of a minute is kept."""
         if model.last_failure_at is None:
             return "none"
         return f"{model.last_failure_at:%Y-%m-%d %H:%M} UTC: {model.last_failure_reason}"
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the button of a model's page."""
+        """Add the route of the button on a model's page."""
         button = path(
             "<uuid:object_id>/make-default/",
             self.admin_site.admin_view(require_POST(self.make_default_view)),
@@ -57,7 +57,7 @@ class LlmModelAdmin(SharedRows):
 
     @with_row("change")
     def make_default_view(self, request: HttpRequest, model: LlmModel) -> HttpResponse:
-        """Make it the model of bots that have none of their own."""
+        """Make the model the default of bots that have not chosen one."""
         make_default(model)
         self.log_change(request, model, "Made the default.")
         messages.success(request, f"{model} is the default now")
@@ -67,13 +67,13 @@ class LlmModelAdmin(SharedRows):
     def delete_view(
         self, request: HttpRequest, model: LlmModel, extra_context: Any = None
     ) -> HttpResponse:
-        """Delete a model, or say why it is kept."""
+        """Delete a model, or explain why it cannot be deleted."""
         reason = model.reason_to_keep()
         if reason is None:
             try:
                 answer: HttpResponse = super().delete_view(request, str(model.pk), extra_context)
                 return answer
-            except (ProtectedError, IntegrityError):  # used since it was looked at
+            except (ProtectedError, IntegrityError):  # referred to since the check
                 reason = "it is in use"
         messages.error(
             request, f"{model} cannot be deleted, because {reason}. Make it inactive instead."

@@ -1,4 +1,4 @@
-"""The interface texts of a bot: one form field for each of the names."""
+"""The admin of interface texts, with one form field for each text."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ TextFields = type(
 
 
 class LocalizationForm(TextFields, forms.ModelForm):  # type: ignore[misc,type-arg,valid-type]
-    """A set of texts; an empty field shows what visitors get."""
+    """The form of a text set. An empty field shows the shipped text, which visitors get."""
 
     class Meta:
         model = Localization
@@ -45,7 +45,7 @@ class LocalizationForm(TextFields, forms.ModelForm):  # type: ignore[misc,type-a
             self.fields[name].widget.attrs["placeholder"] = shipped[name]
 
     def save(self, commit: bool = True) -> Localization:
-        """Keep what differs from nothing: only changed texts are stored."""
+        """Store only the texts that are not empty."""
         given = self.cleaned_data
         self.instance.texts = {name: given[name] for name in NAMES if given.get(name)}
         saved: Localization = super().save(commit)
@@ -54,7 +54,7 @@ class LocalizationForm(TextFields, forms.ModelForm):  # type: ignore[misc,type-a
 
 @admin.register(Localization)
 class LocalizationAdmin(ChatbotRows):
-    """Text sets, one a locale; they are reached from their chatbot."""
+    """The pages of text sets, one per locale, linked from their chatbot."""
 
     form = LocalizationForm
     list_display = ("locale_code", "chatbot", "changed", at("updated_at", "changed"))
@@ -64,9 +64,9 @@ class LocalizationAdmin(ChatbotRows):
 
     @admin.display(description="texts of its own")
     def changed(self, row: Localization) -> str:
-        """Show how many texts the bot has changed."""
+        """Show how many texts differ from the shipped ones."""
         return f"{len(row.texts)} / {len(NAMES)}"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Localization | None = None) -> Any:
-        """Keep a set with its chatbot."""
+        """Forbid moving a set to another chatbot."""
         return ("chatbot",) if obj else ()

@@ -1,4 +1,4 @@
-"""Personas: who a bot is. Staff make them; the API changes them."""
+"""The admin of personas. Staff create them here; the API only changes them."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from config.admin.dates import at
 
 @admin.register(Persona)
 class PersonaAdmin(ChatbotRows):
-    """Personas are reached from their chatbot."""
+    """The pages of personas, linked from their chatbot."""
 
     list_display = (
         "title",
@@ -35,9 +35,9 @@ class PersonaAdmin(ChatbotRows):
     )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Persona | None = None) -> Any:
-        """Keep a persona with its chatbot."""
+        """Forbid moving a persona to another chatbot."""
         return ("chatbot",) if obj else ()
 
     def has_delete_permission(self, request: HttpRequest, obj: Persona | None = None) -> bool:
-        """Respect the persona's own switch."""
+        """Require that the persona is marked as deletable."""
         return bool(super().has_delete_permission(request, obj)) and (obj is None or obj.deletable)

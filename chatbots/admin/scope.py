@@ -1,4 +1,4 @@
-"""Rows below chatbots: a person sees those of the chatbots that the API opens to him or her."""
+"""Limit rows of chatbots to the chatbots that the person may use through the API."""
 
 from typing import Any
 from uuid import UUID
@@ -17,9 +17,10 @@ OFFERED = 200  # chatbots in a filter's list
 
 
 def open_chatbots(request: HttpRequest) -> list[UUID]:
-    """Name the chatbots that are open to the person, read once per request.
+    """Return the ids of the chatbots that the person may use, read once per request.
 
-    Their ids, not a join: with an index that begins with the chatbot, a list then costs one page.
+    With ids instead of a join, and an index that begins with the chatbot, a list reads one page of
+    rows only.
     """
     return once(
         request,
@@ -39,13 +40,13 @@ class ChatbotRows(ScopedAdmin):
 
 
 class ChatbotFilter(DropdownFilter):
-    """Filters by one of the person's chatbots."""
+    """Filters a list by one of the person's chatbots."""
 
     title = "chatbot"
     parameter_name = "chatbot"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the chatbots by name; one that is filtered by is among them."""
+        """Offer the first chatbots by name, and always the currently selected one."""
         rows = scoped_rows(model_admin.admin_site, Chatbot, request)
         offered = list(rows.order_by("name", "id")[:OFFERED].values_list("pk", "name"))
         wanted = whole_id(self.value() or "")
@@ -54,7 +55,7 @@ class ChatbotFilter(DropdownFilter):
         return [(str(key), name) for key, name in offered]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the rows of the chatbot."""
+        """Keep the rows of the selected chatbot."""
         if not self.value():
             return queryset
         wanted = whole_id(self.value())

@@ -1,4 +1,4 @@
-"""Ask a model for the next turn of a conversation."""
+"""Ask a language model for the next message of a conversation."""
 
 import time
 from collections.abc import Sequence
@@ -14,8 +14,9 @@ __all__ = ["Model", "Reply", "ReplyFailed", "Turn", "ask"]
 def ask(model: Model, turns: Sequence[Turn], *, temperature: float, facts: str = "") -> Reply:
     """Return the model's reply to the last turn, within settings.LLM_TIMEOUT seconds.
 
-    `facts` are the part of the system message that may be shown to visitors; only the built-in
-    model needs to know them. Call it outside any transaction: it waits. Raises ReplyFailed.
+    `facts` is the part of the system message that may be shown to visitors; only the built-in
+    model uses it. Call this outside any transaction, because it waits for the network. Raises
+    ReplyFailed.
     """
     began = time.monotonic()
     if model.provider == LlmModel.OFFLINE:

@@ -1,4 +1,4 @@
-"""What a model said: the text of a chat completion."""
+"""Extract the text of a chat completion from a model's response."""
 
 import re
 import zlib
@@ -9,20 +9,20 @@ import orjson
 from chatbots.llm import faults
 from chatbots.llm.turns import ReplyFailed
 
-BYTES = 1024 * 1024  # of a response, packed and unpacked
+BYTES = 1024 * 1024  # the most in a response, compressed and decompressed
 BOM = b"\xef\xbb\xbf"
 PACKED = ("gzip", "x-gzip", "deflate")
 NOT_UNDERSTOOD = "answer not understood"
 STREAMED = "the model streamed its answer, which it was not asked to do"
 EVENT_STREAM = "text/event-stream"
 
-# One that is not closed reaches to the end: the model was cut off while it thought.
+# An unclosed tag reaches to the end of the text: the model was cut off while thinking.
 THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 THOUGHT_ENDS = "</think>"
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
-    """Decompress a body, up to one byte more than BYTES. Raises ReplyFailed."""
+    """Decompress a body, up to BYTES + 1 bytes. Raises ReplyFailed."""
     if encoding in ("", "identity"):
         return body
     if encoding not in PACKED:
@@ -38,7 +38,7 @@ def content(body: bytes, status: int = 200) -> str:
     if body.startswith(b"data:"):
         raise ReplyFailed(STREAMED)
     try:
-        # Any: a peer's JSON; each step that does not fit its shape is one of the errors below
+        # Any: a peer's JSON; a step that does not fit its shape raises one of the errors below
         said: Any = orjson.loads(body.removeprefix(BOM))
         if "error" in said and not said.get("choices"):
             raise faults.refusal(status, body)
@@ -53,7 +53,7 @@ def content(body: bytes, status: int = 200) -> str:
 
 
 def without_thoughts(text: str) -> str:
-    """Leave out what a reasoning model thought before it answered."""
+    """Remove the thoughts that a reasoning model wrote before its answer."""
     before, ended, after = text.partition(THOUGHT_ENDS)
     if ended and not THOUGHT.search(before):  # some servers leave out the opening tag
         text = after
@@ -65,7 +65,7 @@ def _text(said: Any) -> str:
         said = "".join(part["text"] for part in said if part["type"] == "text")
     if not isinstance(said, str | None):
         raise TypeError
-    return without_thoughts((said or "").replace("\0", "")).strip()  # PostgreSQL keeps no NUL
+    return without_thoughts((said or "").replace("\0", "")).strip()  # PostgreSQL rejects NUL
 
 
 def _silence(refusal: object, finished: object) -> str:

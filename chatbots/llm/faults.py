@@ -1,7 +1,7 @@
-"""What an OpenAI-compatible endpoint says when it has no reply, and what to do about it.
+"""Classify the errors of OpenAI-compatible endpoints and choose a remedy.
 
-Every server words its errors differently, so a fault is recognised by its code where there is one,
-otherwise by its text. The text goes nowhere else: providers quote keys and prompts in it.
+Every server words its errors differently, so an error is recognised by its code if there is one,
+otherwise by its text. The text is used for nothing else: providers quote keys and prompts in it.
 """
 
 import math
@@ -17,7 +17,7 @@ from chatbots.llm.turns import ReplyFailed
 
 NAME = re.compile(r"[A-Za-z_]{1,50}|[0-9]{1,6}")  # a code or type; no API key looks like one
 TOO_MANY_REQUESTS, CONTENT_TOO_LARGE = 429, 413
-SPENT = "insufficient_quota"  # a 429 that no waiting ends
+SPENT = "insufficient_quota"  # a 429 that waiting does not resolve
 # How OpenAI, vLLM, llama.cpp, LM Studio, LiteLLM, OpenRouter, Anthropic, Mistral, Gemini, xAI,
 # Cohere and TGI say that a prompt is too long
 TOO_LONG = (
@@ -38,7 +38,7 @@ TOO_LONG = (
 
 
 class Remedy(Enum):
-    """What may let the next request succeed."""
+    """A change that may let the next request succeed."""
 
     NONE = auto()
     WAIT = auto()
@@ -47,7 +47,7 @@ class Remedy(Enum):
 
 
 class ModelFault(ReplyFailed):
-    """Raised for one request that got no reply; `retry_after` is in seconds."""
+    """Raised when one request got no reply. `retry_after` is in seconds."""
 
     def __init__(
         self, reason: str, remedy: Remedy = Remedy.NONE, retry_after: float | None = None
@@ -57,7 +57,7 @@ class ModelFault(ReplyFailed):
 
 
 def refusal(status: int, body: bytes, retry_after: str | None = None) -> ModelFault:
-    """Read an error response; its body may be anything."""
+    """Turn an error response into a fault. The body may be anything."""
     error = _error(body)
     name = _name(error, status)
     return ModelFault(
@@ -68,7 +68,7 @@ def refusal(status: int, body: bytes, retry_after: str | None = None) -> ModelFa
 
 
 def seconds(retry_after: str | None) -> float | None:
-    """Read a Retry-After header, a number of seconds or a date; None if it is neither."""
+    """Parse a Retry-After header, seconds or a date, to seconds; None if it is neither."""
     text = (retry_after or "")[:40]
     try:
         wait = float(text)

@@ -1,8 +1,8 @@
-"""The built-in model: it answers from a bot's facts, and says so where they hold no answer.
+"""The built-in model: answers from a bot's facts, or says that it does not know.
 
-Deterministic and without a network, so that a new installation, a demo and a test have replies.
-The facts are sentences of the general description. Instructions and personas tell other models
-how to speak; this one has its own words, and never shows them.
+It is deterministic and needs no network, so that new installations, demos and tests get replies.
+The facts are the sentences of the general description. Instructions and personas tell other models
+how to speak; this one has its own phrases and never shows theirs.
 """
 
 import re
@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from chatbots.llm.turns import Reply
 
-QUOTED = 2  # sentences of an answer
+QUOTED = 2  # the most sentences in an answer
 SENTENCE_LENGTH = 300
-STEM = 4  # letters that make two words one: "delivery" and "deliveries", "open" and "opening"
-KNOWN_WEIGHT = 2  # of a subject, against 1 of another word
+STEM = 4  # words that share these first letters match: "delivery" and "deliveries"
+KNOWN_WEIGHT = 2  # weight of a known subject; any other word weighs 1
 
 UNKNOWN = "I am sorry, I do not know that. A member of our team will be glad to help you."
 UNCLEAR = "I am sorry, I did not understand that. Could you put it another way?"
@@ -27,7 +27,7 @@ CHATBOT = "I am a chatbot: I answer common questions, and our team answers the o
 WORD = re.compile(r"[^\W\d_]{3,30}")
 SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
 URL = re.compile(r"https?://[^\s<>\"'()\[\]]*[^\s<>\"'()\[\].,;:!?]")
-# Of messages that are nothing else
+# These match whole messages
 REMARK = re.compile(
     r"\W*(all right|alright|cool|fine|good|great|no|nope|ok|okay|perfect|yes)\W*", re.IGNORECASE
 )
@@ -40,11 +40,11 @@ IDENTITY = re.compile(
     r"|are you an? (real )?(ai|bot|chatbot|human|machine|person|robot))\W*",
     re.IGNORECASE,
 )
-# At the beginning of messages that ask for nothing
+# These match the beginning of messages that ask nothing
 GREETING = re.compile(r"\W*(hello|hi|hey|hallo|good (morning|day|evening))\b", re.IGNORECASE)
 THANKS = re.compile(r"\W*(thanks|thank you|thx|danke)\b", re.IGNORECASE)
-# The beginnings of sentences that tell a bot what to do: they belong in an instruction, but are
-# often written into the description.
+# Matches the beginning of sentences that tell a bot what to do. They belong in an instruction, but
+# are often written into the description.
 ORDER = re.compile(
     r"\W*(please )?(you are|you're|you (must|should|will|shall|act|answer|speak|help)"
     r"|your (name|job|role|task|goal|tone|answers?) |act|always|answer|avoid|be|behave|do not"
@@ -64,8 +64,8 @@ ORDINARY = frozenset(
         """
     )
 )
-# What visitors of shops and restaurants ask for: the words of a line are one subject, named by the
-# first. Words of four letters and more also stand for all words that begin with them.
+# Subjects that visitors of shops and restaurants ask about. The words of a line are one subject,
+# named by the first. Words of four or more letters also match all words that begin with them.
 SUBJECTS = (
     "open clos hours",
     "address locat direction map",
@@ -85,12 +85,12 @@ SUBJECTS = (
     "password login",
 )
 PLACE, PRICE = "address", "cost"
-MAY_BE_FREE = {"deliver", "park", "return"}  # of charge; a table is free otherwise
+MAY_BE_FREE = {"deliver", "park", "return"}  # free of charge; a free table is not about a price
 SUBJECT_OF = {word: line.split()[0] for line in SUBJECTS for word in line.split()}
 
 
 def answer(question: str, facts: str) -> Reply:
-    """Answer a question from facts."""
+    """Answer a question from facts, with the URLs in the quoted sentences as sources."""
     if remark := _remark(question):
         return Reply(remark)
     topics = _topics(question)
@@ -101,7 +101,7 @@ def answer(question: str, facts: str) -> Reply:
 
 
 def _topic(word: str) -> str:
-    """Reduce a word to its subject, or else to its first letters."""
+    """Reduce a word to its subject, or to its first letters if it has none."""
     beginnings = (word[:size] for size in range(len(word), min(len(word), STEM) - 1, -1))
     found = (SUBJECT_OF[part] for part in beginnings if part in SUBJECT_OF)
     return next(found, word[:STEM])
@@ -116,7 +116,7 @@ def _topics(question: str) -> set[str]:
     topics = {_topic(word) for word in words if word not in ORDINARY}
     if "how much" in question.lower() or ("free" in words and topics & MAY_BE_FREE):
         topics.add(PRICE)
-    # "Where do you deliver?" asks about the delivery, "Where are you?" for the address
+    # "Where do you deliver?" asks about delivery, "Where are you?" about the address
     return topics or ({PLACE} if "where" in words else set())
 
 
@@ -141,16 +141,16 @@ def _courtesy(asked: str) -> str:
 
 
 def _sentences(facts: str) -> list[str]:
-    """Split facts into sentences, in linear time; leave out orders to the bot."""
+    """Split facts into distinct sentences, in linear time, without orders to the bot."""
     parts = (part for line in facts.splitlines() for part in SENTENCE_ENDS.split(line.strip()))
     return [part for part in dict.fromkeys(parts) if part and not ORDER.match(part)]
 
 
 def _fitting(sentences: Sequence[str], topics: set[str]) -> list[str]:
-    """Pick the sentences that fit the question best, in the order in which they stand.
+    """Choose the sentences that fit the question best, in their original order.
 
-    A sentence answers if it names a subject of the question, or most of what was asked. Of those
-    that share as much with the question, the ones about the fewest other subjects fit best.
+    A sentence is an answer if it names a subject of the question, or most of its topics. Among
+    sentences that share equally much with the question, those with the fewest subjects fit best.
     """
     subjects, enough = set(SUBJECT_OF.values()), _weight(topics) / 2
     fits: dict[str, tuple[int, int]] = {}

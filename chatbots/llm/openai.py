@@ -1,4 +1,4 @@
-"""Models behind an OpenAI-compatible endpoint."""
+"""Ask models behind OpenAI-compatible endpoints, with retries under one deadline."""
 
 import logging
 import re
@@ -20,16 +20,16 @@ from config.outbound.transport import pieces, session
 
 logger = logging.getLogger(__name__)
 
-KEPT = 64  # connections to one endpoint for the next reply; more at once are made and closed
-PAUSES = (0.5, 1.0)  # seconds before each retry, unless the endpoint names its own
-ERROR_BYTES, ERROR_SECONDS = 16 * 1024, 2.0  # read of an error: its status is known already
+KEPT = 64  # idle connections kept per endpoint; further ones are closed after use
+PAUSES = (0.5, 1.0)  # seconds before each retry, unless the endpoint sends Retry-After
+ERROR_BYTES, ERROR_SECONDS = 16 * 1024, 2.0  # limits for an error's body; its status is known
 
 
 def complete(model: Model, turns: Sequence[Turn], *, temperature: float) -> Reply:
     """Ask for a completion, within settings.LLM_TIMEOUT seconds. Raises ReplyFailed.
 
-    A request that fails for a reason that may pass, or that another request can avoid, is made
-    again: at most twice after a pause, twice with less history, once without the temperature.
+    A failed request is retried if the failure is temporary or a different request can avoid it: at
+    most twice after a pause, twice with less history, and once without the temperature.
     """
     warmth = temperature if model.sends_temperature else None
     pauses, conversations = iter(PAUSES), _ever_shorter(turns)
@@ -54,7 +54,7 @@ def complete(model: Model, turns: Sequence[Turn], *, temperature: float) -> Repl
 
 
 def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
-    """Yield a conversation, then with the newest quarter of its history, then with none of it."""
+    """Yield a conversation in full, then with the newest quarter of its history, then without."""
     yield turns
     *earlier, question = turns
     system = [turn for turn in earlier if turn.role == "system"]
@@ -67,7 +67,7 @@ def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
 
 
 def _waited(fault: ModelFault, pause: float | None) -> bool:
-    """Wait before a retry; say so if there is none, or if the deadline comes first."""
+    """Wait before a retry. False if there are no retries left or the deadline comes first."""
     if pause is None:
         return False
     wait = pause if fault.retry_after is None else fault.retry_after

@@ -1,4 +1,4 @@
-"""How a bot's settings reach its model. Open points: prompt, default-model."""
+"""Build the prompt of a model from a bot's settings. Open points: prompt, default-model."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -6,18 +6,18 @@ from uuid import UUID
 from chatbots.models import GeneralSettings, Instruction, LlmModel, Persona
 from chatbots.models.instruction import DEFAULT_CREATIVITY
 
-# What a prompt holds of the messages before the visitor's, whatever the settings say
+# Upper bounds for the earlier messages in a prompt, whatever the settings say
 HISTORY_MESSAGES = 100
 HISTORY_CHARACTERS = 60_000
 
 
 @dataclass(frozen=True)
 class Briefing:
-    """What a model is told of a bot before the conversation, and what answers if it fails."""
+    """What a model needs to know about a bot, and the fallback if the model fails."""
 
     model: LlmModel | None
     system: str
-    facts: str  # the part of it that may be shown to visitors
+    facts: str  # the part of `system` that may be shown to visitors
     temperature: float
     history_length: int  # messages before the visitor's
     fallback: str
@@ -26,7 +26,7 @@ class Briefing:
 def system_message(
     description: str, personas: list[Persona], instruction: Instruction | None
 ) -> str:
-    """Write the system message: what the bot is, who it is, what it shall do."""
+    """Join the description, the personas and the instruction into the system message."""
     parts = [description]
     for persona in personas:
         parts += [persona.title, persona.description or "", persona.instructions]
@@ -35,7 +35,7 @@ def system_message(
 
 
 def model_for(settings: GeneralSettings | None) -> LlmModel | None:
-    """Find the model that answers: the chosen one while it is active, else the default."""
+    """Return the model that answers: the chosen one if it is active, else the default."""
     chosen = settings.llm_model if settings else None
     if chosen and chosen.is_active:
         return chosen
@@ -43,7 +43,7 @@ def model_for(settings: GeneralSettings | None) -> LlmModel | None:
 
 
 def briefing(chatbot_id: UUID) -> Briefing:
-    """Read a bot's settings as its model is told them."""
+    """Read the settings that a bot's model needs."""
     settings = (
         GeneralSettings.objects.filter(chatbot=chatbot_id).select_related("llm_model").first()
     )

@@ -1,4 +1,4 @@
-"""What is said to a model, and what comes back."""
+"""The types of a request to a model and of its reply."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Which model answers; `key_variable` names a setting of LLM_KEYS, or is empty."""
+    """The model that answers. `key_variable` names an entry of LLM_KEYS, or is empty."""
 
     provider: str
     name: str = ""
@@ -21,7 +21,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a conversation, as models read it."""
+    """One message of a conversation, as sent to a model."""
 
     role: Role
     content: str
@@ -29,9 +29,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's words, and how long they took; each source has a `title` and a `url`.
+    """A model's reply and how long it took. Each source has a `title` and a `url`.
 
-    With a `failure` the words are the bot's fallback message, and it says why.
+    If `failure` is set, it holds the reason and `content` is the bot's fallback message.
     """
 
     content: str
@@ -41,7 +41,7 @@ class Reply:
 
 
 class ReplyFailed(Exception):
-    """Raised when no reply came; the reason is for staff, and holds no key and no URL."""
+    """Raised when a model gives no reply. The reason is for staff; it contains no key or URL."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -49,5 +49,5 @@ class ReplyFailed(Exception):
 
 
 def fitting(sizes: Iterable[int], most: int) -> int:
-    """Count the sizes, from the first one on, whose sum is at most `most`."""
+    """Return how many of the first sizes have a sum of at most `most`."""
     return sum(total <= most for total in accumulate(sizes))

@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 
 def add_offline_model(apps, schema_editor):
-    """Add the built-in model: a bot answers from the first start, without a network."""
+    """Add the built-in model, so that bots answer from the first start, without a network."""
     model = apps.get_model("chatbots", "LlmModel")
     model.objects.get_or_create(
         provider="offline", defaults={"title": "Offline demo model", "is_default": True}

@@ -11,12 +11,12 @@ COLOUR = RegexValidator(r"^#(?:[0-9a-fA-F]{3}){1,2}\Z", "enter a colour such as 
 
 
 def colour(default: str) -> Any:
-    """Declare a colour as #rrggbb or #rgb."""
+    """Declare a colour column, #rrggbb or #rgb."""
     return models.CharField(max_length=7, default=default, validators=[COLOUR])
 
 
 class Appearance(ChatbotSettings):
-    """One per chatbot; the defaults are those of a bot that works out of the box."""
+    """A chatbot's appearance, one row each. With the defaults a bot works out of the box."""
 
     tooltip = text()
     welcome_message = long_text()

@@ -1,4 +1,4 @@
-"""What belongs to a chatbot: one row of settings of each kind, and lists of bounded length."""
+"""Base models for a chatbot's rows: one row for each kind of settings, and bounded lists."""
 
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from chatbots.models.chatbot import Chatbot
 from config.api.errors import Refused
 from config.database.row import Row
 
-MOST = 200  # rows of each of a chatbot's lists. Open point: list-bounds
+MOST = 200  # rows in each list of a chatbot. Open point: list-bounds
 
 
 class ListFull(Refused):
@@ -18,9 +18,9 @@ class ListFull(Refused):
 
 
 class ListRow(Row):
-    """A row of one of a chatbot's lists, which holds at most MOST rows.
+    """A row of a chatbot's list, which holds at most MOST rows.
 
-    Forms of the admin call `clean`; other code that adds rows calls `make_room` first.
+    Admin forms call `clean`; other code calls `make_room` before it adds rows.
     """
 
     class Meta:
@@ -28,10 +28,10 @@ class ListRow(Row):
 
     @classmethod
     def make_room(cls, chatbot_id: UUID, rows: int = 1) -> None:
-        """Make sure that so many more rows fit, inside the caller's transaction.
+        """Check that `rows` more rows fit, inside the caller's transaction.
 
-        The chatbot stays locked until they are stored, so the bound holds exactly.
-        Raises ListFull.
+        The chatbot stays locked until the transaction ends, so the bound holds exactly. Raises
+        ListFull.
         """
         Chatbot.objects.lock(chatbot_id)
         present: Any = cls._default_manager  # Any: each list has its own foreign key `chatbot`
@@ -39,7 +39,7 @@ class ListRow(Row):
             raise ListFull(f"a chatbot has at most {MOST} {cls._meta.verbose_name_plural}")
 
     def clean(self) -> None:
-        """Refuse a new row of a full list. Raises ValidationError."""
+        """Reject a new row if the list is full. Raises ValidationError."""
         chatbot_id = getattr(self, "chatbot_id", None)
         if self._state.adding and chatbot_id:
             try:
@@ -49,7 +49,7 @@ class ListRow(Row):
 
 
 class ChatbotSettings(Row):
-    """A chatbot's one row of settings of some kind."""
+    """A chatbot's single row of one kind of settings."""
 
     chatbot = models.OneToOneField(
         Chatbot, on_delete=models.CASCADE, related_name="%(class)s", editable=False
@@ -60,7 +60,7 @@ class ChatbotSettings(Row):
 
     @classmethod
     def own_fields(cls) -> list[str]:
-        """Name the settings: every column but the chatbot's and the ordinary ones."""
+        """Return the names of the settings: all columns except the chatbot and ORDINARY ones."""
         return [
             field.name
             for field in cls._meta.concrete_fields
@@ -72,20 +72,20 @@ class ChatbotSettings(Row):
 
 
 def flag(default: bool = False) -> Any:
-    """Declare a switch."""
+    """Declare a boolean column."""
     return models.BooleanField(default=default)
 
 
 def text(default: str = "", length: int = 255) -> Any:
-    """Declare a short text."""
+    """Declare a short text column."""
     return models.CharField(max_length=length, default=default, blank=True)
 
 
 def long_text(default: str = "") -> Any:
-    """Declare a text up to the longest bound."""
+    """Declare a text column of at most 65,535 characters."""
     return models.TextField(max_length=65_535, default=default, blank=True)
 
 
 def whole(default: int) -> Any:
-    """Declare an integer that is never negative."""
+    """Declare a column for an integer that is never negative."""
     return models.PositiveIntegerField(default=default)

@@ -15,12 +15,13 @@ from config.database.row import SHORT, Row
 
 
 class ChatbotQuerySet(models.QuerySet["Chatbot"]):
-    """Chatbots, and who may use them. Open points: roles, permissions."""
+    """Selects chatbots by the people who may use them. Open points: roles, permissions."""
 
     def with_users(self) -> list[Rows]:
-        """Pair chatbots with the people who may use them, one queryset for each reason.
+        """Pair each chatbot with the people who may use it, one queryset for each reason.
 
-        Each adds `person`, a user's id. Only members of the account can be added to a chatbot.
+        Each queryset is annotated with `person`, a user's id. A person added to a chatbot counts
+        only while a member of its account.
         """
         pairs = by_role(self, Action.USE_CHATBOT, account="account__")
         if may(Action.USE_CHATBOT, {ADDED}):
@@ -29,20 +30,20 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
         return pairs
 
     def ids_open_to(self, person: UUID) -> Rows:
-        """List the ids of the chatbots that a person may use."""
+        """Return the ids of the chatbots that a person may use."""
         return union((rows.filter(person=person) for rows in self.with_users()), "pk")
 
     def users(self) -> "models.QuerySet[User]":
-        """List the people who may use one of the chatbots."""
+        """Return the people who may use at least one of the chatbots."""
         return User.objects.filter(pk__in=union(self.with_users(), "person"))
 
     def lock(self, chatbot_id: UUID) -> None:
-        """Make others who lock this chatbot wait until the caller's transaction ends."""
-        # no_key: rows that merely refer to the chatbot, such as messages, need not wait.
+        """Lock a chatbot until the caller's transaction ends."""
+        # no_key: inserting rows that refer to the chatbot, such as messages, does not wait.
         self.select_for_update(no_key=True).filter(pk=chatbot_id).first()
 
     def with_caller_role(self, caller: User) -> "ChatbotQuerySet":
-        """Add `caller_role`: the role of the caller on each chatbot, or null."""
+        """Annotate each chatbot with `caller_role`: the caller's role on it, or null."""
         added = ChatbotMember.objects.filter(chatbot=OuterRef("pk"), user=caller)
         return self.annotate(caller_role=Subquery(added.values("role")[:1]))
 
@@ -83,7 +84,7 @@ class Chatbot(ErasableRow):
 
 
 class ChatbotMember(Row):
-    """A person added to a chatbot. Open point: roles (the role is a free string)."""
+    """A person added to a chatbot. The role is a free string. Open point: roles."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""What a conversation can begin with. Open point: starters (its fields are not shown)."""
+"""Conversation starters. Open point: starters (their fields are not documented)."""
 
 from django.db import models
 
@@ -7,7 +7,7 @@ from chatbots.models.chatbot import Chatbot
 
 
 class ConversationStarter(ListRow):
-    """A JSON object, kept as given."""
+    """A JSON object, stored as given."""
 
     chatbot = models.ForeignKey(
         Chatbot, on_delete=models.CASCADE, related_name="conversation_starters"

@@ -1,4 +1,4 @@
-"""What a visitor is offered to press next. Specification: Resources, Follow-up prompt."""
+"""Buttons and links offered to visitors. Specification: Resources, Follow-up prompt."""
 
 from django.db import models
 
@@ -8,11 +8,11 @@ from config.database.row import LONG, SHORT
 
 
 class FollowUpPrompt(ListRow):
-    """A button or a link: the fields of the other type are empty."""
+    """A button or a link. The fields of the other type are empty."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="follow_up_prompts")
     rank = models.PositiveIntegerField(default=0)
-    esclate = models.BooleanField(default=False)  # the specification spells it so
+    esclate = models.BooleanField(default=False)  # the specification's spelling
     button_title = models.CharField(max_length=SHORT, blank=True)
     button_message = models.TextField(max_length=LONG, blank=True)
     link_text = models.CharField(max_length=SHORT, blank=True)

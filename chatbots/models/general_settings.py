@@ -7,15 +7,15 @@ from chatbots.models.llm_model import LlmModel, effective
 
 
 class GeneralSettingsQuerySet(models.QuerySet["GeneralSettings"]):
-    """General settings as they take effect."""
+    """Adds effective values to general settings."""
 
     def with_llm(self) -> "GeneralSettingsQuerySet":
-        """Add `llm_id`, the model that answers."""
+        """Annotate each row with `llm_id`, the id of the model that answers."""
         return self.annotate(llm_id=effective("id", "llm_model"))
 
 
 class GeneralSettings(ChatbotSettings):
-    """One per chatbot."""
+    """A chatbot's general settings, one row each."""
 
     description = long_text()
     disable_smart_followup = flag()

@@ -1,4 +1,4 @@
-"""Whose contact a bot asks for, and who hears of it. Specification: Resources, Lead settings."""
+"""How a bot collects leads and notifies staff. Specification: Resources, Lead settings."""
 
 from django.db import models
 
@@ -21,7 +21,7 @@ class ShareDetails(models.TextChoices):
 
 
 class FieldType(models.TextChoices):
-    """What kind of input a lead form's extra field is. Specification: Lead settings."""
+    """The input type of an extra field of the lead form. Specification: Lead settings."""
 
     TEXT = "text"
     TEXTAREA = "textarea"
@@ -30,7 +30,10 @@ class FieldType(models.TextChoices):
 
 
 class LeadSettings(ChatbotSettings):
-    """At most one per chatbot; it begins with the first POST. Open point: lead-repeat."""
+    """A chatbot's lead settings, at most one row, created by the first POST.
+
+    Open point: lead-repeat.
+    """
 
     enable_lead_collection = flag(True)
     customer_name_take = flag(True)
@@ -45,7 +48,7 @@ class LeadSettings(ChatbotSettings):
     lead_notification_email = models.JSONField(default=list, blank=True)
     customer_form_field = models.JSONField(default=list, blank=True)
     auto_escalate_on_lead_capture = flag()
-    when_user_share_details = text()  # kept beside, never returned. Open point: user-data
+    when_user_share_details = text()  # stored but never returned. Open point: user-data
 
     class Meta:
         verbose_name_plural = "lead settings"

@@ -1,4 +1,4 @@
-"""Language models: rows, so that staff can change them without a start."""
+"""Language models, stored as rows so that staff can change them without a restart."""
 
 from typing import Any
 
@@ -70,9 +70,9 @@ class LlmModel(Row):
         return self.title
 
     def reason_to_keep(self) -> str | None:
-        """Say why the model cannot be deleted; None where it can.
+        """Return why the model cannot be deleted; None if it can.
 
-        One look-up over an index for each foreign key, however many rows refer to the model.
+        Costs one index look-up for each foreign key, however many rows refer to the model.
         """
         if self.is_default:
             return "it is the default model"
@@ -88,21 +88,21 @@ class LlmModel(Row):
     def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
         """Delete the model unless it is the default or in use. Raises ProtectedError.
 
-        Foreign keys to models are DO_NOTHING: the database refuses what gets past this check,
-        and Django reads none of the referring rows.
+        Foreign keys to models are DO_NOTHING: the database rejects a deletion that passes this
+        check in a race, and Django reads no referring rows.
         """
         if reason := self.reason_to_keep():
             raise models.ProtectedError(reason, {self})
         return super().delete(*args, **options)
 
     def clean(self) -> None:
-        """Ask for an address where the model is not the built-in one."""
+        """Require a base address unless the model is the built-in one. Raises ValidationError."""
         if self.provider != self.OFFLINE and not self.base_url:
             raise ValidationError({"base_url": "a model that is not built in needs an address"})
 
 
 def effective(column: str, chosen: str) -> Any:
-    """Read a column of the model that answers: the chosen one while it is active, else the default.
+    """Read a column of the model that answers: the chosen one if it is active, else the default.
 
     `chosen` is the path from the outer query to the chosen model's id. Open point: default-model.
     """

@@ -13,16 +13,19 @@ DEFAULT_LOCALE = "en"
 
 
 def complete(locale_code: str, texts: dict[str, str]) -> dict[str, str]:
-    """Fill a set of changed texts up with the shipped ones of its language, else English."""
+    """Complete changed texts with the shipped ones of the locale's language, else English."""
     shipped = shipped_texts(DEFAULT_LOCALE) | shipped_texts(locale_code)
     return {name: texts.get(name) or shipped[name] for name in NAMES}
 
 
 class LocalizationQuerySet(models.QuerySet["Localization"]):
-    """Sets by what they are for."""
+    """Orders text sets by their use."""
 
     def spoken_first(self) -> "LocalizationQuerySet":
-        """Order by who speaks for the bot: English, else the oldest. Open point: system-locale."""
+        """Put the set of the system messages first: English, else the oldest.
+
+        Open point: system-locale.
+        """
         return self.order_by(
             models.Case(models.When(locale_code=DEFAULT_LOCALE, then=0), default=1),
             "created_at",
@@ -31,7 +34,7 @@ class LocalizationQuerySet(models.QuerySet["Localization"]):
 
 
 class Localization(ListRow):
-    """The texts of one locale; only what the bot changed is kept."""
+    """The texts of one locale. Only texts that differ from the shipped ones are stored."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="localizations")
     locale_code = models.CharField(
@@ -58,12 +61,12 @@ class Localization(ListRow):
 
     @property
     def complete_texts(self) -> dict[str, str]:
-        """All texts as visitors get them."""
+        """All texts, as visitors get them."""
         return complete(self.locale_code, self.texts)
 
 
 def system_text(chatbot_id: UUID, name: str) -> str:
-    """Find the text that a bot says of itself in a thread."""
+    """Return the text of one of a bot's system messages."""
     spoken = Localization.objects.filter(chatbot=chatbot_id).spoken_first().first()
     texts = spoken.complete_texts if spoken else complete(DEFAULT_LOCALE, {})
     return texts[name]

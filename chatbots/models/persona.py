@@ -1,4 +1,4 @@
-"""Who a bot is. Specification: Resources, Persona."""
+"""Personas of bots. Specification: Resources, Persona."""
 
 from django.db import models
 
@@ -9,7 +9,7 @@ from config.database.row import LONG
 
 
 class Persona(ListRow):
-    """A role that a bot plays; staff make them."""
+    """A role that a bot plays. Staff create personas in the admin."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="personas")
     title = models.CharField(max_length=50)

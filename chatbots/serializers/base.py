@@ -1,4 +1,4 @@
-"""Wire fields made of model fields: a bound or a default is written once, in the model."""
+"""Derive wire fields from model fields, so that bounds and defaults are defined only there."""
 
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from config.api.serializers import Record, Shape
 
 
 def like(model: type[models.Model], name: str, **options: Any) -> Any:
-    """Make the strict field that reads what a model's column holds, within its bounds."""
+    """Return the strict field that accepts the values of a model's column, within its bounds."""
     match model._meta.get_field(name):
         case models.BooleanField():
             return Flag(**options)
@@ -35,7 +35,7 @@ def like(model: type[models.Model], name: str, **options: Any) -> Any:
 def settings_fields(
     model: type[ChatbotSettings], *, without: Container[str] = ()
 ) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-    """Make a field of each of a model's settings, all optional."""
+    """Return an optional field for each of a model's settings."""
     return {
         name: like(model, name, required=False)
         for name in model.own_fields()
@@ -50,17 +50,17 @@ def settings_shape(
     *,
     rule: Mapping[str, Any] | None = None,
 ) -> type[Shape]:
-    """Make the shape of a body of settings; `open_points` are its fields', by their names."""
+    """Create the shape of a settings body. `open_points` are listed by field name."""
     doc = "Only what is given is applied."
     about = {"__doc__": doc, "open_points": open_points or {}, "rule": rule}
     return type(name, (Shape,), {**about, **fields})
 
 
 class SettingsRecord(Record):
-    """A chatbot's row of settings; the document shows what one never set is."""
+    """A chatbot's row of settings. The OpenAPI document shows the defaults."""
 
     def build_standard_field(self, field_name: str, model_field: Any) -> tuple[Any, dict[str, Any]]:
-        """Add the default of the model to the field."""
+        """Add the model's default to the field."""
         kind, options = super().build_standard_field(field_name, model_field)
         settings: Any = self.Meta.model  # Any: DRF knows it as some model
         if field_name in settings.own_fields():

@@ -1,4 +1,4 @@
-"""The wire forms of a chatbot: one for each documented listing. Specification: Chatbot."""
+"""The wire forms of a chatbot, one for each documented listing. Specification: Chatbot."""
 
 from chatbots.models import Chatbot
 from chatbots.serializers.base import like
@@ -17,7 +17,7 @@ OWN_FIELDS = [
 
 
 class NewChatbotRecord(Record):
-    """A chatbot as its creation answers it."""
+    """A newly created chatbot."""
 
     chatbot_id = Identifier(source="id")
 
@@ -37,7 +37,7 @@ class ChatbotRecord(Record):
 
 
 class MyChatbotRecord(Record):
-    """A chatbot as one of its people sees it."""
+    """A chatbot with the caller's role on it."""
 
     chatbot_id = Identifier(source="id")
     user_chatbot_role = Text(
@@ -60,7 +60,7 @@ class AccountChatbots(Shape):
 
 
 class MyAccount(Shape):
-    """An account of the caller, with the chatbots in it that he or she may use."""
+    """An account of the caller, with the chatbots in it that the caller may use."""
 
     account_id = Identifier(source="id")
     account_name = Text(source="name")
@@ -88,11 +88,11 @@ class ChatbotInput(Shape):
     """A new chatbot."""
 
     name = like(Chatbot, "name", help_text="Unique within the account.")
-    description = Text(max_length=50)  # its bound is wider once the chatbot exists
+    description = Text(max_length=50)  # changes accept more: see ChatbotChanges
 
 
 class ChatbotChanges(Shape):
-    """What of a chatbot can be changed; only what is given is applied."""
+    """Changes to a chatbot. Fields that are not given keep their values."""
 
     name = like(
         Chatbot, "name", required=False, allow_blank=False, help_text="Unique within the account."

@@ -10,7 +10,7 @@ from config.api.serializers import Record, Shape
 
 
 class StarterRecord(Record):
-    """A conversation starter: what was given, and these."""
+    """A conversation starter: the given object with these fields added."""
 
     class Meta:
         model = ConversationStarter
@@ -18,7 +18,7 @@ class StarterRecord(Record):
 
     @classmethod
     def write(cls, value: Any) -> Any:
-        """Write what was given; where it has a name of ours, ours counts."""
+        """Return the given object with our fields, which replace given fields of the same name."""
         return value.content | super().write(value)
 
 
@@ -26,15 +26,15 @@ class StarterInput(Shape):
     """A conversation starter: any object."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """Take it as it is."""
+        """Accept the object unchanged."""
         return data
 
 
 class AnyObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # spectacular's
-    """Documents a StarterInput; a serializer without fields would be taken for no body at all."""
+    """Documents StarterInput, because a serializer without fields would be taken for no body."""
 
     target_class = StarterInput
 
     def map_serializer(self, auto_schema: AutoSchema, direction: str) -> dict[str, Any]:
-        """Describe it."""
+        """Return the schema of any JSON object."""
         return {"type": "object", "additionalProperties": True, "description": StarterInput.__doc__}

@@ -33,19 +33,19 @@ class FollowUpPromptRecord(Record):
 
 
 def part(name: str) -> Any:
-    """Make a field of a pair; "" and null mean that it is not given."""
+    """Return a field of a pair. "" and null count as absent."""
     return like(FollowUpPrompt, name, required=False, allow_null=True)
 
 
 def whole(pair: tuple[str, ...], *, without: tuple[str, ...]) -> dict[str, Any]:
-    """Write a pair, and the absence of the other one, as a JSON Schema."""
+    """Return the JSON Schema of a complete pair without the other one."""
     given = {camel(name): {"type": "string", "pattern": r"\S"} for name in pair}
     absent = {camel(name): {"type": ["string", "null"], "maxLength": 0} for name in without}
     return {"type": "object", "required": [*given], "properties": given | absent}
 
 
 class FollowUpPromptInput(Shape):
-    """A whole pair of one type, either button or link; the other type's fields are cleared."""
+    """A complete button or a complete link. The fields of the other type are cleared."""
 
     example = {
         "buttonTitle": "Talk to a person",
@@ -62,7 +62,7 @@ class FollowUpPromptInput(Shape):
     )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Complete the prompt by what the other type's fields become. Raises Refused."""
+        """Check that exactly one pair is given, and clear the other's fields. Raises Refused."""
         texts = {name: given.get(name) or "" for name in (*BUTTON, *LINK)}
         button, link = ([texts[name] for name in pair] for pair in (BUTTON, LINK))
         if any(button) and any(link):

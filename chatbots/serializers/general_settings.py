@@ -14,7 +14,7 @@ GENERAL_FIELDS = settings_fields(GeneralSettings, without={"llm_model", "chat_st
         help_text="Settable only when limitMessagesPerConversation is true, here or already.",
     ),
 }
-LIMITED = {  # if a limit is given, it is not switched off at the same time
+LIMITED = {  # a body cannot set a limit and switch it off
     "if": {"required": ["maxMessagesPerConversation"]},
     "then": {"properties": {"limitMessagesPerConversation": {"type": "boolean", "const": True}}},
 }

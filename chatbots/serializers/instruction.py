@@ -1,4 +1,4 @@
-"""The wire forms of an instruction; a record does not carry the creativity level."""
+"""The wire forms of an instruction. A record does not contain the creativity level."""
 
 from chatbots.models import Instruction
 from chatbots.models.instruction import DEFAULT_CREATIVITY
@@ -8,7 +8,7 @@ from config.api.serializers import Record, Shape
 
 
 class InstructionRecord(Record):
-    """What a bot is told to do."""
+    """A system instruction of a bot."""
 
     class Meta:
         model = Instruction
@@ -37,7 +37,7 @@ class InstructionInput(Shape):
 
 
 class InstructionChanges(Shape):
-    """What of an instruction can be changed; only what is given is applied."""
+    """Changes to an instruction. Fields that are not given keep their values."""
 
     title = like(Instruction, "title")
     instruction = like(Instruction, "instruction")
@@ -47,7 +47,7 @@ class InstructionChanges(Shape):
 
 
 class InstructionChoice(Shape):
-    """Which instruction to activate: by its id, else by its title; "" counts as absent."""
+    """The instruction to activate, by its id or else by its title. "" counts as absent."""
 
     example = {"title": "Support"}
     rule = {

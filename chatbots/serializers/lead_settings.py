@@ -30,24 +30,24 @@ class FormField(serializers.Serializer[Any]):
         help_text="Internal storage key.",
     )
     field_type = Choice(FieldType.values)
-    required = Flag()  # type: ignore[assignment]  # likewise
+    required = Flag()  # type: ignore[assignment]  # same reason
     placeholder_text = Text(required=False)
     options = Text(required=False, help_text='Reserved; pass "".')
 
 
 def addresses(**options: Any) -> TextList:
-    """Make the list of who is told of a lead."""
+    """Return the list field of the addresses that are notified of a lead."""
     address = Text(validators=[EmailValidator("Expected an e-mail address")])
     return TextList(child=address, max_length=MAX_ADDRESSES, **options)
 
 
 def form_fields(**options: Any) -> TextList:
-    """Make the list of the form's extra fields."""
+    """Return the list field of the form's extra fields."""
     return TextList(child=FormField(), max_length=MAX_FORM_FIELDS, **options)
 
 
 class LeadSettingsRecord(SettingsRecord):
-    """Whose contact a bot asks for, and who is told."""
+    """How a bot collects leads, and who is notified."""
 
     lead_notification_email = addresses()
     customer_form_field = form_fields()

@@ -1,4 +1,4 @@
-"""The wire form of a set of interface texts: what a bot left alone is as shipped."""
+"""The wire form of a set of interface texts, completed with the shipped ones."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ class LocalizationRecord(Record):
         fields = ["id", "chatbot_id", "locale_code", "updated_at"]
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Add a string for each text; its name is the wire's already."""
+        """Add a string field for each text. The names need no conversion to camelCase."""
         return super().get_fields() | {name: Text(max_length=LONG) for name in NAMES}
 
     @classmethod
     def read(cls, rows: "QuerySet[Any]") -> list[dict[str, Any]]:
-        """Read the sets of a queryset, in one query."""
+        """Read the text sets of a queryset, in one query."""
         own = ("id", "chatbot_id", "locale_code", "updated_at")
         return [
             {"id": key, "chatbotId": chatbot, "localeCode": code, "updatedAt": changed}
@@ -36,7 +36,7 @@ class LocalizationRecord(Record):
 
 
 class LocalizationSets(Shape):
-    """The sets of a chatbot, oldest first."""
+    """The text sets of a chatbot, oldest first."""
 
     data = LocalizationRecord(many=True)  # type: ignore[assignment]  # the contract's word
     count = Whole()

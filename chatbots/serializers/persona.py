@@ -25,7 +25,7 @@ class PersonaRecord(Record):
 
 
 class PersonaInput(Shape):
-    """What of a persona can be changed."""
+    """Changes to a persona."""
 
     title = like(Persona, "title")
     description = like(Persona, "description", allow_null=True, allow_blank=True)

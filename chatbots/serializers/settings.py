@@ -1,4 +1,4 @@
-"""General and user-data settings as one body and one flat record. Open point: settings-put."""
+"""The wire forms of general and user-data settings in one flat body. Open point: settings-put."""
 
 from typing import Any
 
@@ -21,10 +21,10 @@ AllSettingsInput = settings_shape(
 
 
 class AllSettingsRecord(GeneralSettingsRecord):
-    """How a bot behaves, and what a visitor is asked for."""
+    """How a bot behaves, and which contact details it asks for."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Add the four switches; all are false while there are no lead settings."""
+        """Add the four switches. All are false if the chatbot has no lead settings."""
         return super().get_fields() | {
             camel(name): computed(Flag, f"chatbot.leadsettings.{name}", of=bool)
             for name in USER_DATA

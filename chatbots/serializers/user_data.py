@@ -11,7 +11,7 @@ USER_DATA_FIELDS = {name: like(LeadSettings, name, required=False) for name in U
 
 
 class UserDataRecord(SettingsRecord):
-    """What a visitor is asked for."""
+    """Which contact details a bot asks for."""
 
     class Meta:
         model = LeadSettings

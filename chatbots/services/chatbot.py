@@ -1,4 +1,7 @@
-"""Create and change chatbots. Specification: Endpoints, Chatbots. Open point: name-unique."""
+"""Create, change and erase chatbots. Specification: Endpoints, Chatbots.
+
+Open point: name-unique.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,9 +20,9 @@ from config.database.row import save_changes
 
 @contextmanager
 def unique_name() -> Iterator[None]:
-    """Let the database decide whether a name is free. Raises InvalidRequest.
+    """Turn a violated constraint into InvalidRequest: the database decides if a name is free.
 
-    Only the name can violate a constraint here: foreign keys are judged at the commit.
+    Only the name can violate a constraint here, because foreign keys are checked at the commit.
     """
     try:
         with transaction.atomic():
@@ -29,7 +32,7 @@ def unique_name() -> Iterator[None]:
 
 
 def create_chatbot(account: Account, *, creator: User, name: str, description: str) -> Chatbot:
-    """Create a chatbot with its settings and English texts, as far as the plan allows.
+    """Create a chatbot with its settings and English texts, within the plan's limit.
 
     Raises ChatbotLimitReached, InvalidRequest.
     """
@@ -46,10 +49,9 @@ def create_chatbot(account: Account, *, creator: User, name: str, description: s
 
 
 def erase_chatbot(chatbot: Chatbot) -> bool:
-    """Hide a chatbot for good and free its name; the worker deletes what belongs to it.
+    """Hide a chatbot permanently and free its name. The worker deletes what belongs to it.
 
-    False where it was erased already. The row itself stays as long as deliveries of it are in the
-    log.
+    False if it was erased already. The row itself stays as long as the log has deliveries of it.
     """
     return bool(
         Chatbot.objects.filter(pk=chatbot.pk).update(
@@ -59,6 +61,6 @@ def erase_chatbot(chatbot: Chatbot) -> bool:
 
 
 def update_chatbot(chatbot: Chatbot, changes: Mapping[str, Any]) -> Chatbot:
-    """Change what is given. Raises InvalidRequest."""
+    """Apply changes by column name. Raises InvalidRequest if the new name is taken."""
     with unique_name():
         return save_changes(chatbot, changes)

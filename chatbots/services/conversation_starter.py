@@ -1,4 +1,4 @@
-"""Keep conversation starters. Open points: starters, list-bounds."""
+"""Store conversation starters. Open points: starters, list-bounds."""
 
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,7 @@ from chatbots.models import ConversationStarter
 
 
 def create(chatbot_id: UUID, content: dict[str, Any]) -> ConversationStarter:
-    """Keep an object as a conversation starter. Raises ListFull."""
+    """Store an object as a conversation starter. Raises ListFull."""
     with transaction.atomic():
         ConversationStarter.make_room(chatbot_id)
         return ConversationStarter.objects.create(chatbot_id=chatbot_id, content=content)

@@ -1,4 +1,4 @@
-"""Change how a bot behaves. Specification: General and user-data settings."""
+"""Change general settings. Specification: General and user-data settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,10 @@ from config.database.row import save_changes
 
 
 def check(current: GeneralSettings, changes: Mapping[str, Any]) -> None:
-    """Judge changes against the locked row that they are for. Raises InvalidRequest."""
+    """Validate changes against the row, which the caller has locked. Raises InvalidRequest.
+
+    Locks the chosen model.
+    """
     limited = changes.get(
         "limit_messages_per_conversation", current.limit_messages_per_conversation
     )
@@ -23,14 +26,14 @@ def check(current: GeneralSettings, changes: Mapping[str, Any]) -> None:
             "Settable only when limitMessagesPerConversation is true",
         )
     if chosen := changes.get("llm_model_id"):
-        # Locked, so that it is still there when this commits.
+        # Locked, so that it still exists when this commits.
         models = LlmModel.objects.select_for_update(no_key=True)
         if models.filter(pk=chosen, is_active=True).first() is None:
             raise InvalidRequest.at(["llmModelId"], "Expected the id of an active model")
 
 
 def change(chatbot_id: UUID, changes: Mapping[str, Any]) -> GeneralSettings:
-    """Apply changes by column name. Raises InvalidRequest."""
+    """Apply changes by column name, creating the row if needed. Raises InvalidRequest."""
     with transaction.atomic():
         current = settings.lock(GeneralSettings, chatbot_id)
         check(current, changes)
@@ -40,10 +43,10 @@ def change(chatbot_id: UUID, changes: Mapping[str, Any]) -> GeneralSettings:
 def change_both(
     chatbot_id: UUID, *, general: Mapping[str, Any], user_data: Mapping[str, Any]
 ) -> None:
-    """Apply general and user-data settings, or none of them. Raises InvalidRequest.
+    """Apply general and user-data settings in one transaction. Raises InvalidRequest.
 
-    Lead settings are made only where user data is given: their making begins the collection.
-    Open point: settings-put.
+    Lead settings are created only if user data is given, because creating them starts the
+    collection of leads. Open point: settings-put.
     """
     with transaction.atomic():
         change(chatbot_id, general)

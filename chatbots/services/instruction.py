@@ -1,6 +1,7 @@
-"""Instructions, of which one is active. Open points: instruction-active, instruction-select.
+"""Create, change and activate instructions, of which at most one is active.
 
-Whoever writes an instruction locks its chatbot first: so two activations come one after the other.
+Every write of an instruction locks its chatbot first, so that activations run one at a time.
+Open points: instruction-active, instruction-select.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ def _deactivate_others(chatbot_id: UUID, instruction_id: UUID) -> None:
 
 
 def create(chatbot_id: UUID, given: Mapping[str, Any]) -> Instruction:
-    """Create an instruction of columns; an active one takes the place of another.
+    """Create an instruction from column values. An active one replaces the active one.
 
     Raises ListFull.
     """
@@ -37,7 +38,7 @@ def create(chatbot_id: UUID, given: Mapping[str, Any]) -> Instruction:
 
 
 def update(chatbot_id: UUID, instruction_id: UUID, changes: Mapping[str, Any]) -> Instruction:
-    """Change columns of an instruction; an activated one takes the place of another.
+    """Change columns of an instruction. Activating it deactivates the others.
 
     Raises NotFound.
     """
@@ -57,9 +58,10 @@ def activate(chatbot_id: UUID, instruction_id: UUID) -> Instruction:
 
 
 def select_titled(chatbot_id: UUID, title: str, text: str) -> tuple[Instruction, bool]:
-    """Activate the oldest instruction of a title, or create it of a text.
+    """Activate the oldest instruction with a title, or create one with the text.
 
-    Returns it, and whether it was made. Raises InvalidRequest where a text is needed, ListFull.
+    Returns the instruction, and whether it was created. Raises InvalidRequest if a new one lacks a
+    title or text, and ListFull.
     """
     with transaction.atomic():
         lock_chatbot(chatbot_id)

@@ -1,4 +1,4 @@
-"""Find and end a bot's lead settings. Specification: Endpoints, Lead settings."""
+"""Find and delete a bot's lead settings. Specification: Endpoints, Lead settings."""
 
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from config.api.errors import NotFound
 
 
 def first(rows: "QuerySet[LeadSettings]") -> LeadSettings:
-    """Take the row, if there is one. Raises NotFound. Open point: lead-repeat."""
+    """Return the first row. Raises NotFound. Open point: lead-repeat."""
     row = rows.first()
     if row is None:
         raise NotFound("lead settings not found")
@@ -19,7 +19,7 @@ def first(rows: "QuerySet[LeadSettings]") -> LeadSettings:
 
 
 def find(chatbot_id: UUID) -> LeadSettings:
-    """Read a chatbot's lead settings. Raises NotFound."""
+    """Return a chatbot's lead settings. Raises NotFound."""
     return first(LeadSettings.objects.filter(chatbot=chatbot_id))
 
 
@@ -29,5 +29,5 @@ def remove(chatbot_id: UUID) -> LeadSettings:
     with transaction.atomic():
         lock_chatbot(chatbot_id)
         row = first(rows)
-        rows.delete()  # row.delete() would take the id from what is answered
+        rows.delete()  # row.delete() would clear the id of the returned row
     return row

@@ -1,4 +1,4 @@
-"""Keep the model that the environment names as a row, and what staff should know of each.
+"""Set the default model, store the environment's model as a row, and record failures.
 
 See LLM_BASE_URL in the README.
 """
@@ -17,16 +17,16 @@ NOTED_EVERY = timedelta(minutes=1)
 
 
 def make_default(model: LlmModel) -> None:
-    """Make an active model the one that answers where a bot has none of its own."""
+    """Make a model active and the default of bots that have not chosen one."""
     with transaction.atomic():
         LlmModel.objects.filter(is_default=True).exclude(pk=model.pk).update(is_default=False)
         LlmModel.objects.filter(pk=model.pk).update(is_default=True, is_active=True)
 
 
 def note_failure(model: LlmModel, reason: str) -> None:
-    """Keep a model's failure for its page in the admin, at most once a minute.
+    """Record a model's failure for its admin page, at most once a minute.
 
-    All accounts share the row. Call it outside any transaction, so that its lock is not held.
+    All accounts share the row. Call this outside any transaction, so that its lock is not held.
     """
     now = timezone.now()
     due = Q(last_failure_at=None) | Q(last_failure_at__lt=now - NOTED_EVERY)
@@ -36,9 +36,9 @@ def note_failure(model: LlmModel, reason: str) -> None:
 
 
 def keep_environment_model() -> None:
-    """Make the environment's endpoint the default model; without one the built-in model is.
+    """Make the environment's endpoint the default model, or the built-in model if it names none.
 
-    A default that staff chose stays while the environment names none.
+    While the environment names none, a default that staff chose stays.
     """
     with transaction.atomic():
         if settings.LLM_BASE_URL:

@@ -1,7 +1,7 @@
-"""A chatbot's one row of settings of some kind: made on demand, and never twice.
+"""Read and change a chatbot's single row of one kind of settings, created on demand.
 
-Writers take turns; of two first readers the unique chatbot column makes one find the other's row.
-Open points: defaults, lead-repeat.
+Writers lock the chatbot. If two first readers race, the unique chatbot column makes one of them
+find the other's row. Open points: defaults, lead-repeat.
 """
 
 from collections.abc import Mapping
@@ -18,19 +18,19 @@ SettingsT = TypeVar("SettingsT", bound=ChatbotSettings)
 
 
 def find_or_make(kind: type[SettingsT], chatbot_id: UUID) -> SettingsT:
-    """Read the row; where there is none, it begins with the defaults."""
+    """Read the row, or create it with the defaults."""
     row, _ = kind._default_manager.get_or_create(chatbot_id=chatbot_id)
     return row
 
 
 def lock(kind: type[SettingsT], chatbot_id: UUID) -> SettingsT:
-    """Do the same inside the caller's transaction; who writes or deletes it waits for the end."""
+    """Find or create the row and lock it, with its chatbot, until the caller's transaction ends."""
     lock_chatbot(chatbot_id)
     row, _ = kind._default_manager.select_for_update().get_or_create(chatbot_id=chatbot_id)
     return row
 
 
 def change(kind: type[SettingsT], chatbot_id: UUID, changes: Mapping[str, Any]) -> SettingsT:
-    """Apply changes to the row."""
+    """Apply changes by column name, creating the row if needed."""
     with transaction.atomic():
         return save_changes(lock(kind, chatbot_id), changes)

@@ -1,4 +1,4 @@
-"""How a bot looks. Specification: Endpoints, Appearance and localization."""
+"""Appearance of chatbots. Specification: Endpoints, Appearance and localization."""
 
 from typing import Any
 
@@ -26,5 +26,8 @@ class AppearanceViewSet(ChatbotViewSet):
         open_points=("appearance-put", "appearance-values"),
     )
     def update(self, changes: dict[str, Any]) -> Appearance:
-        """Change the appearance: what the body gives is applied."""
+        """Change the appearance.
+
+        Fields that are not given keep their values.
+        """
         return settings.change(Appearance, self.chatbot.pk, changes)

@@ -1,4 +1,4 @@
-"""Everything below one caller, account or chatbot: scope by construction."""
+"""Base viewsets that limit every operation to one caller, account or chatbot."""
 
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -25,29 +25,28 @@ from config.api.viewsets import ApiViewSet, identifier
 
 
 class CallerViewSet(ApiViewSet):
-    """Reads what is open to the caller, and answers a POST that is sent again only once."""
+    """Reads rows that the caller may use, and runs a POST with an Idempotency-Key only once."""
 
     waiting: ClassVar[frozenset[str]] = frozenset()  # actions that wait for a network peer
     post: Callable[..., Any]  # the action, as DRF sets it for each request
-    account_id: UUID  # of what the path names, where it accepts a POST
-    thread_id: UUID | None = None  # of the conversation that the answer to a POST shows
-    run_as: UUID | None = None  # the same for all requests with one Idempotency-Key
+    account_id: UUID  # the account of the path's object; set on paths that accept POST
+    thread_id: UUID | None = None  # the conversation that the answer to a POST contains
+    run_as: UUID | None = None  # identical for all requests with the same Idempotency-Key
 
     def initial(self, request: Request, *args: Any, **names: str) -> None:
-        """Judge a request; only then look whether it was answered before. Raises ApiError."""
+        """Check a request before looking for its stored answer. Raises ApiError."""
         super().initial(request, *args, **names)
         key = request.headers.get(idempotency.HEADER)
-        sane = declared_length(request) <= MAX_BYTES  # else it is refused
+        sane = declared_length(request) <= MAX_BYTES  # otherwise the request is refused later
         if request.method == "POST" and key is not None and sane:
             self.post = partial(self.answer_once, key, self.post)
 
     def answer_once(
         self, key: str, run: Callable[..., Response], request: Request, **names: str
     ) -> HttpResponseBase:
-        """Run a request, unless one with its key was answered; keep what it answers.
+        """Run a request and store its answer, or return the answer stored for its key.
 
-        A request that was halted and taken over meanwhile gives the answer of the one that
-        took over.
+        A request that stalled and was taken over returns the answer of the request that took over.
         """
         while True:
             begun = idempotency.begin(
@@ -66,10 +65,10 @@ class CallerViewSet(ApiViewSet):
     def run_claimed(
         self, claim: idempotency.Claim, run: Callable[..., Response], request: Request, **names: str
     ) -> Response:
-        """Run a request and keep its answer. Raises TakenOver.
+        """Run a request and store its answer. Raises TakenOver.
 
-        What waits for nobody commits together with its answer, so that a process that dies in
-        between leaves neither.
+        An action that waits for no network peer commits together with its answer, so that a
+        process that dies in between leaves neither.
         """
         try:
             with nullcontext() if self.action in self.waiting else transaction.atomic():
@@ -78,7 +77,7 @@ class CallerViewSet(ApiViewSet):
                 idempotency.keep(claim, response.status_code, body, thread_id=self.thread_id)
         except idempotency.TakenOver:
             raise
-        except Exception as error:  # whatever DRF would answer is answered, and kept
+        except Exception as error:  # DRF's answer to any error is returned, and may be stored
             response = self.handle_exception(error)
             if response.status_code < TooManyRequests.status_code:
                 idempotency.keep(claim, response.status_code, dumps(response.data))
@@ -90,23 +89,23 @@ class CallerViewSet(ApiViewSet):
 
     @property
     def caller(self) -> User:
-        """Name who calls; without one no request comes this far."""
+        """The authenticated user. Requests without one are refused earlier."""
         return cast(User, self.request.user)
 
-    def rows(self) -> Any:  # Any: below, each model has a queryset of its own
+    def rows(self) -> Any:  # Any: each subclass returns the queryset of its model
         """Start from the chatbots that the caller may use."""
         return open_to(self.caller)
 
 
 class ChatbotViewSet(CallerViewSet):
-    """Opens the chatbot of the path; what it reads belongs to that chatbot."""
+    """Opens the chatbot that the path names, and reads only rows of that chatbot."""
 
     model: type[Any]
     scope = "chatbot"  # the path from a row to its chatbot
     chatbot: Chatbot
 
     def open(self, **names: str) -> dict[str, Any]:
-        """Open the chatbot; returns the rest of the path's names. Raises ApiError."""
+        """Open the chatbot and return the other path parameters. Raises ApiError."""
         self.chatbot = open_chatbot(self.caller, names.pop("chatbot_id"))
         self.account_id = self.chatbot.account_id
         return names
@@ -116,9 +115,9 @@ class ChatbotViewSet(CallerViewSet):
         return self.model.objects.filter(**{self.scope: self.chatbot})
 
     def row(self, key: str) -> Any:
-        """Find one row of this chatbot; not called `get`, which DRF takes for GET.
+        """Return one row of this chatbot. Not named `get`, because DRF calls that for GET requests.
 
-        A malformed id is a missing one. Raises NotFound.
+        Raises NotFound, also for a malformed id.
         """
         try:
             return self.rows().get(pk=identifier(key))
@@ -127,13 +126,13 @@ class ChatbotViewSet(CallerViewSet):
 
 
 class AccountViewSet(CallerViewSet):
-    """Opens the account of the path for its method; what it reads belongs to that account."""
+    """Opens the account that the path names, and reads only chatbots of that account."""
 
-    needs: ClassVar[dict[str, Action]]  # by the method's name
+    needs: ClassVar[dict[str, Action]]  # the action that each method requires, by its name
     opened: Opened
 
     def open(self, **names: str) -> dict[str, Any]:
-        """Open the account; returns the rest of the path's names. Raises ApiError."""
+        """Open the account and return the other path parameters. Raises ApiError."""
         needed = self.needs[self.action]
         self.opened = open_account(self.caller, names.pop("account_id"), needed)
         self.account_id = self.opened.account.pk

@@ -34,7 +34,7 @@ class AccountChatbotViewSet(AccountViewSet):
     }
 
     def open(self, **names: str) -> dict[str, Any]:
-        """Open the account, and the chatbot where the path names one. Raises ApiError."""
+        """Open the account, and the chatbot if the path names one. Raises ApiError."""
         rest = super().open(**names)
         if "chatbot_id" in rest:
             rest["chatbot"] = open_chatbot(
@@ -58,7 +58,10 @@ class AccountChatbotViewSet(AccountViewSet):
         open_points=("name-unique", "chatbot-active", "foreign-chatbot"),
     )
     def update_chatbot(self, changes: dict[str, Any], chatbot: Chatbot) -> Chatbot:
-        """Change a chatbot: what the body gives is applied."""
+        """Change a chatbot.
+
+        Fields that are not given keep their values.
+        """
         return update_chatbot(chatbot, changes)
 
     @operation(answer=AccountChatbots, open_points=("permissions",))
@@ -69,7 +72,7 @@ class AccountChatbotViewSet(AccountViewSet):
 
 
 class OwnChatbotViewSet(CallerViewSet):
-    """List what the caller may use."""
+    """List the chatbots that the caller may use."""
 
     part = "Chatbots"
 
@@ -81,7 +84,7 @@ class OwnChatbotViewSet(CallerViewSet):
 
     @operation(answer=MyChatbots, open_points=("my-chatbots",))
     def list_my_chatbots(self) -> dict[str, Any]:
-        """List the caller's accounts, and in each the chatbots that he or she may use."""
+        """List the caller's accounts, each with the chatbots that the caller may use."""
         by_account = defaultdict(list)
         for record in MyChatbotRecord.read(self.rows().with_caller_role(self.caller)):
             by_account[record["accountId"]].append(record)

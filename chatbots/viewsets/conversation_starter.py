@@ -10,12 +10,12 @@ from config.api.operation import operation
 
 
 class ConversationStarterViewSet(ChatbotViewSet):
-    """Add what a conversation can begin with."""
+    """Create conversation starters."""
 
     model = ConversationStarter
     part = "Conversation starters"
 
     @operation(body=StarterInput, answer=StarterRecord, open_points=("starters", "list-bounds"))
     def create(self, given: dict[str, Any]) -> ConversationStarter:
-        """Keep an object as a conversation starter."""
+        """Create a conversation starter from any JSON object."""
         return starters.create(self.chatbot.pk, given)

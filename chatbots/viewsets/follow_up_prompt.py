@@ -10,7 +10,7 @@ from config.database.row import save_changes
 
 
 class FollowUpPromptViewSet(ChatbotViewSet):
-    """Change a follow-up prompt; staff make them in the admin."""
+    """Change follow-up prompts. Staff create them in the admin."""
 
     model = FollowUpPrompt
     part = "Follow-up prompts"
@@ -22,6 +22,6 @@ class FollowUpPromptViewSet(ChatbotViewSet):
         open_points=("follow-up-body", "escalation-prompt"),
     )
     def update(self, given: dict[str, Any], follow_up_prompt_id: str) -> FollowUpPrompt:
-        """Make a follow-up prompt the button or the link that the body gives."""
+        """Replace a follow-up prompt by the given button or link."""
         prompt: FollowUpPrompt = self.row(follow_up_prompt_id)
         return save_changes(prompt, given)

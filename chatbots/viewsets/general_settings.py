@@ -10,7 +10,7 @@ from config.api.operation import operation
 
 
 class GeneralSettingsViewSet(ChatbotViewSet):
-    """Change how a bot behaves."""
+    """Change the general settings."""
 
     model = GeneralSettings
     part = "Settings"
@@ -22,6 +22,9 @@ class GeneralSettingsViewSet(ChatbotViewSet):
         open_points=("defaults", "default-model"),
     )
     def update(self, changes: dict[str, Any]) -> dict[str, Any]:
-        """Change the general settings: what the body gives is applied."""
+        """Change the general settings.
+
+        Fields that are not given keep their values.
+        """
         general_settings.change(self.chatbot.pk, changes)
         return GeneralSettingsRecord.read_one(self.rows().with_llm())

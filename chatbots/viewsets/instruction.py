@@ -42,7 +42,10 @@ class InstructionViewSet(ChatbotViewSet):
         open_points=("instruction-active",),
     )
     def update(self, changes: dict[str, Any], instruction_id: str) -> Instruction:
-        """Change an instruction: what the body gives is applied."""
+        """Change an instruction.
+
+        Fields that are not given keep their values.
+        """
         found = self.row(instruction_id)
         return instructions.update(self.chatbot.pk, found.pk, changes)
 
@@ -53,7 +56,7 @@ class InstructionViewSet(ChatbotViewSet):
         open_points=("instruction-select", "instruction-active", "list-bounds"),
     )
     def select(self, given: dict[str, str]) -> Answer:
-        """Activate the instruction of an id or a title, or create it."""
+        """Activate an instruction by id or title, or create one if the title is new."""
         if key := given.get("instruction_id"):
             return Answer(instructions.activate(self.chatbot.pk, self.row(key).pk), SELECTED)
         title, text = given.get("title", ""), given.get("instruction", "")

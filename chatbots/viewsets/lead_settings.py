@@ -10,7 +10,7 @@ from config.api.operation import operation
 
 
 class LeadSettingsViewSet(ChatbotViewSet):
-    """Begin, change, read and end the collection of leads."""
+    """Create, change, read and delete the lead settings."""
 
     model = LeadSettings
     part = "Lead settings"
@@ -22,7 +22,7 @@ class LeadSettingsViewSet(ChatbotViewSet):
         open_points=("lead-repeat", "status-created", "defaults"),
     )
     def create(self, given: dict[str, Any]) -> LeadSettings:
-        """Make lead settings of what the body gives, or change them where they exist."""
+        """Create the lead settings, or change them if they exist."""
         return settings.change(LeadSettings, self.chatbot.pk, given)
 
     @operation(answer=LeadSettingsRecord, open_points=("lead-repeat",))
@@ -36,5 +36,5 @@ class LeadSettingsViewSet(ChatbotViewSet):
         open_points=("lead-repeat",),
     )
     def destroy(self) -> LeadSettings:
-        """Delete the lead settings, and answer them as they were."""
+        """Delete the lead settings and return them as they were."""
         return lead_settings.remove(self.chatbot.pk)

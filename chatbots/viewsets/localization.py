@@ -9,13 +9,13 @@ from config.api.operation import operation
 
 
 class LocalizationViewSet(ChatbotViewSet):
-    """Read the sets of texts; staff write them in the admin."""
+    """Read the sets of interface texts. Staff edit them in the admin."""
 
     model = Localization
     part = "Localization"
 
     @operation(answer=LocalizationSets)
     def list(self) -> dict[str, Any]:
-        """Read all sets of interface texts, every text in each."""
+        """Read all sets of interface texts, each with all its texts."""
         sets = LocalizationRecord.read(self.rows())
         return {"data": sets, "count": len(sets)}

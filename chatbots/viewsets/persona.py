@@ -10,7 +10,7 @@ from config.database.row import save_changes
 
 
 class PersonaViewSet(ChatbotViewSet):
-    """Change a persona; staff make them in the admin."""
+    """Change personas. Staff create them in the admin."""
 
     model = Persona
     part = "Personas"
@@ -22,6 +22,9 @@ class PersonaViewSet(ChatbotViewSet):
         message="persona updated successfully",
     )
     def update(self, changes: dict[str, Any], persona_id: str) -> Persona:
-        """Change a persona: what the body gives is applied."""
+        """Change a persona.
+
+        Fields that are not given keep their values.
+        """
         persona: Persona = self.row(persona_id)
         return save_changes(persona, changes)

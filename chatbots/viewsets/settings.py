@@ -1,4 +1,4 @@
-"""General and user-data settings at once. Open point: settings-put."""
+"""General and user-data settings in one request. Open point: settings-put."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from config.api.operation import operation
 
 
 class SettingsViewSet(ChatbotViewSet):
-    """Change how a bot behaves and what a visitor is asked for."""
+    """Change general and user-data settings together."""
 
     model = GeneralSettings
     part = "Settings"
@@ -22,7 +22,10 @@ class SettingsViewSet(ChatbotViewSet):
         open_points=("settings-put", "defaults", "user-data"),
     )
     def update(self, changes: dict[str, Any]) -> dict[str, Any]:
-        """Change general and user-data settings: what the body gives is applied."""
+        """Change general and user-data settings.
+
+        Fields that are not given keep their values.
+        """
         user_data = {name: changes.pop(name) for name in USER_DATA_FIELDS if name in changes}
         general_settings.change_both(self.chatbot.pk, general=changes, user_data=user_data)
         return AllSettingsRecord.read_one(self.rows().with_llm())

@@ -10,7 +10,7 @@ from config.api.operation import operation
 
 
 class UserDataViewSet(ChatbotViewSet):
-    """Change what a visitor is asked for."""
+    """Change the user-data settings."""
 
     model = LeadSettings
     part = "Settings"
@@ -22,5 +22,8 @@ class UserDataViewSet(ChatbotViewSet):
         open_points=("user-data",),
     )
     def update(self, changes: dict[str, Any]) -> LeadSettings:
-        """Change the user-data settings: what the body gives is applied."""
+        """Change the user-data settings.
+
+        Fields that are not given keep their values.
+        """
         return settings.change(LeadSettings, self.chatbot.pk, changes)

@@ -1,4 +1,4 @@
-"""Make an account."""
+"""Create an account from the command line."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ class Command(RecordCommand):
     help = "Create an account, and its owner if needed."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare what the command takes."""
+        """Declare the arguments."""
         parser.add_argument("name", metavar="NAME")
         parser.add_argument("--owner", required=True, type=email, metavar="EMAIL")
         parser.add_argument("--plan", required=True, metavar="PLAN")
 
     def run(self, *, name: str, owner: str, plan: str, **_: Any) -> dict[str, Any]:
-        """Make the account."""
+        """Create the account, and its owner if needed."""
         if not name.strip():
             raise CommandError("an account needs a name")
         if len(name) > SHORT:

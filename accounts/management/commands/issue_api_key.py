@@ -1,4 +1,4 @@
-"""Issue an API key."""
+"""Issue an API key from the command line."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ class Command(RecordCommand):
     help = "Issue an API key. It is shown this once."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare what the command takes."""
+        """Declare the arguments."""
         parser.add_argument("email", metavar="EMAIL")
         parser.add_argument("--label", default="", metavar="TEXT")
         parser.add_argument("--expires", type=positive, metavar="DAYS")
 
     def run(self, *, email: str, label: str, expires: int | None, **_: Any) -> dict[str, Any]:
-        """Issue the key."""
+        """Issue the key and return it with its text."""
         if len(label) > LABEL:
             raise CommandError(f"--label takes at most {LABEL} characters")
         user = find(User.objects.all(), email__lower=email.lower())

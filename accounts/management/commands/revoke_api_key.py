@@ -1,4 +1,4 @@
-"""Revoke an API key."""
+"""Revoke an API key from the command line."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ class Command(RecordCommand):
     help = "End an API key at once, by its visible prefix."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare what the command takes."""
+        """Declare the arguments."""
         parser.add_argument("prefix", metavar="PREFIX")
 
     def run(self, *, prefix: str, **_: Any) -> dict[str, Any]:
-        """Revoke the key."""
+        """Revoke the key with this prefix."""
         key = find(ApiKey.objects.all(), prefix=prefix)
         api_key.revoke(key)
         return {"prefix": key.prefix, "revokedAt": key.revoked_at}

@@ -1,4 +1,4 @@
-"""Rotate API keys."""
+"""Replace working API keys with new ones."""
 
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from config.runtime.commands import RecordCommand, find, identifier, progress
 
 
 def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:
-    """Choose the keys of a person, of an account's people, or all. Raises CommandError."""
+    """Return the keys of a person, of an account's people, or all keys. Raises CommandError."""
     if user:
         return ApiKey.objects.filter(user=find(User.objects.all(), email__lower=user.lower()))
     if account:
@@ -33,7 +33,7 @@ class Command(RecordCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare what the command takes."""
+        """Declare the arguments."""
         whose = parser.add_mutually_exclusive_group(required=True)
         whose.add_argument("--user", metavar="EMAIL")
         whose.add_argument("--account", type=identifier, metavar="ID")
@@ -49,7 +49,7 @@ class Command(RecordCommand):
     def run(
         self, *, user: str | None, account: UUID | None, grace: float, **_: Any
     ) -> list[dict[str, Any]]:
-        """Rotate the keys."""
+        """Rotate the chosen keys and return the new ones with their texts."""
         if not 0 <= grace <= 8760:
             raise CommandError("--grace takes 0 to 8760 hours")
         keys = chosen(user, account)
