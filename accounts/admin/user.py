@@ -92,11 +92,11 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         return self.list_display if person(request).is_superuser else ("email",)
 
     def get_list_filter(self, request: HttpRequest) -> Any:
-        """Offer filters to superusers only, who see the filtered columns."""
+        """Offer filters to superusers only: managers do not see the filtered columns."""
         return self.list_filter if person(request).is_superuser else ()
 
     def get_search_fields(self, request: HttpRequest) -> Any:
-        """Let managers search by address only, the one column that they see."""
+        """Let managers search by address only, the only column that they see."""
         return self.search_fields if person(request).is_superuser else self.search_fields[:1]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:

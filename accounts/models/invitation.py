@@ -14,7 +14,7 @@ from config.database.row import SHORT
 
 
 class Invitation(Standing):
-    """An invitation of one e-mail address. Anyone who can read its mail can accept."""
+    """An invitation to one e-mail address. Anyone who can read mail sent there can accept it."""
 
     LIFE = timedelta(days=7)
     signer = signing.Signer(salt="accounts.invitation")

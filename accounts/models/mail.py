@@ -56,5 +56,5 @@ class Mail(Row):
 
     @property
     def text(self) -> str:
-        """The text to send, with the link of its invitation, which no row and no page contains."""
+        """The text to send, with its invitation's link, which is never stored or shown."""
         return f"{self.body}\n\n{self.invitation.link}\n" if self.invitation else self.body

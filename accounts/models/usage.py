@@ -13,7 +13,7 @@ class Usage(models.Model):
     messages = models.PositiveIntegerField(default=0)
     told = models.PositiveSmallIntegerField(
         default=0, editable=False
-    )  # the highest percentage of the quota that the owner has had a mail about
+    )  # the highest percentage of the quota that was mailed to the owner
 
     class Meta:
         verbose_name_plural = "usage"

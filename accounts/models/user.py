@@ -16,7 +16,7 @@ class UserManager(BaseUserManager["User"]):
     """Creates users and finds them by e-mail, ignoring letter case."""
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
-        """Create a user, who cannot sign in without a password."""
+        """Create a user. Without a password, the user cannot sign in."""
         user = self.model(email=email.strip(), **fields)
         user.set_password(password)
         user.save(using=self._db)

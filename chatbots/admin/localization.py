@@ -64,7 +64,7 @@ class LocalizationAdmin(ChatbotRows):
 
     @admin.display(description="texts of its own")
     def changed(self, row: Localization) -> str:
-        """Show how many texts differ from the shipped ones."""
+        """Show how many texts have been changed for the bot."""
         return f"{len(row.texts)} / {len(NAMES)}"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Localization | None = None) -> Any:

@@ -34,7 +34,7 @@ class LocalizationQuerySet(models.QuerySet["Localization"]):
 
 
 class Localization(ListRow):
-    """The texts of one locale. Only texts that differ from the shipped ones are stored."""
+    """The texts of one locale. Only the texts changed for the bot are stored."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="localizations")
     locale_code = models.CharField(

@@ -24,7 +24,7 @@ def _deactivate_others(chatbot_id: UUID, instruction_id: UUID) -> None:
 
 
 def create(chatbot_id: UUID, given: Mapping[str, Any]) -> Instruction:
-    """Create an instruction from column values. An active one replaces the active one.
+    """Create an instruction from column values. An active one deactivates the others.
 
     Raises ListFull.
     """
