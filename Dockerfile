@@ -1,5 +1,5 @@
-# One image for web, worker and migrations; compose.yaml and docs/deployment.md show how to run it, and how to renew
-# the digests of the images that it builds on.
+# One image for web, worker and migrations. docs/deployment.md and compose.yaml show how to run it and how to update the
+# digests of its base images.
 
 FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea AS build
 WORKDIR /app
@@ -8,7 +8,7 @@ RUN python -m venv --without-pip /opt/venv \
     && pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-version-check \
        --require-hashes --only-binary :all: -r requirements/base.txt
 COPY . .
-# The state that settings.py makes for the embedded default stays behind in this stage: no key of it is in the image.
+# settings.py creates state for the embedded default. It stays in this stage, so the image contains none of its keys.
 RUN STATE_DIR=/tmp/state /opt/venv/bin/python manage.py collectstatic --noinput \
     && python -m compileall -q .
 

@@ -1,14 +1,14 @@
-# Everything that people and CI do with this project. Needs make and Python 3.11 or newer with venv, nothing else.
+# All tasks of developers and CI. Needs only make and Python 3.11 or newer with venv.
 
 PY := .venv/bin/python
 OURS := config accounts chatbots webhooks conversations
 MADE := .venv build staticfiles .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-# Whichever of these is able to makes the environment. Each is judged by running it, because a name on the path may be
-# a shim with nothing behind it. The environment's own Python comes first: mostly there is nothing left to do.
+# The first suitable interpreter creates the environment. Each is tested by running it, because a name on the path may be
+# a shim without an interpreter. The environment's own Python comes first, because usually there is nothing left to do.
 CANDIDATES = $(or $(PYTHON),$(wildcard $(PY)) python3.13 python3.12 python3.11 python3)
 
-# Packages are installed uncompiled, which saves seconds and space; each module is compiled when first imported, once.
+# Packages are installed uncompiled, which saves seconds and space. Each module is compiled once, when first imported.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test bench soak fuzz check openapi conformance requirements clean base dev
@@ -16,24 +16,25 @@ unexport PYTHONDONTWRITEBYTECODE
 run: base
 	@exec $(PY) manage.py serve
 
-# As many processes as cores, never more than eight: each has servers and a database of its own.
+# One process per core, at most eight: each has its own servers and database.
 test: dev
 	@exec $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile $(ARGS)
 
-# The figures of docs/benchmarks.md, on the embedded default or on what TEST_DATABASE_URL and TEST_REDIS_URL name.
+# Measures the figures of docs/benchmarks.md, on the embedded default or on TEST_DATABASE_URL and TEST_REDIS_URL.
 bench: dev
 	@exec $(PY) -m tests.bench $(ARGS)
 
-# Webhook delivery under faults of every kind, on both installations; it takes its minutes. ARGS=replies does it for
-# the replies to visitors. See docs/delivery.md.
+# Tests webhook delivery under faults of every kind, on both kinds of installation; takes several minutes. ARGS=replies
+# tests the replies to visitors instead. See docs/delivery.md.
 soak: dev
 	@exec $(PY) -m tests.soak $(ARGS)
 
-# 20,000 hostile requests to every operation, beside slow clients; ARGS="--requests N --seed N". It prints its seed.
+# Sends 20,000 hostile requests, to each operation in turn, beside slow clients; ARGS="--requests N --seed N".
+# Prints its seed.
 fuzz: dev
 	@exec $(PY) -m tests.fuzz $(ARGS)
 
-# The checks run on an embedded default of their own, whatever the environment or .env say.
+# The checks run on their own embedded default, whatever the environment or .env contain.
 ALONE := env STATE_DIR=build/check DATABASE_URL= REDIS_URL= SECRET_KEY= ENCRYPTION_KEYS= PUBLIC_URL=http://127.0.0.1:8000
 DOCUMENT := $(ALONE) $(PY) manage.py spectacular --file build/openapi.json --format openapi-json --validate --fail-on-warn
 
@@ -49,7 +50,7 @@ check: dev
 	@cmp -s build/openapi.json openapi.json || { echo "openapi.json is out of date: make openapi" >&2; exit 1; }
 	$(PY) -m tests.conformance --check
 
-# What the tests prove of the specification; names tests and rules that do not fit together.
+# Writes docs/conformance.md: which tests prove which rules of the specification. Names tests and rules that do not match.
 conformance: dev
 	$(PY) -m tests.conformance
 
@@ -57,7 +58,7 @@ openapi: dev
 	$(DOCUMENT)
 	cp build/openapi.json openapi.json
 
-# Recompiles the locks, keeping what is pinned where it still fits; `make requirements ARGS=--upgrade` takes the newest.
+# Recompiles the lock files and keeps pinned versions that still fit; `make requirements ARGS=--upgrade` takes the newest.
 UV = $(or $(wildcard .venv/bin/uv),build/uv/bin/uv)
 COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url -q --no-header
 requirements: dev
@@ -65,7 +66,7 @@ requirements: dev
 	$(COMPILE) $(ARGS) -o requirements/base.txt
 	$(COMPILE) $(ARGS) --group dev -o requirements/dev.txt
 
-# Never the state: where STATE_DIR lies inside of what would go, nothing goes.
+# Never deletes the state: if STATE_DIR is inside a folder that would be deleted, nothing is deleted.
 clean:
 	@state=$$(sed -n 's/^ *\(export  *\)*STATE_DIR=["'\'']*\([^"'\'']*\).*/\2/p' .env 2>/dev/null | tail -n 1); \
 	state=$$(cd "$${STATE_DIR:-$${state:-var}}" 2>/dev/null && pwd -P); \

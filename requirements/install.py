@@ -1,12 +1,13 @@
-"""Make the virtual environment and keep it equal to the lock files of this folder.
+"""Create the virtual environment and keep it equal to the lock files of this folder.
 
-    python3 requirements/install.py           nothing, if this interpreter will do
-    python3 requirements/install.py base      what the service needs
-    python3 requirements/install.py dev       that, and the tools of the tests and checks
+    python3 requirements/install.py           install nothing, only test this interpreter
+    python3 requirements/install.py base      install what the service needs
+    python3 requirements/install.py dev       also install the tools of the tests and checks
 
-It runs before anything is installed, on whatever `python3` there is: standard library only, and
-nothing that an old Python cannot read. Progress goes to standard error; on standard output stands
-only why this interpreter will not do (exit status 3), so that the Makefile can try the next one.
+It runs before anything is installed, on any `python3`. Therefore it uses only the standard library
+and only syntax that an old Python can read. Progress goes to standard error. Standard output has
+only the reason why this interpreter is unsuitable (exit status 3), so that the Makefile can try the
+next one.
 """
 
 import fcntl
@@ -23,16 +24,16 @@ NEEDED = ("venv", "ensurepip", "ssl", "sqlite3")
 LOCKS = Path(__file__).resolve().parent
 VENV = LOCKS.parent / ".venv"
 PYTHON = VENV / "bin" / "python"
-# Stands while packages are being installed. An environment that still has it was left half made.
+# Exists while packages are being installed. An environment that still has it is incomplete.
 UNFINISHED = VENV / "unfinished"
-# Compiling everything ahead costs 3 s and 45 MB; compiling at the first import costs 1.5 s, once.
+# Compiling everything in advance costs 3 s and 45 MB; compiling at the first import costs 1.5 s once.
 OPTIONS = ("--require-hashes", "--only-binary", ":all:", "--no-compile")
 
 
 def lacking() -> str:
-    """Say why this interpreter cannot run the service, or return an empty text."""
+    """Return why this interpreter cannot run the service, or an empty string if it can."""
     version = "Python " + ".".join(str(part) for part in sys.version_info[:3])
-    if sys.version_info[:2] < (3, 11):  # noqa: UP036 - this file is what finds that out
+    if sys.version_info[:2] < (3, 11):  # noqa: UP036 - this file checks the version
         return version
     missing = []
     for name in NEEDED:
@@ -45,7 +46,7 @@ def lacking() -> str:
 
 @contextmanager
 def alone():
-    """Wait until no other `make` of this tree installs."""
+    """Hold the lock file that keeps other `make` processes of this tree from installing."""
     path = LOCKS.parent / "build" / "install.lock"
     path.parent.mkdir(exist_ok=True)
     with path.open("w") as file:
@@ -54,32 +55,32 @@ def alone():
 
 
 def run(*command, **options) -> subprocess.CompletedProcess:
-    """Run one of this file's own commands."""
+    """Run a command whose arguments come only from this file."""
     return subprocess.run(command, **options)  # noqa: S603 - no outside input
 
 
 def say(text: str) -> None:
-    """Tell the person who waits what is being done."""
+    """Print progress to standard error."""
     sys.stderr.write(text + "\n")
 
 
 def stamp(group: str) -> Path:
-    """Name the file that holds the checksum of the lock file last installed."""
+    """Return the file that holds the checksum of the lock file installed last."""
     return VENV / f"installed-{group}"
 
 
 def checksum(group: str) -> str:
-    """Digest a lock file: its content counts, not its date."""
+    """Digest a lock file's content; its date does not matter."""
     return hashlib.sha256((LOCKS / f"{group}.txt").read_bytes()).hexdigest()
 
 
 def is_current(group: str) -> bool:
-    """Tell whether the environment holds what the lock file asks for."""
+    """Return whether the environment was installed from the current lock file."""
     return stamp(group).exists() and stamp(group).read_text() == checksum(group)
 
 
 def is_usable() -> bool:
-    """Tell whether the environment is whole, has pip, and is of this interpreter's version."""
+    """Return whether the environment is complete, has pip, and matches this Python version."""
     if UNFINISHED.exists() or not PYTHON.exists():
         return False
     if Path(sys.prefix).resolve() == VENV:
@@ -89,7 +90,7 @@ def is_usable() -> bool:
 
 
 def install(group: str) -> None:
-    """Bring the environment to the lock file; the stamp comes last, and only to a whole one."""
+    """Install a lock file. The stamp is written last, so only a complete environment has one."""
     if not is_usable():
         say(f"making {VENV.name} with Python {sys.version.split()[0]}")
         shutil.rmtree(VENV, ignore_errors=True)
@@ -105,7 +106,7 @@ def install(group: str) -> None:
 
 
 def main(group: str) -> None:
-    """Install what a group needs and the environment lacks: "dev" comes on top of "base"."""
+    """Install a group's lock files that are not current; "dev" includes "base"."""
     with alone():
         for each in ("base", "dev") if group == "dev" else ("base",):
             if not is_current(each) or not is_usable():
