@@ -1,5 +1,5 @@
-# One image for web, worker and migrations. docs/deployment.md and compose.yaml show how to run it and how to update the
-# digests of its base images.
+# One image for web, worker and migrations. docs/deployment.md and compose.yaml show how to run it and how to update
+# the digests of its base images.
 
 FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea AS build
 WORKDIR /app

@@ -4,8 +4,8 @@ PY := .venv/bin/python
 OURS := config accounts chatbots webhooks conversations
 MADE := .venv build staticfiles .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-# The first suitable interpreter creates the environment. Each is tested by running it, because a name on the path may be
-# a shim without an interpreter. The environment's own Python comes first, because usually there is nothing left to do.
+# The first suitable interpreter creates the environment. Each is tested by running it, because a name on the path may
+# be a shim without an interpreter. The environment's own Python comes first, because usually nothing is left to do.
 CANDIDATES = $(or $(PYTHON),$(wildcard $(PY)) python3.13 python3.12 python3.11 python3)
 
 # Packages are installed uncompiled, which saves seconds and space. Each module is compiled once, when first imported.
@@ -50,7 +50,7 @@ check: dev
 	@cmp -s build/openapi.json openapi.json || { echo "openapi.json is out of date: make openapi" >&2; exit 1; }
 	$(PY) -m tests.conformance --check
 
-# Writes docs/conformance.md: which tests prove which rules of the specification. Names tests and rules that do not match.
+# Writes docs/conformance.md: the tests that prove each rule of the specification. Names tests and rules that do not fit.
 conformance: dev
 	$(PY) -m tests.conformance
 
@@ -58,7 +58,7 @@ openapi: dev
 	$(DOCUMENT)
 	cp build/openapi.json openapi.json
 
-# Recompiles the lock files and keeps pinned versions that still fit; `make requirements ARGS=--upgrade` takes the newest.
+# Recompiles the lock files. Keeps pinned versions that still fit; `make requirements ARGS=--upgrade` takes the newest.
 UV = $(or $(wildcard .venv/bin/uv),build/uv/bin/uv)
 COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url -q --no-header
 requirements: dev
