@@ -50,7 +50,7 @@ check: dev
 	@cmp -s build/openapi.json openapi.json || { echo "openapi.json is out of date: make openapi" >&2; exit 1; }
 	$(PY) -m tests.conformance --check
 
-# Writes docs/conformance.md: the tests that prove each rule of the specification. Names tests and rules that do not fit.
+# Writes docs/conformance.md: the tests that prove each rule of the specification. Names those that do not match.
 conformance: dev
 	$(PY) -m tests.conformance
 
