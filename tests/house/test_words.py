@@ -1,0 +1,147 @@
+"""Comments, docstrings and documents avoid words that make technical English hard to read."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house.source import PACKAGES, ROOT, files, modules, place
+
+AVOIDED = (
+    *("whoever", "whom", "nobody", "whatsoever", "he or she", "his or her", "in vain"),
+    *("is none", "are none", "ceases to", "ceased to", "is handed", "not any more"),
+)
+GENERATED = {"docs/conformance.md"}
+DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+# `is None` is Python, so only a first letter may be a capital. An `alone` that ends a phrase
+# nearly always means "only"; the idioms of NOT_PROSE are the exceptions.
+PATTERNS = [f"[{word[0]}{word[0].upper()}]" + word[1:].replace(" ", r"\s+") for word in AVOIDED]
+WORD = re.compile(rf"\b(?:{'|'.join(PATTERNS)})\b|\b[Aa]lone(?=[.,;:!?)\]])")
+NOT_PROSE = re.compile(
+    r"^ *```.*?^ *```"  # a fenced block
+    r"|`(?:[^`\n]|\n(?!\s*\n))*`"  # inline code, which may wrap but stays in its paragraph
+    r"|\b(?:[Ll]et|[Ll]eaves?|[Ll]eaving|[Ll]eft)(?:\s+\w+){0,2}\s+alone\b",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def avoided(text: str, *, first_line: int = 1) -> Iterator[tuple[int, str]]:
+    """Find words to avoid; yields the line and the word, on one line even where it wraps."""
+    prose = NOT_PROSE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+    for found in WORD.finditer(prose):
+        line = first_line + prose.count("\n", 0, found.start())
+        yield line, " ".join(found[0].lower().split())
+
+
+def passages(source: str) -> Iterator[tuple[int, str]]:
+    """Yield each docstring and each block of comments of a module, with its first line.
+
+    Comments on successive lines are one passage, because a phrase may wrap.
+    """
+    docstrings = {
+        (node.body[0].lineno, node.body[0].col_offset)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, DEFINITIONS) and ast.get_docstring(node, clean=False) is not None
+    }
+    begun, block = 0, list[str]()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.STRING and token.start in docstrings:
+            yield token.start[0], token.string
+        elif token.type == tokenize.COMMENT:
+            if token.start[0] != begun + len(block):
+                yield begun, "\n".join(block)
+                begun, block = token.start[0], []
+            block.append(token.string.lstrip("#"))
+    yield begun, "\n".join(block)
+
+
+def avoided_in_python(source: str) -> list[tuple[int, str]]:
+    """Find words to avoid in the comments and docstrings of a module, by line."""
+    return sorted(
+        found for line, text in passages(source) for found in avoided(text, first_line=line)
+    )
+
+
+def documents() -> list[Path]:
+    """List the documents that people write."""
+    found = [ROOT / "README.md", *files(ROOT / "docs")]
+    return [path for path in found if path.suffix == ".md" and place(path) not in GENERATED]
+
+
+def test_comments_docstrings_and_documents_are_in_plain_english():
+    found = [
+        f"{place(path)}:{line}: {word}"
+        for path in modules(*PACKAGES)
+        for line, word in avoided_in_python(path.read_text())
+    ]
+    found += [
+        f"{place(path)}:{line}: {word}"
+        for path in documents()
+        for line, word in avoided(path.read_text())
+    ]
+    assert not found, "words to avoid:\n" + "\n".join(found)
+
+
+def test_documents_are_found():
+    assert {"README.md", "docs/webhooks.md"} <= {place(path) for path in documents()}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Whoever calls is told.", [(1, "whoever")]),
+        ("The caller for whom it is.", [(1, "whom")]),
+        ("So that nobody waits\nin vain.", [(1, "nobody"), (2, "in vain")]),
+        ("If he or she has his or\nher key.", [(1, "he or she"), (1, "his or her")]),
+        ("One\nwho waits in\nvain", [(2, "in vain")]),
+        ("Nothing whatsoever is\nhanded on.", [(1, "whatsoever"), (1, "is handed")]),
+        ("It works not any more.", [(1, "not any more")]),
+        ("There is none, there are none.", [(1, "is none"), (1, "are none")]),
+        ("By its id alone, (alone) alone.", [(1, "alone"), (1, "alone"), (1, "alone")]),
+        ("```\ncode\n```\nIt ceases to be, it ceased to.", [(4, "ceases to"), (4, "ceased to")]),
+    ],
+)
+def test_a_word_to_avoid_is_found_by_its_line(text, found):
+    assert list(avoided(text)) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A value that is None, or `is none`.",
+        "A worker runs alone in its process.",
+        "Leave the row alone. Retries leave it alone, let alone.",
+        "```sh\nnobody in vain\n```",
+        "1. An item\n\n   ```sh\n   nobody\n   ```",
+        "A `phrase that\nis handed` on.",
+        "The whomever, the nobodys, a main vein.",
+        "- All that there is\n- none of them",
+    ],
+)
+def test_other_text_is_left_as_it_is(text):
+    assert not list(avoided(text))
+
+
+def test_only_comments_and_docstrings_of_a_module_are_read():
+    source = '''"""Nobody."""
+
+def whom(text="nobody"):  # whoever
+    """Say it.
+
+    In vain.
+    """
+    # this one is
+    # handed on
+    return f"whatsoever {text}"
+'''
+    assert avoided_in_python(source) == [
+        (1, "nobody"),
+        (3, "whoever"),
+        (6, "in vain"),
+        (8, "is handed"),
+    ]
