@@ -4,9 +4,9 @@
     python -m tests.conformance --check    fail if a rule has no test or the page is out of date
 
 The tests are read from their sources, not run. The rules are those of
-docs/specification-index.toml and the choices those of docs/open-points.md; a test names what it
-proves with a marker on its module, its class or itself. A marker that names only a heading is for
-tests about all of it; each rule needs a test of its own.
+docs/specification-index.toml and the choices those of docs/open-points.md. A marker on a test's
+module, class or function names what the test proves. A marker that names only a heading is for
+tests of the whole heading; each rule needs its own test.
 """
 
 import argparse
@@ -21,12 +21,12 @@ ROOT = Path(__file__).resolve().parents[1]
 MARKER = "proves"
 ROW = re.compile(r"^\| (?P<id>[a-z-]+) \| (?P<open>.+?) \| (?P<does>.+) \| (?P<where>.+?) \|$")
 PLACE = re.compile(r"`([\w./-]+\.\w+)` `([\w.]+)`")
-CHOICES = "## Additions"  # where the ledger's table of choices ends
+CHOICES = "## Additions"  # end of the ledger's table of choices
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One open point of the ledger, with the files and names that decide it."""
+    """One open point of the ledger, with the files and names that implement it."""
 
     id: str
     does: str
@@ -35,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule below a heading; a heading without rules is a rule of its own name."""
+    """A rule below a heading; a heading without rules counts as one rule of the same name."""
 
     id: str
     text: str
@@ -53,7 +53,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Proof:
-    """A test and the rules that it names."""
+    """A test and the rules that it proves."""
 
     test: str
     rules: frozenset[str] = field(default_factory=frozenset)
@@ -84,7 +84,7 @@ def read_ledger(path: Path) -> dict[str, Choice]:
 
 
 def collect(folder: Path) -> Iterator[Proof]:
-    """Find every test below a folder, with what it proves."""
+    """Find every test below a folder, and what each proves."""
     for path in sorted(folder.rglob("test_*.py")):
         module = ast.parse(path.read_text(), filename=str(path))
         known = {name: _named([value]) for name, value in _assignments(module)}
@@ -117,7 +117,7 @@ def _tests(
 
 
 def _named(expressions: Iterable[ast.expr]) -> frozenset[str]:
-    """Gather what calls of the marker name, wherever in the expressions they stand."""
+    """Collect the arguments of all calls of the marker, however deeply nested."""
     return frozenset(
         argument.value
         for expression in expressions
@@ -133,7 +133,7 @@ def _named(expressions: Iterable[ast.expr]) -> frozenset[str]:
 def faults(
     headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[Proof]
 ) -> Iterator[str]:
-    """Say what does not fit together: rules, tests and open points."""
+    """List the mismatches between rules, tests and open points."""
     rules = {rule.id for heading in headings for rule in heading.rules}
     proved = {name for proof in proofs for name in proof.rules}
     for rule in sorted(rules - proved):
@@ -150,7 +150,7 @@ def faults(
 
 
 def page(headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[Proof]) -> str:
-    """Write the page of all headings, their rules with the tests, and their choices."""
+    """Return the page: all headings, their rules with the tests, and their choices."""
     lines = [
         "# Conformance",
         "",
@@ -180,7 +180,7 @@ def _proving(name: str, proofs: list[Proof]) -> list[str]:
 
 
 def main(arguments: list[str] | None = None, *, root: Path = ROOT) -> None:
-    """Write the page of a project, or compare it. Raises SystemExit with what is wrong."""
+    """Write the page of a project, or compare it. Raises SystemExit that says what is wrong."""
     parser = argparse.ArgumentParser(description="Write docs/conformance.md.")
     parser.add_argument("--check", action="store_true", help="write nothing, compare")
     docs = root / "docs"

@@ -1,4 +1,4 @@
-"""What every test may ask for: callers of the API, and a clean cache."""
+"""Fixtures for all tests: API callers and an empty cache."""
 
 import logging
 import time
@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "proves(rule, ...): what of docs/specification-index.toml a test proves"
     )
-    logging.raiseExceptions = False  # pytest closes the stream that a late line would go to
+    logging.raiseExceptions = False  # pytest closes the stream of a late log line
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
     # a test's own transaction lasts as long as the test
     settings.DATABASES["default"]["OPTIONS"].pop("options", None)
@@ -71,7 +71,7 @@ class Api:
 
 
 def caller(user: Any) -> Api:
-    """Make a caller with a fresh key of a user."""
+    """Issue a key for a user; returns a caller with it."""
     return Api(keys.issue(user)[1])
 
 
@@ -83,7 +83,10 @@ SHIPPED = (
 
 
 def commits(item: pytest.Item) -> bool:
-    """Say whether a test commits: then its end empties the tables, and what migrations ship."""
+    """Return whether a test commits.
+
+    The end of such a test empties the tables, including the rows that migrations create.
+    """
     marker = item.get_closest_marker("django_db")
     marked = marker is not None and marker.kwargs.get("transaction")
     return bool(marked or "transactional_db" in getattr(item, "fixturenames", ()))
@@ -91,16 +94,16 @@ def commits(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """Ship again what the end of a test that commits has emptied."""
+    """Restore the rows of migrations after a test that commits."""
     yield
-    if nextitem and commits(item):  # after the last one there is no database any more
+    if nextitem and commits(item):  # the database no longer exists after the last test
         with item.config.stash[blocking_manager_key].unblock():
             for module, function in SHIPPED:
                 getattr(import_module(module), function)(apps, None)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin no test in the last minute of a month: with the next one quotas begin anew."""
+    """Start no test in the last minute of a month, because quotas reset with the next one."""
     while (now := timezone.now()).month != (now + timedelta(minutes=1)).month:
         time.sleep(1)
 
@@ -118,23 +121,23 @@ def default_model(db: None) -> Any:
 
 @pytest.fixture
 def chatbot(default_model: Any) -> Chatbot:
-    """A chatbot with its settings, in an account of its own."""
+    """A chatbot with its settings, in its own account."""
     return ChatbotFactory()
 
 
 @pytest.fixture
 def api(chatbot: Chatbot) -> Api:
-    """The owner of the chatbot's account."""
+    """A caller that owns the chatbot's account."""
     return caller(chatbot.account.owner)
 
 
 @pytest.fixture
 def stranger(db: None) -> Api:
-    """The owner of another account."""
+    """A caller that owns another account."""
     return caller(AccountFactory().owner)
 
 
 @pytest.fixture
 def bystander(chatbot: Chatbot) -> Api:
-    """A member of the chatbot's account who was added to no chatbot."""
+    """A caller that is a member of the chatbot's account but was added to no chatbot."""
     return caller(MembershipFactory(account=chatbot.account).user)

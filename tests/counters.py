@@ -1,4 +1,4 @@
-"""Forget what was counted: our own keys alone, for a server may hold other people's, too."""
+"""Delete the tests' counters and no other keys: a shared server may hold other data, too."""
 
 from functools import cache as once
 
@@ -9,7 +9,7 @@ from django.core.cache import cache
 
 @once
 def server() -> redis.Redis:
-    """Keep one connection: tests that play name server cannot be asked for another."""
+    """Keep one connection: tests that replace name look-ups must not need a new one."""
     return redis.Redis.from_url(settings.REDIS_URL)
 
 

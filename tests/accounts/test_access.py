@@ -1,4 +1,4 @@
-"""What a key that is bound to one account opens there, and leaves closed elsewhere."""
+"""What a key that is bound to one account opens there, and what stays closed elsewhere."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.proves("Authentication/5", "Authentication/6")
 
 @pytest.fixture
 def here(chatbot: Chatbot) -> Chatbot:
-    """A chatbot to which a person was added."""
+    """A chatbot with an added member."""
     member = MembershipFactory(account=chatbot.account)
     ChatbotMemberFactory(chatbot=chatbot, user=member.user)
     return chatbot
@@ -30,19 +30,19 @@ def person(here: Chatbot) -> User:
 
 @pytest.fixture
 def bound(here: Chatbot, person: User) -> Api:
-    """A key that works in the account of `here`, issued before its owner got another account."""
+    """A key for the account of `here`, issued before its owner got another account."""
     return Api(api_key.issue(person, account=here.account)[1])
 
 
 @pytest.fixture
 def elsewhere(bound: Api, person: User) -> Chatbot:
-    """A chatbot in an account that the person owns."""
+    """A chatbot in an account that the same person owns."""
     account: Account = AccountFactory(owner=person)
     return ChatbotFactory(account=account)
 
 
 def listed(api: Api) -> dict[str, Any]:
-    """Name the chatbots and accounts of the caller's own lists."""
+    """Return the chatbots and accounts in the caller's own lists."""
     mine = api.get("/v1/chatbots/my-chatbots").json()["data"]
     bots = api.get("/v1/chatbots").json()["data"]["chatbots"]
     return {

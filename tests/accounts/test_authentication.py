@@ -1,4 +1,4 @@
-"""Bearer header to caller."""
+"""Map a bearer header to a caller."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +30,7 @@ REFUSAL = {
 
 
 def call(header: str | None, path: str = HERE) -> Any:
-    """Call with an Authorization header as it stands."""
+    """Send a request with exactly this Authorization header."""
     return Client().get(path, headers={} if header is None else {"Authorization": header})
 
 
@@ -85,7 +85,7 @@ def test_garbage_costs_no_query(api: Api, django_assert_num_queries: Any) -> Non
 
 
 def test_a_key_that_has_ended_costs_what_an_unknown_one_does(api: Api, chatbot: Chatbot) -> None:
-    """The same one statement: its time does not tell who once held a key."""
+    """Both run the same single statement, so timing does not reveal former keys."""
     owner = chatbot.account.owner
     ended = {name: api_key.issue(owner) for name in ("revoked", "expired", "switched off")}
     api_key.revoke(ended["revoked"][0])
@@ -138,7 +138,7 @@ def test_a_key_is_not_stored(api: Api) -> None:
 
 @pytest.mark.proves("Authentication/3")
 class TestRotation:
-    """New keys for old."""
+    """Exchange old keys for new ones."""
 
     def rotated(self, **options: Any) -> list[tuple[ApiKey, str]]:
         return list(api_key.rotate(ApiKey.objects.all(), **options))

@@ -1,4 +1,4 @@
-"""Passwords are hashed a few at a time, and nothing is held meanwhile."""
+"""Few passwords are hashed at a time, and a waiting request holds no resources."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -21,11 +21,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LOGIN = reverse("admin:login")
 MANY = 20
 FLOOD = 150
-WAIT_FOR_A_CONNECTION = 15.0  # seconds, after which a call of a service is a 503
+WAIT_FOR_A_CONNECTION = 15.0  # seconds, after which a service call gets a 503
 
 
 class Hashes:
-    """Stands in for the arithmetic: waits until it may end, and notes what it sees."""
+    """Replaces the hash function: blocks until it is released, and records what it sees."""
 
     def __init__(self) -> None:
         self.lock, self.let = threading.Lock(), threading.Event()
@@ -44,7 +44,7 @@ class Hashes:
 
 
 def sign_in_as(number: int) -> str:
-    """Try an unknown name from an address of its own."""
+    """Sign in with an unknown name from a separate address."""
     try:
         client = Client(REMOTE_ADDR=f"192.0.2.{number}")
         given = {"username": f"no{number}@example.com", "password": "wrong"}
@@ -58,7 +58,7 @@ def test_many_sign_ins_at_once_hash_a_few_and_hold_no_connection(monkeypatch: An
     monkeypatch.setattr(hashers, "pbkdf2", hashes)
     with ThreadPoolExecutor(MANY) as threads:
         begun = [threads.submit(sign_in_as, number) for number in range(MANY)]
-        # Those beyond the places are answered while no hash has ended
+        # Requests beyond the limit are answered while every hash is still running
         wait_until(lambda: sum(each.done() for each in begun) == MANY - sign_in.MOST_WAITING)
         told = [each.result() for each in begun if each.done()]
         hashes.let.set()

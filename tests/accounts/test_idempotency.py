@@ -1,4 +1,4 @@
-"""Idempotency-Key: a POST that is sent again is answered again, and done once."""
+"""Idempotency-Key: a repeated POST gets the original answer and runs once."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -84,7 +84,7 @@ def test_any_visible_ascii_is_a_key(api: Api, chatbot: Chatbot, key: str) -> Non
 
 
 def test_a_key_counts_for_one_caller_and_one_route(api: Api, chatbot: Chatbot) -> None:
-    """A caller's keys of the API are one caller."""
+    """All API keys of a user count as one caller."""
     path, other = instructions(chatbot), f"{instructions(chatbot)}/select-instruction"
     api.post(path, INSTRUCTION, Idempotency_Key="one")
     second_key = caller(chatbot.account.owner)
@@ -133,7 +133,7 @@ def test_a_refusal_by_the_body_is_kept_and_one_by_a_quota_is_not(api: Api, threa
     assert StoredAnswer.objects.get().status == 400
     Plan.objects.filter(pk=thread.chatbot.account.plan_id).update(monthly_messages=0)
     assert api.post(path, {"content": "Hi"}, Idempotency_Key="one").status_code == 429
-    assert StoredAnswer.objects.count() == 1  # the key is free at once
+    assert StoredAnswer.objects.count() == 1  # the key is free immediately
     Plan.objects.filter(pk=thread.chatbot.account.plan_id).update(monthly_messages=None)
     assert api.post(path, {"content": "Hi"}, Idempotency_Key="one").status_code == 200
 
@@ -200,7 +200,7 @@ def slow(transactional_db: None, chatbot: Chatbot, model: ModelServer) -> Thread
 
 
 def said_once(thread: Thread) -> None:
-    """Assert that one message was sent and answered, with one event each."""
+    """Assert that one message was sent and answered, with one event for each."""
     kinds = list(Message.objects.filter(thread=thread).order_by("position"))
     assert [each.message_type for each in kinds] == ["USER_MESSAGE", "AI_MESSAGE"]
     assert Delivery.objects.filter(thread_id=thread.pk).count() == 2
@@ -208,7 +208,7 @@ def said_once(thread: Thread) -> None:
 
 
 def rename(table: str, to: str) -> None:
-    """Let a table be missing, or be there again."""
+    """Rename a table, to make it disappear or to bring it back."""
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER TABLE {table} RENAME TO {to}")
     connection.close()
@@ -250,7 +250,7 @@ def test_a_hundred_retries_at_once_make_one_message_one_reply_one_event_each(
 def test_a_process_that_dies_in_the_middle_does_not_block_the_key(
     api: Api, slow: Thread, model: ModelServer, fault: str
 ) -> None:
-    """Nor is anything said twice."""
+    """Check also that no message is sent twice."""
     doomed = Web(TEST_CRASH_POINT=fault)
     with doomed, ThreadPoolExecutor(1) as pool:
         attempt = pool.submit(Service(doomed, api.key).send, slow, "k")

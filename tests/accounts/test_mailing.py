@@ -1,4 +1,4 @@
-"""Mails that wait are sent, tried again, and given up in the end."""
+"""Queued mails are sent, retried, and finally given up."""
 
 import errno
 import threading
@@ -87,7 +87,7 @@ def test_a_server_that_is_not_there_is_no_reason_to_lose_a_mail(settings, mail):
 @pytest.mark.parametrize("column", ["subject", "to"])
 @pytest.mark.parametrize("separator", HEADER_BREAKS, ids=ascii)
 def test_a_mail_that_cannot_be_built_is_given_up_at_once(server, mail, column, separator):
-    """Django takes a quoted address with such a character for a valid one."""
+    """Django accepts a quoted address that contains such a character."""
     text = {"subject": f"A{separator}Bcc: b", "to": f'"a{separator}b"@example.com'}[column]
     Mail.objects.update(**{column: text})
     send_all()
@@ -113,7 +113,7 @@ def test_a_mail_that_ends_the_process_in_every_try_is_given_up(server, mail):
     for tries in range(1, 6):
         assert len(mailing.claim(4)) == 1
         begun = timezone.now() + mailing.SENDING
-        Mail.objects.update(tries=F("tries") + 1, claimed_until=begun)  # as send() begins
+        Mail.objects.update(tries=F("tries") + 1, claimed_until=begun)  # as send() does first
         assert mailing.claim(4) == []
         Mail.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
         assert stored(mail).tries == tries
@@ -189,7 +189,7 @@ def test_a_claim_that_was_given_back_or_ran_out_is_claimed_again(mail):
 
 
 class SlowServer(MailServer):
-    """A mail server that says nothing until it is let."""
+    """A mail server that stays silent until it is released."""
 
     def __init__(self):
         super().__init__()
@@ -230,7 +230,7 @@ def test_a_late_message_of_a_claim_that_was_lost_sends_nothing(server, mail):
 
 
 class WithoutDescriptors(BaseEmailBackend):
-    """A way out for mails from a process that can open nothing more."""
+    """A mail backend of a process that has run out of file descriptors."""
 
     def send_messages(self, _):
         raise OSError(errno.EMFILE, "Too many open files")

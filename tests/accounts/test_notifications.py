@@ -1,4 +1,4 @@
-"""Mails as they are written: one line in each header, each address once, so many an hour."""
+"""Notification mails: one line per header, one mail per address, an hourly limit."""
 
 from datetime import timedelta
 from email import message_from_bytes, policy
@@ -26,7 +26,7 @@ def account(db: None) -> Account:
 
 
 def header_names(subject: str) -> list[str]:
-    """Build a mail as the worker does, and name the headers that a receiver reads."""
+    """Build a mail as the worker does; returns the header names that a receiver sees."""
     built = mailing.build(Mail(to="kim@example.com", subject=subject, body="b"))
     return message_from_bytes(built.message().as_bytes(), policy=policy.SMTP).keys()
 

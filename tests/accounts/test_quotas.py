@@ -1,4 +1,7 @@
-"""The month's messages: what uses them up, and who is told. Races: tests/config/test_limits.py."""
+"""The monthly message quota: what uses it up, and who is notified.
+
+Races are in tests/config/test_limits.py.
+"""
 
 from typing import Any
 

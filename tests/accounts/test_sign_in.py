@@ -1,4 +1,4 @@
-"""Signing in: five failures of one name from one address, then no more tries for a while."""
+"""Signing in: five failures of a name from one address block further attempts for a while."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ TOLD = "Too many attempts have failed. Try again in"
 
 @pytest.fixture(autouse=True)
 def still_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let no window end while a test runs."""
+    """Freeze the clock, so that no window ends during a test."""
     counters.forget()
     monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
     yield
@@ -95,7 +95,7 @@ def test_an_address_runs_out_of_attempts_with_any_names(
         page = sign_in("wrong", name=f"new{number}@example.com", address="2001:db8::1")
         assert (TOLD in page.content.decode()) is (number >= limit)
     assert len(hashed) == limit
-    told = sign_in("right-password-1", address="2001:db8::2")  # the same /64
+    told = sign_in("right-password-1", address="2001:db8::2")  # the same /64 network
     assert TOLD in told.content.decode()
     assert sign_in("right-password-1", address="2001:db8:0:1::2").status_code == 302
 
@@ -114,7 +114,7 @@ def test_a_letter_that_only_upper_case_takes_for_another_finds_no_person(
 def test_a_spelling_that_the_database_takes_for_a_person_counts_against_the_person(
     db: None, name: str
 ) -> None:
-    """Databases differ in what they take for the same; it gives no further attempts."""
+    """Databases differ in which spellings they treat as equal; none gives extra attempts."""
     UserFactory(email="admin@example.com")
     if not User.objects.find(name):
         pytest.skip("this database tells them apart")

@@ -1,4 +1,4 @@
-"""What an account keeps of its answers: the newest, within a bound."""
+"""Stored answers of an account: the newest ones, up to a size limit."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.proves("Threads and messages")
 
 @pytest.fixture
 def little_room(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> int:
-    """The bytes that an account keeps: few, and it is pruned after each answer."""
+    """Set a small limit of stored bytes per account, pruned after each answer; returns it."""
     monkeypatch.setattr(idempotency, "PRUNED_EVERY", 1)
     monkeypatch.setattr(idempotency, "MAX_KEPT", 20 * SMALLEST)
     return 20 * SMALLEST
 
 
 def end_claims() -> None:
-    """Let all claims have ended."""
+    """Make all claims expire."""
     StoredAnswer.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
 
 
@@ -51,7 +51,7 @@ def test_an_account_keeps_its_newest_answers_up_to_a_bound(
     assert sum(max(len(row.body or b""), SMALLEST) for row in answers) <= little_room
     again = [api.post(path, body, Idempotency_Key=key) for key in ("24", "0")]
     assert [answer.status_code for answer in again] == [200, 200]
-    assert Instruction.objects.filter(chatbot=chatbot).count() == 26  # "0" was dropped: done again
+    assert Instruction.objects.filter(chatbot=chatbot).count() == 26  # "0" was dropped, so it ran
 
 
 def test_each_post_counts_towards_the_account_of_its_path(

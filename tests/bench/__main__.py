@@ -1,6 +1,7 @@
 """Measure the delivery engine: `python -m tests.bench [MEASURE ...] [--size 0.1] [--json FILE]`.
 
-It runs on a database of its own, on what TEST_DATABASE_URL and TEST_REDIS_URL name, or embedded.
+It runs on its own database: on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name, or on
+the embedded default.
 """
 
 # ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; it prints
@@ -27,7 +28,7 @@ from tests.bench.sink import Sink
 
 
 def main() -> int:
-    """Run the measures, print their figures, write them where asked."""
+    """Run the measures, print their figures, and write them to a file if asked."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("measures", nargs="*", metavar="MEASURE", help=", ".join(MEASURES))
     parser.add_argument("--size", type=float, default=1.0, help="share of the full size")
@@ -56,7 +57,7 @@ def main() -> int:
 
 
 def installation() -> str:
-    """Name what was measured: databases, versions, cores."""
+    """Describe what was measured: databases, versions, cores."""
     base = "the embedded default" if settings.EMBEDDED else "PostgreSQL and Redis"
     versions = f"Python {platform.python_version()}, Django {django.get_version()}"
     return f"{base}: {versions}, {os.cpu_count()} cores, {platform.machine()}"

@@ -1,4 +1,4 @@
-"""What the benchmark sends: endpoints, events with real bodies, and figures of what came."""
+"""The benchmark's load: endpoints, events with realistic bodies, and figures of the arrivals."""
 
 import math
 import time
@@ -16,14 +16,14 @@ from webhooks.models import Delivery, Endpoint
 
 
 def endpoints(sink: Sink, path: str, count: int, *, known: bool = True) -> list[Endpoint]:
-    """Configure endpoints, each of an account of its own; `known` ones have succeeded before."""
+    """Configure endpoints, each in its own account; `known` ones have succeeded before."""
     since = timezone.now() if known else None
     urls = [sink.url(path, number) for number in range(count)]
     return [EndpointFactory(url=url, last_success_at=since) for url in urls]
 
 
 def events(to: Sequence[Endpoint], count: int) -> list[Delivery]:
-    """Make deliveries, not yet stored, in turn to each endpoint, each of a thread of its own."""
+    """Build unsaved deliveries for the endpoints in turn, each in its own thread."""
     return [event(to[number % len(to)]) for number in range(count)]
 
 
@@ -50,13 +50,13 @@ def event(endpoint: Endpoint) -> Delivery:
 
 
 def commit(deliveries: Iterable[Delivery]) -> float:
-    """Store deliveries in one transaction; returns the moment at which they were there."""
+    """Store deliveries in one transaction; returns the time of the commit."""
     Delivery.objects.bulk_create(deliveries)
     return time.monotonic()
 
 
 def commit_evenly(deliveries: Iterable[Delivery], *, a_second: float) -> dict[str, float]:
-    """Store deliveries one by one at a steady rate; returns when each was there."""
+    """Store deliveries one by one at a steady rate; returns the commit time of each."""
     began, committed = time.monotonic(), {}
     for number, delivery in enumerate(deliveries):
         time.sleep(max(0.0, began + number / a_second - time.monotonic()))
@@ -65,12 +65,12 @@ def commit_evenly(deliveries: Iterable[Delivery], *, a_second: float) -> dict[st
 
 
 def all_settled(seconds: float) -> None:
-    """Wait until nothing is left to do."""
+    """Wait until every delivery is settled."""
     wait_until(lambda: not Delivery.objects.filter(due_at__isnull=False).exists(), seconds)
 
 
 def delays(committed: dict[str, float], arrived: Iterable[Arrived]) -> list[float]:
-    """Say how many seconds each took from its commit to its first arrival."""
+    """Return the seconds from each commit to its first arrival."""
     first: dict[str, float] = {}
     for one in arrived:
         first.setdefault(one.message, one.moment)
@@ -78,6 +78,6 @@ def delays(committed: dict[str, float], arrived: Iterable[Arrived]) -> list[floa
 
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """Return the value that this share of them does not exceed."""
+    """Return the value that this share of the values does not exceed."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(len(ordered) * share) - 1)]

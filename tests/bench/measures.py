@@ -1,6 +1,6 @@
-"""What the delivery engine is measured by: seconds, shares of a core, ratios within one run.
+"""The measures of the delivery engine: seconds, shares of a core, ratios within one run.
 
-Each measure takes a receiver and a size (1 is the full one), runs a worker as an operator would,
+Each measure takes a receiver and a size (1 is full size), runs a worker as an operator would,
 and returns its figures by name.
 """
 
@@ -27,13 +27,13 @@ Figures = dict[str, float]
 Post = Callable[..., requests.Response]
 
 SLOTS = 128  # the default of WORKER_CONCURRENCY
-POOL = 32  # threads of a plain pool; with more of them it is slower
-LEAST = 0.025  # seconds: a ratio of shorter times says nothing, they are taken for this
+POOL = 32  # threads of a plain pool; more threads make it slower
+LEAST = 0.025  # seconds; shorter times are rounded up to this, because their ratio means nothing
 
 
 @contextmanager
 def worker(sink: Sink, *, timeout: float = 10, retry_after: float = 1) -> Iterator[Worker]:
-    """Run a worker, ready when it has made a delivery."""
+    """Run a worker; yields it once it has made a delivery."""
     delays = f"{retry_after:g},5,25"
     given = {"WEBHOOK_TIMEOUT": f"{timeout:g}", "WEBHOOK_RETRY_DELAYS": delays}
     with Worker(slots=SLOTS, **given) as running:
@@ -45,7 +45,7 @@ def worker(sink: Sink, *, timeout: float = 10, retry_after: float = 1) -> Iterat
 
 
 def arrival(sink: Sink, size: float) -> Figures:
-    """Ten events a second: from the commit until the receiver has the request."""
+    """Measure commit to arrival at ten events a second."""
     with worker(sink):
         events = load.events(load.endpoints(sink, "/take", 10), round(300 * size))
         took = delays_of(sink, events, a_second=10)
@@ -56,7 +56,7 @@ def arrival(sink: Sink, size: float) -> Figures:
 
 
 def arrival_idle(sink: Sink, size: float) -> Figures:
-    """An event every eleven seconds: the engine looks more rarely by then."""
+    """Measure commit to arrival with an event every eleven seconds; the engine polls less then."""
     with worker(sink):
         events = load.events(load.endpoints(sink, "/take", 10), max(2, round(20 * size)))
         took = delays_of(sink, events, a_second=1 / (11 if size > 0.2 else 1))
@@ -64,9 +64,9 @@ def arrival_idle(sink: Sink, size: float) -> Figures:
 
 
 def idle(sink: Sink, size: float) -> Figures:
-    """Nothing to do: the share of a core that the worker takes."""
+    """Measure the share of a core that a worker takes with nothing to do."""
     with worker(sink) as running:
-        time.sleep(12 if size > 0.2 else 1)  # it looks more often for a while after it was busy
+        time.sleep(12 if size > 0.2 else 1)  # a worker polls more often after it was busy
         before, began = cpu_seconds(running), time.monotonic()
         time.sleep(30 * size)
         used = cpu_seconds(running) - before
@@ -74,9 +74,10 @@ def idle(sink: Sink, size: float) -> Figures:
 
 
 def throughput(sink: Sink, size: float) -> Figures:
-    """A backlog for twenty receivers, beside plain thread pools that post the same bodies.
+    """Drain a backlog for twenty receivers; compare plain thread pools that post the same bodies.
 
-    One posts as scripts do, the other keeps its connections; neither remembers anything.
+    One pool opens a connection per request, as scripts do; the other keeps its connections. Neither
+    stores anything.
     """
     count = round(3_000 * size)
     figures: Figures = {}
@@ -108,7 +109,7 @@ def keeping_session() -> requests.Session:
 
 
 def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
-    """Post bodies from a thread pool; returns the seconds it takes."""
+    """Post bodies from a thread pool; returns the seconds taken."""
     trusted = certificates.ca_file()
 
     def send(number: int, body: bytes) -> None:
@@ -124,9 +125,9 @@ def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
 
 
 def fairness(sink: Sink, size: float) -> Figures:
-    """Healthy receivers alone, then beside 3,000 deliveries that wait for receivers that hang."""
+    """Measure healthy receivers on their own, then beside 3,000 deliveries to hanging ones."""
     figures: Figures = {}
-    # they were never tried, or succeeded until a moment ago
+    # they were never tried, or they succeeded until a moment ago
     for name, known in (("untried", False), ("known", True)):
         alone, beside = (load.percentile(took, 0.99) for took in hang(sink, size, known=known))
         figures |= {
@@ -138,7 +139,7 @@ def fairness(sink: Sink, size: float) -> Figures:
 
 
 def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[float]]:
-    """Return what healthy receivers' deliveries took alone, and beside those that hang."""
+    """Return the delays of healthy receivers, first on their own, then beside hanging ones."""
     count, rate = round(400 * size), 20.0
     with worker(sink):
         healthy = load.endpoints(sink, "/take", 20)
@@ -148,9 +149,9 @@ def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[flo
 
 
 def retries(sink: Sink, size: float) -> Figures:
-    """A thousand deliveries fail once and wait together: how late their second attempts begin."""
+    """Let a thousand deliveries fail once, and measure how late their second attempts start."""
     count, rate = round(1_000 * size), 100.0
-    after = count / rate + 2  # seconds: by then the last one waits, too
+    after = count / rate + 2  # seconds; by then the last one is waiting, too
     with worker(sink, retry_after=after):
         load.commit_evenly(load.events(load.endpoints(sink, "/again", 50), count), a_second=rate)
         load.all_settled(after + 60)
@@ -162,7 +163,7 @@ def retries(sink: Sink, size: float) -> Figures:
 
 
 def deadline(sink: Sink, size: float) -> Figures:
-    """Twenty receivers drip their headers: how long after its deadline an attempt is cut off."""
+    """Let twenty receivers drip their headers; measure how late each attempt is cut off."""
     timeout = 10 * size
     with worker(sink, timeout=timeout, retry_after=600):
         load.commit(load.events(load.endpoints(sink, "/drip", 20), 20))
@@ -173,7 +174,7 @@ def deadline(sink: Sink, size: float) -> Figures:
 
 
 def delays_of(sink: Sink, events: list[Delivery], *, a_second: float) -> list[float]:
-    """Commit events at a steady rate; returns how long each took to its receiver."""
+    """Commit events at a steady rate; returns how long each took to reach its receiver."""
     sink.take()
     committed = load.commit_evenly(events, a_second=a_second)
     ids = [each.pk for each in events]
@@ -183,7 +184,7 @@ def delays_of(sink: Sink, events: list[Delivery], *, a_second: float) -> list[fl
 
 
 def cpu_seconds(process: Process) -> float:
-    """Read the processor time that a process with all its threads has taken, in seconds."""
+    """Return the processor time of a process with all its threads, in seconds."""
     assert process.running
     stat = Path(f"/proc/{process.running.pid}/stat").read_text()
     user, system = stat.rpartition(")")[2].split()[11:13]

@@ -1,6 +1,6 @@
-"""Receivers in a process of their own, which tells when what arrived.
+"""Receivers in a separate process that reports each arrival and its time.
 
-`/take` answers at once, `/late` after 50 ms, `/hang` never, `/drip` byte by byte without an end;
+`/take` answers immediately, `/late` after 50 ms, `/hang` never; `/drip` sends bytes forever;
 `/again` fails each body once.
 """
 
@@ -17,11 +17,11 @@ from tests.servers.behaviours import Arrival, Step, answer, drip_headers, stall
 from tests.servers.receiver import Receiver
 
 LATE = 0.05  # seconds
-HOSTS = 20  # receivers, each on a port of its own
+HOSTS = 20  # receivers, each on its own port
 
 
 class Arrived(NamedTuple):
-    """One request: its path, the message that its body tells of, seconds of the steady clock."""
+    """One request: its path, the message in its body, and its time on the monotonic clock."""
 
     path: str
     message: str
@@ -29,7 +29,7 @@ class Arrived(NamedTuple):
 
 
 class Sink:
-    """The process, as a context manager."""
+    """The receiver process, as a context manager."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -48,7 +48,7 @@ class Sink:
         self.process.join()
 
     def url(self, path: str, number: int = 0) -> str:
-        """Return the address of a path, in turn on each of the receivers."""
+        """Return the address of a path; `number` picks the receiver."""
         return f"https://127.0.0.1:{self.ports[number % HOSTS]}{path}"
 
     def count(self) -> int:
@@ -56,13 +56,13 @@ class Sink:
         return int(self.pipe.recv())
 
     def take(self) -> list[Arrived]:
-        """Return what arrived since the last call."""
+        """Return the arrivals since the last call."""
         self.pipe.send("take")
         return [Arrived(*each) for each in self.pipe.recv()]
 
 
 def serve(chain: str, pipe: Connection) -> None:
-    """Receive until the process is killed, and answer the other side's questions."""
+    """Receive until the process is killed, and answer the parent's questions."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain)
     arrived: list[tuple[str, bytes, float]] = []

@@ -28,7 +28,7 @@ expect.set_options(timeout=PATIENCE)
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     path = needs("chromium")
-    # The browser is driven from an event loop of its own, in which Django refuses its database
+    # The browser runs its own event loop, in which Django refuses database access
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as driver:
         browser = driver.chromium.launch(
@@ -56,7 +56,7 @@ def shop(transactional_db: None) -> Chatbot:
 
 @pytest.fixture
 def page(browser: Browser, live_server: object, person: User) -> Iterator[Page]:
-    """A window in which Kim is signed in; whatever a page complains of fails the test."""
+    """A window in which Kim is signed in; any error that a page reports fails the test."""
     context = browser.new_context(base_url=str(live_server))
     context.set_default_timeout(PATIENCE)
     page = context.new_page()

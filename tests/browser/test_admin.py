@@ -1,4 +1,4 @@
-"""What an agent and an integrator do in a day, in a browser."""
+"""A day's work of an agent and an integrator, in a browser."""
 
 import re
 from contextlib import suppress
@@ -73,7 +73,7 @@ def test_an_answer_that_was_not_stored_is_still_in_the_box(page: Page, thread: T
     page.goto(address(thread))
     page.get_by_label("Reply as Kim").fill("Let me look")
     page.route("**/reply/", lambda route: route.abort())
-    with suppress(Error):  # the browser shows a page of its own
+    with suppress(Error):  # the browser shows its own error page
         page.get_by_role("button", name="Send").click()
     page.wait_for_url("chrome-error://**")
     page.unroute("**/reply/")

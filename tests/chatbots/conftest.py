@@ -1,4 +1,4 @@
-"""A chatbot's addresses, and many callers at once."""
+"""A chatbot's addresses, and concurrent callers."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,13 +22,13 @@ def here_v0(chatbot: Chatbot) -> str:
 
 
 def stored(row: models.Model) -> dict[str, Any]:
-    """Read a row's columns afresh; two instances are equal by their id alone."""
+    """Read a row's columns from the database; instances compare equal by id only."""
     found: dict[str, Any] = type(row)._default_manager.filter(pk=row.pk).values().get()
     return found
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
-    """Make calls in as many threads, all begun together; returns what each returned."""
+    """Run calls in as many threads, started together; returns their results."""
     together = Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The documented shapes of chatbots and their settings: names, and the JSON types of each."""
+"""The documented shapes of chatbots and their settings: field names and JSON types."""
 
 from typing import Any
 
@@ -140,7 +140,7 @@ GENERAL: dict[str, Any] = {
 ALL_SETTINGS: dict[str, Any] = {**GENERAL, **USER_DATA}
 NOT_SETTABLE = {"id", "chatbotId", "createdAt", "updatedAt"}
 
-WRONG: dict[type, list[Any]] = {  # what a strict reader refuses, by the type that it expects
+WRONG: dict[type, list[Any]] = {  # values that a strict reader rejects, by the type that it expects
     str: [5, 1.5, True, None, [], {}],
     bool: ["true", "", 0, 1, None, [], {}],
     int: ["1", "", 1.0, 1.5, True, None, [], {}, -1, 2**31],
@@ -150,12 +150,12 @@ WRONG: dict[type, list[Any]] = {  # what a strict reader refuses, by the type th
 
 
 def settable(shape: dict[str, Any], *, without: set[str] | None = None) -> list[str]:
-    """Name the fields of a record of settings that a body may have, too."""
+    """Return the fields of a settings record that a request body may set, too."""
     return [name for name in shape if name not in NOT_SETTABLE | (without or set())]
 
 
 def check(record: dict[str, Any], shape: dict[str, Any]) -> None:
-    """Assert that a record has exactly the names of a shape, with values of its types."""
+    """Assert that a record has exactly the fields of a shape, with values of the right types."""
     assert sorted(record) == sorted(shape)
     wrong = {
         name: record[name]

@@ -1,4 +1,4 @@
-"""Who may use a chatbot: one rule for a chatbot, for lists, and for the people of a chatbot."""
+"""Access to chatbots: one rule for a chatbot, for lists, and for a chatbot's members."""
 
 from itertools import product
 from typing import Any
@@ -24,7 +24,7 @@ HELD = list(
 
 
 def holder(chatbot: Chatbot, *, owner: bool, role: Any, permissions: Any, added: int) -> User:
-    """Make a person who holds exactly this for a chatbot."""
+    """Create a user who has exactly these rights for a chatbot."""
     account = chatbot.account
     user: User = account.owner if owner else UserFactory()
     if role:
@@ -40,7 +40,7 @@ def test_every_way_to_ask_agrees_with_the_permission_table(
 ) -> None:
     chatbot = ChatbotFactory()
     user = holder(chatbot, owner=owner, role=role, permissions=permissions, added=added)
-    ChatbotMemberFactory(user=user)  # a chatbot of an account that the person does not belong to
+    ChatbotMemberFactory(user=user)  # a chatbot of an account that the user does not belong to
     held = {*([Role.OWNER] if owner else []), *([role, *permissions] if role else [])}
     allowed = may(Action.USE_CHATBOT, held | ({ADDED} if added and role else set()))
 
@@ -68,7 +68,7 @@ def test_the_accounts_of_a_person_agree_with_the_permission_table(
 
 @pytest.fixture
 def tenants() -> list[User]:
-    """Many accounts with chatbots and people; returns an owner, a super admin and a member."""
+    """Create many accounts with chatbots and members; returns an owner, super admin and member."""
     users = User.objects.bulk_create(
         [User(email=f"person{number}@tenants.example") for number in range(3 * TENANTS)]
     )
@@ -100,7 +100,7 @@ def tenants() -> list[User]:
 
 
 def scanned(rows: "QuerySet[Any]") -> list[str]:
-    """Name the tables that a query reads as a whole, by its plan."""
+    """Return the tables that a query's plan scans sequentially."""
     if connection.vendor == "sqlite":
         steps = [line.split(maxsplit=3)[-1] for line in rows.explain().splitlines()]
         return [step for step in steps if step.startswith("SCAN")]

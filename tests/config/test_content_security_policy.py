@@ -1,4 +1,4 @@
-"""Pages run no script that stands in them, and load nothing from elsewhere."""
+"""Pages run no inline scripts and load nothing from other origins."""
 
 import re
 

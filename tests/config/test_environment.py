@@ -1,4 +1,4 @@
-"""The parsers of our own kinds of value."""
+"""The parsers of the project's own kinds of setting."""
 
 import ipaddress
 import os
@@ -215,7 +215,7 @@ def test_another_way_for_mails_is_refused_and_not_quoted(text: str) -> None:
 
 @pytest.fixture
 def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put the process's environment back as it was."""
+    """Restore the process's environment after a test."""
     monkeypatch.setattr(os, "environ", os.environ.copy())
 
 

@@ -1,4 +1,4 @@
-"""Security headers of pages, and what https adds."""
+"""Security headers of pages, and the ones that https adds."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def test_the_api_is_not_sniffed_either(db: None, path: str) -> None:
 
 
 class HttpsWeb(Web):
-    """Web as it is behind a proxy that ends TLS."""
+    """A web process behind a proxy that terminates TLS."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -1,4 +1,4 @@
-"""Limits under pressure: many clients at once, against the running service."""
+"""Limits under load: many concurrent clients against the running service."""
 
 import time
 import zlib
@@ -24,11 +24,11 @@ from tests.factories.conversations import ThreadFactory
 from tests.servers.processes import Web
 
 CLIENTS = 50
-LONG = 86_400  # seconds: a window that does not end while a test runs
+LONG = 86_400  # seconds; the window outlasts the test
 
 
 def at_once(call: Callable[[], Any], times: int, clients: int = CLIENTS) -> list[Any]:
-    """Call from many clients in parallel."""
+    """Run calls from many clients in parallel."""
     with ThreadPoolExecutor(clients) as pool:
         return [future.result() for future in [pool.submit(call) for _ in range(times)]]
 
@@ -59,9 +59,9 @@ def test_of_many_clients_at_once_exactly_the_allowed_number_passes(api: Api, lim
 
 
 def minutes(key: object, begun: float, ended: float) -> int:
-    """Count the windows of a minute that a key's calls fall into.
+    """Count the one-minute windows that a key's calls fall into.
 
-    Each ends with a whole second, on a grid that is the key's own.
+    Each key has its own grid of windows; each window ends on a whole second.
     """
     grid = zlib.crc32(str(key).encode()) + 1
     return (int(ended) - grid) // 60 - (int(begun) - grid) // 60 + 1
@@ -144,7 +144,7 @@ def test_what_fails_is_given_back_and_only_that() -> None:
 def test_the_moment_to_come_again_is_the_first_of_the_next_window(
     monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    """The clock stands still here; the moment told, and no earlier one, lets pass."""
+    """With the clock frozen, a retry passes at the announced time and not before it."""
     now = 1_800_000_007.25
     monkeypatch.setattr("time.time", lambda: now)
     limits.count("window", key, (1, 60))

@@ -1,4 +1,4 @@
-"""Who calls: the peer, or what a trusted proxy says of it."""
+"""The caller's address: the peer's, or the one that a trusted proxy forwards."""
 
 import ipaddress
 from typing import Any
@@ -21,7 +21,7 @@ def proxies(settings: Any) -> None:
 
 
 def address(peer: str, forwarded: str | None = None) -> str:
-    """Find who calls, of a peer and what it says."""
+    """Return the caller's address for a peer and its forwarded header."""
     headers = {} if forwarded is None else {"X-Forwarded-For": forwarded}
     return client_address(RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers))
 
@@ -76,7 +76,7 @@ def test_an_address_is_counted_by_what_its_holder_cannot_change(text: str, name:
 def test_a_made_up_address_does_not_escape_the_limit(
     settings: Any, peer: str, reached: list[int]
 ) -> None:
-    settings.RATE_LIMIT_IP = (1, 10**8)  # no window ends within a test
+    settings.RATE_LIMIT_IP = (1, 10**8)  # the window outlasts the test
     statuses = [
         Client(REMOTE_ADDR=peer)
         .get("/api/nowhere", headers={"X-Forwarded-For": f"198.51.100.{n}"})
@@ -95,7 +95,7 @@ def test_https_is_believed_from_a_trusted_proxy_alone(
     assert ("Strict-Transport-Security" in answer.headers) is secure
 
 
-MANY = "&" * 1100  # more parameters than Django reads
+MANY = "&" * 1100  # more parameters than Django parses
 LONG = "9" * 400
 ODD = ["abc", "-1", "0", LONG, "%00", "%ff", "1e999", "%F0%9F%98%80", "'", "[]", "%20"]
 

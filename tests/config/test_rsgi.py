@@ -1,4 +1,4 @@
-"""What reaches Django: whole requests, however slowly and oddly clients send them."""
+"""Django receives whole requests, however slowly and oddly clients send them."""
 
 import json
 import socket
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP 
 
 TIMEOUT = 4  # seconds for a body, in these tests
 SLOW = 600  # clients
-HELD = 64 * 1024 * 1024  # as config.rsgi has it, which starts threads when it is imported
+HELD = 64 * 1024 * 1024  # copied from config.rsgi, which starts threads on import
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ def test_only_http_1_is_served(web: Web) -> None:
 
 
 def test_unfinished_bodies_share_a_bounded_memory(web: Web, api: Api, starters: str) -> None:
-    count = 80  # bodies of nearly a mebibyte each, more than there is room for
+    count = 80  # bodies of nearly 1 MiB each, more than the memory limit allows
     waiting = [Raw(web) for _ in range(count)]
     for raw in waiting:
         length = f"Content-Length: {MAX_BYTES}"

@@ -1,4 +1,4 @@
-"""A hundred secrets go every way that secrets go; afterwards they are found nowhere."""
+"""A hundred secrets take every route that secrets take, and must appear nowhere afterwards."""
 
 import base64
 import re
@@ -44,14 +44,14 @@ pytestmark = [
     pytest.mark.timeout(300),  # three processes start, and a busy machine takes its time
 ]
 
-EACH = 25  # of four kinds
-WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # passwords that are refused, and that are let in
+EACH = 25  # of each of four kinds
+WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # passwords that are rejected, and that are accepted
 SECRET = re.compile(r"cbk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}|canary-[a-z]+-\d\d-hKq7Zr2XwV9")
 THE_END = "all was heard"
 
 
 class Service(Web):
-    """All of the service as `make run` starts it: supervisor, web and worker, with one log."""
+    """The whole service as `make run` starts it: supervisor, web and worker, with one log."""
 
     command = ("manage.py", "serve")
 
@@ -60,7 +60,7 @@ class Service(Web):
 
 
 class Sown:
-    """The secrets, by kind."""
+    """The secrets of this test, by kind."""
 
     def __init__(self, owner: User) -> None:
         self.api_keys = [keys.issue(owner, label=f"key {number}")[1] for number in range(EACH)]
@@ -72,29 +72,29 @@ class Sown:
         return [*self.api_keys, *self.webhooks, *self.passwords, *self.models.values()]
 
     def found_in(self, text: str) -> set[str]:
-        """Name the secrets that a text holds: as they are, in hex, or in base64."""
+        """Return the secrets that a text contains: plain, in hex, or in base64."""
         return {found for read in (text, *decoded(text)) for found in SECRET.findall(read)} & {
             *self.all()
         }
 
 
 def canary(kind: str, number: int) -> str:
-    """Write a secret that occurs nowhere by chance."""
+    """Build a secret that cannot occur by chance."""
     return f"canary-{kind}-{number:02d}-hKq7Zr2XwV9"
 
 
 def decoded(text: str) -> Iterator[str]:
-    """Read what databases and brokers write in other characters."""
+    """Decode the encodings that databases and brokers use."""
     for run in re.findall(r"[0-9a-f]{40,}", text):
         yield bytes.fromhex(run[: len(run) // 2 * 2]).decode("latin-1")
     for run in re.findall(r"[0-9A-Za-z+/]{40,}", text):
-        for ahead in range(4):  # whatever stands right before it
+        for ahead in range(4):  # whatever precedes it
             coded = run[ahead:]
             yield base64.b64decode(coded[: len(coded) // 4 * 4]).decode("latin-1")
 
 
 def quoting(status: int, name: str) -> Behaviour:
-    """Answer with the request's own header, as pages made for finding errors do."""
+    """Echo the request's own header, as debug pages do."""
 
     def behaviour(arrival: Arrival) -> Iterator[Step]:
         said = arrival.header(name) or ""
@@ -104,11 +104,11 @@ def quoting(status: int, name: str) -> Behaviour:
 
 
 class Talk:
-    """One owner's calls, sign-ins and webhooks, each with a secret of its own."""
+    """One owner's API calls, sign-ins and webhooks, each with its own secret."""
 
     def __init__(self, service: Service, sown: Sown, chatbot: Chatbot) -> None:
         self.service, self.sown, self.chatbot = service, sown, chatbot
-        self.said: list[str] = []  # in every answer
+        self.said: list[str] = []  # all response texts
 
     def call(self, method: str, path: str, key: str, **given: Any) -> int:
         """Call the API with a key."""
@@ -120,7 +120,7 @@ class Talk:
         return answer.status_code
 
     def converse(self, model: ModelServer, receiver: Receiver) -> None:
-        """Let each chatbot ask its own model with its own key, and tell its own webhook."""
+        """Make each chatbot call its own model with its own key, and notify its own webhook."""
         for number, key in enumerate(self.sown.api_keys):
             chatbot = ChatbotFactory(account=self.chatbot.account)
             name = f"LLM_API_KEY_{number}"
@@ -136,7 +136,7 @@ class Talk:
             assert self.call("POST", here, key, json={"content": "Hi"}) == 200
 
     def configure(self, chatbot: Chatbot, *, url: str, number: int) -> None:
-        """Give a chatbot its webhook, in one of the ways that there are."""
+        """Give a chatbot its webhook, in one of the supported ways."""
         secret = self.sown.webhooks[number]
         page = webhook_page(chatbot)
         form = {"url": url, "events": ["NEW_MESSAGE"], "is_active": "on", "secret_choice": "own"}
@@ -144,13 +144,13 @@ class Talk:
         staff = signed_in(superuser())
         if number == 0:
             self.said.append(staff.post(page, form | {"url": "http://x"}).content.decode())
-            staff.post(page, form)  # its answer shows the secret, this once
+            staff.post(page, form)  # the response shows the secret, this once
             self.said.append(staff.get(page).content.decode())
         else:
             endpoints.configure(chatbot, url=url, secret=secret)
 
     def use_everything(self) -> None:
-        """Call every operation, rightly and wrongly, and what is no operation."""
+        """Call every operation, with good and bad input, and some unknown ones."""
         ids = ids_of(self.chatbot)
         for number, operation in enumerate(OPERATIONS):
             key = self.sown.api_keys[number % EACH]
@@ -175,7 +175,7 @@ class Talk:
         return answer.status_code
 
     def sign_in_with_all(self) -> None:
-        """Use every password: as a wrong one, until no more are taken, or as a right one."""
+        """Use every password: wrong ones until no more are accepted, or right ones."""
         wrong = {self.sign_in("a@example.com", one) for one in self.sown.passwords[WRONG]}
         assert wrong == {200}
         for password in self.sown.passwords[RIGHT]:
@@ -185,7 +185,7 @@ class Talk:
             assert self.sign_in(user.email, password) == 302
 
     def meet_errors(self) -> None:
-        """Call and sign in while the table of people is away."""
+        """Make requests and sign in while the users' table is missing."""
         with away(User._meta.db_table):
             for key, password in zip(self.sown.api_keys[:3], self.sown.passwords, strict=False):
                 assert self.call("GET", "/api/v1/chatbots", key) == 500
@@ -194,7 +194,7 @@ class Talk:
 
 @contextmanager
 def away(table: str) -> Iterator[None]:
-    """Let a table be missing."""
+    """Rename a table for a while."""
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER TABLE {table} RENAME TO away")
         try:
@@ -204,11 +204,11 @@ def away(table: str) -> Iterator[None]:
 
 
 def stored() -> str:
-    """Read all that the database keeps, what was deleted or only just written among it."""
+    """Read everything that the database keeps, including deleted and freshly written rows."""
     if connection.vendor == "sqlite":
         path = Path(connection.settings_dict["NAME"])
         files = [str(each) for each in path.parent.glob(f"{path.name}*")]
-        # By another process: one that closes the file loses the locks that it holds on it.
+        # Read in another process: closing the file here would drop the locks that this one holds.
         return subprocess.run(["cat", *files], capture_output=True).stdout.decode("latin-1")
     given = connection.get_connection_params()
     url = " ".join(
@@ -219,7 +219,7 @@ def stored() -> str:
 
 
 def pages() -> str:
-    """Read the pages of the admin: each list, and the newest row of each kind."""
+    """Read the admin's pages: each list, and the newest row of each kind."""
     client: Client = signed_in(superuser())
     addresses = [reverse("admin:index"), *map(webhook_page, Chatbot.objects.all()[:2])]
     for model in admin.site._registry:
@@ -235,19 +235,19 @@ def webhook_page(chatbot: Chatbot) -> str:
 
 
 def command_lines() -> str:
-    """Read the arguments of all processes of this machine."""
+    """Read the arguments of all processes on this machine."""
     lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the process has ended
             lines.append(path.read_bytes().replace(b"\0", b" "))
     return b"\n".join(lines).decode("latin-1")
 
 
 @contextmanager
 def overheard() -> Iterator[list[str]]:
-    """Write down every command that reaches Redis, the messages to workers among them.
+    """Record every command that reaches Redis, including the messages to workers.
 
-    The embedded default has none: its messages never leave the worker's memory.
+    The embedded default has no Redis: its messages never leave the worker's memory.
     """
     heard: list[str] = []
     if not settings.REDIS_URL:
@@ -303,7 +303,7 @@ def test_secrets_are_found_nowhere(chatbot: Chatbot, sown: Sown) -> None:
 
 
 def test_a_secret_that_is_there_would_be_found(chatbot: Chatbot, sown: Sown) -> None:
-    """Each place is looked at in the way in which it writes things down."""
+    """Search each place in the form in which it stores text."""
     one = sown.all()[-1]
     assert len(sown.all()) == 100
     for ahead in ("", "x", "xy", "xyz"):
@@ -319,6 +319,6 @@ def test_a_secret_that_is_there_would_be_found(chatbot: Chatbot, sown: Sown) -> 
     awaited = {one, sown.api_keys[0]} if settings.REDIS_URL else set()
     assert sown.found_in("\n".join(heard)) == awaited
     with subprocess.Popen([sys.executable, "-c", "input()", one], stdin=subprocess.PIPE) as process:
-        # a process that has just begun has no arguments for a moment
+        # a new process has no arguments for a moment
         wait_until(lambda: sown.found_in(command_lines()) == {one})
         process.kill()

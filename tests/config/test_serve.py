@@ -1,4 +1,4 @@
-"""What is in the way of a start is named, and nothing is left behind."""
+"""A failed start names its cause and leaves nothing behind."""
 
 import contextlib
 import json
@@ -32,7 +32,7 @@ FEW_FILES = 256
 
 
 class Start:
-    """One `serve` on a state folder of its own, as `make run` runs it."""
+    """One `serve` on its own state folder, as `make run` runs it."""
 
     def __init__(self, folder: Path, *words: str, **environment: str) -> None:
         self.log = folder / f"serve-{len(list(folder.glob('*.log')))}.log"
@@ -54,7 +54,7 @@ class Start:
         return self.log.read_text(errors="replace")
 
     def ended(self) -> tuple[int, str]:
-        """Wait for its end; returns the exit code and what it said."""
+        """Wait for the process to exit; returns the exit code and its output."""
         return self.process.wait(PATIENCE), self.said()
 
     def stop(self) -> None:
@@ -63,7 +63,7 @@ class Start:
             self.process.wait(PATIENCE)
 
     def lines(self) -> list[dict[str, Any]]:
-        """Read the lines of the log; the welcome is for people."""
+        """Read the log's lines, without the welcome text."""
         return [json.loads(line) for line in self.said().splitlines() if line.startswith("{")]
 
 
@@ -74,7 +74,7 @@ def limit_files() -> None:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Start, int]]:
-    """A service that runs, on a folder that others could read until then."""
+    """A running service, on a folder that was readable by others before the start."""
     folder, port = tmp_path_factory.mktemp("running"), free_port()
     (folder / "state").mkdir(mode=0o755)
     (folder / "state" / "database.sqlite3").touch(mode=0o644)
@@ -93,7 +93,7 @@ def is_free(port: int) -> bool:
 
 
 def family_of(pid: int) -> list[int]:
-    """List a process and all that it has started, the oldest first."""
+    """List a process and all its descendants, the oldest first."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid, *(one for child in children for one in family_of(int(child)))]
 
@@ -166,7 +166,7 @@ def test_a_web_server_that_is_killed_leaves_no_orphan(tmp_path: Path) -> None:
     assert code == 1
     assert "web ended" in said
     wait_until(lambda: is_free(port), 5)
-    # as a container runs it: nobody watches but the process itself
+    # as a container runs it, where only the process watches itself
     alone = Start(tmp_path, "web", PORT=str(port))
     try:
         wait_until(lambda: not is_free(port), told=alone.said)
@@ -180,13 +180,13 @@ def test_a_web_server_that_is_killed_leaves_no_orphan(tmp_path: Path) -> None:
 
 
 def servers_of(start: Start) -> list[int]:
-    """Find the web server of a start: the process that starts those that answer."""
+    """Find the web server of a start: the parent of the processes that answer."""
     named = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family_of(start.process.pid)}
     return [pid for pid in named if b"granian" in named[pid] and orphans_of(pid)]
 
 
 def orphans_of(pid: int) -> list[int]:
-    """List the processes that a web server's death would leave behind."""
+    """List the processes that would outlive the web server."""
     return family_of(pid)[1:]
 
 

@@ -1,4 +1,4 @@
-"""What the settings make of the environment: each case is a start of its own."""
+"""How settings follow from the environment: each case is a separate start."""
 
 import json
 import os
@@ -26,7 +26,7 @@ print(json.dumps({{name: getattr(given, name) for name in names}}, default=str))
 def start(
     tmp_path: Path, *names: str, cwd: Path = ROOT, **environment: str
 ) -> "subprocess.CompletedProcess[str]":
-    """Import the settings in a process with nothing but the given environment."""
+    """Import the settings in a process that has only the given environment."""
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return subprocess.run(
         [sys.executable, "-c", SHOW.format(names=names)],
@@ -39,7 +39,7 @@ def start(
 
 
 def settings_of(tmp_path: Path, *names: str, **environment: str) -> dict[str, Any]:
-    """Read settings as such an environment makes them."""
+    """Return settings as this environment produces them."""
     ended = start(tmp_path, *names, **environment)
     assert ended.returncode == 0, ended.stderr
     found: dict[str, Any] = json.loads(ended.stdout)
@@ -80,7 +80,7 @@ def test_the_defaults_are_the_documented_ones(tmp_path: Path) -> None:
     assert settings_of(tmp_path, *expected) == expected
 
 
-# Of every variable whose values can be wrong, three that are; the canary must not be quoted.
+# Three invalid values for each variable that can be invalid; the canary must not be quoted.
 WRONG = {
     "HOST": ("two words", "http://127.0.0.1", "127.0.0.1:80"),
     "PORT": ("99999", "0", "http"),
@@ -121,7 +121,7 @@ def test_all_wrong_variables_are_named_at_once_and_nothing_starts(
     tmp_path: Path, turn: int
 ) -> None:
     wrong = {name: values[turn] for name, values in WRONG.items()}
-    if turn == 0:  # another two are missing only where a right address of a database is given
+    if turn == 0:  # two more are required with a valid database address
         wrong |= {"DATABASE_URL": POSTGRES, "ENCRYPTION_KEYS": ""}
     ended = start(tmp_path, **wrong)
     assert ended.returncode != 0
@@ -152,7 +152,7 @@ def test_a_line_that_cannot_be_read_is_named_and_nothing_starts(tmp_path: Path) 
 
 
 def test_a_folder_that_cannot_be_made_after_all_is_named(tmp_path: Path) -> None:
-    ended = start(Path("/proc/none"))  # root may write to /proc, says the system
+    ended = start(Path("/proc/none"))  # the system reports that root may write to /proc
     assert ended.returncode != 0
     assert ended.stderr.splitlines()[1].startswith("  STATE_DIR: /proc/none")
     assert "Traceback" not in ended.stderr

@@ -1,4 +1,4 @@
-"""Writers of one process wait in line, and each leaves the line when its transaction ends."""
+"""Writers of one process queue up, and each leaves the queue when its transaction ends."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ pytestmark = [
 
 
 def write(name):
-    """Write in a transaction of another thread's."""
+    """Write in a transaction of another thread."""
 
     def run():
         try:
@@ -45,7 +45,7 @@ def roll_back():
 
 def fail_to_begin():
     connection.ensure_connection()
-    connection.connection.close()  # as where the file went away
+    connection.connection.close()  # as when the file has disappeared
     with pytest.raises(Exception, match="closed database"), transaction.atomic():
         pass
     connection.close()

@@ -1,4 +1,4 @@
-"""A running service, for tests that speak to it as strangers do: over HTTP, by its document."""
+"""A running service, for tests that use only HTTP and the OpenAPI document."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tests.servers.installation import Installation
 
 @dataclass
 class Service:
-    """Where a running installation is, and what is in it; the shape of `data` is seed_demo's."""
+    """A running installation: its address and contents; seed_demo defines the shape of `data`."""
 
     address: str
     data: dict[str, Any]
@@ -27,7 +27,7 @@ class Service:
         return self.account["users"][0]["apiKey"]
 
     def ids(self) -> dict[str, str]:
-        """An id for each name that paths and bodies have."""
+        """An id for each name in paths and bodies."""
         bot = self.account["chatbots"][0]
         thread = bot["threads"][0]["threadId"]
         history = requests.get(
@@ -50,7 +50,7 @@ class Service:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The processes of `make run`, without the limits that no fast caller could keep."""
+    """The processes of `make run`, without the limits that a fast caller would exceed."""
     with Installation(tmp_path_factory.mktemp("service")) as made:
         made.environment |= {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
         made.command("migrate", "-v0")

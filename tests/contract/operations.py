@@ -1,4 +1,4 @@
-"""Every operation that the specification names: method, path, who may, and a body that is good."""
+"""Every operation of the specification: method, path, permitted callers, and a valid body."""
 
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ CLOSED = {
 
 
 class Operation(NamedTuple):
-    """One method of one path; `may` names the callers of `callers` whom it lets in."""
+    """One method of one path; `may` names the permitted callers of `callers`."""
 
     method: str
     path: str
@@ -95,7 +95,7 @@ OPERATIONS = [
 
 
 def routes() -> set[tuple[str, str]]:
-    """Read method and path of every route below /api, as the table writes them."""
+    """Return method and path of every route below /api, in the notation of the table."""
     return {
         (method.upper(), f"/{path}".replace("<str:", "{").replace("_id>", "}"))
         for part in get_resolver().url_patterns
@@ -104,12 +104,12 @@ def routes() -> set[tuple[str, str]]:
         if isinstance(pattern, URLPattern)
         for path in [str(pattern.pattern)]
         for method in pattern.callback.actions
-        if method != "head"  # DRF adds it to each that has a get
+        if method != "head"  # DRF adds it to each route that has a get
     }
 
 
 def ids_of(chatbot: Chatbot) -> dict[str, str]:
-    """Make one row of each kind below a chatbot, and name them as the paths do."""
+    """Create one row of each kind below a chatbot; returns their ids by their names in paths."""
     thread = ThreadFactory(chatbot=chatbot)
     LeadSettingsFactory(chatbot=chatbot)
     rows = {
@@ -125,18 +125,18 @@ def ids_of(chatbot: Chatbot) -> dict[str, str]:
 
 
 def filled(value: Any, ids: dict[str, str]) -> Any:
-    """Put ids where a body names them: {"threadId": "{thread}"}."""
+    """Replace placeholders of a body with ids: {"threadId": "{thread}"}."""
     return value.format(**ids) if isinstance(value, str) else value
 
 
 def call(who: Api, operation: Operation, ids: dict[str, str]) -> Any:
-    """Call an operation with its good body."""
+    """Call an operation with its valid body."""
     body = operation.body and {name: filled(each, ids) for name, each in operation.body.items()}
     return who.call(operation.method, operation.path.format(**ids), body)
 
 
 def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
-    """Make a member of the chatbot's account."""
+    """Create a member of the chatbot's account."""
     membership = MembershipFactory(account=chatbot.account, **fields)
     if added:
         ChatbotMemberFactory(chatbot=chatbot, user=membership.user)
@@ -144,7 +144,7 @@ def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
 
 
 def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
-    """Make everyone who holds a key, by what they are to the chatbot."""
+    """Create a caller for every relation to the chatbot that a key holder may have."""
     return {
         "owner": caller(chatbot.account.owner),
         "super_admin": member(chatbot, role=Role.SUPER_ADMIN),
@@ -152,12 +152,12 @@ def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
         "bystander": member(chatbot),
         "viewer": member(chatbot, permissions=[CHATBOT_VIEW]),
         "stranger": stranger,
-        "former": caller(ChatbotMemberFactory(chatbot=chatbot).user),  # who has left the account
+        "former": caller(ChatbotMemberFactory(chatbot=chatbot).user),  # a former account member
     }
 
 
 def all_rows() -> dict[str, list[Any]]:
-    """Read every row of the project's own tables; only when a key was used does not count."""
+    """Read every row of the project's own tables, without the times at which keys were used."""
     return {
         model.__name__: [
             row | ({"last_used_at": None} if model is ApiKey else {})

@@ -1,4 +1,4 @@
-"""What a request's body may be: strict JSON, within bounds, else a 400 in the envelope."""
+"""Request bodies: strict JSON within limits, else a 400 in the error envelope."""
 
 import json
 import time
@@ -21,26 +21,26 @@ BOM = b"\xef\xbb\xbf"
 
 
 def nested(depth: int, *, of: str = "{}") -> bytes:
-    """Write an object of so many levels, itself among them."""
+    """Write an object with this many levels, including itself."""
     opening, closing = ('{"a":', "}") if of == "{}" else ("[", "]")
     inner = opening * (depth - 1) + ("{}" if of == "{}" else "[]") + closing * (depth - 1)
     return inner.encode() if of == "{}" else b'{"a":' + inner.encode() + b"}"
 
 
 def filled(unit: str, *, number: int = body.MAX_BYTES) -> bytes:
-    """Write an object with an array of so many equal values, as far as 1 MiB has room for them."""
+    """Write an object with an array of equal values, as many as fit into 1 MiB."""
     number = min(number, (body.MAX_BYTES - 10) // (len(unit) + 1))
     return b'{"tags":[' + ",".join([unit] * number).encode() + b"]}"
 
 
 def full(unit: str, *, of: int) -> bytes:
-    """Write as many values as a body may have; each unit is `of` names and values."""
+    """Write as many values as a body may have; each unit has `of` names and values."""
     return filled(unit, number=(body.MAX_VALUES - 3) // of)
 
 
 @pytest.fixture
 def starters(chatbot: Chatbot) -> str:
-    """The one operation that keeps any object."""
+    """The path of the one operation that accepts any object."""
     return f"/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
 
 
@@ -126,7 +126,7 @@ def test_a_body_within_the_bounds_is_taken_as_it_is(api: Api, starters: str, raw
 
 
 def cheapest(run: Callable[[], object]) -> float:
-    """Measure the processor time of the quickest of three runs, in seconds."""
+    """Return the processor time of the fastest of three runs, in seconds."""
     taken = []
     for _ in range(3):
         began = time.thread_time()
@@ -159,7 +159,7 @@ def cheapest(run: Callable[[], object]) -> float:
 def test_no_body_takes_the_processor_for_long(
     api: Api, chatbot: Chatbot, starters: str, raw: bytes
 ) -> None:
-    """Each costs less than counting to 2,500,000, about 40 ms; once, the worst took 1,000."""
+    """Each costs less than counting to 2,500,000, about 40 ms; the worst once took 1,000 ms."""
     unit = cheapest(lambda: sum(number for number in range(500_000)))
     for path in (starters, f"/v1/chatting/{chatbot.pk}/threads"):
         assert cheapest(lambda there=path: api.post(there, raw)) < 5 * unit  # type: ignore[misc]
@@ -197,7 +197,7 @@ def test_another_content_type_is_a_400(api: Api, starters: str, kind: str) -> No
         "application/json",
         "APPLICATION/JSON",
         "application/json; charset=utf-8",
-        "application/json;charset=latin-1",  # JSON is UTF-8, whatever this says
+        "application/json;charset=latin-1",  # JSON is UTF-8, whatever the header says
         "application/json; charset=nonsense",
     ],
 )
@@ -226,7 +226,7 @@ def test_fields_that_nobody_knows_are_passed_over(api: Api, chatbot: Chatbot) ->
 
 
 def declared(size: int | str) -> dict[str, Any]:
-    """Make a request's environment that declares a length of its own."""
+    """Build a request environment that declares this content length."""
     return {"CONTENT_LENGTH": str(size)}
 
 

@@ -1,4 +1,4 @@
-"""A client that a generator made of the document does the main job, and reads every answer."""
+"""A client generated from the OpenAPI document does the main job and parses every response."""
 
 import importlib
 import subprocess
@@ -19,7 +19,7 @@ NAME = "client_of_the_document"
 
 @pytest.fixture(scope="module")
 def client_package(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A package generated afresh; a warning of the generator is a failure."""
+    """A freshly generated package; a warning of the generator fails the test."""
     folder = tmp_path_factory.mktemp("client")
     (folder / "generator.yaml").write_text("post_hooks: []\n")
     done = subprocess.run(
@@ -44,7 +44,7 @@ def test_the_document_as_served_names_the_services_address(service: Service) -> 
 
 
 class Calls:
-    """The generated functions, called with one key; each answer must be of its generated type."""
+    """Calls generated functions with one key; each response must have its generated type."""
 
     def __init__(self, service: Service) -> None:
         client = importlib.import_module(NAME)

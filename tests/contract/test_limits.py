@@ -1,4 +1,4 @@
-"""Limits: per address, per user, per plan, and the month's quota."""
+"""Limits: by address, by user, by plan, and the monthly quota."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -25,14 +25,14 @@ HOUR = 3600
 
 @pytest.fixture(autouse=True)
 def fresh_windows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let no window end while a test runs: a minute's often would."""
+    """Freeze the windows, because a minute would often end during a test."""
     counters.forget()
     monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
     yield
 
 
 def refused(answer: Any, *, limit: int, window: int, code: str | None = None) -> int:
-    """Assert that an answer is a 429 with exactly its fields; returns when to come again."""
+    """Assert that a response is a 429 with exactly its fields; returns the seconds to wait."""
     assert answer.status_code == 429
     told = answer.json()
     later = told["retryAfter"]
@@ -59,7 +59,7 @@ def test_an_address_is_counted_before_anything_else(settings: Any, db: None) -> 
     refused(Api("garbage").get("/v1/chatbots"), limit=3, window=HOUR)
     other = Client(REMOTE_ADDR="192.0.2.9")
     assert other.get("/api/v1/chatbots").status_code == 401
-    assert Client().get("/healthz").status_code == 200  # only the API is counted
+    assert Client().get("/healthz").status_code == 200  # only the API is limited
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_what_came_before_a_new_window_is_forgotten(settings: Any, api: Api) -> 
     settings.RATE_LIMIT_USER = (1, HOUR)
     api.get("/v1/chatbots")
     refused(api.get("/v1/chatbots"), limit=1, window=HOUR)
-    counters.forget()  # as the end of the window does
+    counters.forget()  # as at the end of the window
     assert api.get("/v1/chatbots").status_code == 200
 
 
 class TestPlan:
-    """The limits and the quota of a plan, which an account shares."""
+    """The limits and quota of a plan, shared by an account."""
 
     @pytest.fixture
     def plan(self, chatbot: Chatbot) -> Plan:
@@ -147,8 +147,8 @@ class TestPlan:
         assert self.send(api, there).status_code == 200
         refused(self.send(api, there), limit=1, window=60)
         api.patch(there.replace("/message", "/escalate"))
-        assert self.send(api, there).status_code == 200  # nobody asks a model
-        assert self.send(api, there).status_code == 200  # the refused one was given back
+        assert self.send(api, there).status_code == 200  # this send calls no model
+        assert self.send(api, there).status_code == 200  # the refused send was given back
         refused(self.send(api, there), limit=3, window=60)
 
     @pytest.mark.proves("Limits/quota", "Codes/MESSAGES_LIMIT_REACHED", "HTTP statuses/429")

@@ -28,20 +28,20 @@ pytestmark = [
 
 SECRET = "correct-horse-battery-staple"
 KEY = re.compile(r"cbk_\w+")
-LATE = 10.0  # seconds by which a retry may be late on a machine under load
+LATE = 10.0  # seconds that a retry may be late on a machine under load
 
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     with Installation(tmp_path_factory.mktemp("installation")) as made:
-        if made.server:  # only the embedded default is furnished by itself
+        if made.server:  # only the embedded default migrates and seeds itself
             made.command("migrate", "-v0")
             made.command("seed_demo", "--json")
         yield made
 
 
 class Caller:
-    """Someone with nothing but an address and a key."""
+    """A caller with only an address and a key."""
 
     def __init__(self, installation: Installation, key: str) -> None:
         self.base = f"{installation.address}/api"
@@ -55,7 +55,7 @@ class Caller:
 
 
 class Staff:
-    """A person in a browser: pages, forms with their tokens, cookies."""
+    """A user with a browser: pages, forms with their tokens, cookies."""
 
     def __init__(self, installation: Installation, email: str, password: str) -> None:
         self.admin = f"{installation.address}/admin"
@@ -80,7 +80,7 @@ class Staff:
 
 
 def check_request(arrival: Arrival) -> dict[str, Any]:
-    """Check what each webhook must carry, over the raw bytes; returns the body."""
+    """Check the required parts of a webhook over the raw bytes; returns the body."""
     digest = hmac.new(SECRET.encode(), arrival.body, hashlib.sha256).hexdigest()
     expected = {
         "Content-Type": "application/json",
@@ -97,7 +97,7 @@ def check_request(arrival: Arrival) -> dict[str, Any]:
 
 @dataclass
 class Job:
-    """Where the main job stands: who calls, who looks, what listens, and the bot and thread."""
+    """The state of the main job: callers, staff, receiver, bot and thread."""
 
     installation: Installation
     call: Caller
@@ -112,12 +112,12 @@ class Job:
         return f"/v1/chatting/{self.bot}/thread/{self.thread}"
 
     def told(self, count: int) -> list[dict[str, Any]]:
-        """The checked bodies of so many webhooks, once they are there."""
+        """Wait for this many webhooks; returns their checked bodies."""
         return [check_request(one) for one in self.receiver.wait_for(count)]
 
 
 def begin(installation: Installation, receiver: Receiver) -> Job:
-    """Start the service and read what it prints."""
+    """Start the service and read its output."""
     welcome = installation.start()
     if installation.server:  # only the embedded demo prints a key
         record = installation.command("seed_demo", "--json")

@@ -1,4 +1,4 @@
-"""The ledger of choices, the code that makes them, and the document that shows them are one."""
+"""The ledger of choices, the code that implements them, and the OpenAPI document agree."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ MENTION = re.compile(r"Open points?: ([a-z-]+(?:,\s+[a-z-]+)*)")
 
 
 def named(document: object) -> set[str]:
-    """Gather every id that a document carries, wherever in it."""
+    """Collect every id in a document, at any depth."""
     if isinstance(document, dict):
         inner = [named(value) for name, value in document.items() if name != "x-open-point"]
         return set().union(document.get("x-open-point", ()), *inner)
@@ -32,7 +32,7 @@ def named(document: object) -> set[str]:
 
 
 def defined(path: Path) -> set[str]:
-    """Name what a module defines at its top, and in its classes."""
+    """Return the names that a module defines at its top level and in its classes."""
     names: set[str] = set()
 
     def gather(body: list[ast.stmt], above: str) -> None:

@@ -1,4 +1,4 @@
-"""The document itself: valid, complete, and with examples that are valid by it."""
+"""The OpenAPI document: valid, complete, and with examples that match it."""
 
 import json
 import re
@@ -33,7 +33,7 @@ LEDGER = re.compile(r"^\| ([a-z-]+) \|", re.MULTILINE)
 
 
 def walk(value: Any, place: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every object of the document, and where it stands; what is only an example is left out."""
+    """Yield every object of the document and its place, without the contents of examples."""
     if isinstance(value, dict):
         yield place, value
         for name, inner in value.items():
@@ -45,13 +45,13 @@ def walk(value: Any, place: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def served(patterns: list[Any], before: str = "/") -> Iterator[tuple[str, str]]:
-    """Every method and path that the service's routes have under /api."""
+    """Yield every method and path of the service's routes below /api."""
     for pattern in patterns:
         here = before + str(pattern.pattern)
         if isinstance(pattern, URLResolver):
             yield from served(pattern.url_patterns, here)
         elif isinstance(pattern, URLPattern) and here.startswith("/api/"):
-            for method in set(pattern.callback.actions) - {"head"}:  # DRF's own, once one came
+            for method in set(pattern.callback.actions) - {"head"}:  # added by DRF on first use
                 yield (
                     method,
                     re.sub("<str:([a-z_]+)>", lambda found: f"{{{camel(found[1])}}}", here),
@@ -300,9 +300,9 @@ def test_an_event_is_described_with_its_headers():
 
 @pytest.mark.proves("Limits/address")
 def test_the_document_is_built_once_and_counted_by_the_address_limit(settings: Any) -> None:
-    settings.RATE_LIMIT_IP = (40, 10**8)  # no window ends within a test
+    settings.RATE_LIMIT_IP = (40, 10**8)  # the window outlasts the test
     document.cache_clear()
-    with ThreadPoolExecutor(8) as threads:  # first callers at once
+    with ThreadPoolExecutor(8) as threads:  # the first requests arrive together
         answers = list(threads.map(lambda _: Client().get("/openapi.json"), range(41)))
     assert sorted(answer.status_code for answer in answers) == [200] * 40 + [429]
     assert document.cache_info().misses == 1

@@ -1,4 +1,4 @@
-"""Writes at the same moment: what must be one stays one, and nobody gets a 500."""
+"""Concurrent writes: unique rows stay unique, and no caller gets a 500."""
 
 import os
 from collections import Counter
@@ -35,7 +35,7 @@ Many = Callable[[str, str, list[Any]], list[Any]]
 
 @pytest.fixture
 def many(api: Api) -> Iterator[Many]:
-    """Send bodies to one path, from many clients at once."""
+    """Send bodies to one path from many clients at once."""
     with Web() as web, ThreadPoolExecutor(CLIENTS) as pool:
         headers = {"Authorization": f"Bearer {api.key}"}
 

@@ -1,4 +1,4 @@
-"""Who may do what: every operation with every kind of caller."""
+"""Permissions: every operation with every kind of caller."""
 
 from datetime import timedelta
 from typing import Any
@@ -37,7 +37,7 @@ every_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 
 
 def keyless(owner: Any) -> dict[str, Api]:
-    """Make callers whose key does not open anything, the owner's own ended keys among them."""
+    """Create callers whose keys open nothing, including the owner's own expired keys."""
     expired, expired_text = keys.issue(owner)
     ApiKey.objects.filter(pk=expired.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     revoked, revoked_text = keys.issue(owner)
@@ -53,7 +53,7 @@ def keyless(owner: Any) -> dict[str, Api]:
 
 
 def refusal(operation: Operation, who: str) -> dict[str, Any]:
-    """Say what a caller with a good key is told who may not."""
+    """Return the error for a caller with a valid key but without permission."""
     below_account = operation.path.startswith(ACCOUNT)
     outside = who in OUTSIDERS or "{chatbot}" not in operation.path
     return FORBIDDEN if below_account and outside else CLOSED
@@ -98,7 +98,7 @@ def test_who_may_is_let_in(chatbot: Chatbot, stranger: Api, operation: Operation
     for who in sorted(operation.may):
         with transaction.atomic():
             answer = call(people[who], operation, ids)
-            transaction.set_rollback(True)  # the next caller finds what this one found
+            transaction.set_rollback(True)  # every caller starts from the same state
         assert answer.status_code == 200, (who, answer.json())
         body = answer.json()
         assert (body["statusCode"], body["success"]) == (200, True)

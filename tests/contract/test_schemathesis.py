@@ -1,4 +1,4 @@
-"""Every operation, with data made of the document, good and bad: nothing contradicts it."""
+"""Every operation, with valid and invalid data generated from the OpenAPI document."""
 
 import json
 import os
@@ -16,14 +16,14 @@ from tests.house.source import ROOT
 
 KEY = {"$ref": "#/components/parameters/IdempotencyKey"}
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
-# For each operation. Few find what is wrong everywhere; CI asks for many, and for sequences, too.
+# Examples per operation. A few find what is wrong everywhere; CI runs more, and sequences, too.
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "0"))
-SEED = os.environ.get("SCHEMATHESIS_SEED", "")  # to look for more; without it all runs are alike
+SEED = os.environ.get("SCHEMATHESIS_SEED", "")  # set to explore; by default all runs are alike
 RANDOM = ("examples", "fuzzing", "stateful") if EXAMPLES else ("examples", "fuzzing")
 
 
 def document_without_keys() -> dict[str, Any]:
-    """The document but for Idempotency-Key: one used before with another body is a 400 by right."""
+    """Return the document without Idempotency-Key: reuse with another body rightly gets a 400."""
     document: dict[str, Any] = json.loads((ROOT / "openapi.json").read_text())
     for methods in document["paths"].values():
         for operation in methods.values():
@@ -32,9 +32,9 @@ def document_without_keys() -> dict[str, Any]:
 
 
 def bare(part: Any) -> Any:
-    """The same document, in which bounds alone say what a good value is.
+    """Return the document with only the bounds that describe valid values.
 
-    Where there is an example or a pattern, schemathesis tries no text as long as its bound.
+    Where a part has an example or a pattern, schemathesis tries no text as long as its bound.
     """
     if isinstance(part, list):
         return [bare(inner) for inner in part]
@@ -48,7 +48,7 @@ def bare(part: Any) -> Any:
 
 
 def operations(document: dict[str, Any]) -> Iterator[str]:
-    """The methods of all paths."""
+    """Yield the methods of all paths."""
     return (method for path in document["paths"].values() for method in path)
 
 
@@ -80,7 +80,7 @@ def test_schemathesis_finds_nothing(
             *("--phases", ",".join(phases), "--max-examples", str(EXAMPLES or 3)),
             *(("--seed", SEED) if SEED else ("--generation-deterministic",)),
             *("--continue-on-failure", "--warnings", "off"),
-            *("--suppress-health-check", "too_slow"),  # it judges the machine
+            *("--suppress-health-check", "too_slow"),  # it depends on the machine's speed
         ],
         cwd=tmp_path,
         env=os.environ | ids | {"API_KEY": service.key},

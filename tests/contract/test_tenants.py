@@ -1,7 +1,7 @@
-"""Whose an id is: every operation, every kind of id at each of its places, every kind of caller.
+"""Tenant isolation: every operation, every kind of id in each place, every kind of caller.
 
-The cells are made of the routes' own methods and places (test_roles.py holds the operations to the
-URLconf, so that a new route without an entry fails); what each must answer follows from one rule.
+The cells follow from the routes' own methods and places (test_roles.py compares the operations
+with the URLconf, so a new route without an entry fails). One rule gives the expected answers.
 """
 
 import re
@@ -37,8 +37,8 @@ from tests.house.source import ROOT
 
 OWN, SIBLING, FOREIGN, MISSING, MALFORMED = "own", "sibling", "foreign", "missing", "malformed"
 ALL, ABSENT = (OWN, SIBLING, FOREIGN, MISSING, MALFORMED), {MISSING, MALFORMED}
-MARK = "zebra"  # stands in every text of the foreign account
-KINDS = {  # what an id names, by its name in paths and bodies
+MARK = "zebra"  # part of every text of the foreign account
+KINDS = {  # meanings of an id, by its name in paths and bodies
     "account": Account,
     "chatbot": Chatbot,
     "follow_up_prompt": FollowUpPrompt,
@@ -47,7 +47,7 @@ KINDS = {  # what an id names, by its name in paths and bodies
     "thread": Thread,
     "message": Message,
 }
-# Ids of bodies and queries; no good call has to have the last two, so they get calls of their own.
+# Ids in bodies and queries; the last two are optional in valid calls, so they get separate calls.
 NAMED = {"threadId", "instructionId", "before"}
 SELECT = f"{BOT}/instructions/select-instruction"
 OLDER = f"{CHAT}/thread/{{thread}}/messages?before={{message}}"
@@ -56,33 +56,33 @@ CALLS = [
     Operation("POST", SELECT, USERS, {"instructionId": "{instruction}"}),
     Operation("GET", OLDER, USERS),
 ]
-# Ids that are nobody's: models are everybody's, and a visitor's is a word of the caller's own.
+# Ids without an owner: models are shared, and callers choose the ids of visitors.
 SHARED = {"llmModelId", "visitorId"}
 
 
 def places(operation: Operation) -> list[str]:
-    """Name the ids that a call holds, those of its body among them."""
+    """List the ids of a call, including those in its body."""
     return re.findall(r"\{(\w+)\}", f"{operation.path} {operation.body}")
 
 
 def cells(operation: Operation) -> list[dict[str, str]]:
-    """List kinds of ids by place: each kind at each place among own ids, and one kind at all."""
+    """List kinds of ids by place: each kind in one place among own ids, and in all places."""
     names = places(operation)
     alike = [dict.fromkeys(names, kind) for kind in ALL]
     own = alike[0]
     mixed = [own | {name: kind} for name in names for kind in ALL]
     unlike = {tuple(each.values()): each for each in alike + mixed}
-    return [each for each in unlike.values() if each.get("account") != SIBLING]  # there is none
+    return [each for each in unlike.values() if each.get("account") != SIBLING]  # it has none
 
 
 def missing(name: str) -> tuple[int, dict[str, Any]]:
-    """Say what is told where there is no such row."""
+    """Return the expected answer for a row that does not exist."""
     body = {"success": False, "message": f"{KINDS[name]._meta.verbose_name} not found"}
     return 404, body | ({"code": "CHATBOT_NOT_FOUND"} if name == "chatbot" else {})
 
 
 def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
-    """Say what a caller is told, check after check; None for the body of a success.
+    """Return the expected status and body by the order of checks; None for the body of a success.
 
     Open points: order-of-checks, roles, permissions, foreign-chatbot, ids.
     """
@@ -104,7 +104,7 @@ def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int
         cursor = below.pop("message")
         if cursor == MALFORMED or (cursor != chatbot and below["thread"] == chatbot):
             return 400, UNKNOWN_CURSOR
-    for name, kind in below.items():  # whatever is not this very chatbot's is not there
+    for name, kind in below.items():  # an id that is not this chatbot's does not exist
         if kind != chatbot:
             return missing(name)
     return 200, None
@@ -119,7 +119,7 @@ UNKNOWN_CURSOR = {
 
 
 class World:
-    """Two chatbots of one account, a foreign account, and who calls."""
+    """Two chatbots of one account, a foreign account, and the callers."""
 
     def __init__(self, chatbot: Chatbot, stranger: Api) -> None:
         self.foreign = Tenant(MARK)
@@ -136,7 +136,7 @@ class World:
         self.hidden = [MARK, *self.ids[FOREIGN].values()]
 
     def ask(self, operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
-        """Call; returns status and body. What is foreign is neither told nor changed."""
+        """Call an operation; returns status and body. No foreign row may be shown or changed."""
         ids = {name: self.ids[kind][name] for name, kind in kinds.items()}
         answer = call(self.callers[who], operation, ids)
         told = answer.serialize().decode()
@@ -165,7 +165,7 @@ def test_each_kind_of_id_is_answered_by_the_rule_and_tells_and_changes_nothing(
             awaited = expected(operation, kinds, who)
             with transaction.atomic():
                 told = world.ask(operation, kinds, who)
-                transaction.set_rollback(told[0] == awaited[0] == 200)  # what it did is its right
+                transaction.set_rollback(told[0] == awaited[0] == 200)  # a permitted change
             assert told == awaited, (who, kinds)
     assert all_rows() == before
 

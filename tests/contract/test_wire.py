@@ -1,4 +1,4 @@
-"""What is the same for every request: envelope, statuses, order of checks, the request's name."""
+"""Rules of every request: envelope, statuses, order of checks, request id."""
 
 import json
 import logging
@@ -20,12 +20,12 @@ from tests.factories.chatbots import PersonaFactory
 NOT_FOUND = {"success": False, "message": "resource not found"}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND")
-LONG = 10**8  # seconds: a window that does not end within a test
+LONG = 10**8  # seconds; the window outlasts the test
 PATHS = sorted({operation.path for operation in OPERATIONS})
 
 
 def told(answer: Any) -> dict[str, Any]:
-    """Read an error's body; it must be in the envelope, and JSON."""
+    """Return an error's body; it must be JSON in the envelope."""
     assert answer["Content-Type"] == "application/json"
     body: dict[str, Any] = answer.json()
     assert body["success"] is False
@@ -102,7 +102,7 @@ def test_a_slash_at_the_end_makes_another_path(api: Api, chatbot: Chatbot, path:
 
 
 class TestOrder:
-    """Each pair of checks in its order; the later fault is there in every case."""
+    """Each pair of checks in order; every case has the fault of the later check, too."""
 
     @pytest.fixture
     def there(self, chatbot: Chatbot) -> str:
@@ -163,7 +163,7 @@ class TestOrder:
 
 @pytest.fixture
 def broken_personas(chatbot: Chatbot) -> Any:
-    """Personas whose table is not what the code takes it for."""
+    """Create a persona, then rename a column of its table."""
     row = PersonaFactory(chatbot=chatbot, title="a title that nobody is told")
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE chatbots_persona RENAME COLUMN title TO lost")
@@ -180,11 +180,11 @@ def test_a_fault_of_the_server_is_a_500_that_tells_nothing(
     assert told(answer) == {"success": False, "message": "internal server error"}
     assert answer["X-Request-Id"] == "the-broken-one"
     [record] = [each for each in caplog.records if each.message == "request failed"]
-    assert record.exc_info  # those who run the service are told
+    assert record.exc_info  # operators see the error
 
 
 class TestRequestId:
-    """The name of a request."""
+    """The request id."""
 
     @pytest.mark.parametrize("given", ["abc", "A-b_c.9", "x" * 64])
     def test_a_sane_one_is_kept(self, given: str) -> None:
@@ -253,7 +253,7 @@ def test_an_answer_says_its_length(api: Api) -> None:
 
 
 def test_a_refused_change_is_rolled_back_whole(api: Api, chatbot: Chatbot) -> None:
-    """General settings are good and user data is not: neither is applied."""
+    """General settings are valid and user data is not: neither is applied."""
     before = stored(chatbot.generalsettings)
     path = f"/v1/chatbots/chatbot/{chatbot.pk}/settings"
     assert api.put(path, {"description": "new", "customerNameTake": 1}).status_code == 400

@@ -1,4 +1,4 @@
-"""A thread to talk in."""
+"""A thread for messages."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ def here(base: str, thread: Thread) -> str:
 
 @pytest.fixture
 def send(api: Api, here: str) -> Send:
-    """Send a message that must be taken; returns the answer's messages."""
+    """Send a message that must be accepted; returns the messages of the response."""
 
     def sent(content: str = "Hello") -> list[dict[str, Any]]:
         answer = api.post(f"{here}/message", {"content": content})

@@ -1,4 +1,4 @@
-"""The documented shapes of threads and messages: names, and the JSON types that they may have."""
+"""The documented shapes of threads and messages: field names and permitted JSON types."""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ STATE: dict[str, Any] = {"id": str, "mode": str, "anonymous": bool, "unreadMessa
 
 
 def check(record: dict[str, Any], shape: dict[str, Any]) -> None:
-    """Assert that a record has exactly the names of a shape, with values of its types."""
+    """Assert that a record has exactly the fields of a shape, with values of the right types."""
     assert list(record) == list(shape)
     wrong = {
         name: record[name] for name, kind in shape.items() if not isinstance(record[name], kind)

@@ -1,4 +1,4 @@
-"""The dispatcher: what it does beside deliveries, and when it ends its process."""
+"""The dispatcher: its work apart from deliveries, and the conditions that end its process."""
 
 import os
 import re
@@ -63,7 +63,7 @@ def endpoint(receiver):
 
 
 def alone(*, length, patience):
-    """Start a dispatcher whose rounds take so long, in a process of its own."""
+    """Start a dispatcher with rounds of this length, in its own process."""
     return subprocess.Popen(
         [sys.executable, "-c", ALONE.format(length=length, patience=patience)],
         cwd=ROOT,
@@ -77,7 +77,7 @@ def alone(*, length, patience):
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_sends_mails_and_does_periodic_work():
     bad = AccountFactory()
-    for _ in range(5):  # more than there are slots for mails
+    for _ in range(5):  # more than the slots for mails
         Mail.objects.create(account=bad, to="x@example.com", subject="\x0cBcc: y@z.a", body="B")
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
     with MailServer() as server, Worker(EMAIL_URL=f"smtp://127.0.0.1:{server.port}") as worker:
@@ -95,7 +95,7 @@ def test_sending_off_holds_deliveries_and_mails_until_it_is_on(receiver, endpoin
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
     DeliveryFactory(chatbot=endpoint.chatbot)
     DeliveryFactory(chatbot=endpoint.chatbot, is_test=True)
-    DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=now())  # retried by hand
+    DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=now())  # a manual retry
     held = list(Delivery.objects.order_by("pk").values())
     with MailServer() as server:
         environment = {"EMAIL_URL": f"smtp://127.0.0.1:{server.port}"}
@@ -138,7 +138,7 @@ def test_a_message_that_comes_when_sending_is_off_gives_its_claim_back(
 
 
 class TestPeriodicWork:
-    """Rows that say what has to be done again, and when."""
+    """Rows that schedule repeated work."""
 
     pytestmark = pytest.mark.django_db
 
@@ -189,7 +189,7 @@ def test_some_threads_are_left_to_mails(concurrency, slots):
 
 @pytest.fixture
 def waiting():
-    """A delivery that was written a while ago, and is due in five minutes."""
+    """A delivery written a while ago and due in five minutes."""
     due = timezone.now() + timedelta(minutes=5)
     row = DeliveryFactory(chatbot=EndpointFactory().chatbot, state="RETRYING", due_at=due)
     Delivery.objects.update(updated_at=timezone.now() - timedelta(minutes=10))
@@ -197,7 +197,7 @@ def waiting():
 
 
 def step(monkeypatch, seconds):
-    """Set this machine's clock, as far as a dispatcher can see."""
+    """Move this machine's clock, as a dispatcher sees it."""
     before = time.time
     monkeypatch.setattr(time, "time", lambda: before() + seconds)
 
@@ -237,17 +237,17 @@ def test_due_times_follow_later_where_the_database_fails(settings, monkeypatch, 
 
 @pytest.mark.django_db
 class TestMessagesThatAreLost:
-    """A claim runs out where nobody has begun: its message came to nobody."""
+    """A claim expires before its attempt begins: its message was lost."""
 
     @pytest.fixture
     def ended(self, monkeypatch):
-        """Why the process would have ended."""
+        """Return the reasons for which the process would have ended."""
         reasons = []
         monkeypatch.setattr(conversations.dispatcher, "die", reasons.append)
         return reasons
 
     def lose(self, dispatcher, monkeypatch, *, seconds_later):
-        """Let a message be lost so long after the last one."""
+        """Lose a message this long after the previous one."""
         before = time.monotonic
         monkeypatch.setattr(time, "monotonic", lambda: before() + seconds_later)
         over = timezone.now() - timedelta(seconds=1)
@@ -282,7 +282,7 @@ class TestMessagesThatAreLost:
 
 
 class Unheard(Process):
-    """A dispatcher whose messages nobody takes."""
+    """A dispatcher whose messages no worker takes."""
 
     command = (
         "-c",

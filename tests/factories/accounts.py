@@ -1,4 +1,4 @@
-"""Valid people, plans and accounts with the fewest words."""
+"""Valid users, plans and accounts, with defaults for everything."""
 
 from factory import Sequence, SubFactory
 from factory.django import DjangoModelFactory

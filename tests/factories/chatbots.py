@@ -1,4 +1,4 @@
-"""Valid chatbots and their settings with the fewest words."""
+"""Valid chatbots and their settings, with defaults for everything."""
 
 from factory import RelatedFactory, Sequence, SubFactory
 from factory.django import DjangoModelFactory
@@ -44,7 +44,7 @@ class LocalizationFactory(DjangoModelFactory):
 
 
 class ChatbotFactory(DjangoModelFactory):
-    """A chatbot as a creation leaves it: general settings, appearance, English texts."""
+    """A chatbot as it is created: general settings, appearance, English texts."""
 
     class Meta:
         model = Chatbot

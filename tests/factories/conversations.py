@@ -1,4 +1,4 @@
-"""Valid visitors, threads and messages with the fewest words."""
+"""Valid visitors, threads and messages, with defaults for everything."""
 
 from typing import Any
 

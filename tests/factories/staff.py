@@ -1,4 +1,4 @@
-"""Staff of the admin with the fewest words: people in a group, signed in."""
+"""Staff of the admin: users in a group, signed in."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ AGENTS, ACCOUNT_ADMINS = "Agents", "Account admins"
 
 
 def staff(user: User, group: str) -> User:
-    """Make a person a member of staff."""
+    """Make a user a member of staff, in this group."""
     user.is_staff = True
     user.save()
     user.groups.add(Group.objects.get(name=group))
@@ -20,12 +20,12 @@ def staff(user: User, group: str) -> User:
 
 
 def superuser() -> User:
-    """Make somebody who may do everything."""
+    """Create a user with all permissions."""
     return UserFactory(is_staff=True, is_superuser=True)
 
 
 def signed_in(user: User, **options: Any) -> Client:
-    """Sign somebody in."""
+    """Return a client that is signed in as a user."""
     client = Client(**options)
     client.force_login(user)
     return client

@@ -1,4 +1,4 @@
-"""An account with a row of each kind, all of whose texts hold one word."""
+"""An account with a row of each kind; every text contains one given word."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ from webhooks.models import Attempt
 
 
 class Tenant:
-    """What belongs to one account."""
+    """The rows of one account."""
 
     def __init__(self, word: str) -> None:
         self.word = word
@@ -57,7 +57,7 @@ class Tenant:
         ]
 
     def settings(self) -> list[Model]:
-        """Furnish the chatbot."""
+        """Create the chatbot's settings and lists."""
         chatbot, word = self.chatbot, self.word
         return [
             ChatbotMemberFactory(chatbot=chatbot, user=self.member, role=word),
@@ -73,7 +73,7 @@ class Tenant:
         ]
 
     def conversation(self) -> list[Model]:
-        """Let a visitor talk, and an event fail."""
+        """Create a conversation and a failed event."""
         chatbot, word = self.chatbot, self.word
         visitor = VisitorFactory(
             chatbot=chatbot, name=f"{word} visitor", email=f"{word}@visitor.example"
@@ -98,11 +98,11 @@ class Tenant:
         return [visitor, thread, message, delivery, attempt, draft, lead]
 
     def keys_of(self, model: type[Model]) -> list[str]:
-        """Name the rows of a model."""
+        """Return the ids of a model's rows."""
         return [str(row.pk) for row in self.rows if isinstance(row, model)]
 
     def snapshot(self) -> list[dict[str, Any]]:
-        """Write down all columns of all rows, as they are stored now."""
+        """Read all columns of all rows from the database."""
         return [
             type(row)._default_manager.filter(pk=row.pk).values().first() or {} for row in self.rows
         ]

@@ -1,4 +1,4 @@
-"""Valid endpoints and deliveries with the fewest words."""
+"""Valid endpoints and deliveries, with defaults for everything."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ SECRET = "a-secret-of-the-tests"
 
 
 class EndpointFactory(DjangoModelFactory):
-    """An endpoint; `secret` is what it signs with."""
+    """An endpoint; `secret` is its signing secret."""
 
     class Meta:
         model = Endpoint

@@ -1,4 +1,4 @@
-"""Accounts and their people in the admin."""
+"""Accounts and their members in the admin."""
 
 import pytest
 from django.urls import reverse

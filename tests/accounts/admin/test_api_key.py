@@ -1,4 +1,4 @@
-"""Keys in the admin: shown once and only to their owner, revoked by a POST."""
+"""Keys in the admin: shown once, only to their owner, and revoked by a POST."""
 
 import re
 
@@ -59,7 +59,7 @@ def test_chosen_keys_are_revoked_together(owner):
 
 
 def person(kind: str, owner: User) -> User:
-    """Make a member of staff beside the account's manager."""
+    """Create a member of staff next to the account's manager."""
     account = owner.owned_accounts.get()
     match kind:
         case "member":
@@ -87,7 +87,7 @@ OTHERS = [
 
 @pytest.mark.parametrize(("kind", "may"), OTHERS)
 def test_a_manager_handles_own_keys_of_people_who_are_in_no_other_account(owner, kind, may):
-    """A key opens all that its owner may use: also the accounts that are not the manager's."""
+    """Check who may handle a key, which also opens its owner's other accounts."""
     row, key = api_key.issue(person(kind, owner))
     client = signed_in(owner)
     assert (row.prefix in client.get(LIST).content.decode()) is may

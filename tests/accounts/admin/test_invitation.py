@@ -36,7 +36,7 @@ def page_of(account: Account) -> str:
 
 
 def invite(manager: Client, account: Account, *given: dict[str, str]) -> HttpResponse:
-    """Send the account's page with these rows of its form."""
+    """Post the account's page with these rows of its form."""
     form = {"invitations-TOTAL_FORMS": str(len(given)), "invitations-INITIAL_FORMS": "0"}
     for index, row in enumerate(given):
         form |= {f"invitations-{index}-{name}": value for name, value in row.items()}
@@ -58,7 +58,7 @@ def test_no_address_is_a_member_before_accepting(
     assert invite(manager, account, row).status_code == 302
     assert not Membership.objects.exists()
     assert caller(known).get(MINE).json()["data"]["accounts"] == []
-    page = Client().get(link(email))  # a mail scanner opens it, too
+    page = Client().get(link(email))  # mail scanners open the link, too
     assert (page.status_code, "no-store" in page["Cache-Control"]) == (200, True)
     assert "Acme" in page.content.decode()
     assert not Membership.objects.exists()

@@ -1,4 +1,4 @@
-"""Nobody sees or changes what belongs to another account, whatever the address."""
+"""No admin page shows or changes rows of another account, whatever its address."""
 
 import re
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ from tests.factories.tenant import Tenant
 from tests.pages import submit
 from webhooks.models import Delivery
 
-MARK = "zebra"  # stands in every text of the other account
-LEAVES = {"logout"}  # asked at the end: it ends the session
+MARK = "zebra"  # part of every text of the other account
+LEAVES = {"logout"}  # requested last because it ends the session
 LISTS = {
     reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist")
     for model in admin.site._registry
@@ -67,7 +67,7 @@ def agent(own: Tenant) -> Client:
 
 
 def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
-    """List the admin's routes: the name, and the names of what the path holds."""
+    """List the admin's routes: the name, and the names of the path's parameters."""
     for route in found:
         if isinstance(route, URLResolver):
             held = set(route.pattern.converters)
@@ -77,7 +77,10 @@ def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
 
 
 def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]:
-    """Aim a route at another account's rows. A route that is not known fails the test."""
+    """Build arguments that aim a route at another account's rows.
+
+    An unknown route fails the test.
+    """
     if not held:
         return [{}]
     if held == {"chatbot_id"}:
@@ -102,9 +105,9 @@ def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]
 
 
 def addresses(tenant: Tenant) -> Iterator[str]:
-    """Make every address of the admin that can aim at a tenant's rows."""
+    """Generate every admin address that can point at a tenant's rows."""
     for name, held in routes(admin.site.get_urls()):
-        if name is None:  # Django's old form of a page's address, and what catches all the rest
+        if name is None:  # Django's legacy page addresses and the catch-all route
             assert held in ({"object_id"}, {"url"}), f"a route that is not known: {held}"
             continue
         if name not in LEAVES:
@@ -113,7 +116,7 @@ def addresses(tenant: Tenant) -> Iterator[str]:
 
 
 def answers(client: Client, address: str, tenant: Tenant) -> Iterator[tuple[str, Any]]:
-    """Ask an address in every way that somebody might try."""
+    """Request an address with every method and payload that an attacker may try."""
     draft = tenant.keys_of(Draft)[0]
     yield f"GET {address}", client.get(address, {"draft": draft})
     yield f"POST {address}", client.post(address, FORM | {"draft": draft})
@@ -129,7 +132,7 @@ def answers(client: Client, address: str, tenant: Tenant) -> Iterator[tuple[str,
 
 
 def said(answer: Any) -> str:
-    """Read an answer."""
+    """Return the text of a response."""
     text = b"".join(answer) if answer.streaming else answer.content
     return text.decode(errors="replace").lower()
 
@@ -152,7 +155,7 @@ def test_no_address_shows_or_changes_another_accounts_rows(who, request, foreign
 
 
 def test_the_walk_would_see_what_it_is_for(foreign, own, manager):
-    """As a superuser the very same addresses show the other account: the walk is not blind."""
+    """Check that the walk works: a superuser sees the other account at the same addresses."""
     User.objects.filter(pk=own.owner.pk).update(is_superuser=True)
     shown = {
         "".join(address.split("/")[3:4])

@@ -1,4 +1,4 @@
-"""People in the admin: what managers see of them, and what stays of a deleted one."""
+"""Users in the admin: what managers see of them, and what remains after a deletion."""
 
 import threading
 from typing import Any

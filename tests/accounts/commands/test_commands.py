@@ -1,4 +1,4 @@
-"""The commands for accounts and keys, and the demo data."""
+"""The commands for accounts, keys and demo data."""
 
 import io
 import json
@@ -27,14 +27,14 @@ COMMANDS = [
 
 
 def run(name: str, *words: str) -> str:
-    """Run a command as typed; returns what it prints."""
+    """Run a command as typed; returns its output."""
     said = io.StringIO()
     call_command(name, *words, stdout=said)
     return said.getvalue()
 
 
 def record(name: str, *words: str) -> Any:
-    """Run a command with --json; returns its record, which is all that it prints."""
+    """Run a command with --json; returns its record, the only output."""
     said = run(name, *words, "--json")
     assert said.count("\n") == 1
     return json.loads(said)

@@ -1,4 +1,4 @@
-"""People are found by e-mail over the index, and created once."""
+"""Users are found by e-mail through the index, and created once."""
 
 import threading
 from typing import Any
@@ -57,7 +57,7 @@ def test_two_who_create_one_person_at_the_same_time_get_the_same_one() -> None:
 
 
 def test_an_address_that_only_the_database_takes_for_a_persons_is_not_the_persons() -> None:
-    """PostgreSQL's LOWER makes an i of a dotted capital I, which another domain may contain."""
+    """PostgreSQL's LOWER turns a dotted capital I into an i, so another domain may match."""
     UserFactory(email="ann@city.example")
     invitation = Invitation.objects.create(
         account=AccountFactory(), email="ann@c\u0130ty.example", role="MEMBER"

@@ -1,4 +1,4 @@
-"""The bounds of a chatbot's lists in the admin: an error in the form, and nothing is saved."""
+"""The limits of a chatbot's lists in the admin: the form shows an error and saves nothing."""
 
 from typing import Any
 
@@ -24,12 +24,12 @@ def client(chatbot: Chatbot) -> Client:
 
 
 def fill(model: Any, chatbot: Chatbot, *, free: int = 0) -> None:
-    """Fill a list of a chatbot up, but for some rows."""
+    """Fill a list of a chatbot up to its limit, minus `free` rows."""
     names = [f"x-{number:03}" for number in range(MOST - free)]
     present = model.objects.filter(chatbot=chatbot).count()
     rows = [model(chatbot=chatbot) for _ in names[present:]]
     for row, name in zip(rows, names, strict=False):
-        row.locale_code = name  # no column of the others
+        row.locale_code = name  # the other models have no such column
     model.objects.bulk_create(rows)
 
 

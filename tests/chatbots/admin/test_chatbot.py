@@ -1,4 +1,4 @@
-"""A chatbot's page and the pages that it leads to."""
+"""A chatbot's page and the pages that it links to."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -44,7 +44,7 @@ def address(chatbot: Chatbot) -> str:
 
 
 def stored(chatbot: Chatbot) -> list[dict[str, Any]]:
-    """Write down a chatbot with its settings, but for the time of saving."""
+    """Return the stored columns of a chatbot and its settings, without the save times."""
     rows = [
         *Chatbot.objects.filter(pk=chatbot.pk).values(),
         *GeneralSettings.objects.filter(chatbot=chatbot).values(),
@@ -211,7 +211,7 @@ def test_another_model_is_made_the_default(default_model):
 
 @pytest.fixture
 def crowded(chatbot: Chatbot) -> Chatbot:
-    """A chatbot with rows of every kind beyond all reason."""
+    """A chatbot with far more rows of every kind than it may have."""
     big = {"text": "x" * 900_000}
     ConversationStarter.objects.bulk_create(
         [ConversationStarter(chatbot=chatbot, content=big) for _ in range(60)], batch_size=10
@@ -237,7 +237,7 @@ def test_the_page_of_a_crowded_chatbot_is_small_and_can_be_saved(client, crowded
     Instruction.objects.filter(title="no 0").update(is_active=True)
     page = client.get(address)
     assert len(page.content) < 600_000
-    assert "no 0" in page.content.decode()  # the active instruction stands on the first page
+    assert "no 0" in page.content.decode()  # the active instruction is on the first page
     assert len(fields_of(page)) < 300
     before = stored(crowded)
     assert client.post(address, fields_of(page)).status_code == 302

@@ -1,4 +1,4 @@
-"""Who may delete what, and the page that says what goes with it."""
+"""Deletion rights in the admin, and the page that lists what else is deleted."""
 
 import re
 from typing import Any
@@ -29,7 +29,7 @@ def tenant(default_model: Any) -> Tenant:
 
 
 def client_of(tenant: Tenant, who: str) -> Client:
-    """Sign in as somebody with a role, and in a group of staff."""
+    """Sign in as a user with a role and a staff group."""
     if who in ("owner", "owner in the agents' group"):
         return signed_in(staff(tenant.owner, ACCOUNT_ADMINS if who == "owner" else AGENTS))
     if who == "superuser":

@@ -1,4 +1,4 @@
-"""Models: one that is in use, or the default, is kept."""
+"""LLM models in the admin: one that is in use, or the default, cannot be deleted."""
 
 from typing import Any
 

@@ -46,7 +46,7 @@ def model(server):
 
 
 def fails(model, turns=TURNS):
-    """The reason why a reply failed."""
+    """Return the reason why a reply failed."""
     with pytest.raises(ReplyFailed) as caught:
         ask(model, turns, temperature=0.5)
     assert str(caught.value) == caught.value.reason
@@ -303,7 +303,7 @@ def test_connections_are_kept_between_replies(server, model):
 
 
 def test_250_replies_at_once_wait_for_the_model_alone(server, model):
-    """The model answers once all of them are with it."""
+    """The model answers once all of the requests have arrived."""
     together = Barrier(250)
 
     def reply(messages):

@@ -1,4 +1,4 @@
-"""What holds when many create and rename chatbots at once."""
+"""Invariants under concurrent creation and renaming of chatbots."""
 
 from collections import Counter
 from functools import partial

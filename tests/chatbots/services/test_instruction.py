@@ -1,4 +1,4 @@
-"""What holds when many activate instructions at once."""
+"""Invariants under concurrent activation of instructions."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What holds when many write settings at once."""
+"""Invariants under concurrent writes of settings."""
 
 from collections import Counter
 from functools import partial

@@ -1,4 +1,4 @@
-"""What holds for every operation below a chatbot: who may, and which error comes first."""
+"""Rules for every operation below a chatbot: who may call it, and the order of errors."""
 
 import uuid
 from typing import Any
@@ -50,7 +50,7 @@ BELOW = [
 
 @pytest.fixture
 def ids(chatbot: Chatbot) -> dict[str, Any]:
-    """Name one row of each kind, as the paths do."""
+    """Return the id of one row of each kind, by its name in paths."""
     LeadSettingsFactory(chatbot=chatbot)
     return {
         "chatbot": chatbot.pk,
@@ -61,7 +61,7 @@ def ids(chatbot: Chatbot) -> dict[str, Any]:
 
 
 def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
-    """Make a member of the chatbot's account."""
+    """Create a member of the chatbot's account."""
     membership = MembershipFactory(account=chatbot.account, **fields)
     if added:
         ChatbotMemberFactory(chatbot=chatbot, user=membership.user)
@@ -92,7 +92,7 @@ def test_nobody_else_may(
     chatbot: Chatbot, ids: dict[str, Any], stranger: Api, method: str, path: str, body: Any
 ) -> None:
     elsewhere = member(chatbot)
-    only_added = ChatbotMemberFactory(chatbot=chatbot)  # who has left the account
+    only_added = ChatbotMemberFactory(chatbot=chatbot)  # a former member of the account
     for each in (
         stranger,
         elsewhere,

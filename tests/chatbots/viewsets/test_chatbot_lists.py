@@ -1,4 +1,4 @@
-"""The three lists of chatbots: an account's, the caller's by account, the caller's in pages."""
+"""The three lists of chatbots: by account, the caller's by account, the caller's by page."""
 
 from typing import Any
 
@@ -148,7 +148,7 @@ def test_my_chatbots_cost_the_same_at_any_size(
     for other in [account, *AccountFactory.create_batch(3, owner=account.owner)]:
         for bot in ChatbotFactory.create_batch(3, account=other):
             ChatbotMemberFactory(chatbot=bot, user=account.owner)
-    with django_assert_max_num_queries(4):  # the key and its last use among them
+    with django_assert_max_num_queries(4):  # including the key and its last use
         assert api.get(MY).json()["data"]["totalCount"] == 13
 
 

@@ -63,7 +63,7 @@ def test_esclate_is_false_unless_given(api: Api, there: str, given_: Any, become
 
 
 def verdict(values: tuple[Any, ...]) -> str | None:
-    """Say which rule a body of four values breaks, as the table of rules reads."""
+    """Return the rule that four values break, as the table of rules states it."""
     present = [value not in (ABSENT, "", None) for value in values]
     if any(present[:2]) and any(present[2:]):
         return BOTH

@@ -38,7 +38,7 @@ def select(there: str) -> str:
 
 
 def active(chatbot: Chatbot) -> list[str]:
-    """Name the active instructions of a chatbot."""
+    """Return the titles of a chatbot's active instructions."""
     rows = Instruction.objects.filter(chatbot=chatbot, is_active=True)
     return [str(key) for key in rows.values_list("pk", flat=True)]
 
@@ -196,7 +196,7 @@ def test_an_instruction_is_selected_by_its_title(
     second: Instruction,
     extra: dict[str, str],
 ) -> None:
-    InstructionFactory(chatbot=chatbot, title="second")  # a younger namesake
+    InstructionFactory(chatbot=chatbot, title="second")  # a newer row with the same title
     answer = api.post(select, {"title": "second"} | extra)
     assert (answer.status_code, answer.json()["message"]) == (200, SELECTED)
     assert answer.json()["data"]["id"] == str(second.pk)

@@ -1,4 +1,4 @@
-"""Errors in the admin are pages, wherever they come from; everywhere else they are JSON."""
+"""Errors in the admin are pages, whatever raises them; elsewhere they are JSON."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def client(chatbot: Chatbot) -> Client:
 
 
 def is_page(answer: HttpResponse, status: int) -> bool:
-    """Say whether an answer is the page of an error."""
+    """Return whether a response is an error page with this status."""
     assert answer.status_code == status
     assert answer["Content-Type"].startswith("text/html")
     assert "Content-Security-Policy" in answer
@@ -73,7 +73,7 @@ def test_a_failure_names_the_request(client, thread, monkeypatch: Any):
 
 
 def test_the_page_of_an_error_reads_nothing():
-    """Without the fixture `db` a query fails."""
+    """Without the `db` fixture a query fails."""
     for status in (400, 403, 404, 405, 413, 418, 429, 500, 503):
         answering = AdminErrorsMiddleware(lambda _, status=status: HttpResponse(status=status))
         answer = answering(RequestFactory().get("/admin/"))

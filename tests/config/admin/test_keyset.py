@@ -1,4 +1,4 @@
-"""Long lists: every row on one page exactly, at the same price, wherever the page begins."""
+"""Long lists: every row is on exactly one page, and every page costs the same."""
 
 import re
 from datetime import timedelta
@@ -28,7 +28,7 @@ def client(db: None) -> Client:
 
 
 def rows_and_next(client: Client, address: str) -> tuple[list[str], str | None]:
-    """Read a page's rows and the address of the page after it."""
+    """Read a page's rows and the address of the next page."""
     page = client.get(address)
     assert page.status_code == 200
     text = page.content.decode()
@@ -38,9 +38,9 @@ def rows_and_next(client: Client, address: str) -> tuple[list[str], str | None]:
 
 
 def fill(chatbot: Chatbot, count: int, **fields: object) -> list[str]:
-    """Make deliveries; three at a time share their moment, and later ids are of earlier moments.
+    """Create deliveries; three at a time share a timestamp, and later ids have earlier ones.
 
-    So neither column alone tells the order. Returns them newest first.
+    So neither column determines the order by itself. Returns the ids, newest first.
     """
     now = timezone.now()
     made = [DeliveryFactory(chatbot=chatbot, **fields) for _ in range(count)]
@@ -88,7 +88,7 @@ def test_a_page_costs_the_same_queries_however_many_rows_there_are(client, chatb
     assert len(queries(str(later))) == len(few)
     assert not [sql for sql in many if "OFFSET" in sql]
     counted = [sql for sql in many if "COUNT" in sql]
-    assert all("LIMIT" in sql for sql in counted), counted  # the menu's figures, which are capped
+    assert all("LIMIT" in sql for sql in counted), counted  # also the menu's capped counts
 
 
 @pytest.mark.parametrize("place", ["x", "~", "2026-01-01~x", "yesterday~" + "0" * 32, "1"])

@@ -1,4 +1,4 @@
-"""Forms that are sent once: what failed may be sent again."""
+"""Forms that can be sent once: a failed submission may be sent again."""
 
 from django.urls import reverse
 

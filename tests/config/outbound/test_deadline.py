@@ -16,7 +16,7 @@ SLACK = 10  # seconds, for a machine under load
 
 @pytest.fixture
 def slow_names(monkeypatch):
-    """A name server that is silent about every name but `quick.example.com` until it is let go."""
+    """A name server that answers only for `quick.example.com` until it is released."""
     asked, released = [], threading.Event()
 
     def ask(host, *args, **kwargs):
@@ -60,7 +60,7 @@ def test_each_thread_has_its_own_deadline():
 
 
 def test_the_addresses_of_a_connection_share_the_time_that_is_left():
-    """The first is silent, as where half of the internet is out of reach; the second answers."""
+    """The first address is silent, as on a network without IPv6 routes; the second answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         port = full.getsockname()[1]
         waiting = [socket.socket() for _ in range(4)]
@@ -170,6 +170,6 @@ def test_a_name_is_asked_for_anew_each_time(slow_names):
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example.com", "a..example.com", "no-such.invalid"])
 def test_a_name_that_cannot_be_is_not_found(host, monkeypatch):
-    monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", NEVER)  # where there is no name server
+    monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", NEVER)  # as on a machine without a name server
     with within(NEVER), pytest.raises(socket.gaierror):
         look_up(host)

@@ -18,7 +18,7 @@ def os_error(number):
 
 
 def wrapped(error):
-    """As requests and urllib3 hand an error on."""
+    """Wrap an error as requests and urllib3 do."""
     pool = urllib3.HTTPSConnectionPool("hooks.example.com")
     aborted = urllib3.exceptions.ProtocolError("Connection aborted.", error)
     retried = urllib3.exceptions.MaxRetryError(pool, URL, aborted)
@@ -87,12 +87,12 @@ SHORT_OF_DESCRIPTORS = os_error(errno.EMFILE)
 
 
 def chained(error):
-    """As a library raises its own error while it handles another one."""
+    """Chain an error as a library does that raises its own while handling another."""
     try:
         try:
             raise error
         except type(error):
-            raise ValueError("its own words")  # noqa: B904 - the context is what is looked for
+            raise ValueError("its own words")  # noqa: B904 - the test needs the implicit context
     except ValueError as later:
         return later
 

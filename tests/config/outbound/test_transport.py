@@ -19,8 +19,8 @@ from tests.servers import behaviours as say
 from tests.servers import certificates
 from tests.servers.receiver import Receiver, hear_nothing
 
-TIMEOUT = 1.0  # where it is what ends the exchange; enough to come to the request
-SLACK = 10.0  # for a machine under load
+TIMEOUT = 1.0  # seconds; where the timeout ends the exchange, enough for the request to be sent
+SLACK = 10.0  # seconds, for a machine under load
 
 
 @pytest.fixture(params=["http", "https"])
@@ -41,7 +41,7 @@ def get(client, url, *, seconds=30.0, most=1_000_000):
 
 
 def test_nothing_older_than_tls_1_2_is_spoken(client):
-    # asked of the context: this machine's OpenSSL may refuse older ones by itself
+    # asserted on the context, because this machine's OpenSSL may refuse older versions anyway
     assert client.get_adapter("https://").context.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
@@ -90,7 +90,7 @@ def test_a_fresh_connection_that_the_peer_ends_is_a_failure_at_once(receiver, cl
 def test_a_peer_that_takes_its_time_before_it_ends_is_not_asked_again(
     receiver, client, end, monkeypatch
 ):
-    """It has read the request, and may have acted on it."""
+    """The peer has read the request and may have acted on it."""
     monkeypatch.setattr(transport, "AT_ONCE", 0.1)
     receiver.on("/", say.answer(200), say.steps(0.3, end), say.answer(201))
     assert get(client, receiver.url())[0] == 200
@@ -271,7 +271,7 @@ def test_what_a_receiver_sends_never_reaches_the_log(receiver, client, caplog):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_bytes_come_back_only_named_failures_are_raised(client, seed):
-    """Good answers with a few bytes changed, put in or taken out."""
+    """Mutate good responses: change, insert or remove a few bytes."""
     chance = random.Random(seed)
     good = say.head(200, "Transfer-Encoding: chunked", "A: b") + b"3\r\nabc\r\n0\r\n\r\n"
     for _ in range(10):

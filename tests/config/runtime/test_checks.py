@@ -1,4 +1,4 @@
-"""System checks: what is said of a configuration that starts, and is not what it should be."""
+"""System checks: warnings about a configuration that starts but is not as it should be."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ PRODUCTION = {
 
 
 def checked(folder: Path, *options: str, **environment: str) -> str:
-    """Run `manage.py check` on an environment of its own; returns what it says."""
+    """Run `manage.py check` with the given environment; returns its output."""
     known = {"STATE_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings"}
     bare = {"DATABASE_URL": "", "REDIS_URL": "", "WEBHOOK_ALLOWED_NETWORKS": ""}
     inherited = os.environ.copy()

@@ -1,4 +1,4 @@
-"""The page of an error in debug mode: for developers, and without secrets."""
+"""The error page of debug mode: for developers, without secrets."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ PASSWORDS = {
 
 @pytest.fixture
 def secretive(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a canary into every secret, and let a probe fail with one in its variables."""
+    """Put a canary into every secret, and make a probe fail with one in its local variables."""
     settings.DEBUG = True
     settings.SECRET_KEY = "canary-secret-key"
     settings.ENCRYPTION_KEYS = ("canary-encryption-key",)

@@ -1,4 +1,4 @@
-"""Whether the service is ready: its database answers, is migrated and can be written."""
+"""Readiness: the database answers, is migrated and accepts writes."""
 
 import resource
 import shutil
@@ -34,7 +34,7 @@ def test_a_service_that_lacks_nothing_is_ready() -> None:
 
 @contextmanager
 def read_only() -> Iterator[None]:
-    """Let nothing be written: to any file of this process, or in its session."""
+    """Forbid writes: to any file of this process, or in its database session."""
     if connection.vendor == "sqlite":
         _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1, most))

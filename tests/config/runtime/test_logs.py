@@ -29,7 +29,7 @@ SECRET = "correct-horse-battery-staple"
 
 
 def line(message: str, *args: Any, **extra: Any) -> dict[str, Any]:
-    """Write a record as the service's handler does."""
+    """Format a record as the service's handler does."""
     logger = logging.getLogger("tests")
     record = logger.makeRecord("tests", logging.INFO, __file__, 1, message, args, None, extra=extra)
     for each in (logs.RequestFilter(), logs.SecretsFilter()):
@@ -108,7 +108,7 @@ LONG = 100_000  # seconds
 
 
 class Lines:
-    """What the service's handler writes."""
+    """Captures the output of the service's handler."""
 
     def __init__(self) -> None:
         self.stream = io.StringIO()
@@ -120,7 +120,7 @@ class Lines:
             self.handler.addFilter(each)
 
     def read(self) -> list[dict[str, Any]]:
-        """Read them; among them may be the sum of an earlier test's window."""
+        """Return the lines; they may include the summary of an earlier test's window."""
         return [json.loads(line) for line in self.stream.getvalue().splitlines()]
 
 
@@ -136,7 +136,7 @@ CANARY = "canary in a body"
 
 
 def calls(api: Api, chatbot: Chatbot) -> list[tuple[int, str, dict[str, str]]]:
-    """Make calls of many kinds; returns the status, route and caller that their lines must name."""
+    """Make requests of many kinds; returns the status, route and caller that lines must have."""
     bot = "/api/v1/chatting/<str:chatbot_id>"
     path = f"/v1/chatting/{chatbot.pk}/threads"
     key = {"key": keys_of(api)}
@@ -150,7 +150,7 @@ def calls(api: Api, chatbot: Chatbot) -> list[tuple[int, str, dict[str, str]]]:
     api.get(f"/v1/chatting/{new_id()}/threads")
     api.get("/v1/nowhere")
     Api(None).get(path)
-    Client().get("/healthz")  # probes are not worth a line
+    Client().get("/healthz")  # probes are not logged
     return [
         (200, "GET /api/v1/chatbots/my-chatbots", key),
         (200, f"POST {bot}/threads", both),
@@ -232,11 +232,11 @@ def test_refused_calls_do_not_flood_the_log(
     assert [line["status"] for line in written] == [200, *[429] * lines.bound.MOST]
     ours = lambda: [one for one in windows if one[0].__self__ is lines.bound]  # noqa: E731
     [(end, kind)] = wait_until(ours)
-    end(*kind)  # the window's time is over
+    end(*kind)  # the window ends
     *_, last = lines.read()
     assert (last["leftOut"], last["status"]) == (400 - lines.bound.MOST, 429)
     api.get("/v1/chatbots/my-chatbots")
-    assert lines.read()[-1]["route"]  # the next window has its lines again
+    assert lines.read()[-1]["route"]  # lines of the next window are logged again
 
 
 def test_unknown_hosts_do_not_flood_the_log_and_have_no_trace(
@@ -260,5 +260,5 @@ def test_all_that_a_worker_says_is_json() -> None:
         wait_until(lambda: "the worker is ready" in worker.said(), told=worker.said)
         assert worker.stop() == 0, worker.said()
     written = [json.loads(line) for line in worker.said().splitlines()]
-    assert "celery@" in worker.said()  # its banner
+    assert "celery@" in worker.said()  # Celery's startup banner
     assert {"time", "level", "logger", "message"} <= set.intersection(*map(set, written))

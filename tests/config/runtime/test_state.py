@@ -1,4 +1,4 @@
-"""The state folder: what other users of the host must not read."""
+"""The state folder: its files are private to the service's user."""
 
 import os
 import stat
@@ -15,7 +15,7 @@ def mode(path: Path) -> int:
 
 
 class TestKeptSecret:
-    """Secrets that are made once and kept in a file."""
+    """Secrets that are generated once and kept in a file."""
 
     def test_it_is_made_once_and_for_its_owner_alone(self, tmp_path: Path) -> None:
         first = state.kept_secret(tmp_path / "new", "key", lambda: "made")

@@ -1,4 +1,4 @@
-"""The admin's home and its menu."""
+"""The admin's home page and its menu."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -31,12 +31,12 @@ def client(chatbot: Chatbot) -> Client:
 
 
 def figures(client: Client) -> dict[str, str]:
-    """Read the cards."""
+    """Read the figures of the cards."""
     return {card.label: card.figure for card in client.get(HOME).context["cards"]}
 
 
 def furnish(chatbot: Chatbot) -> None:
-    """Let two visitors wait, three deliveries and a sample fail, and some of it be long ago."""
+    """Create two waiting visitors, three failed deliveries and a failed sample; some are old."""
     for _ in range(2):
         MessageFactory(thread=ThreadFactory(chatbot=chatbot, escalated=True))
     answered = ThreadFactory(chatbot=chatbot, escalated=True)

@@ -1,4 +1,4 @@
-"""The inbox: whom does an agent answer next?"""
+"""The inbox: the order in which agents answer visitors."""
 
 import re
 from datetime import timedelta
@@ -27,7 +27,7 @@ def client(chatbot: Chatbot) -> Client:
 
 
 def titles(client: Client, query: str = "") -> list[str]:
-    """Read the visitors of the list in its order."""
+    """Return the visitors in the order of the list."""
     page = client.get(f"{INBOX}{query}").content.decode()
     keys = dict.fromkeys(re.findall(r"/thread/([0-9a-f-]{36})/change/", page))
     known = {str(thread.pk): thread.title for thread in Thread.objects.all()}
@@ -35,7 +35,7 @@ def titles(client: Client, query: str = "") -> list[str]:
 
 
 def talk(chatbot: Chatbot, title: str, *speakers: str, minutes: int = 0, **flags: Any) -> Thread:
-    """Make a thread in which some speak, the last of them some minutes ago."""
+    """Create a thread with messages of these speakers, the last of them some minutes ago."""
     thread = ThreadFactory(chatbot=chatbot, title=title, **flags)
     for speaker in speakers:
         MessageFactory(thread=thread, message_type=speaker)

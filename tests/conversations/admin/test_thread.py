@@ -1,4 +1,4 @@
-"""The page of a thread: what happened, and what an agent says."""
+"""A thread's page: its history and the agent's answers."""
 
 import re
 from typing import Any
@@ -216,7 +216,7 @@ def draft(thread: Thread) -> Draft:
 def test_a_draft_is_used_as_an_answer_and_is_gone_then(client, thread, draft):
     form = fields_of(client.get(at(thread), {"draft": str(draft.pk)}))
     assert form["content"] == "came too late"
-    assert set(form["draft"]) == {str(draft.pk)}  # of the answer's form and of the one beside it
+    assert set(form["draft"]) == {str(draft.pk)}  # in the answer's form and in the draft's form
     client.post(at(thread, "reply"), {"content": form["content"], "draft": str(draft.pk)})
     assert not Draft.objects.exists()
     assert kinds(thread)[-1] == "AGENT_MESSAGE"

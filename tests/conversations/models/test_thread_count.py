@@ -1,4 +1,4 @@
-"""The stored number of a chatbot's threads, in every way that threads come and go."""
+"""A chatbot's stored thread count, for every way in which threads are created and deleted."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -36,7 +36,7 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def asked(model: ModelServer, chatbot: Chatbot) -> ModelServer:
-    """The model server, as the chatbot's model."""
+    """The model server, configured as the chatbot's model."""
     row = LlmModel.objects.create(
         provider="openai", title="Real", name="m-1", base_url=model.base_url
     )
@@ -122,7 +122,7 @@ def test_a_failed_model_is_answered_by_the_fallback(
 
 
 def prompted(asked: ModelServer) -> list[str]:
-    """What the model was told at last, without the system message."""
+    """Return the model's latest prompt, without the system message."""
     return [one["content"] for one in asked.questions[-1]["messages"]]
 
 
@@ -182,7 +182,7 @@ def test_a_long_message_does_not_mute_its_thread(asked: ModelServer, send: Send)
 
 
 class TestFailure:
-    """What staff learn of a reply that failed."""
+    """How staff learn of a failed reply."""
 
     REASON = "the model's endpoint answered 404 (model_not_found)"
 
@@ -247,12 +247,12 @@ def test_the_built_in_model_never_shows_an_instruction(
 
 @pytest.mark.django_db(transaction=True)
 class TestWaiting:
-    """What hangs on commits: the model's side looks at what others can see meanwhile."""
+    """Commits around the model call: the model's side checks what other sessions can see."""
 
     def answering_after(self, look: Callable[[], None]) -> Any:
         def reply(_: Any) -> str:
             look()
-            connection.close()  # the model server's thread has its own
+            connection.close()  # the model server's thread has its own connection
             return "answered"
 
         return replying(reply)

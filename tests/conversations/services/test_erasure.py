@@ -1,4 +1,4 @@
-"""Erased rows are hidden at once; what lies below them is deleted piece by piece."""
+"""Erased rows are hidden immediately; the rows below them are deleted in batches."""
 
 import threading
 from itertools import count
@@ -38,7 +38,7 @@ def no_pause(monkeypatch):
 
 @pytest.fixture
 def talk(chatbot, api, send):
-    """A conversation with everything that can lie below one."""
+    """A conversation with every kind of row that can be below one."""
     LeadSettingsFactory(
         chatbot=chatbot,
         enable_lead_collection=True,
@@ -65,7 +65,7 @@ def purge():
 
 
 def log():
-    """Read the log's lines, and whether any content is left."""
+    """Return the log's lines, and whether any content is left."""
     lines = Delivery.objects.order_by("id").values_list("event", flat=True)
     bodies = [bytes(body) for body in Delivery.objects.values_list("body", flat=True)]
     echoes = [bytes(body) for body in Attempt.objects.values_list("response_body", flat=True)]
@@ -129,7 +129,7 @@ def test_answers_that_were_kept_for_retries_go_too(chatbot, api, gone):
     assert b"my secret" not in kept
     again = api.post(f"{path}/message", {"content": "my secret"}, Idempotency_Key="1")
     assert again.status_code == 404
-    if gone != "chatbot":  # the answers of other conversations stay
+    if gone != "chatbot":  # answers of other conversations remain
         same = api.post(f"{base}/threads", {"visitorId": "ben"}, Idempotency_Key="2")
         assert same.json() == other
 
@@ -236,7 +236,7 @@ def test_a_visitor_who_writes_while_being_erased_fails_nobody(chatbot):
         try:
             while not stop.is_set():
                 threads.create(chatbot, CONTACT)
-        except Exception as error:  # the test shows whatever it was
+        except Exception as error:  # the test reports any error
             faults.append(error)
         finally:
             connection.close()

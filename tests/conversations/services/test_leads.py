@@ -17,7 +17,7 @@ CONTACT = {"visitorName": "Anna", "visitorEmail": "anna@example.com", "visitorPh
 
 
 def events(kind: str) -> list[dict[str, Any]]:
-    """List the data of the recorded events of a kind, oldest first."""
+    """Return the data of the recorded events of a kind, oldest first."""
     rows = Delivery.objects.filter(event=kind).order_by("created_at", "id")
     return [json.loads(bytes(row.body))["data"] for row in rows]
 

@@ -36,7 +36,7 @@ WAITS = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datna
 
 @pytest.fixture
 def model(chatbot: Chatbot) -> Iterator[ModelServer]:
-    """The model server that answers for the chatbot."""
+    """The model server of the chatbot."""
     with ModelServer() as server:
         row = LlmModel.objects.create(provider="openai", title="Real", base_url=server.base_url)
         GeneralSettings.objects.update(llm_model=row, fallback_message=FALLBACK)
@@ -52,7 +52,7 @@ def owed(thread: Thread, *, begun: int = 1, ago: float = 1.0) -> Message:
 
 
 def work() -> None:
-    """Do what a worker does: claim what is owed and run the tasks."""
+    """Act as a worker: claim the owed replies and run their tasks."""
     for message_id, token in owed_reply.claim("1", most=8):
         tasks.make_reply(str(message_id), str(token))
 
@@ -182,9 +182,9 @@ def test_a_second_reply_to_a_message_cannot_be_stored(thread: Thread) -> None:
 
 @contextmanager
 def no_file_descriptors() -> Iterator[None]:
-    """Leave this process without a free file descriptor."""
+    """Use up this process's file descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # the open ones stay
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # open files stay open
     try:
         yield
     finally:
@@ -203,7 +203,7 @@ def test_a_shortage_of_file_descriptors_is_no_failure_of_the_model(
     assert Message.objects.count() == 1
     assert OwedReply.objects.get().begun == 0
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-    with ModelServer() as untouched:  # the shortage was that of the other one, too
+    with ModelServer() as untouched:  # the other server ran short of descriptors, too
         LlmModel.objects.update(base_url=untouched.base_url)
         work()
     assert Message.objects.get(parent_message=message).content == "You said: Hello?"
@@ -214,7 +214,7 @@ def test_a_shortage_of_file_descriptors_is_no_failure_of_the_model(
 def test_a_reply_waits_for_no_lock_of_another_account(
     model: ModelServer, send: Send, thread: Thread
 ) -> None:
-    """Another account's reply, by the same model, is stored and not committed yet."""
+    """Another account's reply by the same model is stored but not yet committed."""
     other = ThreadFactory()
     GeneralSettings.objects.update(llm_model=LlmModel.objects.get(title="Real"))
     message = MessageFactory(thread=other)
@@ -225,7 +225,7 @@ def test_a_reply_waits_for_no_lock_of_another_account(
         try:
             with transaction.atomic():
                 assert ai_reply.reply(message, claim)
-                with connection.cursor() as cursor:  # as its commit does, and before that
+                with connection.cursor() as cursor:  # as its commit does, but earlier
                     cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
                 stored.set()
                 in_time.append(go_on.wait(20))
@@ -248,7 +248,7 @@ def test_a_reply_waits_for_no_lock_of_another_account(
 def test_a_model_that_is_deleted_while_its_reply_is_stored_leaves_the_reply(
     model: ModelServer, send: Send
 ) -> None:
-    """The reply waits for a lock after it has looked for its model, and before it commits."""
+    """The reply looks up its model, waits for a lock, and only then commits."""
     locked = threading.Event()
 
     def delete() -> None:

@@ -1,4 +1,4 @@
-"""`anonymous`: as given, until the visitor's contact comes or goes."""
+"""`anonymous`: as given, until the visitor's contact is added or removed."""
 
 from typing import Any
 

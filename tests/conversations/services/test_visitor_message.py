@@ -32,7 +32,7 @@ def test_a_thread_returned_while_a_message_is_under_way_gets_its_reply(thread: T
 def test_a_send_that_was_halted_before_it_stored_its_message_gives_the_other_ones_reply(
     thread: Thread, default_model: Any
 ) -> None:
-    """It has found nothing of its message, and then waits while another request stores it."""
+    """It finds no stored message, then waits while another request stores it."""
     looked, told, name = threading.Event(), [], new_id()
 
     def send() -> None:
@@ -57,9 +57,9 @@ def test_a_send_that_was_halted_before_it_stored_its_message_gives_the_other_one
 def test_a_send_that_is_resumed_takes_a_place_while_its_reply_is_owed(
     thread: Thread, default_model: Any, settings: Any
 ) -> None:
-    """Otherwise those of a process that died would take all threads of the next one."""
+    """Otherwise the sends of a dead process would take all threads of the next one."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT, name = 1, new_id()
-    visitor_message.store(thread.pk, "Hi", escalates=False, message_id=name)  # then it died
+    visitor_message.store(thread.pk, "Hi", escalates=False, message_id=name)  # the process dies
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     with limits.places.one(thread.chatbot.account_id):
         with pytest.raises(Unavailable):

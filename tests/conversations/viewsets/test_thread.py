@@ -207,7 +207,7 @@ class TestList:
     def test_the_list_costs_the_same_at_any_size(
         self, api: Api, base: str, chatbot: Chatbot, django_assert_num_queries: Any
     ) -> None:
-        api.get(f"{base}/threads")  # notes the key's use
+        api.get(f"{base}/threads")  # records the key's use
         for visitors in (1, 30):
             for visitor in VisitorFactory.create_batch(visitors, chatbot=chatbot):
                 ThreadFactory(chatbot=chatbot, visitor=visitor)
@@ -229,7 +229,7 @@ class TestList:
             if connection.vendor == "sqlite":
                 cursor.execute(f"EXPLAIN QUERY PLAN {ids}")
                 plan, wanted = str(cursor.fetchall()), "USING COVERING INDEX thread_latest"
-            else:  # a table of three rows is read as a whole, unless that is forbidden
+            else:  # PostgreSQL scans such a small table unless that is forbidden
                 cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
                 cursor.execute(f"EXPLAIN {ids}")
                 plan, wanted = str(cursor.fetchall()), "Index Only Scan using thread_latest"
