@@ -1,6 +1,7 @@
 """Fuzz the service: `python -m tests.fuzz [--requests 20000] [--seed N]`.
 
-It runs on a database of its own, on what TEST_DATABASE_URL and TEST_REDIS_URL name, or embedded.
+It runs on its own database: on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name, or on
+the embedded default.
 """
 
 # ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; it prints
@@ -24,7 +25,7 @@ from tests.fuzzing import fuzz
 
 
 def main() -> int:
-    """Run, and say what came of it; returns 1 where an answer was wrong."""
+    """Run, and print a summary; returns 1 if a response was wrong."""
     parser = argparse.ArgumentParser(description="Send hostile requests to every operation.")
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))

@@ -1,4 +1,4 @@
-"""Hostile requests to every operation, drawn from a seed, and what every answer has to keep."""
+"""Hostile requests to every operation, drawn from a seed, and the rules for every response."""
 
 import email
 import http.client
@@ -34,7 +34,7 @@ VALUES = [
     *(None, True, False, 0, -1, 1, 101, 2**31, 2**63, -(2**63) - 1, 10**400, 0.5, 1e308, -0.0),
     *([], {}, [[]], [None], [{}], {"": ""}, {"a": {"b": ["c"]}}, ["x"] * 2_000),
 ]
-# What ends a line or a header somewhere, and what a terminal obeys
+# Characters that end a line or a header somewhere, and terminal escapes
 CONTROLS = [
     *(
         "\r\nBcc: eve@example.com\r\n\r\n",
@@ -85,7 +85,7 @@ KEYS = ["", "x", "k" * 255, "k" * 256, "two words"]
 
 
 def examples() -> dict[str, dict[str, Any]]:
-    """Read from the OpenAPI document a body with every field, by method and path."""
+    """Read one body with every field for each operation of the OpenAPI document."""
     document = json.loads((ROOT / "openapi.json").read_text())
     return {
         f"{method.upper()} {shape(path)}": body["content"]["application/json"]["example"]
@@ -96,7 +96,7 @@ def examples() -> dict[str, dict[str, Any]]:
 
 
 def shape(path: str) -> str:
-    """Write a path without the names of its ids."""
+    """Return a path without the names of its ids."""
     return re.sub(r"\{\w+\}", "{}", path)
 
 
@@ -113,7 +113,7 @@ class Sent(NamedTuple):
 
 
 class Fuzzer:
-    """Sends requests to a running service, as one caller with rows of all kinds."""
+    """Sends requests to a running service, as a caller who owns rows of every kind."""
 
     def __init__(self, *, port: int, key: str, chatbot: Chatbot, seed: int) -> None:
         self.dice = random.Random(seed)
@@ -134,7 +134,7 @@ class Fuzzer:
         return self.dice.choice(WORDS if self.chance(0.5) else VALUES)
 
     def body(self, operation: Operation) -> bytes:
-        """Draw a body: the good one, with some of it replaced, or what is no body at all."""
+        """Draw a body: the valid one with some parts replaced, or one that is not valid JSON."""
         if self.chance(0.15):
             return self.dice.choice(RAW)
         if operation.body and self.chance(0.2):
@@ -146,7 +146,7 @@ class Fuzzer:
         return json.dumps(body).encode() if body or operation.method != "GET" else b""
 
     def spoiled(self, operation: Operation) -> dict[str, Any]:
-        """Draw a body with every field of the operation, and control characters in its texts."""
+        """Draw a body with every field of the operation, and control characters in its strings."""
         example = EXAMPLES[f"{operation.method} /api{shape(operation.path)}"]
         texts = {
             name: value + self.dice.choice(CONTROLS) if self.chance(0.3) else value
@@ -156,7 +156,7 @@ class Fuzzer:
         return texts | {name: filled(value, self.ids) for name, value in operation.body.items()}
 
     def path(self, operation: Operation) -> str:
-        """Draw a path: the operation's, at times with a wrong id, a wrong end or a query."""
+        """Draw a path: the operation's, sometimes with a wrong id, a wrong end or a query."""
         ids = dict(self.ids)
         if self.chance(0.15):
             ids[self.dice.choice(list(ids))] = quote(self.dice.choice(IDS), safe="%")
@@ -166,7 +166,7 @@ class Fuzzer:
         return f"{path}?{self.dice.choice(QUERIES)}" if self.chance(0.3) else path
 
     def headers(self) -> dict[str, str]:
-        """Draw headers: mostly good ones."""
+        """Draw headers, mostly valid ones."""
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         if self.chance(0.04):
             wrong = ["", "Bearer", f"Bearer {self.key}x", "Basic eDp5", "\xff" * 100]
@@ -186,22 +186,22 @@ class Fuzzer:
         return Sent(method, self.path(operation), self.headers(), self.body(operation))
 
     def run(self, count: int) -> None:
-        """Send so many requests, in turn to every operation; stop after many faults."""
+        """Send this many requests, to the operations in turn; stop after too many faults."""
         for number in range(count):
             if len(self.faults) >= MOST_FAULTS:
                 return
-            if number % 100 == 0:  # what earlier ones switched off is on again
+            if number % 100 == 0:  # undo what earlier requests switched off
                 Chatbot.objects.filter(pk=self.chatbot.pk).update(is_active=True)
                 LeadSettings.objects.update_or_create(chatbot=self.chatbot, defaults=TOLD)
             operation = OPERATIONS[number % len(OPERATIONS)]
             self.send(operation, self.draw(operation))
 
     def send(self, operation: Operation, sent: Sent) -> None:
-        """Send a request and judge its answer."""
+        """Send a request and check its response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         began = time.monotonic()
         try:
-            with suppress(BrokenPipeError):  # answered before the whole of a large body was read
+            with suppress(BrokenPipeError):  # answered before all of a large body was read
                 connection.request(sent.method, sent.path, sent.body or None, sent.headers)
             answer = connection.getresponse()
             text = answer.read()
@@ -222,7 +222,7 @@ class Fuzzer:
 
 
 def judged(status: int, text: bytes, *, headless: bool) -> str | None:
-    """Say what is wrong with an answer, if anything is."""
+    """Return what is wrong with a response, or None."""
     if status not in STATUSES:
         return f"status {status}"
     if headless:
@@ -238,7 +238,7 @@ def judged(status: int, text: bytes, *, headless: bool) -> str | None:
     return None if whole else f"no envelope: {text[:80]!r}"
 
 
-FORGED = re.compile(r'^\{"level"|[\x00-\x09\x0b-\x1f]')  # a line of a log as CONTROLS have it
+FORGED = re.compile(r'^\{"level"|[\x00-\x09\x0b-\x1f]')  # a log line as CONTROLS could forge it
 HEADERS = {
     *("content-type", "mime-version", "content-transfer-encoding"),
     *("subject", "from", "to", "date", "message-id", "auto-submitted", "reply-to"),
@@ -274,7 +274,7 @@ def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
 
 
 def capture_lead(web: Web, chatbot: Chatbot, *, name: str, told: str = "eve@example.com") -> None:
-    """Capture a lead, of which an address is told by mail."""
+    """Capture a lead, whose notification goes to an address."""
     settings = TOLD | {"lead_notification_email": [told]}
     LeadSettings.objects.update_or_create(chatbot=chatbot, defaults=settings)
     answer = requests.post(
@@ -287,7 +287,7 @@ def capture_lead(web: Web, chatbot: Chatbot, *, name: str, told: str = "eve@exam
 
 
 def arrives(address: str, mails: MailServer) -> bool:
-    """Say whether a mail to an address arrives before a lost mail's lease could end."""
+    """Return whether a mail to an address arrives before the lease of a lost mail could end."""
     deadline = time.monotonic() + 45
     while not (found := any(f"To: {address}" in mail for mail in mails.mails)):
         if time.monotonic() > deadline:
@@ -297,6 +297,6 @@ def arrives(address: str, mails: MailServer) -> bool:
 
 
 def split(mail: str) -> bool:
-    """Say whether a mail has headers that are not the service's, or lost some of its own."""
+    """Return whether a mail has headers that the service did not write, or lost some of its own."""
     names = {name.lower() for name in email.message_from_string(mail)}
     return bool(names - HEADERS) or not {"subject", "from", "to", "date"} <= names

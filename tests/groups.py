@@ -1,8 +1,8 @@
-"""Groups of tests that need a tool which not every machine has: left out by name, or demanded.
+"""Groups of tests that need an optional tool: skipped and reported, or required.
 
-A pytest plugin: conftest.py names it in `pytest_plugins`. Who asks `needs("chromium")` gets the
-path of the tool. On a machine without it those tests are left out, and the last lines of the run
-name the group; with REQUIRE_ALL_GROUPS=1, as in CI, they fail.
+A pytest plugin: conftest.py names it in `pytest_plugins`. A test that calls `needs("chromium")`
+gets the path of the tool. On a machine without the tool those tests are skipped, and the last
+lines of the run name the group; with REQUIRE_ALL_GROUPS=1, as in CI, they fail.
 """
 
 import os
@@ -12,7 +12,7 @@ from collections import Counter
 
 import pytest
 
-# A tool's name here, and the commands that are good for it, best first.
+# A tool's name here, and the commands that provide it, best first.
 TOOLS = {
     "chromium": ("chromium", "chromium-browser", "google-chrome"),
     "node": ("node", "nodejs"),
@@ -22,7 +22,7 @@ REASON = re.compile(r"needs (\S+), which is not on this machine")
 
 
 def needs(tool: str) -> str:
-    """Return the path of a tool, or leave out the test, fixture or module that asks for it."""
+    """Return the path of a tool, or skip the test, fixture or module that needs it."""
     for command in TOOLS.get(tool, (tool,)):
         if path := shutil.which(command):
             return path
@@ -34,7 +34,7 @@ def needs(tool: str) -> str:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter):
-    """Name the groups that were left out, after everything but the closing line."""
+    """Name the skipped groups, after everything but the closing line."""
     result = yield
     reasons = (str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
     left_out = Counter(found[1] for reason in reasons if (found := REASON.search(reason)))

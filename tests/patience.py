@@ -1,4 +1,4 @@
-"""Time for a machine under load: what is late there is no fault of what is tested."""
+"""Timeouts for a machine under load, where a delay is no fault of the code under test."""
 
 import os
 from typing import Any
@@ -7,10 +7,10 @@ PATIENCE = 180.0  # seconds
 
 
 def give_time(database: dict[str, Any], cache: dict[str, Any]) -> None:
-    """Let those wait long who wait for a lock, a connection or the tests' Redis.
+    """Set long timeouts for locks, connections and the tests' Redis.
 
-    Each gives up sooner in a service, and answers 500 or leaves its limits open. A cache that a
-    test plays with keeps its times.
+    In a service each is shorter, and ends in a 500 or leaves the limits open. A cache that a test
+    manipulates keeps its timeouts.
     """
     if pool := database["OPTIONS"].get("pool"):
         pool["timeout"] = PATIENCE

@@ -1,4 +1,4 @@
-"""A database that refuses to store rows of one kind."""
+"""A database that rejects rows of one kind."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ END = {
 
 @contextmanager
 def refusing(model: type[Model]) -> Iterator[None]:
-    """Let the database refuse new rows of a model."""
+    """Make the database reject new rows of a model."""
     with connection.cursor() as cursor:
         cursor.execute(BEGIN[connection.vendor].format(table=model._meta.db_table))
         yield

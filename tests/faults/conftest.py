@@ -1,4 +1,4 @@
-"""A receiver, and an endpoint whose deliveries go there."""
+"""A receiver, and an endpoint that delivers to it."""
 
 import pytest
 from django.utils import timezone

@@ -1,4 +1,4 @@
-"""The broker dies, forgets everything and comes back: it never held anything."""
+"""The broker dies, loses all its data and comes back; no delivery depends on that data."""
 
 import signal
 
@@ -14,7 +14,7 @@ from webhooks.tasks import deliver
 
 
 class OneRound(Process):
-    """A dispatcher that looks once for what is due."""
+    """A dispatcher that looks once for due deliveries."""
 
     command = (
         "-c",
@@ -65,7 +65,7 @@ def test_messages_that_are_doubled_or_made_up_send_nothing(receiver, endpoint, b
             for delivery in made * 20:
                 ids = (str(delivery.pk), str(delivery.pk))
                 deliver.apply_async(ids, connection=connection, retry=False)
-        assert queue.llen(f"{prefix}celery") >= 60 - 1  # one may be read already
+        assert queue.llen(f"{prefix}celery") >= 60 - 1  # one message may have been read already
         worker.signal(signal.SIGCONT)
         wait_until(lambda: not queue.exists(f"{prefix}celery"), told=worker.said)
         DeliveryFactory(chatbot=endpoint.chatbot)

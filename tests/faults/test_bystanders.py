@@ -1,4 +1,4 @@
-"""What kills its worker every time takes nobody with it who was under way beside it."""
+"""A delivery that kills its worker every time does not take concurrent deliveries with it."""
 
 import signal
 
@@ -15,7 +15,7 @@ BESIDE = 10
 
 
 class Poison:
-    """Kills the worker that sends it: twice once all others are out, then as soon as it can."""
+    """Kills its worker: twice after all other requests have arrived, then as soon as possible."""
 
     def __init__(self, receiver):
         self.receiver, self.worker, self.deaths = receiver, None, 0
@@ -25,19 +25,19 @@ class Poison:
         if self.deaths <= 2:
             self.receiver.wait_for(self.deaths * (BESIDE + 1))
         else:
-            yield 0.5  # whoever is claimed along with it is out by then, too
+            yield 0.5  # by then, deliveries of the same claim have been sent, too
         self.worker.signal(signal.SIGKILL)
 
 
 def test_others_survive_what_kills_every_worker_beside_them(receiver, endpoint, settings):
-    settings.WEBHOOK_TIMEOUT = 600.0  # and no attempt ends by itself
+    settings.WEBHOOK_TIMEOUT = 600.0  # no attempt ends by itself
     poison, others = Poison(receiver), []
     receiver.on("/hook", poison)
     for number in range(BESIDE):
         path = f"/beside/{number}"
         receiver.on(path, stall(), stall(), answer(delay=1.0))
         beside = EndpointFactory(url=receiver.url(path), last_success_at=timezone.now())
-        if number == BESIDE // 2:  # some are older, and some younger
+        if number == BESIDE // 2:  # some of the others are older, some younger
             killer = DeliveryFactory(chatbot=endpoint.chatbot)
         others.append(DeliveryFactory(chatbot=beside.chatbot))
     state_dir = None

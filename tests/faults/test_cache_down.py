@@ -1,4 +1,4 @@
-"""The cache dies, or hangs: limits open, quotas hold, answers come as quickly as ever."""
+"""The cache dies or hangs: rate limits open, quotas hold, and responses stay fast."""
 
 import signal
 import time
@@ -26,7 +26,7 @@ def broker() -> Any:
 
 
 class Callers:
-    """Requests of one key to one service."""
+    """Requests with one key to one service."""
 
     def __init__(self, web: Web, key: str | None) -> None:
         self.web, self.headers = web, {"Authorization": f"Bearer {key}"}
@@ -40,7 +40,7 @@ class Callers:
         )
 
     def timed(self, path: str, times: int) -> list[float]:
-        """Call again and again, each time with success; returns the seconds, least first."""
+        """Call repeatedly, always with success; returns the seconds, shortest first."""
         taken = []
         for _ in range(times):
             began = time.monotonic()
@@ -49,7 +49,7 @@ class Callers:
         return sorted(taken)
 
     def figure(self, name: str) -> float:
-        """Read one figure of /metrics."""
+        """Read one metric of /metrics."""
         lines = self.get("/metrics").text.splitlines()
         return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 
@@ -71,7 +71,7 @@ def test_without_its_cache_the_api_goes_on_with_limits_open_and_quotas_held(
         else:
             broker.running.send_signal(signal.SIGSTOP)
         wait_until(lambda: callers.get("/api/v1/chatbots").status_code == 200, told=web.said)
-        # Mostly, and beside what it took before: a busy machine holds single calls up.
+        # Compare most calls with the times before: a busy machine delays single calls.
         assert callers.timed("/api/v1/chatbots", 100)[50] < usual + 0.25
         ready = callers.get("/readyz")
         assert ready.status_code == 200

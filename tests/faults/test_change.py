@@ -1,4 +1,4 @@
-"""Secrets, addresses and keys are changed while a worker delivers."""
+"""Secrets, addresses and keys change while a worker delivers."""
 
 import threading
 
@@ -24,7 +24,7 @@ def changed():
 
 @pytest.fixture
 def held(changed):
-    """A first answer, 503, that waits for the change."""
+    """A first response, 503, that waits for the change."""
 
     def behaviour(arrival):
         changed.wait(PATIENCE)

@@ -1,4 +1,4 @@
-"""The database goes away for a moment while web serves."""
+"""The database disappears for a moment while web serves requests."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""A web process killed while it stores a message with its event: both are there, or none."""
+"""A web process is killed while it stores a message with its event: both exist, or neither."""
 
 import pytest
 import requests
@@ -19,7 +19,7 @@ def thread(endpoint):
 
 
 def say_to_one_that_dies(thread, *, crash_point):
-    """Send a message to a web process that dies at a point; nobody gets an answer."""
+    """Send a message to a web process that dies at this point, before it responds."""
     _, key = api_key.issue(thread.chatbot.account.owner)
     path = f"/api/v1/chatting/{thread.chatbot_id}/thread/{thread.pk}/message"
     with Web(TEST_CRASH_POINT=crash_point) as doomed, pytest.raises(requests.ConnectionError):

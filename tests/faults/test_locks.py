@@ -1,6 +1,6 @@
-"""Workers that share PostgreSQL: one that halts, breaks off or settles the same holds up no other.
+"""Workers on one PostgreSQL: one that halts, disconnects or settles the same rows blocks no other.
 
-Each fault is rare by chance, and so is made to happen here.
+Each fault is rare, so these tests provoke it.
 """
 
 import signal
@@ -56,7 +56,7 @@ def test_a_worker_that_is_halted_within_a_claim_stops_the_others_for_seconds_onl
         try:
             assert halted.stdout.readline() == "halted\n"
             DeliveryFactory(chatbot=endpoint.chatbot)
-            receiver.wait_for(2, 25)  # less than it takes a worker to find that it hangs
+            receiver.wait_for(2, 25)  # less time than a worker needs to detect that it hangs
         finally:
             halted.send_signal(signal.SIGKILL)
             halted.wait()
@@ -108,7 +108,7 @@ def test_a_worker_takes_hold_again_while_its_lost_session_lives_on(transactional
     life.hold()
     ghost = life.own
     life.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
-    life.own.close()  # our end of it is gone, the server's is not
+    life.own.close()  # our end of the connection is closed, the server's is not
     holding = threading.Thread(target=life.hold, daemon=True)
     holding.start()
     holding.join(20)
@@ -120,7 +120,7 @@ def test_a_worker_takes_hold_again_while_its_lost_session_lives_on(transactional
 
 
 def under_way(endpoint):
-    """Return the work of an attempt that has begun."""
+    """Start an attempt; returns its work."""
     token, now = new_id(), timezone.now()
     delivery = DeliveryFactory(
         chatbot=endpoint.chatbot,
@@ -141,7 +141,7 @@ def test_two_workers_that_settle_the_same_endpoints_do_not_lock_each_other_out(e
         together.wait(30)
         try:
             schedule._settle_all([(work, BROKEN) for work in works])
-        except Exception as error:  # whatever it was, the test tells
+        except Exception as error:  # the test reports any error
             faults.append(error)
 
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""PostgreSQL ends, or falls silent, and comes back: a server of the test's own."""
+"""PostgreSQL stops or hangs, and comes back: a database server that belongs to the test."""
 
 import json
 import os
@@ -25,20 +25,20 @@ pytestmark = [
 ]
 
 AT_ONCE = 40  # requests, far more than the pool has connections
-GIVEN_UP = 2.0  # seconds: the bound of an answer
+GIVEN_UP = 2.0  # seconds: the limit of a response's time
 PROBED = 1.0
 PATH = "/api/v1/chatbots"
 
 
 class Took(NamedTuple):
-    """A response, and the seconds until it came."""
+    """A response, and the seconds that it took."""
 
     response: requests.Response
     seconds: float
 
 
 class Service(NamedTuple):
-    """Web on a database server that may go away."""
+    """Web on a database server that may disappear."""
 
     web: Web
     postgres: Postgres
@@ -94,7 +94,7 @@ def service(django_db_setup: None) -> Iterator[Service]:
     limits = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
     with Postgres() as postgres:
         web = Web(WEB_WORKERS="1", DATABASE_URL=postgres.url, **limits)
-        web.environment["DJANGO_SETTINGS_MODULE"] = "config.settings"  # with its own patience
+        web.environment["DJANGO_SETTINGS_MODULE"] = "config.settings"  # the service's timeouts
         manage(web.environment, "migrate", "--verbosity", "0")
         seed: dict[str, Any] = json.loads(manage(web.environment, "seed_demo", "--json"))
         with web:
@@ -150,7 +150,7 @@ def test_a_request_that_waits_for_a_silent_database_is_answered(service: Service
     with psycopg.connect(service.postgres.url) as other, ThreadPoolExecutor(1) as thread:
         other.execute("UPDATE accounts_apikey SET last_used_at = NULL")
         other.commit()
-        other.execute("SELECT 1 FROM accounts_apikey FOR UPDATE")  # a call notes when it came
+        other.execute("SELECT 1 FROM accounts_apikey FOR UPDATE")  # requests record their key's use
         waits = thread.submit(service.get)
         locked = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
         with psycopg.connect(service.postgres.url, autocommit=True) as observer:

@@ -1,4 +1,4 @@
-"""A web process ends, halts or loses its database while a model answers: one reply results."""
+"""A web process ends, halts or loses its database during a model call: one reply results."""
 
 import signal
 import threading
@@ -33,11 +33,11 @@ from webhooks.models import Delivery
 pytestmark = pytest.mark.proves("Threads and messages")
 
 FALLBACK = "Please ask again later."
-SECONDS = 20.0  # "within seconds", on a machine that runs other tests beside
+SECONDS = 20.0  # "within seconds", on a machine that runs other tests, too
 
 
 class WaitingModel(ModelServer):
-    """A model that answers the first question only when it is told to, and the others at once."""
+    """A model that holds its first answer until it is released; the others come immediately."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ def model() -> Iterator[WaitingModel]:
 
 @pytest.fixture
 def thread(transactional_db: None, default_model: Any, model: WaitingModel) -> Thread:
-    """A thread of a bot with a webhook and a model that makes it wait."""
+    """A thread of a bot that has a webhook and a waiting model."""
     endpoint = EndpointFactory(url="https://127.0.0.1:9/hook")
     row = LlmModel.objects.create(provider="openai", title="Slow", base_url=model.base_url)
     GeneralSettings.objects.update(llm_model=row, fallback_message=FALLBACK)
@@ -66,7 +66,7 @@ def thread(transactional_db: None, default_model: Any, model: WaitingModel) -> T
 
 
 class Caller:
-    """Sends to web processes from threads of its own."""
+    """Sends to web processes from its own threads."""
 
     def __init__(self, thread: Thread, pool: ThreadPoolExecutor) -> None:
         self.path = f"/api/v1/chatting/{thread.chatbot_id}/thread/{thread.pk}/message"
@@ -87,7 +87,7 @@ def caller(thread: Thread) -> Iterator[Caller]:
 
 
 def replies() -> list[str]:
-    """Read the replies; assert that each, and each message, has one event."""
+    """Return the replies; assert that every message, replies included, has one event."""
     rows = Message.objects.filter(message_type=MessageType.AI_MESSAGE)
     said = list(rows.values_list("content", flat=True))
     assert Delivery.objects.count() == Message.objects.count()
@@ -123,7 +123,7 @@ def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
         sent = caller.send(web)
         wait_until(lambda: model.arrivals, told=web.said)
         web.signal(signal.SIGTERM)
-        wait_until(lambda: not web.answers(), told=web.said)  # it accepts nothing more
+        wait_until(lambda: not web.answers(), told=web.said)  # it accepts no more connections
         model.ready.set()
         assert sent.result(PATIENCE).json()["data"]["messages"][1]["content"] == "First."
         assert web.wait() == 0
@@ -132,7 +132,7 @@ def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
 
 
 def lapse() -> None:
-    """Let every lease end now: the halted process renews none."""
+    """Expire every lease now; the halted process renews none."""
     past = timezone.now() - timedelta(seconds=1)
     StoredAnswer.objects.update(claimed_until=past)
     OwedReply.objects.update(claimed_until=past)
@@ -142,7 +142,7 @@ def lapse() -> None:
 def test_a_process_that_was_halted_gives_the_reply_of_the_one_that_took_over(
     caller: Caller, model: WaitingModel, ended: bool
 ) -> None:
-    """It resumes after the other one has stored its reply, or before."""
+    """It resumes before or after the other process stores its reply."""
     second = threading.Event()
 
     def slowly(arrival: Arrival) -> Iterator[Step]:
@@ -174,7 +174,7 @@ def test_a_process_that_was_halted_gives_the_reply_of_the_one_that_took_over(
 
 
 def renewed() -> bool:
-    """Say whether the one that took over holds the reply, some time after the other resumed."""
+    """Return whether the second process still holds the reply once the first had time to resume."""
     time.sleep(0.5)
     return OwedReply.objects.filter(claimed_until__gt=timezone.now()).exists()
 
@@ -202,7 +202,7 @@ def test_a_reply_waits_for_a_database_that_is_away() -> None:
         needs("initdb")
     with WaitingModel() as model, Receiver() as receiver, servers() as ground:
         web, book = ground.web, ground.ledger
-        plain = {"DJANGO_SETTINGS_MODULE": "config.settings"}  # a service's patience, not a test's
+        plain = {"DJANGO_SETTINGS_MODULE": "config.settings"}  # not the tests' timeouts
         web.environment |= plain | {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "m"}
         made = ground.furnish([receiver.url("/hook")])
         for process in ground.processes:

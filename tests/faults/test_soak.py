@@ -1,7 +1,7 @@
-"""The soak test, in short: real processes fail while events are made, and nothing is lost.
+"""A short soak test: real processes fail while events are created, and no event is lost.
 
-`make soak` is the same with 5,000 events and 200 faults. The tests below the first change what was
-seen, and the judge has to notice.
+`make soak` does the same with 5,000 events and 200 faults. All tests but the first falsify the
+record of a run, and the judge has to notice.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ OF_SERVERS = ("redis flushed", "redis killed", "messages doubled", "postgres cra
 
 
 def ground() -> AbstractContextManager[Ground]:
-    """Build the installation that this run of the tests is about."""
+    """Build the installation for this run of the tests."""
     if settings.EMBEDDED:
         return embedded()
     needs("redis-server")
@@ -70,7 +70,7 @@ def test_every_committed_event_arrives_and_every_duplicate_has_its_fault(story: 
 
 
 def plain(story: Story) -> Delivery:
-    """A delivery that arrived with its first attempt, the first of its thread."""
+    """Return a delivery that succeeded at its first attempt, the first delivery of its thread."""
     tried = [one.delivery for one in story.attempts]
     return next(
         one

@@ -1,4 +1,4 @@
-"""Sends that wait for a slow model hold up nobody, and hold no database connection."""
+"""Sends that wait for a slow model block no other request and hold no database connection."""
 
 import threading
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ LONG = 300  # seconds
 
 
 class SlowModel(ModelServer):
-    """A model that says nothing until it is let."""
+    """A model that stays silent until it is released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ def thread(chatbot: Chatbot, model: SlowModel) -> Thread:
 
 
 def open_connections() -> int:
-    """Count the connections to the tests' database, ours left out."""
+    """Count the connections to the tests' database, except our own."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"
@@ -94,11 +94,11 @@ def test_reads_do_not_queue_behind_waiting_sends(api: Api, thread: Thread, model
 
 SENDS = 200  # four times the threads
 ONE = {"WEB_WORKERS": "1", "WEB_THREADS": "50", "RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
-PLACES = 20  # for one account, of 50 threads
+PLACES = 20  # for one account, out of 50 threads
 
 
 class Senders:
-    """Sends one message each, all at once, and keeps the answers."""
+    """Send one message each, all at the same time, and collect the responses."""
 
     def __init__(self, address: str, api: Api, count: int, **headers: str) -> None:
         self.answers: list[requests.Response] = []
@@ -139,7 +139,7 @@ def test_a_hanging_model_takes_the_places_of_its_account_only(
         asked = requests.post(
             f"{chatting}/{escalated.pk}/message", json={"content": "?"}, headers=known, timeout=10
         )
-        assert asked.status_code == 200  # no model is called
+        assert asked.status_code == 200  # this request calls no model
         refusal = senders.answers[0]
         stored = Message.objects.filter(thread=thread).count()
         used = Usage.objects.get().messages

@@ -1,4 +1,4 @@
-"""Workers that are killed, halted and stopped: nothing is lost, nothing goes back."""
+"""Workers are killed, halted and stopped: no delivery is lost, and no state goes backwards."""
 
 import resource
 import signal
@@ -19,7 +19,7 @@ from webhooks.models import Attempt, Delivery
 pytestmark = pytest.mark.proves("Delivery rules")
 OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
 LATE = 10.0  # seconds, on a machine under load
-DEATHS, TAKEN_OVER = 3, 3.0  # seconds, mostly: two are promised, and a busy machine adds to them
+DEATHS, TAKEN_OVER = 3, 3.0  # seconds, usually: two are promised, and a busy machine adds some
 
 
 def have_ended(count, state="SUCCESS"):
@@ -56,12 +56,12 @@ def test_four_attempts_come_at_their_times_and_carry_the_same_bytes(receiver, en
     ],
 )
 def test_a_worker_killed_at_any_point_loses_nothing(receiver, endpoint, settings, point, arrivals):
-    """And the next one goes on at once, or leaves what was done as it is."""
-    settings.WEBHOOK_TIMEOUT = 600.0  # and no lease ends meanwhile
+    """The next worker resumes immediately, or leaves finished work unchanged."""
+    settings.WEBHOOK_TIMEOUT = 600.0  # no lease ends meanwhile
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point=point) as doomed:
         assert doomed.wait() == -signal.SIGKILL, doomed.said()
-    PeriodicWork.objects.all().delete()  # until a worker has come up
+    PeriodicWork.objects.all().delete()  # until a worker has started
     with Worker(state_dir=doomed.state_dir) as worker:
         wait_until(PeriodicWork.objects.exists, told=worker.said)
         receiver.wait_for(arrivals, LATE)
@@ -94,7 +94,7 @@ def test_a_worker_killed_between_two_tries_leaves_the_next_one_its_time(receiver
 
 
 def test_a_worker_killed_while_its_request_is_out_is_followed_at_once(receiver, endpoint, settings):
-    settings.WEBHOOK_TIMEOUT = 600.0  # and no lease ends meanwhile
+    settings.WEBHOOK_TIMEOUT = 600.0  # no lease ends meanwhile
     receiver.on("/hook", stall(), OK)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker() as doomed:
@@ -110,7 +110,7 @@ def test_a_worker_killed_while_its_request_is_out_is_followed_at_once(receiver, 
 
 
 def test_what_kills_every_worker_is_given_up(receiver, endpoint):
-    """And whatever waited beside it arrives."""
+    """A delivery that waited next to it arrives."""
     DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point="after-answer") as first:
         first.wait()
@@ -132,7 +132,7 @@ def test_a_halted_worker_that_goes_on_changes_nothing_that_was_taken_over(receiv
     with Worker() as zombie:
         receiver.wait_for(1)
         zombie.signal(signal.SIGSTOP)
-        # as if the lease's half minute had passed
+        # as if the lease of 30 seconds had expired
         Delivery.objects.update(claimed_until=Delivery.objects.get().created_at)
         with Worker() as worker:
             wait_until(have_ended(1), told=worker.said)
@@ -146,7 +146,7 @@ def test_a_halted_worker_that_goes_on_changes_nothing_that_was_taken_over(receiv
 def test_the_death_of_one_of_two_workers_is_noticed_at_once(receiver, endpoint, settings):
     if settings.EMBEDDED:
         pytest.skip("the embedded default has one worker")
-    settings.WEBHOOK_TIMEOUT = 600.0  # and no lease ends meanwhile
+    settings.WEBHOOK_TIMEOUT = 600.0  # no lease ends meanwhile
     receiver.on("/hook", *[stall(), OK, OK] * DEATHS)
     seconds = []
     with ExitStack() as stack:
@@ -155,7 +155,7 @@ def test_the_death_of_one_of_two_workers_is_noticed_at_once(receiver, endpoint, 
             held = DeliveryFactory(chatbot=endpoint.chatbot)
             receiver.wait_for(3 * earlier + 1)
             worker = stack.enter_context(Worker(slots=1))
-            DeliveryFactory(chatbot=endpoint.chatbot)  # there is one slot for it: the new one's
+            DeliveryFactory(chatbot=endpoint.chatbot)  # only the new worker has a free slot
             wait_until(have_ended(2 * earlier + 1), told=worker.said)
             died = now()
             doomed.kill()

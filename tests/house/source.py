@@ -1,4 +1,4 @@
-"""The project's own files, as the rules of the house look at them."""
+"""The project's own files, for the rules of this folder."""
 
 import ast
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ PACKAGES = ("config", *APPS)
 
 
 def ignored() -> tuple[str, ...]:
-    """Names and patterns that git leaves out, read from where they are kept."""
+    """Return the names and patterns that git ignores, read from .gitignore."""
     lines = (ROOT / ".gitignore").read_text().splitlines()
     return (".git", *(line.strip("/") for line in lines if line and not line.startswith("#")))
 
 
 def files(folder: Path = ROOT) -> Iterator[Path]:
-    """Walk what belongs to the project; git itself is not needed, an unpacked archive will do."""
+    """Walk the project's files; works without git, for example in an unpacked archive."""
     patterns = ignored()
     for path in sorted(folder.iterdir()):
         if any(fnmatch(path.name, pattern) for pattern in patterns):
@@ -30,19 +30,19 @@ def files(folder: Path = ROOT) -> Iterator[Path]:
 
 
 def modules(*packages: str) -> list[Path]:
-    """Python files of the packages, migrations left out: those are generated."""
+    """List the Python files of the packages, without migrations, which are generated."""
     found = (path for package in packages for path in files(ROOT / package))
     return [path for path in found if path.suffix == ".py" and "migrations" not in path.parts]
 
 
 @cache
 def tree(path: Path) -> ast.Module:
-    """Parse a module, once for all rules."""
+    """Parse a module once, for all rules."""
     return ast.parse(path.read_text(), filename=str(path))
 
 
 def place(path: Path, node: ast.AST | None = None) -> str:
-    """Say where something stands, as editors understand it."""
+    """Return the place of a file or node as `path:line`, which editors understand."""
     return (
         f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
         if node

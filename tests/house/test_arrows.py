@@ -1,6 +1,6 @@
-"""The import contracts hold: what they forbid is found, in a small house built for the purpose.
+"""The import contracts report what they forbid, in a small project built for these tests.
 
-That the project itself keeps them is `make check`'s part.
+`make check` runs them on the project itself.
 """
 
 import os
@@ -42,7 +42,7 @@ INSIDE = {
 
 
 def broken(house: Path, *, contract: str) -> str:
-    """Run the linter on a house of its own and return what it says."""
+    """Run the linter on a small project; returns its output."""
     lint = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     options = ["--no-cache", "--no-logo", "--config", str(CONTRACTS), "--contract", contract]
     environment = os.environ | {"COLUMNS": "500", "PYTHONPATH": str(house)}
@@ -57,7 +57,7 @@ def broken(house: Path, *, contract: str) -> str:
 
 
 def build(house: Path, imports: dict[tuple[str, str], bool]) -> None:
-    """Write packages whose only imports are the given ones, each between two modules of its own."""
+    """Write packages with only these imports, each between two modules of its own."""
     for package in PACKAGES:
         (house / package).mkdir(parents=True)
         (house / package / "__init__.py").touch()

@@ -1,4 +1,4 @@
-"""Which test proves which rule: read from sources, and held together."""
+"""The map from rules to the tests that prove them: read from sources, checked for gaps."""
 
 from pathlib import Path
 from textwrap import dedent

@@ -1,4 +1,4 @@
-"""The migrations, run on an empty database, make the tables that the models describe."""
+"""The migrations, run on an empty database, create the tables that the models describe."""
 
 import pytest
 from django.core.management import call_command

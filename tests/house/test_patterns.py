@@ -1,4 +1,4 @@
-"""Every regular expression of the product needs only linear time, whatever it is fed."""
+"""Every regular expression of the product needs only linear time, whatever its input."""
 
 import ast
 import importlib
@@ -26,7 +26,7 @@ Use = Callable[[str], object]
 
 
 def use_of(pattern: re.Pattern[str], method: str) -> Use:
-    """Call a method of a pattern on a text, through all of it."""
+    """Return a function that applies a method of a pattern to a whole text."""
     if method == "sub":
         return lambda text: pattern.sub("", text)
     if method == "finditer":
@@ -36,7 +36,7 @@ def use_of(pattern: re.Pattern[str], method: str) -> Use:
 
 
 def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
-    """Make texts of what a pattern looks for, as a beginning, a part to repeat and an end."""
+    """Generate texts from a pattern's own words: a beginning, a part to repeat and an end."""
     words = dict.fromkeys(re.findall(r"[A-Za-z/:=<>-]{2,}", pattern.pattern))
     signs = dict.fromkeys(COMMON + "".join(re.findall(r"[^\w\s\\]", pattern.pattern)))
     yield from itertools.product(["", *words], [*signs, *words], ENDS)
@@ -50,7 +50,7 @@ def seconds(use: Use, text: str) -> float:
 
 
 def worst(pattern: re.Pattern[str], method: str) -> tuple[float, str]:
-    """Find the slowest attack, and the time that it takes with 64 KiB, measured or foreseen."""
+    """Find the slowest attack, and its time for 64 KiB, measured or extrapolated."""
     use, slowest = use_of(pattern, method), (0.0, ("", " ", ""))
     for attack in attacks(pattern):
         start, part, end = attack
@@ -65,7 +65,7 @@ def worst(pattern: re.Pattern[str], method: str) -> tuple[float, str]:
 
 
 def methods_used(name: str, file: ast.Module) -> list[str]:
-    """Name the methods of a pattern that a file calls."""
+    """Return the methods of a pattern that a file calls."""
     used = {
         node.attr
         for node in ast.walk(file)
@@ -77,7 +77,7 @@ def methods_used(name: str, file: ast.Module) -> list[str]:
 
 
 def patterns(path: Path) -> Iterator[tuple[str, re.Pattern[str], str]]:
-    """List a file's patterns, each with its place and a method that reads text with it."""
+    """List a file's patterns, each with its place and a method that applies it."""
     file = tree(path)
     names = {
         id(node.value): ast.unparse(node.targets[0])
@@ -100,7 +100,7 @@ def patterns(path: Path) -> Iterator[tuple[str, re.Pattern[str], str]]:
 
 
 def value(path: Path, node: ast.expr) -> Any:
-    """Evaluate an expression of one of our own files where it stands."""
+    """Evaluate an expression of one of our own files in its module."""
     module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     return eval(ast.unparse(node), vars(module))
 

@@ -1,4 +1,4 @@
-"""What is installed: everything by its digest, and the same versions in both lock files."""
+"""Installed packages: each pinned by its digest, with the same versions in both lock files."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ PIN = re.compile(
 
 
 def pins(group: str) -> dict[str, str]:
-    """Name and version of everything a lock file installs."""
+    """Return the name and version of each package in a lock file."""
     text = (ROOT / "requirements" / f"{group}.txt").read_text()
     return {found["name"]: found["version"] for found in PIN.finditer(text)}
 

@@ -1,4 +1,4 @@
-"""A setting is read in one file and explained in one table."""
+"""Each setting is read in one file and explained in one table."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ NAME = re.compile(r"\b[A-Z][A-Z0-9_]*(?:…)?")
 
 
 def read_by_settings() -> set[str]:
-    """Variables that settings.py asks for: env.<kind>("NAME", …)."""
+    """Return the variables that settings.py reads: env.<kind>("NAME", …)."""
     return {
         str(call.args[0].value)
         for call in ast.walk(tree(SETTINGS))
@@ -26,7 +26,7 @@ def read_by_settings() -> set[str]:
 
 
 def explained_in_readme() -> set[str]:
-    """Variables in the first column of the table whose heading begins with `variable`."""
+    """Return the variables in the first column of tables whose heading begins with `variable`."""
     names: set[str] = set()
     inside = False
     for line in (ROOT / "README.md").read_text().splitlines():
@@ -47,12 +47,12 @@ def test_a_variable_that_is_read_is_explained():
 
 def test_a_variable_that_is_explained_is_read():
     families = {name for name in explained_in_readme() if name.endswith("…")}
-    read = read_by_settings() | {"LLM_API_KEY"}  # settings.py finds that family by its beginning
+    read = read_by_settings() | {"LLM_API_KEY"}  # settings.py finds that family by its prefix
     assert not explained_in_readme() - families - OF_THE_TESTS - read
 
 
 def reads_environment(node: ast.AST) -> bool:
-    """Tell a look-up; handing all of it to a child process is none."""
+    """Return whether a node looks up a variable; passing all to a child process does not count."""
     if isinstance(node, ast.Attribute):
         return node.attr == "getenv" or ast.unparse(node) == "os.environ.get"
     return (

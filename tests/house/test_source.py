@@ -1,4 +1,4 @@
-"""Rules about the source that neither a type nor an import contract can hold."""
+"""Rules about the source that neither types nor import contracts can express."""
 
 import ast
 
@@ -27,7 +27,7 @@ def test_a_file_is_named_after_what_it_holds():
 
 
 def test_every_public_function_and_class_says_what_it_is_for():
-    """A command is left out: its `help` says it, to those who run it."""
+    """Commands are exempt: their `help` documents them for operators."""
     found = [
         f"{place(path, node)} {node.name}"
         for path in modules(*PACKAGES)
@@ -57,7 +57,7 @@ def test_a_function_is_one_thought():
 
 
 def test_packages_re_export_only_where_django_needs_it():
-    """`models` and `admin` do; `texts` is itself the one tuple of text names."""
+    """`models` and `admin` do; `texts` is itself the tuple of text names."""
     found = [
         place(path)
         for path in modules(*APPS)
@@ -69,7 +69,7 @@ def test_packages_re_export_only_where_django_needs_it():
 
 
 def test_a_table_of_cases_reads_the_same_in_every_process():
-    """Tests run in parallel processes, which must find the same ones."""
+    """Tests run in parallel processes, which must collect the same cases."""
     found = [
         place(path, call)
         for path in modules("tests")

@@ -1,10 +1,10 @@
-"""What is published holds anywhere: it names no package registry and no folder of one machine."""
+"""Published files work anywhere: they name no package registry and no folder of one machine."""
 
 import re
 
 from tests.house.source import files, place
 
-# Put together here, so that this file does not hold them itself.
+# Assembled here, so that this file does not contain them itself.
 HOSTS = ("pypi" + ".org", "python" + "hosted.org", "npmjs" + ".org", "deb.debian" + ".org")
 FOLDERS = ("work", "root")
 FORBIDDEN = re.compile(

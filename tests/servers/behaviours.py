@@ -1,6 +1,6 @@
-"""What a receiver may do to a request, good and hostile.
+"""Responses of a receiver, good and hostile.
 
-A behaviour is called with the request and gives steps: bytes are sent, a number is a pause in
+A behaviour is called with the request and yields steps: bytes are sent, a number is a pause in
 seconds, CLOSE and RESET end the connection. After the last step it waits for the next request.
 """
 
@@ -16,7 +16,7 @@ Step = bytes | float | object
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A request as it came: header names and values as sent, the body's raw bytes."""
+    """A request as received: header names and values as sent, the body's raw bytes."""
 
     monotonic: float
     wall: float
@@ -27,7 +27,7 @@ class Arrival:
     connection: int
 
     def header(self, name: str) -> str | None:
-        """The first value of a header, whatever its case."""
+        """Return the first value of a header, in any case."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
@@ -42,7 +42,7 @@ def head(status: int, *headers: str, length: int | None = None) -> bytes:
 
 
 def steps(*those: Step) -> Behaviour:
-    """The same steps for every request."""
+    """Return a behaviour with the same steps for every request."""
     return lambda arrival: those
 
 
@@ -73,7 +73,7 @@ def early_hints(status: int = 200) -> Behaviour:
 
 
 def repeat(first: bytes, again: bytes, *, gap: float = 0.0) -> Behaviour:
-    """Say one thing, then another for ever, with a pause between or as fast as it goes."""
+    """Send one part, then another forever, with a pause between or as fast as possible."""
 
     def endless(arrival: Arrival) -> Iterator[Step]:
         yield first
@@ -118,6 +118,6 @@ def flood_of_interim() -> Behaviour:
 
 
 def bomb(megabytes: int = 64) -> Behaviour:
-    """A small body that would be a large one, were it decompressed."""
+    """Return a small body that decompresses to a large one."""
     packed = gzip.compress(bytes(megabytes * 1024 * 1024), 9)
     return answer(200, packed, "Content-Encoding: gzip")

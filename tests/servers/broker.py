@@ -1,4 +1,4 @@
-"""A Redis server of a test's own, which may be killed."""
+"""A Redis server that belongs to one test, which may kill it."""
 
 import shutil
 import socket
@@ -10,7 +10,7 @@ from tests.servers.processes import free_port, wait_until
 
 
 class Broker:
-    """A Redis server of one test's own, which keeps nothing."""
+    """A Redis server of one test, without persistence."""
 
     def __init__(self):
         self.command = needs("redis-server")

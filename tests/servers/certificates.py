@@ -1,4 +1,4 @@
-"""Certificates of an authority that exists for one test run, and TLS contexts with them."""
+"""Certificates of an authority that exists for one test run, and TLS contexts that use them."""
 
 import datetime as dt
 import ssl
@@ -33,7 +33,7 @@ def _context(chain: trustme.LeafCert) -> ssl.SSLContext:
 
 @cache
 def ca_file() -> str:
-    """Path of the authority's certificate: what a client has to trust."""
+    """Return the path of the authority's certificate, which clients have to trust."""
     path = _folder() / "ca.pem"
     _authority().cert_pem.write_to_path(path)
     return str(path)
@@ -41,7 +41,7 @@ def ca_file() -> str:
 
 @cache
 def chain_file() -> str:
-    """Path of a good server's key and certificates in one file, for another process."""
+    """Return the path of a file with a good server's key and certificates, for another process."""
     path = _folder() / "server.pem"
     _authority().issue_cert(*NAMES).private_key_and_cert_chain_pem.write_to_path(path)
     return str(path)
@@ -53,7 +53,7 @@ def good() -> ssl.SSLContext:
 
 
 def good_of_its_own() -> ssl.SSLContext:
-    """A good context that a test may change."""
+    """Return a good context that a test may change."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain_file())
     return context
@@ -78,7 +78,7 @@ def wrong_name() -> ssl.SSLContext:
 
 @cache
 def untrusted() -> ssl.SSLContext:
-    """A certificate of an authority that nobody trusts."""
+    """Return a context with a certificate of an untrusted authority."""
     return _context(trustme.CA().issue_cert(*NAMES))
 
 
@@ -110,7 +110,7 @@ def self_signed() -> ssl.SSLContext:
 
 @cache
 def old() -> ssl.SSLContext:
-    """A server that speaks nothing newer than TLS 1.1."""
+    """Return the context of a server that supports nothing newer than TLS 1.1."""
     context = _context(_authority().issue_cert(*NAMES))
     context.set_ciphers("ALL:@SECLEVEL=0")
     with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):

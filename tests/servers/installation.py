@@ -1,4 +1,4 @@
-"""An installation of its own, run as `make run` runs it, on the servers of the tests."""
+"""A separate installation, run as `make run` runs it, on the servers of the tests."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tests.servers.processes import ROOT, free_port, wait_until
 
 
 class Installation:
-    """An installation with a database of its own, as a context manager."""
+    """An installation with its own database, as a context manager."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
@@ -36,7 +36,7 @@ class Installation:
             "REDIS_PREFIX": self.database,
             "WEBHOOK_CA_BUNDLE": certificates.ca_file(),
             "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
-            # A proxy that nobody may ask: neither for webhooks nor at the start
+            # A proxy that must not be used: neither for webhooks nor at the start
             "http_proxy": "http://127.0.0.1:9",
             "https_proxy": "http://127.0.0.1:9",
             "DJANGO_SETTINGS_MODULE": "config.settings",
@@ -80,7 +80,7 @@ class Installation:
         return json.loads(done.stdout) if "--json" in words else done.stdout
 
     def start(self) -> str:
-        """Run the service until its welcome; returns what it printed."""
+        """Run the service until it prints its welcome; returns its output."""
         self.log.write_bytes(b"")
         with self.log.open("ab") as log:
             self.running = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A real mail server that takes, refuses or hangs up, as it is told."""
+"""A real mail server that accepts, rejects or hangs up, as configured."""
 
 import socketserver
 import threading
@@ -9,11 +9,11 @@ GREETING, OK, GO_ON, BYE = b"220 test\r\n", b"250 ok\r\n", b"354 go on\r\n", b"2
 
 
 class MailServer:
-    """On a free port of 127.0.0.1, as a context manager; `mails` holds what came."""
+    """Listens on a free port of 127.0.0.1, as a context manager; `mails` holds received mails."""
 
     def __init__(self) -> None:
         self.mails: list[str] = []
-        self.answers: deque[bytes] = deque()  # to MAIL FROM, one a mail; then all are taken
+        self.answers: deque[bytes] = deque()  # to MAIL FROM, one per mail; then all are accepted
         owner = self
 
         class Conversation(socketserver.StreamRequestHandler):

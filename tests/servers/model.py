@@ -1,4 +1,4 @@
-"""A real OpenAI-compatible endpoint over plain HTTP that answers as it is told."""
+"""A real OpenAI-compatible endpoint over plain HTTP with configurable answers."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,7 +13,7 @@ PATH = "/v1/chat/completions"
 
 
 class ModelServer(Receiver):
-    """A model that echoes the last message until it is told otherwise."""
+    """A model that echoes the last message until it is configured otherwise."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,11 +25,11 @@ class ModelServer(Receiver):
 
     @property
     def questions(self) -> list[dict[str, Any]]:
-        """The bodies of all requests that came."""
+        """The bodies of all received requests."""
         return [orjson.loads(arrival.body) for arrival in self.arrivals]
 
     def say(self, *plan: Behaviour) -> None:
-        """Let each behaviour answer one question, the last all that follow."""
+        """Let each behaviour answer one question, the last one all that follow."""
         self.on(PATH, *plan)
 
 
@@ -54,7 +54,7 @@ def completion(
 
 
 def replying(reply: Callable[[Messages], str], *, delay: float = 0.0) -> Behaviour:
-    """Answer by a function of the messages."""
+    """Answer with a function of the messages."""
 
     def behaviour(arrival: Arrival) -> Iterator[Step]:
         body = completion(reply(orjson.loads(arrival.body)["messages"]), usage=True)
@@ -69,7 +69,7 @@ def saying(content: Content, *, delay: float = 0.0, **how: str) -> Behaviour:
 
 
 def failing(status: int, error: dict[str, Any], *headers: str) -> Behaviour:
-    """Give an error in OpenAI's form."""
+    """Answer with an error in OpenAI's format."""
     return answer(status, orjson.dumps({"error": error}), *headers)
 
 
@@ -78,7 +78,7 @@ def encoded(encoding: str, body: bytes) -> Behaviour:
 
 
 def dripping(content: str, *, gap: float = 0.05) -> Behaviour:
-    """Give a good answer byte by byte."""
+    """Send a good answer byte by byte."""
     body = completion(content)
 
     def behaviour(arrival: Arrival) -> Iterator[Step]:

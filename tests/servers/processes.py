@@ -1,4 +1,4 @@
-"""The service's own processes, on the tests' database: started, halted, killed by their id."""
+"""The service's own processes on the tests' database: started, halted, killed by their id."""
 
 import contextlib
 import itertools
@@ -27,7 +27,7 @@ QUICKLY = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
 def wait_until(fact: Callable[[], Any], seconds: float = PATIENCE, *, told: Any = None) -> Any:
-    """Return a fact once it is true; fail when it is not in time."""
+    """Wait until a fact is true, and return it; fail at the deadline."""
     deadline = time.monotonic() + seconds
     while not (found := fact()):
         assert time.monotonic() < deadline, told() if callable(told) else f"not within {seconds} s"
@@ -36,7 +36,7 @@ def wait_until(fact: Callable[[], Any], seconds: float = PATIENCE, *, told: Any 
 
 
 class Process:
-    """A process of the service with an environment of its own, as a context manager."""
+    """A process of the service with its own environment, as a context manager."""
 
     command: tuple[str, ...] = ()
 
@@ -77,13 +77,13 @@ class Process:
         os.kill(self.running.pid, number)
 
     def kill(self) -> None:
-        """Kill it, as a machine that fails would; a halted one, too."""
+        """Kill the process as a machine failure would, even if it is halted."""
         if self.running and self.running.poll() is None:
             self.signal(signal.SIGKILL)
         self.wait()
 
     def stop(self) -> int:
-        """Ask it to stop, and wait for that; returns its exit code."""
+        """Ask the process to stop, and wait; returns its exit code."""
         self.signal(signal.SIGTERM)
         return self.wait()
 
@@ -103,15 +103,15 @@ class Worker(Process):
         self.command = (*WORKER, *QUICKLY, "--concurrency", str(slots))
 
 
-# Below those that the system gives to whoever asks for any, and other ones for each worker of a
-# parallel run: none is taken between being chosen and being listened on, or during a restart, not
-# even by a client that tries to reach it.
+# Below the ports that the system assigns, and different for each worker of a parallel run. So no
+# other process takes a port between its choice and its use, or during a restart; not even a
+# client that tries to connect to it.
 TURN = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
 PORTS = itertools.cycle(SystemRandom().sample(range(16_384 + TURN, 32_768, 16), 500))
 
 
 def free_port() -> int:
-    """Choose a port that nobody uses, for a process that will listen on it."""
+    """Choose an unused port, for a process that will listen on it."""
     for port in PORTS:
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
@@ -119,7 +119,7 @@ def free_port() -> int:
 
 
 class Web(Process):
-    """The web server, which answers once it is entered."""
+    """The web server; entering the context waits until it answers."""
 
     command = ("manage.py", "serve", "web")
 
@@ -139,7 +139,7 @@ class Web(Process):
         os.killpg(self.running.pid, number)
 
     def kill(self) -> None:
-        """Kill the server with its own workers, which would outlive it."""
+        """Kill the server and its own workers, which would otherwise outlive it."""
         if self.running and self.running.poll() is None:
             self.signal_all(signal.SIGKILL)
         self.wait()
@@ -151,7 +151,7 @@ class Web(Process):
 
 
 def a_session_waits_for_a_transaction() -> bool:
-    """Ask PostgreSQL whether a session of this database waits for another's row."""
+    """Return whether a PostgreSQL session of this database waits for another's row lock."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(

@@ -1,7 +1,7 @@
-"""A real receiver of webhooks: threads, sockets, TLS; it keeps what came and does as it is told.
+"""A real receiver of webhooks: threads, sockets, TLS; it records requests and answers as told.
 
-As a process of its own: `python -m tests.servers.receiver --port 0 --chain server.pem`. Its first
-line is `{"port": …}`; then one JSON line a request, the body in base64.
+As a separate process: `python -m tests.servers.receiver --port 0 --chain server.pem`. Its first
+line is `{"port": …}`; then it prints one JSON line per request, with the body in base64.
 """
 
 import argparse
@@ -26,7 +26,7 @@ Greeting = Callable[["Receiver", socket.socket], socket.socket | None]
 
 
 def shake_hands(receiver: "Receiver", raw: socket.socket) -> socket.socket | None:
-    """Begin as servers do: TLS where there is a context."""
+    """Begin a connection as servers do: with TLS if there is a context."""
     if receiver.context is None:
         return raw
     return receiver.context.wrap_socket(raw, server_side=True)
@@ -35,8 +35,8 @@ def shake_hands(receiver: "Receiver", raw: socket.socket) -> socket.socket | Non
 class Receiver:
     """A server on a free port, as a context manager.
 
-    Without a TLS context it speaks plain HTTP. `arrivals` holds every request in its order,
-    `connections` counts those that were opened.
+    Without a TLS context it speaks plain HTTP. `arrivals` holds the requests in order,
+    `connections` counts opened connections.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class Receiver:
         return f"{'https' if self.context else 'http'}://{host or self.host}:{self.port}{path}"
 
     def on(self, path: str, *plan: Behaviour) -> None:
-        """Let each behaviour answer one request to a path, the last all that follow."""
+        """Let each behaviour answer one request to a path, the last one all that follow."""
         self._plans[path] = deque(plan)
 
     def wait_for(self, count: int, seconds: float = PATIENCE) -> list[Arrival]:
-        """Return the arrivals once there are so many; fail when there are not in time."""
+        """Wait for this many arrivals, and return them; fail at the deadline."""
         with self._arrived:
             enough = self._arrived.wait_for(lambda: len(self.arrivals) >= count, seconds)
         assert enough, f"{len(self.arrivals)} of {count} requests came within {seconds} s"
@@ -106,7 +106,7 @@ class Receiver:
                 self._open.add(sock)
                 self._converse(sock, number)
         except (OSError, ValueError):
-            pass  # the other side went away, or the server stops
+            pass  # the other side disconnected, or the server is stopping
         finally:
             self._open -= {raw, sock}
             for each in (sock, raw):
@@ -136,7 +136,7 @@ class Receiver:
 
 
 def read_request(file: BinaryIO, connection: int) -> Arrival | None:
-    """Read one request, or None at the end of the connection."""
+    """Read one request; returns None at the end of the connection."""
     first = file.readline()
     if not first:
         return None
@@ -148,7 +148,7 @@ def read_request(file: BinaryIO, connection: int) -> Arrival | None:
     return Arrival(monotonic, wall, method, path, headers, file.read(length), connection)
 
 
-# Greetings of servers that never come to a request
+# Greetings of servers that never reach a request
 
 
 def say_nothing(receiver: Receiver, raw: socket.socket) -> None:
@@ -160,7 +160,7 @@ def hang_up_at_once(receiver: Receiver, raw: socket.socket) -> None:
 
 
 def hear_nothing(receiver: Receiver, raw: socket.socket) -> None:
-    """Shake hands, then read no byte."""
+    """Complete the handshake, then read nothing."""
     sock = shake_hands(receiver, raw)
     receiver.stopping.wait(FOR_EVER)
     del sock
@@ -185,7 +185,7 @@ def drip_the_handshake(receiver: Receiver, raw: socket.socket) -> None:
 
 
 def first_flight(receiver: Receiver, raw: socket.socket) -> bytes:
-    """What a server says to this client's hello."""
+    """Return what a TLS server sends in reply to this client's hello."""
     assert receiver.context is not None
     came, said = ssl.MemoryBIO(), ssl.MemoryBIO()
     side = receiver.context.wrap_bio(came, said, server_side=True)
@@ -196,7 +196,7 @@ def first_flight(receiver: Receiver, raw: socket.socket) -> bytes:
 
 
 def main() -> None:
-    """Serve until the process is ended."""
+    """Serve until the process is stopped."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=0)
     options.add_argument("--chain", help="PEM file with key and certificates; none: plain HTTP")

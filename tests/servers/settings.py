@@ -1,4 +1,4 @@
-"""The settings of processes that tests start: the tests' database, and places to die at."""
+"""The settings of processes that tests start: the tests' database, and crash points."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Clients that begin a request and then send its body a byte at a time."""
+"""Clients that start a request and then send its body one byte at a time."""
 
 import http.client
 import select
@@ -12,14 +12,14 @@ PAUSE = 0.1  # seconds between two bytes
 
 
 class Answer(NamedTuple):
-    """What a client was answered before it had sent its whole body."""
+    """A response that came before the client had sent its whole body."""
 
     status: int
     body: bytes
 
 
 class Trickling:
-    """So many clients at once, each beginning anew when it is answered; as a context manager."""
+    """Concurrent clients, each of which starts over after a response; as a context manager."""
 
     def __init__(self, port: int, path: str, key: str, *, clients: int) -> None:
         self.port, self.answers, self.begun = port, list[Answer](), 0
@@ -32,7 +32,7 @@ class Trickling:
             (with_key + chunked, b"1\r\n \r\n"),
             (with_name + long, b" "),
             (with_name + chunked, b"1\r\n \r\n"),
-            (with_key + long, b""),  # never sends any of it
+            (with_key + long, b""),  # never sends any of the body
             (common + chunked, b"1\r\n \r\n"),  # has no key
         ]
         self.ending = threading.Event()
@@ -52,7 +52,7 @@ class Trickling:
             thread.join()
 
     def trickle(self, head: bytes, part: bytes) -> None:
-        """Send one request after another. A server may close without an answer."""
+        """Send one request after another. A server may close without a response."""
         while not self.ending.is_set():
             with suppress(OSError, http.client.HTTPException):
                 self.send(head, part)

@@ -1,7 +1,7 @@
 """Prove that nothing is lost: `python -m tests.soak [deliveries | replies] [--servers] [--seed N]`.
 
 Runs the service on an embedded default and on PostgreSQL and Redis servers of its own, sends
-messages through the API while its parts fail, and judges what was received, or answered.
+messages through the API while its parts fail, and judges the received webhooks, or the replies.
 """
 
 # ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; it prints
@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-for name in ("TEST_DATABASE_URL", "TEST_REDIS_URL"):  # it has servers of its own
+for name in ("TEST_DATABASE_URL", "TEST_REDIS_URL"):  # the soak starts its own servers
     os.environ.pop(name, None)
 
 import tests.environment  # noqa: F401
@@ -33,11 +33,11 @@ from tests.soak.run import NotInTime, run
 
 SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40)}  # events or messages, and faults
 Where = Callable[[], AbstractContextManager[Ground]]
-TOO_LONG = ("faults_at", "duplicates_explained")  # to be printed
+TOO_LONG = ("faults_at", "duplicates_explained")  # too long to print
 
 
 def main() -> int:
-    """Soak, write the report; 1 where a rule was broken, 2 where it did not end in time."""
+    """Soak and write the report; returns 1 if a rule was broken, 2 if it did not end in time."""
     options = parse()
     grounds: list[Where] = []
     if options.only != "servers":
@@ -82,7 +82,7 @@ def parse() -> argparse.Namespace:
 
 
 def soak_deliveries(where: Where, options: Any) -> dict[str, Any]:
-    """Soak the deliveries of one installation; prints the report without its longest parts."""
+    """Soak the deliveries of one installation; print the report without its longest parts."""
     with where() as ground:
         print(f"{ground.name}, seed {options.seed}", flush=True)
         kinds = faults.kinds_of(ground, count=options.faults, seed=options.seed)
@@ -95,7 +95,7 @@ def soak_deliveries(where: Where, options: Any) -> dict[str, Any]:
 
 
 def soak_replies(where: Where, options: Any) -> dict[str, Any]:
-    """Soak the replies of one installation; prints the report."""
+    """Soak the replies of one installation; print the report."""
     with where() as ground:
         print(f"{ground.name}, replies, seed {options.seed}", flush=True)
         told = replies.run(

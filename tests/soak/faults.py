@@ -1,8 +1,8 @@
-"""The faults: what they are, how they are drawn, and the lanes in which they happen.
+"""The faults: their kinds, how they are drawn, and the lanes in which they happen.
 
-A fault's moment is a number of committed events, so that a seed gives the same faults on quick
-machines and slow ones. Each part that fails has a lane of its own: parts fail at the same time,
-and one part fails in turn.
+A fault is due at a number of committed events, so that a seed gives the same faults on fast and
+slow machines. Each part that fails has its own lane: different parts fail at the same time, and
+the faults of one part happen in turn.
 """
 
 import random
@@ -23,7 +23,7 @@ from tests.soak.listener import Listener
 POINTS = ("after-claim", "attempt-begun", "after-answer", "before-settle-commit")
 CRASHES = {f"worker dies at {point}": point for point in POINTS}
 KILLED, HALTED, PAST_LEASE = "worker killed", "worker halted", "worker halted past its lease"
-WEIGHTS = {  # of every installation; the more the quicker it passes
+WEIGHTS = {  # of every installation; kinds that pass faster weigh more
     KILLED: 6,
     HALTED: 4,
     "worker stopped": 1,
@@ -44,17 +44,17 @@ OF_SERVERS = {
 }
 CUTS = {KILLED, PAST_LEASE, "postgres crashed", *CRASHES}  # may interrupt an attempt
 DEATHS = {KILLED, *CRASHES}
-STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted"}  # delay what goes on
+STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted"}  # delay other work
 STOPPED_WITHIN = 60.0  # seconds
-REACHED_WITHIN = 60.0  # seconds for a crash point; then the worker is killed
+REACHED_WITHIN = 60.0  # seconds until a crash point is reached; then the worker is killed
 
 
 @dataclass
 class Fault:
-    """One fault. `size` in [0, 1) decides how long or how much; times are seconds since 1970.
+    """One fault. `size` in [0, 1) decides its length or amount; times are seconds since 1970.
 
-    Between `began` and `ended` it struck: of a death, the moment is known no better than that.
-    From `since` until `over` its lane was busy with it; what was ended is being started again.
+    It struck between `began` and `ended`; the time of a death is not known more exactly. Its lane
+    was busy with it from `since` until `over`, which includes the restart of what ended.
     """
 
     number: int
@@ -72,7 +72,7 @@ class Fault:
 
 
 def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
-    """Draw kinds: each once, as far as they go, then by weight; one in 100 outlasts a lease."""
+    """Draw kinds: each once while they last, then by weight; one in 100 outlasts a lease."""
     rng = random.Random(f"{seed}/kinds")
     weights = WEIGHTS | (OF_SERVERS if ground.postgres else {})
     kinds = [*rng.sample(list(weights), len(weights)), *[PAST_LEASE] * (count // 100)][:count]
@@ -82,7 +82,7 @@ def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
 
 
 def draw(ground: Ground, kinds: Sequence[str], *, events: int, seed: int) -> list[Fault]:
-    """Give each kind its moment, its part and its size."""
+    """Give each kind its time, its part and its size."""
     rng = random.Random(f"{seed}/faults")
     moments = sorted(rng.uniform(0.02, 0.98) * events for _ in kinds)
     made = []
@@ -94,7 +94,7 @@ def draw(ground: Ground, kinds: Sequence[str], *, events: int, seed: int) -> lis
 
 
 class Lane(threading.Thread):
-    """Makes the faults of one part, each at its moment, and starts again what ends by itself."""
+    """Makes the faults of one part, each at its time, and restarts what ends by itself."""
 
     def __init__(
         self, faults: Sequence[Fault], make: Callable[[Fault], None], *, now: Callable[[], int]
@@ -114,17 +114,17 @@ class Lane(threading.Thread):
                 fault.over = time.time()
                 fault.ended = fault.ended or fault.over
                 self.done += 1
-        except Exception:  # whatever it is: the soak has to say that it could not go on
+        except Exception:  # the soak has to report any error that stops it
             self.error = traceback.format_exc()
 
     @property
     def late(self) -> int:
-        """How many of its faults are behind their time."""
+        """Return how many of the lane's faults are overdue."""
         return sum(fault.moment <= self.now() for fault in self.faults) - self.done
 
 
 class Faults:
-    """How each kind is made. Whoever starts or ends a process holds its lock."""
+    """How each kind is made. Hold a process's lock to start or end it."""
 
     def __init__(self, ground: Ground, listener: Listener) -> None:
         self.ground, self.listener = ground, listener
@@ -195,13 +195,13 @@ def kill(process: Process, fault: Fault) -> None:
 
 
 def stop(worker: Worker) -> None:
-    """Ask it to stop; on a busy machine it takes its time to look up."""
+    """Ask a worker to stop; on a busy machine it takes a while to notice."""
     worker.signal(signal.SIGTERM)
     worker.wait(STOPPED_WITHIN)
 
 
 def halt(worker: Worker, fault: Fault) -> None:
-    """Halt it: short of a claim that has not begun or beyond it, or beyond an attempt's lease."""
+    """Halt a worker: within or beyond an unstarted claim's lease, or beyond an attempt's lease."""
     seconds = fault.scaled(0.1, 4.5)
     if fault.kind == PAST_LEASE:
         seconds = fault.scaled(TIMEOUT + 21, TIMEOUT + 24)
@@ -211,7 +211,7 @@ def halt(worker: Worker, fault: Fault) -> None:
 
 
 def crash(worker: Worker, point: str, fault: Fault) -> None:
-    """Run it until it dies at one of the named points, at a passing that the fault decides."""
+    """Run a worker until it dies at a named crash point, at the pass that the fault decides."""
     ordinary, passing = worker.environment, round(fault.scaled(1, 12))
     worker.environment = ordinary | {"TEST_CRASH_POINT": f"{point}:{passing}"}
     worker.start()
@@ -220,14 +220,14 @@ def crash(worker: Worker, point: str, fault: Fault) -> None:
         if time.monotonic() > deadline:
             fault.kind = KILLED
             worker.kill()
-        elif code is not None:  # it began while its database was down, and gave up
+        elif code is not None:  # it started while its database was down, and gave up
             worker.start()
         time.sleep(0.01)
     worker.environment = ordinary
 
 
 def look(worker: Worker, fault: Fault) -> int | None:
-    """Return its exit code, if it has ended: after `began`, before `ended`."""
+    """Return a worker's exit code, if it has ended: after `began`, before `ended`."""
     assert worker.running
     fault.began, began = time.time(), fault.ended or fault.began
     code = worker.running.poll()

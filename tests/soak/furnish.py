@@ -1,7 +1,7 @@
-"""Furnish a new installation, in a process of its settings: `python -m tests.soak.furnish URL …`.
+"""Prepare a new installation, in a process with its settings: `python -m tests.soak.furnish URL …`.
 
-Makes the tables, an account for every two endpoints, their chatbots, a key for all, and a trigger
-that notes each delivery which leaves SUCCESS. Prints `{"key": …, "chatbots": […]}`.
+Creates the tables, an account for every two endpoints, their chatbots, a key for all, and a
+trigger that records each delivery that leaves SUCCESS. Prints `{"key": …, "chatbots": […]}`.
 """
 
 # ruff: noqa: E402, T201 - Django is set up before its models are imported; it prints

@@ -1,4 +1,4 @@
-"""What a soak runs on: an installation of its own, every part of which may be crashed."""
+"""The installation of a soak, every part of which may be crashed."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ from tests.soak.ledger import Ledger
 from tests.soak.postgres import Postgres
 
 SLOTS = 32
-TIMEOUT, DELAYS = 2.0, (0.5, 1.0, 2.0)  # shorter than the default's 10 and 1, 5, 25
+TIMEOUT, DELAYS = 2.0, (0.5, 1.0, 2.0)  # shorter than the defaults of 10 and 1, 5, 25
 EMBEDDED, SERVERS = "the embedded default", "PostgreSQL and Redis"
 SETTINGS = {
     "RATE_LIMIT_IP": "off",
@@ -35,7 +35,7 @@ SETTINGS = {
 
 @dataclass
 class Ground:
-    """The parts of an installation; web and workers are not started yet."""
+    """The parts of an installation; web and workers have not been started."""
 
     name: str
     ledger: Ledger
@@ -49,7 +49,7 @@ class Ground:
         return [self.web, *self.workers]
 
     def run(self, *words: str) -> Any:  # Any: JSON
-        """Run a command in the installation's environment; returns what it prints."""
+        """Run a command in the installation's environment; returns its output."""
         done = subprocess.run(
             [sys.executable, *words],
             cwd=ROOT,
@@ -63,7 +63,7 @@ class Ground:
         return json.loads(done.stdout)
 
     def versions(self) -> dict[str, str]:
-        """Name the versions of its servers."""
+        """Return the versions of its servers."""
         if not self.broker:
             return {"sqlite": sqlite3.sqlite_version}
         with redis.Redis.from_url(self.broker.url) as server:
@@ -72,7 +72,7 @@ class Ground:
         return {"postgresql": database, "redis-server": broker}
 
     def furnish(self, urls: Sequence[str]) -> Any:  # Any: JSON
-        """Make its tables, and an endpoint for each address."""
+        """Create its tables, and an endpoint for each address."""
         return self.run("-m", "tests.soak.furnish", *urls)
 
 
@@ -82,7 +82,7 @@ def servers_are_there() -> bool:
 
 @contextmanager
 def embedded() -> Iterator[Ground]:
-    """One web process, one worker, SQLite."""
+    """Build one web process and one worker on SQLite."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chatbots-soak-")))
         database = folder / "database.sqlite3"
@@ -97,7 +97,7 @@ def embedded() -> Iterator[Ground]:
 
 @contextmanager
 def servers() -> Iterator[Ground]:
-    """Two web processes, two workers, and servers of its own."""
+    """Build two web processes and two workers on separate servers."""
     with ExitStack() as stack:
         database, broker = stack.enter_context(Postgres()), stack.enter_context(Broker())
         where = {

@@ -1,4 +1,4 @@
-"""Judge a soak: what was committed, attempted and received must tell one story, without a gap."""
+"""Judge a soak: committed events, attempts and received requests must match without a gap."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -12,18 +12,18 @@ from tests.soak.ledger import Attempt, Delivery
 from tests.soak.listener import Heard
 from tests.soak.run import Story
 
-EXACT = 0.1  # seconds: two processes read one clock, one after the other
-LATE = 2.0  # seconds: a busy receiver may look at what came when its sender is gone
-INTERRUPTIONS = 3  # then a delivery is given up
+EXACT = 0.1  # seconds: two processes read the same clock, one after the other
+LATE = 2.0  # seconds: a busy receiver may record a request after its sender has ended
+INTERRUPTIONS = 3  # after which a delivery is given up
 TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
-TAKEN_OVER = 3.0  # seconds, mostly: two are promised, and a busy machine adds to them
-TO_START = 5.0  # seconds that a worker may take to be there
+TAKEN_OVER = 3.0  # seconds, usually: two are promised, and a busy machine adds some
+TO_START = 5.0  # seconds that a worker may take to start
 
 
 @dataclass(frozen=True)
 class Duplicate:
-    """One number of attempt was heard again: its fault fell between sending and recording."""
+    """A repeated attempt number, and the fault between sending and recording that caused it."""
 
     delivery: str
     number: int
@@ -33,10 +33,10 @@ class Duplicate:
 
 @dataclass
 class Verdict:
-    """What was found.
+    """The findings.
 
-    Seconds from a death to the next attempt: where another worker lived and nothing else failed,
-    and where one had to be started again.
+    Holds the seconds from a death to the next attempt: where another worker was alive and nothing
+    else failed, and where a worker had to be started again.
     """
 
     violations: list[str] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Verdict:
 
 @dataclass
 class Case:
-    """One delivery with its attempts and what was heard of it, each in the order of time."""
+    """One delivery with its attempts and received requests, each in the order of time."""
 
     delivery: Delivery
     attempts: list[Attempt]
@@ -86,7 +86,7 @@ class Case:
             yield "its interruptions are not those of its attempts"
 
     def numbers(self, verdict: Verdict) -> Iterator[str]:
-        """Attempts follow each other without a gap, and the last one's end is the delivery's."""
+        """Check that attempts have no gap, and that the last one's end is the delivery's."""
         numbers = [one.number for one in self.whole]
         ends = [one.status for one in self.whole]
         if self.delivery.interruptions < INTERRUPTIONS:
@@ -100,7 +100,7 @@ class Case:
             yield "an attempt never ended"
 
     def times(self, verdict: Verdict) -> Iterator[str]:
-        """No attempt comes before its time."""
+        """Check that no attempt starts before its time."""
         for before in self.whole:
             following = [one for one in self.attempts if one.number == before.number + 1]
             if not following or following[0].by or before.number > len(DELAYS):
@@ -110,7 +110,7 @@ class Case:
                 yield f"attempt {following[0].number} came after {waited:.3f} s"
 
     def matches(self, verdict: Verdict) -> Iterator[str]:
-        """Each answer that was written down was given, and each request has its attempt."""
+        """Check that each recorded response was given, and that each request has its attempt."""
         left = list(self.heard)
         for attempt in self.attempts:
             if attempt.code is None:
@@ -126,10 +126,10 @@ class Case:
                 yield f"was received at {heard.at:.3f} without an attempt"
 
     def assign(self, heard: Heard, verdict: Verdict) -> bool:
-        """Find the attempt of a request whose answer was not written down.
+        """Find the attempt of a request whose response was not recorded.
 
-        Of several the latest: earlier ones may have sent nothing. What was interrupted may still
-        send, when a halted worker wakes up.
+        Take the latest of several: earlier ones may have sent nothing. An interrupted attempt may
+        still send when a halted worker resumes.
         """
         around = [one for one in self.attempts if within(one, heard)]
         free = [one for one in around if one not in self.sent]
@@ -145,9 +145,9 @@ class Case:
         return bool(free)
 
     def said_again(self, attempt: Attempt, other: Heard, verdict: Verdict) -> bool:
-        """Allow one more request where the receiver hung up on the first without a word.
+        """Allow one more request if the receiver hung up on the first without a response.
 
-        Over a connection that was kept, that looks like one which it has closed before.
+        On a reused connection, this looks like one that was closed before the request.
         """
         first = min(self.sent[attempt], other, key=lambda one: one.at)
         if first.mood not in HANG_UPS or attempt in self.repeated:
@@ -160,7 +160,7 @@ class Case:
         return True
 
     def doubles(self, verdict: Verdict) -> Iterator[str]:
-        """Interruptions have a fault; whatever was sent before one may be sent again."""
+        """Check that interruptions have a fault; anything sent before one may be sent again."""
         for attempt in self.attempts:
             if not attempt.interrupted:
                 continue
@@ -179,7 +179,7 @@ class Case:
                 )
 
     def cause(self, attempt: Attempt, heard: Heard | None) -> Fault | None:
-        """Find the last fault that fell between sending, if it was sent, and being given up."""
+        """Find the last fault between sending (or starting) and giving up."""
         until = (attempt.finished or attempt.started) + EXACT
         since = heard.at - LATE if heard and heard.at <= until else attempt.started - EXACT
         found = [
@@ -190,7 +190,7 @@ class Case:
         return found[-1] if found else None
 
     def note(self, verdict: Verdict, death: Fault, again: float) -> None:
-        """Note how long it took after a death until somebody went on."""
+        """Record the time from a death until the work went on."""
         beside = [
             one
             for one in self.faults
@@ -203,13 +203,13 @@ class Case:
 
 
 def within(attempt: Attempt, heard: Heard) -> bool:
-    """Say whether a request came while this attempt lasted."""
+    """Return whether a request arrived during this attempt."""
     late = LATE if attempt.code is None else EXACT
     return attempt.started - EXACT <= heard.at <= (attempt.finished or 0.0) + late
 
 
 def judge(story: Story) -> Verdict:
-    """Judge each delivery, each thread, and the whole."""
+    """Judge each delivery, each thread, and the run as a whole."""
     verdict = Verdict(violations=list(of_the_whole(story)))
     attempts: defaultdict[str, list[Attempt]] = defaultdict(list)
     for attempt in story.attempts:
@@ -258,8 +258,8 @@ def of_the_whole(story: Story) -> Iterator[str]:
 
 
 def order(thread: Sequence[Case]) -> Iterator[str]:
-    """First attempts of a thread start in the order of its events; so do they arrive, unless the
-    earlier one had to be tried again."""
+    """Check that first attempts of a thread start in the order of its events, and arrive in that
+    order unless the earlier one was retried."""
     for before, after in pairwise(thread):
         if not (before.attempts and after.attempts and before.heard and after.heard):
             continue

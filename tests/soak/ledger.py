@@ -1,4 +1,4 @@
-"""What the database says of deliveries and attempts, read with plain SQL."""
+"""The deliveries and attempts in the database, read with plain SQL."""
 
 import sqlite3
 from collections.abc import Callable
@@ -25,7 +25,7 @@ WHERE NOT EXISTS (SELECT 1 FROM webhooks_delivery d WHERE d.message_id = m.id)""
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One row; `position` is its message's place in the thread."""
+    """One row; `position` is its message's position in the thread."""
 
     id: str
     thread: str
@@ -53,7 +53,7 @@ class Attempt:
 
 
 class Ledger:
-    """A database, opened for each question: it may have been crashed since the last."""
+    """A database, opened for each query, because it may have crashed since the last one."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:  # Any: either driver's connection
         self.connect = connect

@@ -1,4 +1,4 @@
-"""The receiver of all events: it keeps what came and what it said, and has moods."""
+"""The receiver of all events: it records requests and responses, and has moods."""
 
 import itertools
 import threading
@@ -24,7 +24,7 @@ MOODS: dict[str, tuple[int | None, Behaviour]] = {
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One request: when (seconds since 1970), its exact bytes, and what it is answered with."""
+    """One request: its time in seconds since 1970, its exact bytes, and the response."""
 
     at: float
     body: bytes
@@ -33,7 +33,7 @@ class Heard:
 
 
 class Listener:
-    """A receiver with one path for each endpoint, as a context manager."""
+    """A receiver with one path per endpoint, as a context manager."""
 
     def __init__(self, paths: int) -> None:
         self.receiver = Receiver(certificates.good())
@@ -57,7 +57,7 @@ class Listener:
 
     def behave(self, arrival: Arrival) -> Iterator[Step]:
         if len(arrival.body) < int(arrival.header("Content-Length") or 0):
-            return  # its sender died in the midst of it: that was no request
+            return  # the sender died in the middle: not a request
         with self.lock:
             waiting = self.moods[arrival.path]
             mood = waiting.popleft() if waiting else FINE
@@ -66,7 +66,7 @@ class Listener:
         yield from steps(arrival)
 
     def be(self, mood: str, times: int, path: str) -> None:
-        """Meet the next requests of a path so."""
+        """Set the mood for the next requests to a path."""
         with self.lock:
             self.moods[path].extend(itertools.repeat(mood, times))
 

@@ -1,4 +1,4 @@
-"""Visitors who write through the API, whatever becomes of it; kept is what was answered."""
+"""Visitors who write through the API, whatever happens to it; it keeps the answered ids."""
 
 import random
 import threading
@@ -10,17 +10,17 @@ from typing import Any, Self
 import requests
 
 SENDERS = 4
-NEW_THREAD = 0.03  # of all that is sent
+NEW_THREAD = 0.03  # share of all sends
 PAUSE = 0.05  # seconds, on average, between two messages of a sender
-HURRY_NOT = 6  # so much longer are the pauses while faults are behind their time
+HURRY_NOT = 6  # the pauses are this much longer while faults are overdue
 IN_VAIN = 0.2  # seconds after a call that failed
 
 
 class Load:
     """Threads that send until they are stopped, as a context manager.
 
-    `committed` holds the ids of all messages that an answer named: each has an event, and so has
-    the reply. What was not answered may or may not have been committed.
+    `committed` holds the ids of all messages in responses: each has an event, and so has the reply.
+    A send without a response may or may not have been committed.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one run's own, which may be crashed: new folder, free port, never root."""
+"""A PostgreSQL server of one run, which may be crashed: new folder, free port, never root."""
 
 import os
 import pwd
@@ -17,7 +17,7 @@ NAME = "soak"
 
 
 def programs() -> Path | None:
-    """Find the folder of PostgreSQL's programs; Debian keeps them off the path."""
+    """Find the folder of PostgreSQL's programs, which Debian keeps off the path."""
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
     folders = Path("/usr/lib/postgresql").glob("*/bin")
@@ -54,7 +54,7 @@ class Postgres:
         shutil.rmtree(self.folder)
 
     def start(self) -> None:
-        """Start it, and wait until it has recovered."""
+        """Start the server, and wait until it has recovered."""
         assert self.programs
         where = ["-D", self.folder / "data", "-p", str(self.port), "-h", "127.0.0.1", "-k", ""]
         with (self.folder / "log").open("ab") as log:
@@ -63,7 +63,7 @@ class Postgres:
         wait_until(self.answers, 60, told=(self.folder / "log").read_text)
 
     def crash(self) -> None:
-        """Stop it as `pg_ctl stop -m immediate` does: nothing is finished, nothing written."""
+        """Stop the server as `pg_ctl stop -m immediate` does: it finishes and writes nothing."""
         self.running.send_signal(signal.SIGQUIT)
         self.running.wait(30)
 

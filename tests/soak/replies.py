@@ -1,7 +1,7 @@
-"""The soak of replies: each of so many messages gets one answer, although parts end while models
-take seconds.
+"""The soak of replies: each message gets one answer, although parts fail while models take
+seconds.
 
-Visitors write in some threads, people take some of them over and hand them back. Web is killed,
+Visitors write in some threads; staff take some of them over and hand them back. Web is killed,
 asked to stop and halted; workers are killed; on servers, the database crashes. In the end each
 message has one reply (the model's or the fallback), a draft, or an escalation to a person.
 """
@@ -30,9 +30,9 @@ from tests.soak.listener import Listener
 
 LLM_TIMEOUT = 6.0  # seconds
 SENDERS, THREADS, BOTS = 32, 48, 4
-WITH_PEOPLE = 4  # one thread of so many is taken over and handed back
+WITH_PEOPLE = 4  # one thread in this many is taken over and handed back
 HANDED_OVER_FOR = 3.0  # seconds
-EXCUSED_FOR = 40.0  # seconds after a message in which an escalation is why it has no reply
+EXCUSED_FOR = 40.0  # seconds after a message during which an escalation explains a missing reply
 KINDS = ("web killed", "web stopped", "web halted", "worker killed")
 OF_SERVERS = ("postgres crashed",)
 OWED = "SELECT count(*) FROM conversations_owedreply"
@@ -44,7 +44,7 @@ ORDER BY m.thread_id, m.position"""
 
 @dataclass
 class Seen:
-    """What the visitors saw, and what was asked of the model."""
+    """What the visitors saw, and what the model was asked."""
 
     answers: Counter[str] = field(default_factory=Counter)
     replied: dict[str, str | None] = field(default_factory=dict)  # message: reply, as answered
@@ -53,7 +53,7 @@ class Seen:
 
 
 class Moody(ModelServer):
-    """A model that takes seconds; it breaks and hangs now and then."""
+    """A model that takes seconds, and sometimes fails or hangs."""
 
     def __init__(self, seen: Seen) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Moody(ModelServer):
 
 
 class Visitors:
-    """Threads that write until they are stopped. Half of them repeat what was not answered."""
+    """Threads that send until they are stopped. Half of them repeat sends without a response."""
 
     def __init__(self, ground: Ground, made: dict[str, Any], seen: Seen, seed: int) -> None:
         self.base, self.seen, self.seed = f"{ground.web.address}/api/v1/chatting", seen, seed
@@ -156,7 +156,7 @@ class Faults:
 
 
 def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault]:
-    """Draw faults of every kind, each at a number of answered calls."""
+    """Draw faults of every kind, each due at a number of answered calls."""
     rng = random.Random(f"{seed}/replies")
     kinds = KINDS + (OF_SERVERS if ground.postgres else ())
     moments = sorted(rng.uniform(0.02, 0.95) * messages for _ in range(faults))
@@ -169,7 +169,7 @@ def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault
 
 
 def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float) -> dict[str, Any]:
-    """Soak an installation until so many messages are stored; returns the report."""
+    """Soak an installation until this many messages are stored; returns the report."""
     began, seen = time.monotonic(), Seen()
 
     def wait(fact: Any) -> None:
@@ -208,7 +208,7 @@ def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float
 def report(
     ground: Ground, seen: Seen, drawn: Sequence[Fault], lanes: Sequence[Lane]
 ) -> dict[str, Any]:
-    """Count what became of each message, and name what broke a rule."""
+    """Count the outcomes of the messages, and list broken rules."""
     rows = ground.ledger.rows(MESSAGES)
     ends: Counter[str] = Counter()
     violations = [lane.error for lane in lanes if lane.error]
@@ -257,7 +257,7 @@ def said(position: int, pk: Any, kind: str, system: str | None, parent: Any, *re
 def judge_thread(
     thread: Sequence[Said], ends: Counter[str], seen: Seen, violations: list[str]
 ) -> None:
-    """Count the ends of a thread's messages."""
+    """Count the outcomes of a thread's messages."""
     replies = Counter(one.parent for one in thread if one.kind == "AI_MESSAGE")
     by_parent = {one.parent: one for one in thread if one.kind == "AI_MESSAGE"}
     for one in thread:
@@ -280,7 +280,7 @@ def judge_thread(
 
 
 def escalation(message: Said, thread: Sequence[Said]) -> str | None:
-    """Say whether a person had the thread, or took it over while the reply was being made."""
+    """Return whether a person had the thread, or took it over while the reply was generated."""
     toggles = [one for one in thread if one.system]
     before = [one for one in toggles if one.position < message.position]
     if before and before[-1].system == "CONVERSATION_ESCALATED":

@@ -1,4 +1,4 @@
-"""The report of a soak: what was done, and what was found."""
+"""The report of a soak: what it did, and what it found."""
 
 import os
 import platform
@@ -17,7 +17,7 @@ VERSIONS = ("django", "celery", "requests", "psycopg", "redis")
 
 # Any: JSON, here and below
 def write(ground: Ground, story: Story, verdict: Verdict, *, seed: int) -> dict[str, Any]:
-    """Say it as JSON."""
+    """Return the report as JSON."""
     return {
         "installation": ground.name,
         "seed": seed,
@@ -66,7 +66,7 @@ def of_events(story: Story) -> dict[str, Any]:
 
 
 def only_by_hand(story: Story) -> set[str]:
-    """Name the deliveries of which nothing was sent before somebody retried them."""
+    """Return the deliveries that sent nothing before they were retried by hand."""
     by_hand = {one.delivery: one.started for one in story.attempts if one.by}
     bodies = {one.body: one.id for one in story.deliveries if one.id in by_hand}
     before = {
@@ -78,7 +78,7 @@ def only_by_hand(story: Story) -> set[str]:
 
 
 def of_faults(story: Story) -> dict[str, Any]:
-    """Count them, and tell of each when it struck, in seconds since the first."""
+    """Count the faults, and give the time of each, in seconds since the first."""
     begin = min((one.began for one in story.faults), default=0.0)
     return {
         "faults": len(story.faults),
@@ -97,7 +97,7 @@ def of_faults(story: Story) -> dict[str, Any]:
 
 
 def figures(seconds: Sequence[float]) -> dict[str, float]:
-    """How many, the one in the middle, the longest."""
+    """Return the count, the median and the maximum."""
     if not seconds:
         return {"count": 0}
     ordered = sorted(seconds)

@@ -1,4 +1,4 @@
-"""One soak: furnish, send, fail, let everything end; what was seen is a story to be judged."""
+"""One soak: prepare, send, fail, and wait for the end; returns a story to be judged."""
 
 import contextlib
 import threading
@@ -20,17 +20,17 @@ from tests.soak.listener import Heard, Listener
 from tests.soak.load import Load
 
 ENDPOINTS = 8
-LOOK = 0.1  # seconds between two looks into the database
-BEHIND = 2  # so many faults may be behind their time before the load becomes slower
+LOOK = 0.1  # seconds between two queries of the database
+BEHIND = 2  # overdue faults before the load slows down
 
 
 class NotInTime(Exception):
-    """Raised where a soak does not end; says what it waited for."""
+    """Raised if a soak does not end; says what it was waiting for."""
 
 
 @dataclass
 class Story:
-    """All that was seen. `failed` had FAILED before they were retried by hand."""
+    """Everything that was observed. `failed` had FAILED before they were retried by hand."""
 
     deliveries: list[Delivery]
     attempts: list[Attempt]
@@ -50,7 +50,7 @@ class Story:
 
 @dataclass
 class Soak:
-    """A run that is under way."""
+    """A soak in progress."""
 
     ground: Ground
     drawn: Sequence[Fault]
@@ -92,7 +92,7 @@ class Soak:
         return story
 
     def strain(self, furniture: dict[str, object], made: Faults) -> tuple[Load, list[Lane]]:
-        """Send and fail until there are events and faults enough."""
+        """Send and fail until there are enough events and faults."""
         lanes: list[Lane] = []
         load = Load(
             self.ground.web.address,
@@ -118,7 +118,7 @@ class Soak:
 
     @contextlib.contextmanager
     def tended(self, made: Faults) -> Iterator[None]:
-        """Start again what ends by itself, as a supervisor does; at the end, stop all."""
+        """Restart processes that end by themselves, as a supervisor does; stop all at the end."""
         over = threading.Event()
 
         def tend() -> None:
@@ -178,6 +178,6 @@ def run(
     ceiling: float,
     quiet: bool = False,
 ) -> Story:
-    """Soak an installation with so many events and such faults. Raises NotInTime."""
+    """Soak an installation with this many events and these faults. Raises NotInTime."""
     drawn = faults.draw(ground, kinds, events=events, seed=seed)
     return Soak(ground, drawn, events, seed, time.monotonic() + ceiling, quiet).tell()

@@ -1,4 +1,4 @@
-"""A real receiver, and an endpoint whose deliveries go there."""
+"""A real receiver, and an endpoint that delivers to it."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The owner of an account is told that a webhook fails for long, and that it works again: once."""
+"""Account owners get one mail when a webhook fails for long, and one when it works again."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +26,7 @@ BEGAN = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
 
 
 def fails_for(length, **fields):
-    """Make an endpoint that failed, and failed again so much later."""
+    """Create an endpoint that failed, and failed again this much later."""
     failing = {"failing_since": BEGAN, "last_failure_at": BEGAN + length, "failures_in_a_row": 7}
     return EndpointFactory(**{"url": URL} | failing | fields)
 
@@ -45,7 +45,7 @@ def fails_anew(endpoint, length=2 * HOUR):
 
 
 def subjects():
-    """Look for whom to tell, twice as a worker might; return what all mails are about."""
+    """Look for outages to report, twice, as a worker might; returns the subjects of all mails."""
     tell_owners()
     tell_owners()
     return [mail.subject.split(": ")[1].split(" since")[0] for mail in Mail.objects.order_by("id")]
@@ -56,7 +56,7 @@ FAILS, WORKS = "the webhook has failed", "the webhook works again"
 
 @pytest.mark.django_db
 class TestWhen:
-    """Who is told, and how often."""
+    """The recipients and the frequency."""
 
     @pytest.mark.parametrize(
         ("length", "mails"), [(HOUR, [FAILS]), (HOUR - timedelta(seconds=1), [])]
@@ -144,7 +144,7 @@ class TestWhen:
 
 @pytest.mark.django_db
 class TestWords:
-    """What the owner reads."""
+    """The text that the owner reads."""
 
     def test_it_says_what_fails_since_when_and_why_and_nothing_secret(self):
         endpoint = fails_for(HOUR)
@@ -187,7 +187,7 @@ class TestWords:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_mails_once_that_it_fails_and_once_that_it_works(settings):
-    """The length of an outage is a second here; that a minute has passed is written."""
+    """Here outages are reported after a second, and the test itself makes each check due."""
     settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
 
     def a_minute_passes():

@@ -1,4 +1,4 @@
-"""docs/webhooks.md says what is sent, and its samples verify exactly that."""
+"""docs/webhooks.md describes the requests, and its samples verify exactly those."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def of_ruby(_: Path) -> Command:
 
 
 def of_go(folder: Path) -> Command:
-    """Compile it, once for all cases."""
+    """Compile the sample once for all cases."""
     program = str(folder / "verify")
     alone = {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
     build = [needs("go"), "build", "-o", program, "verify.go"]
@@ -69,7 +69,7 @@ LANGUAGES = {
 
 @pytest.fixture(scope="module", params=LANGUAGES)
 def sample(request, tmp_path_factory) -> Command:
-    """The command that runs a language's sample."""
+    """The command that runs the sample of a language."""
     return LANGUAGES[request.param][0](tmp_path_factory.mktemp(request.param))
 
 
@@ -92,7 +92,7 @@ def sample_of(event: Event) -> payloads.Data:
 
 
 def spoken() -> bytes:
-    """A message with everything in it that JSON libraries write in different ways."""
+    """A message with every character that JSON libraries write in different ways."""
     message = sample_of(Event.NEW_MESSAGE)
     assert isinstance(message, NewMessage)
     return payloads.body(replace(message, role="assistant", question=None, answer=SAID))
@@ -185,7 +185,7 @@ def compact(shown: str) -> bytes:
 
 
 def without_chance(body: bytes) -> bytes:
-    """A body without what is new in each."""
+    """Return a body without its varying parts, ids and times."""
     return TIME.sub(b"<time>", UUID.sub(b"<id>", body))
 
 

@@ -1,4 +1,4 @@
-"""A message with several deliveries."""
+"""Celery messages with several deliveries."""
 
 import threading
 from concurrent.futures import wait
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def message(endpoint, settings):
-    """Claim three deliveries in one go; returns the arguments of their message."""
+    """Claim three deliveries together; returns the arguments of their message."""
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = PATIENCE
     DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
@@ -83,7 +83,7 @@ def test_the_second_of_two_equal_messages_finds_nothing(receiver, message):
 def test_an_unforeseen_error_that_quotes_the_request_tells_the_log_no_secret(
     message, endpoint, monkeypatch, caplog
 ):
-    """The log as the service writes it."""
+    """The log, formatted as the service writes it."""
 
     def stumble(url, *, headers, **_):
         raise ZeroDivisionError(f"{url}: {headers}")

@@ -1,4 +1,4 @@
-"""The README's first screen: its blocks as they stand, on ports of this test's own."""
+"""The README's first screen: its blocks as written, on ports of this test."""
 
 import os
 import re
@@ -17,13 +17,13 @@ ARRIVED = "NEW_MESSAGE: token ok, signature ok; answer: 200"
 
 
 def blocks():
-    """Read the shell blocks before the first heading, in the order in which they are pasted."""
+    """Return the shell blocks before the first heading, in order."""
     screen = (ROOT / "README.md").read_text().partition("\n## ")[0]
     return re.findall(r"^```sh\n(.*?)^```", screen, re.M | re.S)
 
 
 def typed(block, places):
-    """Put this test's own places into a block; each must stand there."""
+    """Replace a block's places with those of this test; each must occur."""
     for documented, own in places.items():
         assert documented in block
         block = block.replace(documented, own)
@@ -34,7 +34,7 @@ def typed(block, places):
 def installation(tmp_path):
     with Installation(tmp_path) as made:
         made.environment |= {"PYTHONUNBUFFERED": "1", "no_proxy": "127.0.0.1"}
-        if made.server:  # only the embedded default is furnished by itself
+        if made.server:  # only the embedded default migrates and seeds itself
             made.command("migrate", "-v0")
             made.command("seed_demo", "--json")
         yield made
@@ -42,7 +42,7 @@ def installation(tmp_path):
 
 @pytest.fixture
 def terminal(installation, tmp_path):
-    """The first terminal: runs a block; returns the file that holds what it shows."""
+    """The first terminal: runs a block; returns the file with its output."""
     running = []
 
     def run(block):

@@ -1,4 +1,4 @@
-"""What staff press, all the way to the receiver: a real worker behind the admin's buttons."""
+"""Staff actions, all the way to the receiver: a real worker behind the admin's buttons."""
 
 import threading
 from collections import Counter
@@ -25,9 +25,9 @@ def tried():
 
 @pytest.mark.proves("Delivery rules/3")
 def test_a_hundred_clicks_at_once_are_one_attempt(receiver, endpoint):
-    """Half of them come while the attempt is under way.
+    """Half of the clicks come while the attempt is in progress.
 
-    It ends after the last: what is FAILED again may be clicked again.
+    It ends after the last click, because a delivery that is FAILED again may be clicked again.
     """
     all_clicked = threading.Event()
 

@@ -1,4 +1,4 @@
-"""The delivery log and a delivery's page."""
+"""The delivery log, and a delivery's page."""
 
 import re
 from datetime import timedelta
@@ -86,7 +86,7 @@ def test_a_page_shows_what_was_sent_and_what_came_back_and_runs_none_of_it(clien
 
 
 def tried(delivery: Delivery, number: int, **fields: Any) -> Attempt:
-    """Store an attempt, one an hour, which ended a while ago."""
+    """Store an attempt that ended a while ago; attempts are an hour apart."""
     began = timezone.now() - timedelta(hours=9 - number)
     return Attempt.objects.create(
         **{"delivery": delivery, "number": number, "status": "FAILED", "started_at": began} | fields

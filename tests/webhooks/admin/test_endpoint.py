@@ -42,7 +42,7 @@ def address(chatbot: Chatbot) -> str:
 
 
 def given(**changes: Any) -> dict[str, Any]:
-    """Fill the form in."""
+    """Return the form's values."""
     made = {"url": URL, "events": ["NEW_LEAD"], "is_active": "on", "secret_choice": "make"}
     return made | {"secret": ""} | changes
 
@@ -120,7 +120,7 @@ def test_without_the_add_on_the_page_is_read_only_and_says_why(client, address, 
 
 
 def test_a_member_switches_events_but_moves_neither_secret_nor_receiver(member, address, chatbot):
-    """Whoever chose the receiver's address would be sent the secret."""
+    """A member who could choose the receiver's address would be sent the secret."""
     EndpointFactory(chatbot=chatbot)
     elsewhere = {"url": "https://127.0.0.2:9/elsewhere", "secret_choice": "keep"}
     assert member.post(address, given(**elsewhere)).status_code == 302
@@ -167,7 +167,7 @@ def test_a_reload_of_the_secrets_page_makes_no_other_secret(client, address, cha
 
 
 def states_of(client: Client, query: str = "") -> list[str]:
-    """Read the states off the list."""
+    """Return the states in the list."""
     text = client.get(reverse("admin:webhooks_endpoint_changelist") + query).content.decode()
     return sorted(
         re.findall(r">\s*(healthy|untried|failing|off|secret cannot be decrypted)\s*</span>", text)
@@ -175,7 +175,7 @@ def states_of(client: Client, query: str = "") -> list[str]:
 
 
 class TestHealth:
-    """How a receiver is, on its page and in the list."""
+    """The receiver's health, on its page and in the list."""
 
     @pytest.fixture
     def endpoint(self, chatbot: Chatbot) -> Endpoint:

@@ -1,4 +1,4 @@
-"""The webhook commands, as those who run the service type them."""
+"""The webhook commands, as operators type them."""
 
 import io
 import json
@@ -22,7 +22,7 @@ NOBODY = "0199d7a0-0000-7000-8000-000000000000"
 
 
 def said(*arguments):
-    """Run a command with --json and read what it prints."""
+    """Run a command with --json and parse its output."""
     out = io.StringIO()
     call_command(*map(str, arguments), "--json", stdout=out)
     return json.loads(out.getvalue())
@@ -165,7 +165,7 @@ class TestRotateEncryptionKeys:
 
     @pytest.fixture
     def old_key(self, settings):
-        """What was sealed with yesterday's key, under today's keys."""
+        """Endpoints sealed with yesterday's key, under today's keys."""
         endpoints = [EndpointFactory() for _ in range(3)]
         [old] = settings.ENCRYPTION_KEYS
         settings.ENCRYPTION_KEYS = (Fernet.generate_key().decode(), old)

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a command, and what it shows on a terminal before."""
+"""Ctrl-C in the middle of a command, and its terminal output before that."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from webhooks.engine import retention
 from webhooks.models import Delivery
 from webhooks.services import retry
 
-# Presses Ctrl-C at the nth statement that holds some words, which no one outside could time.
+# Presses Ctrl-C at the nth statement that contains some words; no outside process could time it.
 INTERRUPTED = """
 import itertools, os, signal, sys
 import django
@@ -41,7 +41,7 @@ with connection.execute_wrapper(press):
 
 
 def run_on_terminal(*words):
-    """Run a Python on the tests' database; returns its exit code and what its terminal showed."""
+    """Run Python on the tests' database; returns its exit code and its terminal output."""
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, 100))
     try:
@@ -57,13 +57,13 @@ def run_on_terminal(*words):
         os.close(slave)
     shown = b""
     with os.fdopen(master, "rb", buffering=0) as terminal, contextlib.suppress(OSError):
-        while piece := terminal.read(4096):  # Linux says with an error that it was all
+        while piece := terminal.read(4096):  # Linux reports the end as an error
             shown += piece
     return done.returncode, shown.decode()
 
 
 def made(chatbot, count):
-    """Store failed deliveries of long ago."""
+    """Store old failed deliveries."""
     row = DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None)
     fields = {"chatbot": chatbot, "account": row.account, "event": row.event, "body": b"{}"}
     Delivery.objects.bulk_create(

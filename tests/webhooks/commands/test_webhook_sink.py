@@ -1,4 +1,4 @@
-"""The sink as a process of its own, reached as every receiver is: by the engine's transport."""
+"""The sink as a separate process, reached like every receiver: by the engine's transport."""
 
 import contextlib
 import ipaddress
@@ -31,7 +31,7 @@ BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße \U0001f600"}}'.encode
 
 
 class RunningSink:
-    """`manage.py webhook_sink` on a free port, with what it printed."""
+    """A running `manage.py webhook_sink` on a free port, with its output."""
 
     def __init__(self, state_dir: Path, *options: str, given: str = "", stdin: int) -> None:
         self.state_dir = state_dir
@@ -87,7 +87,7 @@ def start(tmp_path, settings):
     """Start a sink that the settings of this process trust and allow."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
     running = []
-    state_dir = tmp_path / "it's a state"  # what a shell would take apart
+    state_dir = tmp_path / "it's a state"  # a shell would split this name
     state_dir.mkdir()
 
     def begin(*options: str, given: str = "", stdin: int = subprocess.PIPE) -> RunningSink:
@@ -146,7 +146,7 @@ def test_at_a_terminal_the_secret_is_asked_for_and_not_shown(start):
     sink.stop()
     shown = b""
     with os.fdopen(terminal, "rb", buffering=0) as read, contextlib.suppress(OSError):
-        shown = read.read(1000)  # Linux says with an error that there is nothing
+        shown = read.read(1000)  # Linux reports the end as an error
     assert SECRET.encode() not in shown
 
 

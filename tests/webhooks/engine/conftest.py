@@ -8,7 +8,7 @@ from tests.servers import certificates
 
 @pytest.fixture
 def trusting(settings):
-    """Let our own certificates be trusted, and nothing become due or late by itself."""
+    """Trust our own certificates, and let no delivery become due or late by itself."""
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = 60.0
     settings.WEBHOOK_RETRY_DELAYS = (600.0, 1200.0, 1800.0)

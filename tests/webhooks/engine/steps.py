@@ -1,4 +1,4 @@
-"""What tests of the schedule do with deliveries."""
+"""Steps of the schedule, for tests."""
 
 from django.utils import timezone
 
@@ -11,13 +11,13 @@ OK, BROKEN = answer(200, b"thanks"), answer(503, b"upstream down")
 
 
 def begin(worker=ME):
-    """Claim what is due and begin it."""
+    """Claim due deliveries and begin them."""
     claimed = claims.claim(worker, slots=32)
     return [schedule.confirm(one, worker=worker) for one in claimed]
 
 
 def run():
-    """Make all attempts that are due; returns how many."""
+    """Make all due attempts; returns how many."""
     works = begin()
     for work in works:
         assert schedule.settle(work, attempt.send(work))

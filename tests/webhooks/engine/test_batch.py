@@ -1,4 +1,4 @@
-"""Calls from many threads that share what is written."""
+"""Concurrent calls that share their writes."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

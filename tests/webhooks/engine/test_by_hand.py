@@ -1,4 +1,4 @@
-"""What was asked for by hand takes nobody's place."""
+"""Manual retries take no slot from other deliveries."""
 
 from datetime import timedelta
 
@@ -57,7 +57,7 @@ def test_who_may_not_start_beside_a_suspect_takes_nobodys_turn(endpoint):
     [other] = overdue(dead, 1, state="RETRYING", seconds=1)
     DeliveryFactory(chatbot=endpoint.chatbot, interruptions=2)
     [claimed] = claims.claim(ME, slots=1)
-    Delivery.objects.filter(pk=claimed.delivery_id).update(interruptions=2)  # it is under way
+    Delivery.objects.filter(pk=claimed.delivery_id).update(interruptions=2)  # it is in progress
     assert [one.delivery_id for one in claims.claim(ME, slots=64)] == [other.pk]
 
 

@@ -1,4 +1,4 @@
-"""Whose a delivery is while it is under way, and what starts when."""
+"""The ownership of a delivery in progress, and the order of starts."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -21,7 +21,7 @@ pytestmark = [
 
 
 class TestClaims:
-    """Who does not hold the claim changes nothing."""
+    """A worker without the claim changes nothing."""
 
     def test_a_second_message_finds_nothing(self, delivery):
         [claimed] = claims.claim(ME, slots=8)
@@ -105,7 +105,7 @@ class TestClaims:
 
 
 class TestOrder:
-    """What starts when, as it stands in the database."""
+    """The order of starts, as the database determines it."""
 
     def heads(self):
         return [one.delivery_id for one in claims.claim(ME, slots=32)]

@@ -1,4 +1,4 @@
-"""Erased content is sent to nobody and stored nowhere; the line in the log stays."""
+"""Erased content is neither sent nor stored; the log keeps its line."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def erase(delivery):
 
 
 def contents(delivery):
-    """Collect what the log holds of a delivery's content."""
+    """Collect the delivery content that the log stores."""
     attempts = delivery.attempts.values_list("response_body", "response_headers")
     found = [bytes(stored(delivery)["body"]), *(bytes(body) for body, _ in attempts)]
     return [one for one in found if one] + [headers for _, headers in attempts if headers]

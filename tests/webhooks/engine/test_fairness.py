@@ -1,4 +1,4 @@
-"""Whose turn it is: tables of who waits and who runs."""
+"""The order of starts: tables of waiting and running deliveries."""
 
 import gc
 import weakref
@@ -15,7 +15,7 @@ TIMEOUT = 10.0  # seconds that an attempt may last
 
 
 class Market:
-    """Endpoints with long queues, each in an account of its own unless told otherwise."""
+    """Endpoints with long queues, each in its own account unless told otherwise."""
 
     def __init__(self):
         self.waiting, self.running, self.lines = [], [], {}
@@ -41,7 +41,7 @@ class Market:
         return self.lines[one.chatbot_id][: most + 64]
 
     def start(self, slots, rotation=None):
-        """Rounds until nothing more starts; it goes on running. Returns how many of whom."""
+        """Run rounds until nothing more starts; attempts go on. Returns the starts per endpoint."""
         rotation, started = rotation or Rotation(), Counter()
         while more := self.round(slots, rotation):
             started += more

@@ -58,12 +58,12 @@ def _default_installation(settings):
 
 
 def in_digits(text, zero, one):
-    """The text with its digits from another part of Unicode."""
+    """Return a text with its digits from another Unicode block."""
     return text.translate({48 + digit: one + digit - 1 if digit else zero for digit in range(10)})
 
 
 def spellings(target):
-    """The ways in which some program or other reads one IPv4 address."""
+    """Yield the spellings in which some program reads one IPv4 address."""
     a, b, c, d = (int(part) for part in target.split("."))
     number = int(ipaddress.IPv4Address(target))
     numbers = (f"{number}", f"{number:#x}", f"{number:#X}", f"0{number:o}", f"0x{number:016x}")
@@ -114,7 +114,7 @@ def test_a_public_address_is_allowed(address):
 
 
 def test_an_address_of_this_machine_is_refused_though_it_is_public(monkeypatch):
-    monkeypatch.setattr(guard, "is_public", lambda address: True)  # as where a machine has one
+    monkeypatch.setattr(guard, "is_public", lambda address: True)  # as if it had such an address
     with pytest.raises(AddressNotAllowed, match="is an address of this machine"):
         guard.judge(ipaddress.ip_address("127.0.0.1"))
 
@@ -136,7 +136,7 @@ def test_a_url_that_shows_a_forbidden_address_is_refused(host):
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_whatever_the_system_reads_in_a_spelling_is_refused_when_connecting(host):
-    """The text is never trusted: this holds where a check of the text would be wrong."""
+    """The text is never trusted, so this holds even if a check of the text is wrong."""
     try:
         read = socket.getaddrinfo(host.strip("[]").encode(), 443, flags=socket.AI_NUMERICHOST)
     except OSError:

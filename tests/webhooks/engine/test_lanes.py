@@ -1,4 +1,4 @@
-"""The share of those that time out, as the database tells who they are."""
+"""The slots of endpoints that timed out, as the database identifies them."""
 
 from datetime import timedelta
 from types import SimpleNamespace
@@ -18,12 +18,12 @@ pytestmark = [
     pytest.mark.usefixtures("trusting"),
     pytest.mark.proves("Delivery rules"),
 ]
-HALF = 16  # of the slots that steps.begin() has
+HALF = 16  # half of the slots that steps.begin() has
 
 
 @pytest.fixture
 def clock(monkeypatch):
-    """The clock by which those that timed out begin one by one; nobody was served yet."""
+    """The clock that spaces the starts of endpoints that timed out, with an empty rotation."""
     clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
     monkeypatch.setattr(claims, "time", clock)
     monkeypatch.setattr(claims, "_rotation", Rotation())
@@ -36,7 +36,7 @@ def queue(endpoints, each):
 
 
 def known(count):
-    """Make endpoints that have just answered."""
+    """Create endpoints that have just answered."""
     made = EndpointFactory.create_batch(count, last_success_at=timezone.now())
     for one in made:
         claims._rotation.note_answer(one.chatbot_id, claims.time.monotonic())
@@ -47,7 +47,7 @@ def test_those_that_timed_out_have_half_of_the_slots_in_however_many_rounds(cloc
     queue(EndpointFactory.create_batch(HALF + 8, timed_out=True), 3)
     begun = []
     for _ in range(2 * HALF):
-        clock.now += 600.0  # longer than any pause between two of them
+        clock.now += 600.0  # longer than any pause between two starts
         begun.append(len(begin()))
     assert begun == [1] * HALF + [0] * HALF
     queue(known(1), 1)

@@ -1,4 +1,4 @@
-"""What a long queue and a large answer cost in memory: next to nothing."""
+"""Long queues and large responses use almost no memory."""
 
 import re
 import tracemalloc
@@ -16,11 +16,11 @@ from webhooks.engine import claims, recovery, schedule
 from webhooks.models import Delivery
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("trusting")]
-MOST = 1024 * 1024  # bytes, of the receiver in this process, too
+MOST = 1024 * 1024  # bytes, including those of the receiver in this process
 
 
 def reads_bodies(act):
-    """Say whether anything that was asked of the database names the bodies of deliveries."""
+    """Return whether any query of an action names the bodies of deliveries."""
     with CaptureQueriesContext(
         connection,
     ) as queries:
@@ -51,7 +51,7 @@ def test_bodies_are_read_by_the_attempt_alone(endpoint):
 )
 def test_a_large_answer_is_not_kept_in_memory(receiver, endpoint, behaviour):
     DeliveryFactory(chatbot=endpoint.chatbot)
-    run()  # what is made once is made now
+    run()  # allocate what is created only once
     receiver.on("/hook", behaviour)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     tracemalloc.start()

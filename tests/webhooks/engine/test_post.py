@@ -18,9 +18,9 @@ from webhooks.engine.post import BODY_KEPT, post
 SECRET = "sixteen-letters!"
 LONG_SECRET = string.ascii_letters + string.digits
 BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße"}}'.encode()
-TIMEOUT = 1.0  # where it is what ends the attempt; enough to come to the request
-AMPLE = 30.0  # where it is not
-SLACK = 10.0  # for a machine under load; what these receivers do has no end, or a later one
+TIMEOUT = 1.0  # seconds; where the timeout ends the attempt, enough to reach the request
+AMPLE = 30.0  # seconds, where it does not
+SLACK = 10.0  # seconds, for a machine under load; these receivers take longer, or never end
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def _local_receivers(settings):
 
 @pytest.fixture
 def names(monkeypatch):
-    """The answers of a name server of ours: a name's addresses, or an error."""
+    """The answers of our own name server: a name's addresses, or an error."""
     known, ask = {}, socket.getaddrinfo
 
     def answer(host, *args, **kwargs):
@@ -47,7 +47,7 @@ def names(monkeypatch):
 
 
 def send(url, *, body=BODY, timeout=AMPLE):
-    """Send as a delivery is sent; whatever comes, it must have ended in time."""
+    """Send as a delivery does; asserts that the attempt ends in time."""
     began = time.monotonic()
     outcome = post(url, body=body, headers=signing.headers(body, SECRET), timeout=timeout)
     assert time.monotonic() - began <= timeout + SLACK
@@ -286,7 +286,7 @@ def test_one_forbidden_address_among_a_names_answers_refuses_it(receiver, names,
 
 
 def test_a_name_that_turns_to_another_address_is_judged_on_every_attempt(receiver, names):
-    """Also where a connection to the good address is still open."""
+    """This holds even if a connection to the good address is still open."""
     url = receiver.url(host="hooks.example.com")
     for _ in range(50):
         names["hooks.example.com"] = ["127.0.0.1"]
@@ -297,7 +297,7 @@ def test_a_name_that_turns_to_another_address_is_judged_on_every_attempt(receive
 
 
 def test_a_name_that_turns_within_an_attempt_is_not_asked_again(receiver, monkeypatch, settings):
-    """What is connected to is the address that was judged, whatever the name says next."""
+    """The connection goes to the checked address, whatever the name resolves to next."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.1/32"),)
     ask, asked = socket.getaddrinfo, []
 

@@ -1,4 +1,4 @@
-"""What an attempt reaches and what it never does, over real sockets."""
+"""Destinations that an attempt reaches and never reaches, over real sockets."""
 
 import ipaddress
 import socket
@@ -24,7 +24,7 @@ def send(url):
 
 @pytest.fixture
 def everywhere():
-    """Listeners on one port of all addresses of this machine; nobody takes what comes there."""
+    """Listeners on one port of all addresses of this machine, which accept no connection."""
     with socket.create_server(("0.0.0.0", 0), backlog=1024) as one:
         port = one.getsockname()[1]
         try:
@@ -37,7 +37,7 @@ def everywhere():
 
 @pytest.fixture
 def hostile_names(monkeypatch):
-    """A name server that gives this machine's addresses to every name; it asks no other one."""
+    """A name server that returns this machine's addresses for every name; it queries no other."""
     ask = socket.getaddrinfo
 
     def answer(host, *args, **options):

@@ -1,4 +1,4 @@
-"""Old deliveries are forgotten; what waits is not."""
+"""Old deliveries are deleted; waiting ones are not."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The states of a delivery, through the real schedule and a real receiver."""
+"""The states of a delivery, with the real schedule and a real receiver."""
 
 import socket
 import time
@@ -179,7 +179,7 @@ def test_a_test_dispatch_is_one_attempt(receiver, endpoint, plan, state):
 
 
 class TestManualRetry:
-    """Specification: three failed retries, then by hand."""
+    """Specification: three failed retries, then manual retry."""
 
     @pytest.fixture
     def failed(self, endpoint):
@@ -212,7 +212,7 @@ class TestManualRetry:
 
 
 class TestHealth:
-    """What an endpoint's row says of its receiver."""
+    """What an endpoint's row records of its receiver's health."""
 
     def health(self, endpoint):
         endpoint.refresh_from_db()
@@ -261,7 +261,7 @@ class TestHealth:
 
 
 class TestClock:
-    """The machine's clock is set while deliveries wait."""
+    """The machine's clock changes while deliveries wait."""
 
     @pytest.mark.parametrize("hours", [1, -1])
     def test_due_times_move_along(self, endpoint, hours):

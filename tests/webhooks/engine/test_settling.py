@@ -1,4 +1,4 @@
-"""The database goes away while a receiver holds the request."""
+"""The database disappears while a receiver holds the request."""
 
 import contextlib
 import sqlite3
@@ -16,7 +16,7 @@ NOT_YET = "is not settled yet"
 
 @pytest.fixture
 def unreachable(receiver, caplog, monkeypatch):
-    """Make the database fail, from now until that was noticed."""
+    """Make the database fail, from now until the failure is logged."""
     name = connection.settings_dict["NAME"]
 
     @contextlib.contextmanager
@@ -54,7 +54,7 @@ def test_what_was_taken_is_settled_once_the_database_answers_again(
 
     receiver.on("/hook", take)
     assert run() == 1
-    # on PostgreSQL another session is there at once
+    # on PostgreSQL a new session is available immediately
     assert (NOT_YET in caplog.text) == settings.EMBEDDED
     assert (stored(delivery)["state"], states(delivery)) == ("SUCCESS", [(1, "SUCCESS")])
     assert len(receiver.arrivals) == 1

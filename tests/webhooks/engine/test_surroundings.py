@@ -1,4 +1,4 @@
-"""What stands around an attempt: the environment of the process, and other attempts."""
+"""The surroundings of an attempt: the environment of the process, and other attempts."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

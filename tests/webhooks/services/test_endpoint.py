@@ -1,4 +1,4 @@
-"""Setting up where events go."""
+"""Configuring an endpoint."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Retrying by hand."""
+"""Retrying deliveries by hand."""
 
 from datetime import timedelta
 
