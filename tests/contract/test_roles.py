@@ -37,7 +37,7 @@ every_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 
 
 def keyless(owner: Any) -> dict[str, Api]:
-    """Create callers whose keys open nothing, including the owner's own expired keys."""
+    """Create callers whose keys open nothing, including the owner's expired and revoked ones."""
     expired, expired_text = keys.issue(owner)
     ApiKey.objects.filter(pk=expired.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     revoked, revoked_text = keys.issue(owner)

@@ -60,7 +60,7 @@ def test_each_thread_has_its_own_deadline():
 
 
 def test_the_addresses_of_a_connection_share_the_time_that_is_left():
-    """The first address is silent, as on a network without IPv6 routes; the second answers."""
+    """The first is silent, as where half of the internet is unreachable; the second answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         port = full.getsockname()[1]
         waiting = [socket.socket() for _ in range(4)]

@@ -36,7 +36,7 @@ def figures(client: Client) -> dict[str, str]:
 
 
 def furnish(chatbot: Chatbot) -> None:
-    """Create two waiting visitors, three failed deliveries and a failed sample; some are old."""
+    """Create two waiting visitors, three failed deliveries, a failed sample and some old rows."""
     for _ in range(2):
         MessageFactory(thread=ThreadFactory(chatbot=chatbot, escalated=True))
     answered = ThreadFactory(chatbot=chatbot, escalated=True)
