@@ -1,4 +1,4 @@
-"""The ground's app: system checks and the commands that span all apps."""
+"""The config app: system checks, periodic work and the base of all other apps."""
 
 from django.apps import AppConfig
 from django.core.checks import Tags, register
@@ -7,12 +7,12 @@ from config.runtime import checks
 
 
 class ConfigConfig(AppConfig):
-    """The ground."""
+    """Configure the app and register its system checks."""
 
     name = "config"
 
     def ready(self) -> None:
-        """Register the checks."""
+        """Register the system checks."""
         register(checks.cache_is_shared, Tags.caches)
         register(checks.networks_are_public, Tags.security, deploy=True)
         register(checks.demo_is_at_home, Tags.security, deploy=True)

@@ -1,4 +1,4 @@
-"""The Celery app. It carries what the database owns; it never keeps work of its own."""
+"""The Celery app. The database owns all work; Celery only carries messages about it."""
 
 import logging
 import logging.config
@@ -14,7 +14,7 @@ from config.runtime.broker import QuickAMQP
 from config.runtime.logs import LogStream
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-# Django's checks load every page and route, which a worker never uses; web runs them.
+# Django's checks load every page and route, which a worker never uses. Web runs the checks.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 app = Celery("config", amqp=QuickAMQP)
@@ -37,9 +37,9 @@ app.steps["worker"].add("conversations.dispatcher:DispatcherStep")
 
 @setup_logging.connect(weak=False)
 def keep_logging(**_: Any) -> None:
-    """Log as the rest of the service does: Celery's own set-up writes plain text.
+    """Log in the service's format instead of Celery's plain text.
 
-    Its banner, and what it says when it is stopped, goes to the process's first standard output.
+    Celery prints its banner and its shutdown messages to `sys.__stdout__`, so that is redirected.
     """
     logging.config.dictConfig(settings.LOGGING)
     logging.captureWarnings(True)

@@ -1,4 +1,4 @@
-"""Read our own kinds of value from the environment: rates, delays, networks, addresses."""
+"""Parsers for our kinds of setting: rates, delays, networks, addresses and keys."""
 
 import ipaddress
 import re
@@ -22,19 +22,19 @@ from psycopg.conninfo import make_conninfo
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Rate = tuple[int, int]
-Faults = dict[str, list[str]]  # what is wrong with each variable
+Faults = dict[str, list[str]]  # error messages by variable
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
 LONGEST = 31_536_000  # seconds: a year
 HOST_NAME = re.compile(r"(?!-)[0-9A-Za-z_-]{1,63}(\.[0-9A-Za-z_-]{1,63})*\.?")
-# Options of Django's that the address of a database may hold beside those of PostgreSQL
+# Django's options that a database address may contain besides those of PostgreSQL
 OF_DJANGO = {"assume_role", "isolation_level", "pool", "server_side_binding"}
 
 
 def rate(text: str) -> Rate | None:
-    """Read `count/window` ("500/60s", "100/s"), or None for "off".
+    """Parse `count/window` ("500/60s", "100/s") into (count, seconds), and "off" into None.
 
-    Returns (count, seconds). Raises EnvError.
+    Raises EnvError.
     """
     if text.strip().lower() == "off":
         return None
@@ -45,7 +45,7 @@ def rate(text: str) -> Rate | None:
 
 
 def delays(text: str) -> tuple[float, ...]:
-    """Read comma-separated seconds ("1,5,25"). Raises EnvError."""
+    """Parse comma-separated seconds ("1,5,25"). Raises EnvError."""
     try:
         seconds = tuple(float(part) for part in text.split(",") if part.strip())
     except ValueError as error:
@@ -56,7 +56,7 @@ def delays(text: str) -> tuple[float, ...]:
 
 
 def period(text: str) -> timedelta | None:
-    """Read a length of time in seconds ("3600"), or None for "off". Raises EnvError."""
+    """Parse a duration in seconds ("3600"), and "off" into None. Raises EnvError."""
     if text.strip().lower() == "off":
         return None
     try:
@@ -69,7 +69,7 @@ def period(text: str) -> timedelta | None:
 
 
 def networks(text: str) -> tuple[Network, ...]:
-    """Read comma-separated networks in CIDR form, or single addresses. Raises EnvError."""
+    """Parse comma-separated networks in CIDR form, or single addresses. Raises EnvError."""
     try:
         return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
@@ -77,7 +77,7 @@ def networks(text: str) -> tuple[Network, ...]:
 
 
 def fernet_keys(text: str) -> tuple[str, ...]:
-    """Read comma-separated Fernet keys, newest first. Raises EnvError without quoting a key."""
+    """Parse comma-separated Fernet keys, newest first. Raises EnvError without quoting a key."""
     keys = tuple(part.strip() for part in text.split(",") if part.strip())
     for position, key in enumerate(keys, start=1):
         try:
@@ -90,14 +90,14 @@ def fernet_keys(text: str) -> tuple[str, ...]:
 
 
 def host(text: str) -> str:
-    """Read what web listens on: an IP address or a host name. Raises EnvError."""
+    """Check the IP address or host name that web listens on. Raises EnvError."""
     if not (is_address(text) or HOST_NAME.fullmatch(text)):
         raise EnvError("expected an IP address or a host name, such as 127.0.0.1")
     return text
 
 
 def allowed_hosts(text: str) -> list[str]:
-    """Read comma-separated names of hosts, as Django matches them. Raises EnvError."""
+    """Parse comma-separated host names as Django matches them. Raises EnvError."""
     names = [part.strip() for part in text.split(",") if part.strip()]
     for name in names:
         bracketed = name.startswith("[") and name.endswith("]") and is_address(name[1:-1])
@@ -110,7 +110,7 @@ def allowed_hosts(text: str) -> list[str]:
 
 
 def is_address(text: str) -> bool:
-    """Say whether a text is an IP address."""
+    """Return whether a text is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -119,13 +119,13 @@ def is_address(text: str) -> bool:
 
 
 def web_address(text: str) -> str:
-    """Read an http or https address without a trailing slash. Raises EnvError."""
+    """Check an http or https address and drop its trailing slash. Raises EnvError."""
     expected = "expected an address such as https://bots.example.com, without user and query"
     try:
         parts = urlsplit(text)
         name = parts.hostname or ""
         valid = parts.port != 0 and (is_address(name) or HOST_NAME.fullmatch(name))
-    except ValueError:  # a port that is not one, a bracket that does not close
+    except ValueError:  # an invalid port, an unclosed bracket
         valid = False
     if not valid or parts.scheme not in ("http", "https") or re.search(r"[\s?#@]", text):
         raise EnvError(expected)
@@ -133,14 +133,14 @@ def web_address(text: str) -> str:
 
 
 def optional_web_address(text: str) -> str:
-    """Read an http or https address, or an empty text. Raises EnvError."""
+    """Check an http or https address; an empty text is allowed. Raises EnvError."""
     return web_address(text) if text else ""
 
 
 def database_url(text: str) -> str:
-    """Read the address of a PostgreSQL database, or an empty text.
+    """Check the address of a PostgreSQL database; an empty text is allowed.
 
-    Raises EnvError without quoting it: it holds a password.
+    Raises EnvError without quoting the address, because it contains a password.
     """
     if not text:
         return ""
@@ -157,9 +157,9 @@ def database_url(text: str) -> str:
 
 
 def redis_url(text: str) -> str:
-    """Read the address of a Redis database, or an empty text.
+    """Check the address of a Redis database; an empty text is allowed.
 
-    Raises EnvError without quoting it: it may hold a password.
+    Raises EnvError without quoting the address, because it may contain a password.
     """
     try:
         parts = urlsplit(text)
@@ -173,7 +173,10 @@ def redis_url(text: str) -> str:
 
 
 def email_url(text: str) -> dict[str, Any]:
-    """Read how mails leave, as Django's settings. Raises EnvError without quoting it."""
+    """Parse the mail transport's address into Django's settings.
+
+    Raises EnvError without quoting the address.
+    """
     expected = (
         "expected console:, file:/directory, smtp://user:password@host:port/?tls=True "
         "or submission://user:password@host"
@@ -190,7 +193,7 @@ def email_url(text: str) -> dict[str, Any]:
 
 
 def certificates(text: str) -> str:
-    """Read the path of a file of certificates; an empty one is none. Raises EnvError."""
+    """Check the path of a certificate file; an empty text is allowed. Raises EnvError."""
     if not text:
         return ""
     try:
@@ -203,7 +206,7 @@ def certificates(text: str) -> str:
 
 
 def parser(read: Callable[[str], Any]) -> Callable[..., Any]:
-    """Turn a reader of text into an environs parser method; defaults are text, too."""
+    """Turn a text parser into an environs parser method. It also parses defaults given as text."""
 
     def method(value: Any, **_: Any) -> Any:
         return read(value) if isinstance(value, str) else value
@@ -218,10 +221,10 @@ READERS = (
 
 
 def environment(dotenv: Path) -> tuple[Env, Faults]:
-    """Make the reader of the environment, with `.env` beneath the real variables.
+    """Make the reader of the environment. Real variables take precedence over those in `.env`.
 
-    What the file says joins the environment: the keys of models are found there by their names.
-    Returns the lines of the file that cannot be read, too.
+    The file's variables are added to the process's environment, where the models' keys are looked
+    up by name. Also returns the lines of the file that cannot be parsed.
     """
     faults = unreadable(dotenv)
     if not faults:
@@ -233,7 +236,7 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
 
 
 def unreadable(dotenv: Path) -> Faults:
-    """Name the lines of a file that do not set a variable; they are not quoted."""
+    """Report the numbers of lines that do not set a variable, without quoting them."""
     try:
         text = dotenv.read_text()
     except FileNotFoundError:
@@ -247,12 +250,12 @@ def unreadable(dotenv: Path) -> Faults:
 
 
 def blank_lines(text: str) -> int:
-    """Count the line ends before the first word."""
+    """Count the line breaks before the first word."""
     return text[: len(text) - len(text.lstrip())].count("\n")
 
 
 def header_values(names: dict[str, str]) -> Faults:
-    """Find variables whose values cannot stand in a header; they are not quoted."""
+    """Report variables whose values are not valid in a header, without quoting them."""
     return {
         name: ["must be visible ASCII characters without spaces"]
         for name, value in names.items()
@@ -261,7 +264,7 @@ def header_values(names: dict[str, str]) -> Faults:
 
 
 def refuse(env: Env, faults: Faults) -> None:
-    """Raise a refusal if anything is wrong with the environment, naming all of it."""
+    """End the process if the environment is invalid, naming every fault. Raises SystemExit."""
     try:
         env.seal()
     except EnvValidationError as error:
@@ -272,6 +275,6 @@ def refuse(env: Env, faults: Faults) -> None:
 
 
 def refusal(faults: Faults) -> SystemExit:
-    """Make the one message that names what is wrong, and ends the process."""
+    """Make the SystemExit whose message lists all faults."""
     lines = [f"  {name}: {'; '.join(map(str, texts))}" for name, texts in faults.items()]
     return SystemExit("\n".join(["The environment is not valid:", *lines]))

@@ -1,4 +1,4 @@
-"""What comes before every view: the request's id, the caller's address and its limit."""
+"""Middleware: the request's id, the caller's address and its rate limit, the access log."""
 
 import ipaddress
 import logging
@@ -26,7 +26,7 @@ FORWARDED_FOR = re.compile(r"""(?:^|[;,])\s*for=("[^"]*"|[^;,]*)""", re.IGNORECA
 
 
 def trusted(address: str) -> bool:
-    """Say whether an address is one of TRUSTED_PROXIES."""
+    """Return whether an address is in TRUSTED_PROXIES."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -36,7 +36,7 @@ def trusted(address: str) -> bool:
 
 
 def address_of(hop: str) -> str | None:
-    """Read a hop's address, which may bear a port; None where it is not one."""
+    """Parse a hop's address, with or without a port; None if it is not an address."""
     text = hop.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -49,10 +49,10 @@ def address_of(hop: str) -> str | None:
 
 
 def hops_of(request: HttpRequest) -> list[str]:
-    """List whom proxies say they were called by, in order.
+    """List the client addresses that proxies report, in order.
 
-    A proxy that sets one of the two headers may pass on the other as the client sent it: where
-    both are there and differ, neither is believed.
+    A proxy that sets one of the two headers may pass on the other as the client sent it. If both
+    are present and differ, neither is trusted.
     """
     given = request.META.get("HTTP_X_FORWARDED_FOR", "")
     listed = given.split(",") if given else []
@@ -63,7 +63,7 @@ def hops_of(request: HttpRequest) -> list[str]:
 
 
 def client_address(request: HttpRequest) -> str:
-    """Find who calls: the peer, or the last hop that no trusted proxy vouches for."""
+    """Return the caller's address: the peer, or the last hop that is not a trusted proxy."""
     address: str = request.META.get("REMOTE_ADDR", "")
     hops = hops_of(request)
     while hops and trusted(address):
@@ -75,7 +75,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def counted_as(address: str) -> str:
-    """Name whom an address is counted as: itself, or its /64 where it is an IPv6 one."""
+    """Return the key that an address is counted under: itself, or its /64 for IPv6."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -90,10 +90,10 @@ def counted_as(address: str) -> str:
 def log_access(
     request: HttpRequest, response: HttpResponseBase, known: dict[str, str], ms: int
 ) -> None:
-    """Write the one line of a request: what was answered, how fast, where and to whom.
+    """Write a request's line to the access log: status, duration, route and caller.
 
-    Refusals have a line without ACCESS_LOG, too. Where the caller is not known the line names the
-    address, and anyone can cause it: a flood of those is summed up.
+    Errors are logged even without ACCESS_LOG. If the caller is unknown, the line contains the
+    address. Anyone can cause such lines, so a flood of them is summed up.
     """
     status = response.status_code
     quiet = request.path_info in HostMiddleware.PROBES or request.path_info.startswith(
@@ -114,9 +114,9 @@ def log_access(
 
 
 class RequestMiddleware:
-    """Name the request, believe trusted proxies alone, and count the address on /api.
+    """Assign the request's id, trust only known proxies, and limit each address on /api.
 
-    Specification: Limits, per IP. The limit is judged before anything else of a request.
+    Specification: Limits, per IP. The limit is checked before anything else.
     """
 
     COUNTED = ("/api/", "/openapi.json")
@@ -135,7 +135,7 @@ class RequestMiddleware:
         return response
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:
-        """Note the route, and who is signed in to the admin."""
+        """Add the route and the admin's user to the request's log lines."""
         route = request.resolver_match.route if request.resolver_match else ""
         logs.note(route=f"{request.method} /{route}")
         if route.startswith("admin/") and (person := getattr(request, "user", None)):
@@ -156,20 +156,21 @@ class RequestMiddleware:
 
 
 class HostMiddleware(CommonMiddleware):
-    """Refuse a host that is not ours, except to probes: they call a machine by its address.
+    """Refuse unknown hosts, except for probes, which call a machine by its address.
 
-    Django's own also gives each answer its length, so that servers need not send it in chunks.
+    CommonMiddleware also sets each response's Content-Length, so that servers need not send it in
+    chunks.
     """
 
     PROBES = ("/healthz", "/readyz", "/metrics")
 
     def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
-        """Judge the host. Raises DisallowedHost."""
+        """Check the host. Raises DisallowedHost."""
         return None if request.path_info in self.PROBES else super().process_request(request)
 
 
 class InputMiddleware:
-    """Refuse what views and libraries would not take, rather than let them fail."""
+    """Refuse input that would make views or libraries fail."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -177,22 +178,22 @@ class InputMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if refusal := request.META.get(REFUSAL):
             return plain_response(refusal)
-        if not request.path_info.startswith("/api/"):  # which has rules of its own
-            longest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0  # Django's own spares multipart
+        if not request.path_info.startswith("/api/"):  # the API has rules of its own
+            longest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0  # Django's check skips multipart
             if declared_length(request) > longest or "%00" in request.META["QUERY_STRING"]:
                 return bad_request(request, SuspiciousOperation())
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer a page number that is none, which the admin's search does not check."""
+        """Answer 404 to an invalid page number, which the admin's search does not check."""
         return page_not_found(request, error) if isinstance(error, InvalidPage) else None
 
 
 class ContentSecurityPolicyMiddleware:
-    """Let pages load and run nothing but what this service serves itself.
+    """Restrict pages to content and scripts that this service serves.
 
-    The admin's own scripts build functions of the expressions in its HTML, hence 'unsafe-eval'; no
-    script that stands in the HTML ever runs. JSON needs no policy: browsers do not run it.
+    The admin's scripts compile the expressions in its HTML into functions, hence 'unsafe-eval'.
+    Inline scripts never run. JSON needs no policy, because browsers do not run it.
     """
 
     POLICY = "; ".join(

@@ -1,6 +1,6 @@
-"""Periodic work: what has to be done again and again, and when it is due next.
+"""Periodic work and its schedule.
 
-There is no clock process: a worker's dispatcher claims what is due, as it does with deliveries.
+There is no scheduler process. A worker's dispatcher claims due work, as it does with deliveries.
 """
 
 from collections.abc import Iterable
@@ -9,20 +9,20 @@ from datetime import datetime, timedelta
 from django.db import models
 from django.utils import timezone
 
-LEASE = timedelta(minutes=30)  # what was not finished by then is begun again
+LEASE = timedelta(minutes=30)  # unfinished work is begun again after this
 
 
 class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
-    """Periodic work by what is to be done with it."""
+    """Add, claim, release and finish periodic work."""
 
     def add(self, names: Iterable[str]) -> None:
-        """Make the rows that are missing, due at once."""
+        """Create the missing rows, due at once."""
         self.bulk_create(
             [self.model(name=name, due_at=timezone.now()) for name in names], ignore_conflicts=True
         )
 
     def claim(self) -> list[str]:
-        """Claim what is due, for the length of a lease. Returns the names."""
+        """Claim due work for the length of a lease. Returns the names."""
         now = timezone.now()
         free = models.Q(claimed_until=None) | models.Q(claimed_until__lt=now)
         due = self.filter(free, due_at__lte=now).values_list("name", flat=True)
@@ -33,16 +33,16 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
         ]
 
     def release(self, name: str) -> None:
-        """Give a claim back: nobody has begun."""
+        """Give back a claim whose work has not begun."""
         self.filter(name=name).update(claimed_until=None)
 
     def finish(self, name: str, *, next_due: datetime) -> None:
-        """Note that it was done."""
+        """Release the claim of completed work and set its next due time."""
         self.filter(name=name).update(claimed_until=None, due_at=next_due)
 
 
 class PeriodicWork(models.Model):
-    """One kind of periodic work."""
+    """One kind of periodic work, its next due time and its claim."""
 
     name = models.CharField(max_length=50, primary_key=True)
     due_at = models.DateTimeField()

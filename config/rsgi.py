@@ -1,7 +1,8 @@
-"""The web server's entry: the event loop receives whole requests, threads answer them.
+"""The web server's entry point: the event loop receives whole requests, threads answer them.
 
-A thread that reads a body waits for as long as its client likes. Here only the event loop waits, so
-a slow client holds a connection and some bytes, but neither a thread nor a database connection.
+A thread that reads a body waits as long as the client takes to send it. Here only the event loop
+waits, so a slow client holds a connection and some bytes, but neither a thread nor a database
+connection.
 """
 
 import asyncio
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
 
 HTTPProtocol = Any  # granian's types leave it out, and some methods of a request's headers
 
-DISCARDED = 8 * 1024 * 1024  # bytes of a body beyond its bound that are read and thrown away
-SMALL = 16 * 1024  # bytes of each body that count towards nothing
-HELD = 64 * 1024 * 1024  # bytes beyond it, of all requests that are not answered yet
+DISCARDED = 8 * 1024 * 1024  # bytes of a body beyond its bound that are read and discarded
+SMALL = 16 * 1024  # bytes of each body that do not count towards HELD
+HELD = 64 * 1024 * 1024  # bytes beyond SMALL, of all unanswered requests together
 
 outage.watched = not settings.EMBEDDED
 threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
 
 
 class Room:
-    """The memory for bodies of this process; only the event loop uses it."""
+    """The memory for bodies in this process. It needs no lock: only the event loop uses it."""
 
     def __init__(self) -> None:
         self.taken = 0
@@ -50,40 +51,41 @@ room = Room()
 
 @dataclass
 class Body:
-    """What was received of a request's body."""
+    """The received part of a request's body."""
 
-    length: int  # as declared; otherwise as received, which may be more than was kept
+    length: int  # as declared, or else as received, which may be more than was kept
     kept: bytearray = field(default_factory=bytearray)
-    complete: bool = True  # nothing of it is left on the connection
+    complete: bool = True  # nothing of it remains on the connection
     refusal: ApiError | None = None
-    charged: int = 0  # bytes taken of the room
+    charged: int = 0  # bytes taken from the room
 
     def add(self, part: bytes) -> None:
-        """Keep a part. Raises Unavailable."""
+        """Append a part, and take memory for it beyond SMALL. Raises Unavailable."""
         self.kept += part
         if len(self.kept) > SMALL + self.charged:
             room.take(len(part))
             self.charged += len(part)
 
     def refuse(self, error: ApiError) -> None:
-        """Give the rest up; the connection is closed after the response."""
+        """Drop the body and skip the rest. The connection is closed after the response."""
         self.kept.clear()
         self.complete, self.refusal = False, error
 
 
 def bound_of(path: str) -> int:
-    """Return how long the body of a request may be."""
+    """Return the most bytes that a request's body may have."""
     return MAX_BYTES if path.startswith("/api/") else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
 
 async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     """Receive a request's body, up to its bound and within BODY_TIMEOUT.
 
-    The rest of a longer body is discarded, so that the connection can be used again; a much longer
-    one stays on the connection, which is then closed.
+    The rest of a longer body is discarded, so that the connection can be reused. A much longer
+    body stays unread, and the connection is closed.
 
-    The server ends a body in chunks with an empty part, and gives another one before it where the
-    client broke off or sent an unreadable chunk (or trailers, which no client of ours needs).
+    The server ends a chunked body with an empty part. It yields one more empty part before that if
+    the client disconnected or sent an unreadable chunk (or trailers, which no client of ours
+    needs).
     """
     declared = scope.headers.get("content-length")
     body, bound = Body(int(declared or 0)), bound_of(scope.path)
@@ -116,9 +118,9 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
-    """Write a request's headers as WSGI names them.
+    """Return a request's headers under their WSGI names.
 
-    A name with an underscore is left out: it would pass for the one with a dash.
+    Names with an underscore are left out, because they would pass for the same name with a dash.
     """
     headers: Any = scope.headers
     written = {
@@ -136,7 +138,7 @@ def headers_of(scope: Scope) -> dict[str, str]:
 
 
 def environ_of(scope: Scope, body: Body) -> "WSGIEnvironment":
-    """Describe a request to Django."""
+    """Build the WSGI environment of a request."""
     host, _, port = scope.server.rpartition(":")
     return {
         **headers_of(scope),
@@ -161,7 +163,7 @@ def environ_of(scope: Scope, body: Body) -> "WSGIEnvironment":
 
 
 def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> None:
-    """Let Django answer a request, in a thread."""
+    """Let Django answer a request. Runs in a thread."""
     status, headers = 500, [("Connection", "close")]
 
     def start_response(line: str, given: list[tuple[str, str]], *_: Any) -> Any:
@@ -177,7 +179,7 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> None:
 
 
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:
-    """Answer a request once all of it is there."""
+    """Receive a whole request, then answer it in a thread."""
     body = await receive(scope, protocol)
     try:
         await asyncio.get_running_loop().run_in_executor(threads, answer, scope, protocol, body)

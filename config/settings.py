@@ -1,4 +1,7 @@
-"""Read the environment, once; nothing else in the project does. README's table explains each."""
+"""Django's settings, read from the environment, which no other module reads.
+
+README's table explains each variable.
+"""
 
 import os
 import warnings
@@ -15,13 +18,13 @@ from marshmallow.validate import Length, Range
 from config.environment import environment, header_values, refusal, refuse
 from config.runtime import logs, state
 
-django_stubs_ext.monkeypatch()  # Django's generic classes take their types at run time, too
+django_stubs_ext.monkeypatch()  # lets Django's generic classes take type arguments at run time
 
-VERSION = "1.0.0"  # of the service and of its interface
+VERSION = "1.0.0"  # of the service and its API
 BASE_DIR = Path(__file__).resolve().parent.parent
 env, faults = environment(BASE_DIR / ".env")
 
-# Where the service listens and where it keeps what is its own
+# Addresses, state folder, processes
 HOST = env.host("HOST", "127.0.0.1")
 PORT = env.int("PORT", 8000, validate=Range(min=1, max=65_535))
 STATE_DIR = (BASE_DIR / env.str("STATE_DIR", "var")).absolute()
@@ -32,7 +35,7 @@ DEBUG = env.bool("DEBUG", False)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
 WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1, max=1_000))
 WEB_THREADS = env.int("WEB_THREADS", 250, validate=Range(min=1, max=10_000))
-# Threads that mostly wait for receivers: many, so that dead ones leave room for the others
+# These threads mostly wait for receivers. There are many, so that dead receivers leave room.
 WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 128, validate=Range(min=1, max=10_000))
 ACCESS_LOG = env.bool("ACCESS_LOG", True)
 
@@ -40,8 +43,8 @@ DATABASE_URL = env.database_url("DATABASE_URL", "")
 REDIS_URL = env.redis_url("REDIS_URL", "")
 REDIS_PREFIX = env.str("REDIS_PREFIX", "chatbots")
 EMBEDDED = not DATABASE_URL
-EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "localhost", "::1")  # a demo, to the network
-MACHINE_BOUND = not (DATABASE_URL and REDIS_URL)  # one web process and one worker, no more
+EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "localhost", "::1")  # a demo that the network can reach
+MACHINE_BOUND = not (DATABASE_URL and REDIS_URL)  # at most one web process and one worker
 
 SECRET_KEY = env.str("SECRET_KEY", "")
 ENCRYPTION_KEYS = env.fernet_keys("ENCRYPTION_KEYS", "")
@@ -83,7 +86,7 @@ ENCRYPTION_KEYS = ENCRYPTION_KEYS or (
     state.kept_secret(STATE_DIR, "encryption_key", lambda: Fernet.generate_key().decode()),
 )
 
-# Replies awaited at once in a web process: the other threads stay free for reads and probes.
+# Replies that a web process waits for at once. Other threads stay free for reads and probes.
 REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
 REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
 BODY_TIMEOUT = 30.0  # seconds to receive a request's body; shorter in tests
@@ -145,7 +148,7 @@ TEMPLATES = [
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "config" / "static"]
-WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()  # nothing was collected: a checkout, not an image
+WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()  # no collected files: a checkout, not an image
 warnings.filterwarnings("ignore", message="No directory at", category=UserWarning)
 PASSWORD_HASHERS = ["accounts.hashing.PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
@@ -159,8 +162,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 DEFAULT_EXCEPTION_REPORTER = "config.runtime.debug_page.MaskingReporter"
-# A form in the admin may hold the largest conversation starter, percent-encoded. No page sends more
-# than 1,000 fields: rows are paged.
+# A form in the admin may contain the largest conversation starter, percent-encoded. No page sends
+# more than 1,000 fields, because rows are paged.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 # Browsers
@@ -169,13 +172,14 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
-# Whoever ends TLS redirects to it; subdomains and preload lists are not ours to decide on.
+# The proxy that terminates TLS also redirects to it. Subdomains and preload lists are the
+# operator's decision.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 CSRF_FAILURE_VIEW = "config.api.errors.csrf_failed"
 
-# Storage: the embedded default and production differ here, and nowhere else
+# Storage: only here do the embedded default and production differ
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
         "ENGINE": "config.database.sqlite",
@@ -194,15 +198,15 @@ DATABASES: dict[str, dict[str, Any]] = {
 if not EMBEDDED:
     options = DATABASES["default"].setdefault("OPTIONS", {})
     options |= {"connect_timeout": 5, "tcp_user_timeout": 10_000} | options
-    # A process that is halted within a transaction must not hold its locks for long.
+    # A process that is suspended within a transaction must not hold its locks for long.
     given = options.get("options", "")
     options["options"] = f"-c idle_in_transaction_session_timeout=10s {given}".strip()
     options["pool"] = {
         "min_size": 1,
-        "max_size": 6,  # of each process; nobody holds one while waiting for a peer
+        "max_size": 6,  # per process; no thread holds a connection while waiting for a peer
         "timeout": 15.0,
-        # Then the pool gives up on a connection that it cannot make, and the next request makes
-        # a new one; until then its pauses double, and would prolong an outage.
+        # The pool gives up on a failing connection after this, and the next request starts a new
+        # attempt. Until then the pauses between its attempts double, which prolongs an outage.
         "reconnect_timeout": 2.0,
     }
 CACHES = {
@@ -215,11 +219,11 @@ CACHES = {
     if REDIS_URL
     else {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-        "OPTIONS": {"MAX_ENTRIES": 100_000},  # with Django's 300, many callers push counters out
+        "OPTIONS": {"MAX_ENTRIES": 100_000},  # Django's 300 would evict counters of many callers
     },
 }
-RATELIMIT_FAIL_OPEN = True  # a count that failed lets pass
-CELERY_BROKER_URL = REDIS_URL or "waking://localhost"  # config.runtime.broker: within the process
+RATELIMIT_FAIL_OPEN = True  # a failed count lets the call pass
+CELERY_BROKER_URL = REDIS_URL or "waking://localhost"  # in-process; see config.runtime.broker
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {
         "global_keyprefix": f"{REDIS_PREFIX}:",
@@ -230,13 +234,14 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
     if REDIS_URL
     else {}
 )
-# A worker takes no more from the others than it can begin; what is its own it takes at once.
+# With a shared broker, a worker takes no more messages than it can begin. Embedded (0: no limit),
+# it takes all messages at once, since they are its own.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1 if REDIS_URL else 0
 CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
-# Tasks between which a thread keeps its connection: embedded, there is no pool to give it to.
+# Tasks for which a thread keeps its connection. Embedded, there is no pool to return it to.
 CELERY_DB_REUSE_MAX = 1_000_000_000 if EMBEDDED else 0
 
-CRASH_POINT = ""  # where the process dies (config.runtime.crash); set only by tests
+CRASH_POINT = ""  # where the process kills itself (config.runtime.crash); set only by tests
 
 # Mail
 EMAIL_BACKEND = MAIL["EMAIL_BACKEND"]
@@ -259,7 +264,7 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "config.api.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
-# Choices that hold for the whole document; an operation or a field names its own.
+# Open points that apply to the whole document. Operations and fields name their own.
 OPEN_EVERYWHERE = [
     *("envelope", "messages", "unauthorized", "order-of-checks", "status-created"),
     *("status-closed", "code-field", "code-status", "types", "texts", "body-bounds"),

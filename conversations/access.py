@@ -1,4 +1,4 @@
-"""Find a thread below its chatbot."""
+"""Open and lock the threads of a chatbot."""
 
 from uuid import UUID
 
@@ -9,13 +9,13 @@ from conversations.models import Thread
 
 
 class ThreadNotFound(NotFound):
-    """No such thread in this chatbot; one of another chatbot is answered the same."""
+    """Raised if the chatbot has no such thread, even if another chatbot has."""
 
     message = "thread not found"
 
 
 def open_thread(chatbot: Chatbot, thread_id: str) -> Thread:
-    """Find a thread of a chatbot, without its lock. Raises ThreadNotFound."""
+    """Return a thread of a chatbot without locking it. Raises ThreadNotFound."""
     try:
         key = identifier(thread_id)
     except NotFound:
@@ -28,13 +28,13 @@ def open_thread(chatbot: Chatbot, thread_id: str) -> Thread:
 
 
 def lock_thread(thread_id: UUID) -> Thread:
-    """Read a thread afresh and keep others from writing to it until the transaction ends.
+    """Lock a thread's row until the transaction ends and return its current state.
 
-    Raises ThreadNotFound, also where its chatbot is erased.
+    Raises ThreadNotFound, also if its chatbot is erased.
     """
     if not Thread.objects.select_for_update().filter(pk=thread_id).values_list("pk").first():
         raise ThreadNotFound
-    # In a second statement: what was committed while we waited for the lock belongs to it
+    # Read in a second statement, to see what was committed while we waited for the lock.
     thread = Thread.objects.select_related("chatbot__account__plan", "visitor").get(pk=thread_id)
     if thread.chatbot.erased_at:
         raise ThreadNotFound

@@ -1,9 +1,9 @@
-"""The conversations app: what is said."""
+"""The conversations app: threads, messages, leads and the admin inbox."""
 
 from django.apps import AppConfig
 
 
 class ConversationsConfig(AppConfig):
-    """Conversations."""
+    """Configure the app."""
 
     name = "conversations"

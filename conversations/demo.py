@@ -1,6 +1,6 @@
-"""Demo data: two accounts with bots and conversations, found again at every run.
+"""Demo data: two accounts with bots and conversations.
 
-What is secret is made afresh each time: the API keys and the administrator's password.
+A later run reuses the existing rows. It issues new API keys and a new administrator password.
 """
 
 import secrets
@@ -97,7 +97,7 @@ Record = dict[str, Any]
 
 
 class Talk(NamedTuple):
-    """A conversation of the demo: the visitor, and how many messages of the same words in turn."""
+    """A demo conversation: its visitor, its message count, and the words that it repeats."""
 
     visitor_id: str
     name: str
@@ -108,7 +108,7 @@ class Talk(NamedTuple):
 def person(
     account: Account, email: str, name: str, *, role: Role, permissions: tuple[str, ...] = ()
 ) -> User:
-    """Find or make a person of an account."""
+    """Find or create a user and their membership of an account."""
     user = find_or_create_user(email, name=name)
     if role != Role.OWNER:
         Membership.objects.get_or_create(
@@ -118,7 +118,7 @@ def person(
 
 
 def account_of(name: str, plan: str, owner_email: str, owner_name: str) -> Account:
-    """Find or make an account; staff see it in the admin through its owner."""
+    """Find or create an account and its owner. Staff see it in the admin through the owner."""
     owner = find_or_create_user(owner_email, name=owner_name)
     found = Account.objects.filter(name=name, owner=owner).first()
     return found or Account.objects.create(name=name, owner=owner, plan=Plan.objects.get(name=plan))
@@ -157,7 +157,7 @@ def furnish(chatbot: Chatbot, facts: str) -> None:
 
 
 def converse(chatbot: Chatbot, talk: Talk) -> Thread:
-    """Begin a conversation and fill it with messages."""
+    """Start a conversation and fill it with messages."""
     begun = threads.create(chatbot, {"visitor_id": talk.visitor_id, "visitor_name": talk.name})
     with transaction.atomic():
         thread = lock_thread(begun.pk)
@@ -171,7 +171,7 @@ def converse(chatbot: Chatbot, talk: Talk) -> Thread:
 
 
 def bot_of(account: Account, name: str, description: str, facts: str, talk: Talk) -> Chatbot:
-    """Find or make a bot with all that a demo shows."""
+    """Find a bot by its name, or create one with settings and a conversation."""
     found = Chatbot.objects.filter(account=account, name=name).first()
     if found:
         return found
@@ -182,14 +182,14 @@ def bot_of(account: Account, name: str, description: str, facts: str, talk: Talk
 
 
 def fresh_key(user: User) -> str:
-    """End a person's earlier demo keys and make a new one."""
+    """Revoke a user's earlier demo keys and issue a new one."""
     for key in ApiKey.objects.filter(user=user, label=KEY_LABEL, revoked_at=None):
         api_key.revoke(key)
     return api_key.issue(user, label=KEY_LABEL)[1]
 
 
 def user_record(account: Account, user: User) -> Record:
-    """Describe a person as `seed_demo --json` prints one."""
+    """Describe a user, with a new API key, as `seed_demo --json` prints it."""
     membership = Membership.objects.filter(account=account, user=user).first()
     added = ChatbotMember.objects.filter(user=user, chatbot__account=account)
     return {
@@ -203,7 +203,7 @@ def user_record(account: Account, user: User) -> Record:
 
 
 def chatbot_record(chatbot: Chatbot) -> Record:
-    """Describe a bot as `seed_demo --json` prints one."""
+    """Describe a bot as `seed_demo --json` prints it."""
     prompts = FollowUpPrompt.objects.filter(chatbot=chatbot)
     talks = Thread.objects.filter(chatbot=chatbot).order_by("created_at", "id")
     return {
@@ -232,7 +232,7 @@ def chatbot_record(chatbot: Chatbot) -> Record:
 
 
 def account_record(account: Account, people: list[User], bots: list[Chatbot]) -> Record:
-    """Describe an account as `seed_demo --json` prints one."""
+    """Describe an account as `seed_demo --json` prints it."""
     return {
         "accountId": account.pk,
         "accountName": account.name,
@@ -243,7 +243,7 @@ def account_record(account: Account, people: list[User], bots: list[Chatbot]) ->
 
 
 def scale_account() -> Record:
-    """Make the account that shows every role."""
+    """Find or create the account with a user of every role, and describe it."""
     account = account_of("Acme", "Scale", "owner@acme.example", "Olivia Owner")
     people = [
         account.owner,
@@ -257,7 +257,7 @@ def scale_account() -> Record:
             permissions=(CHATBOT_VIEW,),
         ),
     ]
-    # the API lists the newest first, so the shop is made last
+    # The API lists the newest chatbot first, so the shop is created last.
     help_desk = bot_of(
         account,
         "Help desk",
@@ -277,7 +277,7 @@ def scale_account() -> Record:
 
 
 def starter_account() -> Record:
-    """Make the small account beside it."""
+    """Find or create the small second account, and describe it."""
     account = account_of("Globex", "Starter", "owner@globex.example", "Gus Owner")
     bot = bot_of(
         account,
@@ -290,7 +290,7 @@ def starter_account() -> Record:
 
 
 def administrator() -> tuple[User, str]:
-    """Find or make the superuser, with a fresh password."""
+    """Find or create the superuser, and set a new password."""
     password = secrets.token_urlsafe(12)
     user = find_or_create_user(ADMIN_EMAIL, name="Administrator")
     user.is_staff = user.is_superuser = True
@@ -300,7 +300,7 @@ def administrator() -> tuple[User, str]:
 
 
 def models() -> list[Record]:
-    """Make sure that a switched-off model exists beside the default; describe both kinds."""
+    """Ensure that an inactive model exists besides the default one, and describe all models."""
     LlmModel.objects.get_or_create(
         provider=LlmModel.OFFLINE, title="Retired demo model", defaults={"is_active": False}
     )
@@ -311,7 +311,7 @@ def models() -> list[Record]:
 
 
 def seed() -> Record:
-    """Make the demo data, in one transaction. Returns the record of `seed_demo --json`."""
+    """Create the demo data in one transaction. Returns the record of `seed_demo --json`."""
     with transaction.atomic():
         admin, password = administrator()
         return {

@@ -1,7 +1,8 @@
-"""The thread of every worker that finds what is due and hands it to Celery.
+"""The dispatcher thread of every worker: it claims due work and publishes it to Celery.
 
-The database knows what is due; a message only carries it to a thread, and may be lost or doubled.
-The thread goes on while the broker is away, and the broker's connection has no part in it.
+The database owns the schedule. A message only carries work to a thread, and may be lost or
+duplicated. The dispatcher keeps running while the broker is unavailable, and does not depend on
+the broker's connection.
 """
 
 import gc
@@ -32,19 +33,19 @@ from conversations.services import owed_reply
 from webhooks import tasks as webhook_tasks
 from webhooks.engine import claims, liveness, queue, recovery
 
-# Seconds in which more may come before it is looked for: a claim of many costs little more than
-# a claim of one. The more the last one found, the longer, up to the second figure.
+# Seconds to let due deliveries accumulate before a claim: claiming many costs little more than
+# claiming one. The pause grows with the size of the last claim, up to the second figure.
 GATHER, GATHER_MOST = 0.004, 0.02
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
-FULL_PAUSE = 0.05  # something is due and may not start: what ends, or is new, is followed at once
+FULL_PAUSE = 0.05  # due deliveries may not start yet; one that ends or is new cuts the pause short
 ERROR_PAUSE = 0.5
-TOGETHER = 8  # deliveries in a message: with one in each, Celery costs half of a worker's time
-RESERVED = 4  # threads at most that deliveries leave to mails and to periodic work
-RENEWED_AFTER = 4.0  # seconds after an outage until living processes have renewed their leases
+TOGETHER = 8  # deliveries per message: with one, Celery takes half of a worker's time
+RESERVED = 4  # at most so many threads are kept for mails and periodic work
+RENEWED_AFTER = 4.0  # seconds after an outage until live processes have renewed their leases
 STUCK_AFTER = 30  # seconds; longer than any wait for a database
-CLOCK_WAS_SET = 0.1  # seconds by which wall and steady clock part
+CLOCK_WAS_SET = 0.1  # seconds of difference between the wall clock and the monotonic clock
 
-# Any: a task may take anything
+# Any: a task may take any arguments
 PERIODIC: dict[str, "Task[Any, Any]"] = {
     webhook_tasks.PRUNE: webhook_tasks.prune,
     webhook_tasks.TELL_OWNERS: webhook_tasks.tell_owners,
@@ -58,7 +59,7 @@ logger = logging.getLogger(__name__)
 
 
 class Dispatcher(threading.Thread):
-    """Claims and publishes, round after round."""
+    """Claims and publishes due work in rounds."""
 
     def __init__(self, concurrency: int) -> None:
         super().__init__(name="dispatcher", daemon=True)
@@ -70,7 +71,7 @@ class Dispatcher(threading.Thread):
         self.stopping = threading.Event()
         self.rounds = self.found = 0
         self.busy_until = self.full_until = 0.0
-        self.full_with: UUID | None = None  # the newest delivery when nothing more might start
+        self.full_with: UUID | None = None  # the newest delivery when no other could start
         self.unheard_since: float | None = None
         self.lost_at = self.outage_at = 0.0
         self.looked, self.clock = time.monotonic(), _wall_ahead()
@@ -83,12 +84,12 @@ class Dispatcher(threading.Thread):
         self.chores_due = [0.0] * len(self.chores)
 
     def hold(self) -> None:
-        """Show that this worker lives. Raises AnotherWorker."""
+        """Hold the locks that show this worker is alive. Raises AnotherWorker."""
         for life in self.lives:
             life.hold()
 
     def run(self) -> None:
-        """Go round until told to stop. What is not an error of the database ends the process."""
+        """Run rounds until told to stop. Any error except a database error ends the process."""
         threading.Thread(target=self.watch, name="watchdog", daemon=True).start()
         while not self.must_stop():
             try:
@@ -106,7 +107,7 @@ class Dispatcher(threading.Thread):
         connection.close()
 
     def must_stop(self) -> bool:
-        """Say whether the worker is about to end: told by it, or by the signal that it got."""
+        """Return whether the worker is stopping, by its own call or because of a signal."""
         if self.stopping.is_set():
             return True
         if worker_state.should_stop is None and worker_state.should_terminate is None:
@@ -115,7 +116,7 @@ class Dispatcher(threading.Thread):
         return True
 
     def round(self) -> float:
-        """Look after everything once; returns the seconds until the next look."""
+        """Run the due chores and start deliveries. Returns the seconds until the next round."""
         self.follow_clock()
         now = time.monotonic()
         for number, (period, chore) in enumerate(self.chores):
@@ -125,7 +126,7 @@ class Dispatcher(threading.Thread):
         return self.start_deliveries() if settings.SENDING else IDLE_PAUSE
 
     def start_deliveries(self) -> float:
-        """Claim and publish what is due; returns the seconds until the next look."""
+        """Claim and publish due deliveries. Returns the seconds until the next round."""
         self.found = 0
         due, newest = queue.glance()
         pause = BUSY_PAUSE if time.monotonic() < self.busy_until else IDLE_PAUSE
@@ -142,7 +143,7 @@ class Dispatcher(threading.Thread):
             return pause
         self.busy_until = time.monotonic() + BUSY_FOR
         ids = [str(one.delivery_id) for one in claimed]
-        claim = str(claimed[0].claim)  # of all that are claimed in one go
+        claim = str(claimed[0].claim)  # one token for all deliveries of a claim
         if not publish(webhook_tasks.deliver, *((claim, *some) for some in batched(ids, TOGETHER))):
             claims.release(claimed)
             self.unheard_since = None
@@ -150,30 +151,33 @@ class Dispatcher(threading.Thread):
         return 0.0
 
     def take_over(self) -> None:
-        """Hold on to life, and free what dead workers hold."""
+        """Keep this worker's locks, and take over the claims of dead workers.
+
+        Ends the process if its own messages no longer reach it.
+        """
         self.hold()
         claimers = recovery.claimers()
         if not (claimers and recovery.take_over(self.lives[-1].dead(claimers))):
             return
         if len(worker_state.active_requests) >= self.concurrency:
-            return  # its few threads are busy with mails or periodic work
-        # Messages were taken by the broker and nobody began: now and then one is lost; if it is
-        # all of them for long, this process has ceased to listen.
+            return  # all threads are busy, with mails or periodic work
+        # The broker took messages, but no thread began them. A message is lost now and then; if
+        # all of them are lost for long, this process no longer listens to the broker.
         before, self.lost_at = self.lost_at, time.monotonic()
         if self.unheard_since is None or self.lost_at - before > STUCK_AFTER:
-            self.unheard_since = self.lost_at  # between the two, others made the attempts
+            self.unheard_since = self.lost_at  # in between, other attempts were made
         if self.lost_at - self.unheard_since > STUCK_AFTER:
             die("its own messages do not reach it any more")
 
     def make_replies(self) -> None:
-        """Claim and publish replies that are owed and that no living process makes."""
+        """Claim and publish owed replies that no live process is making."""
         if time.monotonic() - self.outage_at < RENEWED_AFTER:
             return
         for message_id, token in owed_reply.claim(liveness.ME, most=self.replies):
             publish(conversation_tasks.make_reply, (str(message_id), str(token)))
 
     def send_mails(self) -> None:
-        """Claim and publish mails that are due."""
+        """Claim and publish due mails."""
         if not settings.SENDING:
             return
         for mail_id, claim in mailing.claim(max(1, self.reserved)):
@@ -181,24 +185,28 @@ class Dispatcher(threading.Thread):
                 mailing.release(mail_id, claim)
 
     def begin_periodic_work(self) -> None:
-        """Claim and publish periodic work that is due."""
+        """Claim and publish due periodic work."""
         for name in PeriodicWork.objects.claim():
             if not (name in PERIODIC and publish(PERIODIC[name], ())):
                 PeriodicWork.objects.release(name)
 
     def follow_clock(self) -> None:
-        """Notice that this machine's clock was set, where due times are made by it."""
+        """Shift due times when this machine's clock was set (embedded mode only).
+
+        With PostgreSQL, due times do not come from this machine's clock.
+        """
         looked, clock = time.monotonic(), _wall_ahead()
         jump = clock - self.clock
         if settings.EMBEDDED and abs(jump) > CLOCK_WAS_SET:
             logger.warning("the clock was set by %.1f s; due times follow", jump)
             recovery.follow_clock(timedelta(seconds=jump), since=self.looked)
-        self.looked, self.clock = looked, clock  # not before they have followed
+        self.looked, self.clock = looked, clock  # only after the due times were shifted
 
     def watch(self) -> None:
-        """End the process when no round is finished for long: a supervisor starts it again.
+        """End the process if no round finishes for STUCK_AFTER seconds; a supervisor restarts it.
 
-        It counts its own seconds: a process that was halted as a whole has not hung.
+        The watchdog counts its own seconds, so a process that was suspended as a whole does not
+        count as stuck.
         """
         seen, quiet = self.rounds, 0
         while not self.stopping.wait(1):
@@ -207,7 +215,7 @@ class Dispatcher(threading.Thread):
                 die(f"the dispatcher has not moved for {STUCK_AFTER} s")
 
     def stop(self) -> None:
-        """Claim nothing more, and give back what has not begun."""
+        """Stop claiming, and release the claims whose tasks have not begun."""
         self.stopping.set()
         claims.freed.set()
         self.join(ERROR_PAUSE * 4)
@@ -219,7 +227,7 @@ class Dispatcher(threading.Thread):
 
 
 class DispatcherStep(StartStopStep):
-    """The dispatcher as a part of Celery's worker: it begins and ends with it."""
+    """Starts and stops the dispatcher with Celery's worker."""
 
     requires = ("celery.worker.components:Pool",)
 
@@ -228,7 +236,7 @@ class DispatcherStep(StartStopStep):
         self.dispatcher: Dispatcher | None = None
 
     def start(self, worker: Any) -> None:
-        """Start, unless another worker is there."""
+        """Start the dispatcher. Raises SystemExit if another worker runs or the database fails."""
         dispatcher = Dispatcher(worker.concurrency)
         try:
             dispatcher.hold()
@@ -242,13 +250,13 @@ class DispatcherStep(StartStopStep):
             logger.warning("SENDING=off: webhook deliveries and mails are held")
         PeriodicWork.objects.add(PERIODIC)
         gc.collect()
-        gc.freeze()  # what is there now stays: looking through it would halt every thread 0.1 s
+        gc.freeze()  # what exists now stays: scanning it would halt every thread for 0.1 s
         self.dispatcher = dispatcher
         dispatcher.start()
         logger.info("the worker is ready, with %d threads", worker.concurrency)
 
     def close(self, worker: Any) -> None:
-        """Claim nothing more; what runs is waited for by the pool."""
+        """Stop claiming. The pool waits for running tasks."""
         if self.dispatcher:
             logger.info("the worker stops, once it has finished what it has begun")
             self.dispatcher.stopping.set()
@@ -264,9 +272,9 @@ class DispatcherStep(StartStopStep):
 
 
 def publish(task: "Task[Any, Any]", *calls: tuple[str, ...]) -> bool:
-    """Publish a task for each of these arguments, in one go where the broker can.
+    """Publish a task once for each tuple of arguments, in one batch if the broker supports it.
 
-    False where it does not answer; some may have been published then.
+    Returns False if the broker does not answer. Some messages may have been published then.
     """
     try:
         with task.app.producer_or_acquire() as producer, producer.batch():
@@ -279,18 +287,18 @@ def publish(task: "Task[Any, Any]", *calls: tuple[str, ...]) -> bool:
 
 
 def die(reason: str) -> None:
-    """End the process at once; whoever supervises it starts another, which takes over."""
+    """End the process at once. Its supervisor starts another, which takes over."""
     logger.critical("this worker ends: %s", reason)
     os._exit(os.EX_SOFTWARE)
 
 
 def _wall_ahead() -> float:
-    # whoever is held up between two readings sees a step where there is none
+    # A pause between two readings would look like a step of the clock, so the closest pair counts.
     readings = ((time.monotonic(), time.time(), time.monotonic()) for _ in range(3))
     before, wall, _ = min(readings, key=lambda reading: reading[2] - reading[0])
     return wall - before
 
 
 def batched(values: Sequence[str], most: int) -> Iterator[Sequence[str]]:
-    """Cut a sequence into pieces of so many at most."""
+    """Split a sequence into pieces of at most `most` items."""
     return (values[at : at + most] for at in range(0, len(values), most))

@@ -1,4 +1,4 @@
-"""Our rows to event payloads. The only caller of the outbox.
+"""Turn rows into event payloads and record them. The only caller of the outbox.
 
 Specification: Events. Open points: role, event-strings, escalated-event.
 """
@@ -24,7 +24,7 @@ ROLES = {
 
 
 def new_message(thread: Thread, message: Message) -> None:
-    """Record NEW_MESSAGE for what the user, the AI or an agent said."""
+    """Record NEW_MESSAGE for a message of the visitor, the AI or an agent."""
     from_user = message.message_type == MessageType.USER_MESSAGE
     data = NewMessage(
         chatbot_id=thread.chatbot_id,
@@ -40,7 +40,7 @@ def new_message(thread: Thread, message: Message) -> None:
 
 
 def escalated_user(visitor: Visitor) -> EscalatedUser | None:
-    """Describe who asked for a person; None where no contact is known."""
+    """Describe the visitor who asked for a person; None if no contact is known."""
     if not visitor.identified:
         return None
     return EscalatedUser(
@@ -54,14 +54,14 @@ def escalated_user(visitor: Visitor) -> EscalatedUser | None:
 
 
 def lead_info(lead: Lead) -> LeadInfo | None:
-    """Describe a lead; None where its contact was withdrawn."""
+    """Describe a lead; None if its contact was withdrawn."""
     if not is_contact(lead.email, lead.phone):
         return None
     return LeadInfo(name=lead.name, email=lead.email, phone=lead.phone)
 
 
 def escalated(thread: Thread) -> None:
-    """Record CONVERSATION_ESCALATED."""
+    """Record CONVERSATION_ESCALATED, with the thread's lead if there is one."""
     lead = Lead.objects.filter(thread=thread).first()
     data = ConversationEscalated(
         chatbot_id=thread.chatbot_id,
@@ -74,7 +74,7 @@ def escalated(thread: Thread) -> None:
 
 
 def new_lead(thread: Thread, lead: Lead) -> None:
-    """Record NEW_LEAD."""
+    """Record NEW_LEAD with the captured contact."""
     data = NewLead(
         chatbot_id=thread.chatbot_id,
         chatbot_name=thread.chatbot.name,

@@ -1,6 +1,6 @@
-"""The mails to staff and to lead addresses: their words and addresses.
+"""Mails to staff and to lead addresses: recipients and texts.
 
-Each is a row of the transaction that caused it; the worker sends it.
+Each mail is a row, written in the transaction that caused it. The worker sends it.
 """
 
 from accounts.notifications import write
@@ -16,7 +16,7 @@ def staff_of(thread: Thread) -> list[str]:
 
 
 def escalated(thread: Thread) -> None:
-    """Tell the staff that a visitor asks for a person, where the account wants it."""
+    """Tell the staff that a visitor asks for a person, if the account has this mail enabled."""
     if thread.chatbot.account.mail_on_escalation:
         write(
             thread.chatbot.account,
@@ -28,7 +28,7 @@ def escalated(thread: Thread) -> None:
 
 
 def new_lead(thread: Thread, lead: Lead, settings: LeadSettings) -> None:
-    """Tell the lead addresses, where the bot's settings say so. Specification: Lead settings."""
+    """Tell the lead addresses, if the bot's settings say so. Specification: Lead settings."""
     if settings.lead_notification:
         write(
             thread.chatbot.account,

@@ -1,4 +1,4 @@
-"""What the worker is asked to do for conversations."""
+"""Celery tasks for conversations."""
 
 import time
 from contextlib import suppress
@@ -17,12 +17,12 @@ from conversations.services.ai_reply import ClaimLost
 
 PURGE = "delete what was erased"
 PURGED_EVERY = timedelta(seconds=5)
-ONE_GO = 60.0  # seconds, much less than the lease of periodic work; what is left is next
+ONE_GO = 60.0  # seconds, much less than the lease of periodic work; the next run continues
 
 
 @shared_task(acks_late=True, ignore_result=True)
 def purge_erased() -> None:
-    """Delete what was erased, every few seconds."""
+    """Delete the rows below erased ones, for at most ONE_GO seconds per run."""
     ends = time.monotonic() + ONE_GO
     for _ in erasure.purge():
         if time.monotonic() > ends:
@@ -32,9 +32,9 @@ def purge_erased() -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def make_reply(message_id: str, token: str) -> None:
-    """Make an owed reply, if the claim still stands. What fails here stays owed."""
+    """Make an owed reply if the claim is still valid. A reply that fails stays owed."""
     claim = owed_reply.confirm(UUID(message_id), UUID(token))
-    # No model reads what was erased meanwhile
+    # Erased conversations are never sent to a model.
     rows = Message.objects.select_related("thread").filter(
         thread__erased_at=None, thread__chatbot__erased_at=None
     )

@@ -1,4 +1,4 @@
-"""Times on pages: written in UTC, shown in the zone of the reader's browser by a script."""
+"""Times on pages: written in UTC, and shown in the browser's time zone by a script."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +14,7 @@ from unfold.contrib.filters.admin import RangeDateTimeFilter
 
 
 def moment(value: datetime) -> SafeString:
-    """Write a time."""
+    """Format a time in UTC, as an element that the script converts."""
     return format_html(
         '<time datetime="{}" data-local>{} UTC</time>',
         value.isoformat(),
@@ -23,9 +23,9 @@ def moment(value: datetime) -> SafeString:
 
 
 def at(column: str, label: str, empty: str = "-") -> Any:
-    """Make a column of a page of a column of the model that holds a time.
+    """Make a page's column that shows a model's time column.
 
-    Any: that a page's field may be a function is not known to Django's stubs.
+    Any: Django's stubs do not know that a page's field may be a function.
     """
 
     @admin.display(description=label, empty_value=empty)
@@ -37,10 +37,10 @@ def at(column: str, label: str, empty: str = "-") -> Any:
 
 
 class MomentFilter(RangeDateTimeFilter):
-    """Filters by a span of time, given in UTC."""
+    """Filters by a time range in UTC."""
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the rows of the span; what is no time is turned away."""
+        """Keep the rows in the range. Raises IncorrectLookupParameters for an invalid time."""
         for end, lookup in (("from", "gte"), ("to", "lte")):
             day, hour = (
                 self.used_parameters.get(f"{self.parameter_name}_{end}_{part}") for part in (0, 1)
@@ -53,7 +53,7 @@ class MomentFilter(RangeDateTimeFilter):
 
 
 def moment_of(text: str) -> datetime:
-    """Read a time in UTC. Raises IncorrectLookupParameters."""
+    """Parse a time in UTC. Raises IncorrectLookupParameters."""
     try:
         found = parse_datetime(text)
     except ValueError:

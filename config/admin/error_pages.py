@@ -1,4 +1,4 @@
-"""Errors in the admin: pages for people, where every other part of the service answers JSON."""
+"""Error pages of the admin. Every other part of the service answers errors with JSON."""
 
 from collections.abc import Callable
 
@@ -37,9 +37,9 @@ REFUSED = ("This request was refused", "Go back and try again.")
 
 
 class AdminErrorsMiddleware:
-    """Answer errors below /admin with a page.
+    """Replace error responses below /admin with a page.
 
-    The page needs neither a session nor the database, so that it works where they do not.
+    The page needs neither a session nor the database, so it works when they fail.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -65,6 +65,6 @@ class AdminErrorsMiddleware:
         }
         response.content = render_to_string("admin/error.html", context)
         response["Content-Type"] = "text/html; charset=utf-8"
-        response["Content-Length"] = str(len(response.content))  # it was that of the JSON
+        response["Content-Length"] = str(len(response.content))  # it was the length of the JSON
         response["Cache-Control"] = "no-store"
         return response

@@ -1,4 +1,4 @@
-"""Lists that are paged by key: no COUNT and no OFFSET, so page 10,000 costs what page 1 costs."""
+"""Lists paged by key: without COUNT and OFFSET, page 10,000 costs as much as page 1."""
 
 from typing import Any
 from uuid import UUID
@@ -10,11 +10,11 @@ from django.http import HttpRequest
 from unfold.views import ChangeList
 
 AFTER = "after"
-SEPARATOR = "~"  # in no uuid, and so never in the key's last part
+SEPARATOR = "~"  # never occurs in a uuid, so never in the key's last part
 
 
 class Pager:
-    """What the list's footer draws in place of page numbers."""
+    """The links that the list's footer shows instead of page numbers."""
 
     template_name = "admin/older.html"
 
@@ -23,31 +23,32 @@ class Pager:
 
 
 class KeysetChangeList(ChangeList):
-    """A list in the order of `model_admin.key`, whose pages begin after a row's key.
+    """A list ordered by `model_admin.key`, whose pages begin after a row's key.
 
-    A key is one or two columns of one direction ("-created_at", "-id"); the last is unique.
+    A key is one or two columns with the same direction ("-created_at", "-id"). The last column is
+    unique.
     """
 
     def get_key(self, request: HttpRequest) -> tuple[str, ...]:
-        """Name the columns of the order."""
+        """Return the columns of the order."""
         key: tuple[str, ...] = self.model_admin.key
         return key
 
     def get_ordering(self, request: HttpRequest, queryset: "QuerySet[Any]") -> list[str]:
-        """Offer no other order: none has an index."""
+        """Return the key as the only order: no other one has an index."""
         return list(self.get_key(request))
 
     def get_queryset(
         self, request: HttpRequest, exclude_parameters: list[str] | None = None
     ) -> "QuerySet[Any]":
-        """Keep the rows that match the filters; the page is not one of them."""
+        """Keep the rows that match the filters. The page parameter is not a filter."""
         self.params.pop(AFTER, None)
         self.filter_params.pop(AFTER, None)
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
         return rows
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read one page, and one row more: it says that there is a next page."""
+        """Read one page and one extra row, which shows whether there is a next page."""
         key = self.get_key(request)
         given = request.GET.get(AFTER)
         rows = list(rows_after(self.queryset, key, given)[: self.list_per_page + 1])
@@ -63,7 +64,7 @@ class KeysetChangeList(ChangeList):
 
 
 def place(row: Model, key: tuple[str, ...]) -> str:
-    """Write down where a row stands in the order."""
+    """Encode a row's key values as the start of the next page."""
     values = (getattr(row, column.lstrip("-")) for column in key)
     return SEPARATOR.join(
         value.isoformat() if hasattr(value, "isoformat") else str(value) for value in values
@@ -71,7 +72,7 @@ def place(row: Model, key: tuple[str, ...]) -> str:
 
 
 def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -> "QuerySet[Any]":
-    """Keep what comes after a place. Raises IncorrectLookupParameters for a made-up one."""
+    """Keep the rows after a place. Raises IncorrectLookupParameters for an invalid place."""
     if not given:
         return rows
     *first, unique = key
@@ -88,7 +89,8 @@ def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -
         raise IncorrectLookupParameters(error) from error
     last = Q(**{f"{unique.lstrip('-')}__{step}": values[unique.lstrip("-")]})
     for column in first:
-        # The first condition is implied by the second; it alone tells both databases where to begin
+        # The second condition implies the first, but only the first tells both databases where in
+        # the index to begin.
         name = column.lstrip("-")
         rows = rows.filter(**{f"{name}__{step}e": values[name]})
         last |= Q(**{f"{name}__{step}": values[name]})
@@ -96,7 +98,7 @@ def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -
 
 
 def whole_id(text: str) -> UUID | None:
-    """Read a whole id that somebody searches for; None where it is none."""
+    """Parse the whole id in a search; None if the text is not a uuid."""
     try:
         return UUID(text.strip())
     except ValueError:

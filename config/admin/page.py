@@ -1,4 +1,4 @@
-"""Pages of our own in the admin's look, and the one page that shows a secret."""
+"""Our own pages in the admin's layout, and the one page that shows a secret."""
 
 import logging
 import re
@@ -20,11 +20,11 @@ from config.database.ids import new_id
 logger = logging.getLogger(__name__)
 
 SANE_TOKEN = re.compile(r"[0-9a-f]{32}")
-REMEMBERED = 24 * 60 * 60  # seconds: a page that was open for longer is sent on purpose
+REMEMBERED = 24 * 60 * 60  # seconds; a form that was open for longer is sent on purpose
 
 
 def bounded(rows: "QuerySet[Any]", cap: int = 1_000) -> str:
-    """Count rows no further than to a bound; empty where there are none."""
+    """Count rows up to a cap, in words; empty if there are none."""
     count = rows.order_by().values("pk")[: cap + 1].count()
     return f"more than {cap:,}" if count > cap else f"{count:,}" if count else ""
 
@@ -32,7 +32,7 @@ def bounded(rows: "QuerySet[Any]", cap: int = 1_000) -> str:
 def page(
     model_admin: ModelAdmin, request: HttpRequest, template: str, *, title: str, **context: Any
 ) -> TemplateResponse:
-    """Make a page with the admin's menu around it."""
+    """Render a template with the admin's menu and a new form token."""
     request.current_app = model_admin.admin_site.name
     return TemplateResponse(
         request,
@@ -49,10 +49,10 @@ def page(
 
 @contextmanager
 def first_time(request: HttpRequest) -> Iterator[bool]:
-    """Say whether a form is sent for the first time: not by a double click, not by a reload.
+    """Yield whether a form is sent for the first time, not by a double click or a reload.
 
-    A form holds a token of its own. What fails gives the token back, so that the form can be sent
-    again. Without a cache every time counts as the first.
+    Each form has its own token. If the block fails, the token is released and the form can be sent
+    again. Without a cache every submission counts as the first.
     """
     token = request.POST.get("form_token", "")
     name = f"form-{token}"
@@ -87,9 +87,10 @@ def secret_page(
     warning: str,
     back: str,
 ) -> TemplateResponse:
-    """Answer the request that made a secret with the secret: it is kept nowhere, not for a moment.
+    """Show a new secret in the response to the request that created it. It is stored nowhere.
 
-    A reload sends the form again: whoever calls this asks `first_time`, and then leads to `back`.
+    A reload sends the form again, so the caller checks `first_time` and otherwise redirects to
+    `back`.
     """
     response = page(
         model_admin,
@@ -106,7 +107,7 @@ def secret_page(
 
 
 def show_faults(form: Form, error: ApiError) -> None:
-    """Show what a service refuses at the form's fields, or above them."""
+    """Add a service's errors to the form's fields, or above them if no field fits."""
     faults = (error.errors or []) if isinstance(error, InvalidRequest) else []
     for fault in faults:
         name = fault["path"][0] if fault["path"] else None

@@ -1,4 +1,4 @@
-"""What the page of a thread shows: bubbles, newest 50, older ones by key."""
+"""Read what a thread's page shows: the newest 50 messages as bubbles, older ones paged by key."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from conversations.models.message import MessageQuerySet, MessageType
 from webhooks.models import Delivery
 
 PAGE = 50
-LINKED = 4_000  # characters: looking for links in more than that is not worth its time
+LINKED = 4_000  # characters; searching a longer text for links takes too long
 OTHER_THREADS = 5
 COUNTED = 100  # deliveries
 
@@ -27,29 +27,29 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Bubble:
-    """A message as it is drawn: who spoke is always a word."""
+    """A message as the page shows it. The speaker is always named in words."""
 
     message: Message
 
     @property
     def kind(self) -> str:
-        """Name the side and colour."""
+        """Return the CSS class that sets the side and the colour."""
         return KINDS[MessageType(self.message.message_type)]
 
     @property
     def who(self) -> str:
-        """Name the speaker."""
+        """Return the speaker's name or role."""
         names = {"visitor": "Visitor", "bot": "AI", "system": "System"}
         return names.get(self.kind) or self.message.agent_name or "Agent"
 
     @property
     def links(self) -> bool:
-        """Say whether links are to be looked for in the words."""
+        """Return whether the page searches the text for links."""
         return len(self.message.content) <= LINKED
 
     @property
     def sources(self) -> list[dict[str, str]]:
-        """List the sources of a reply that can be opened."""
+        """List a reply's sources that have an http or https address."""
         return [
             source
             for source in self.message.source
@@ -58,7 +58,7 @@ class Bubble:
 
     @property
     def made_by(self) -> str:
-        """Name the model of a reply, or the reason for a fallback; older fallbacks have none."""
+        """Name a reply's model, or the reason for a fallback. Older fallbacks have no reason."""
         message = self.message
         if message.fallback_reason:
             return f"fallback text: {message.fallback_reason}"
@@ -68,31 +68,34 @@ class Bubble:
 
     @property
     def draft(self) -> Draft | None:
-        """Find the reply to this message that came too late and was not sent."""
+        """Return the reply to this message that came too late and was not sent, if any."""
         return getattr(self.message, "draft", None)
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Some of a thread's messages in the order of the talk, and whether there are older ones."""
+    """A page of a thread's messages, oldest first, and whether there are older ones."""
 
     bubbles: list[Bubble]
     older: bool
 
     @property
     def first_id(self) -> str:
-        """Name the message before which the older ones lie."""
+        """Return the id of the first message: older ones come before it."""
         return str(self.bubbles[0].message.pk) if self.bubbles else ""
 
 
 def messages_of(thread: Thread) -> MessageQuerySet:
-    """Start from a thread's messages, with what a bubble needs."""
+    """Select a thread's messages with their drafts and models, which the bubbles show."""
     rows: MessageQuerySet = Message.objects.filter(thread=thread)
     return rows.select_related("draft", "llm_model")
 
 
 def newest(thread: Thread, before: str | None) -> Excerpt:
-    """Read the newest messages, or the newest of those before one. An unknown one is ignored."""
+    """Read a page of the newest messages, or of the newest before the message `before`.
+
+    An unknown id in `before` is ignored.
+    """
     rows = messages_of(thread).newest_first()
     mark = whole_id(before or "")
     if mark and rows.filter(pk=mark).exists():
@@ -102,13 +105,13 @@ def newest(thread: Thread, before: str | None) -> Excerpt:
 
 
 def since(thread: Thread, position: int) -> list[Bubble]:
-    """Read what was said after a position, a page at most."""
+    """Read the messages after a position, at most one page."""
     rows = messages_of(thread).filter(position__gt=position).order_by("position")
     return [Bubble(message) for message in rows[:PAGE]]
 
 
 def delivery_counts(thread: Thread) -> dict[str, int]:
-    """Count the thread's newest deliveries by state."""
+    """Count the thread's newest deliveries by state, at most COUNTED of them."""
     states = Delivery.objects.filter(thread_id=thread.pk).order_by("-id")
     return dict(Counter(states.values_list("state", flat=True)[:COUNTED]))
 
@@ -120,6 +123,6 @@ def other_threads(thread: Thread) -> "QuerySet[Thread]":
 
 
 def chosen_draft(thread: Thread, request: HttpRequest) -> Draft | None:
-    """Find the draft that is to be used as an answer."""
+    """Find the draft that the agent chose to use as an answer."""
     wanted: Any = whole_id(request.GET.get("draft", ""))
     return Draft.objects.filter(pk=wanted, message__thread=thread).first() if wanted else None

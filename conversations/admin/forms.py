@@ -1,4 +1,4 @@
-"""The forms of a thread's page. What they say is done by the services, as for the API."""
+"""The forms of a thread's page. The services that the API uses carry out the changes."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ MOST_TAGS = 100
 
 
 class ReplyForm(forms.Form):
-    """An answer to the visitor."""
+    """An agent's answer to the visitor."""
 
     content = forms.CharField(max_length=LONG, strip=False)
     draft = forms.UUIDField(required=False)
     form_token = forms.UUIDField(required=False)
 
     def clean_content(self) -> str:
-        """Refuse white space alone."""
+        """Refuse a blank answer. Raises ValidationError."""
         content: str = self.cleaned_data["content"]
         if not content.strip():
             raise forms.ValidationError("a message must hold more than white space")
@@ -31,36 +31,36 @@ class ReplyForm(forms.Form):
 
 
 class Tags(forms.CharField):
-    """Tags, separated by commas; kept as a list."""
+    """Tags, typed with commas between them and stored as a list."""
 
     widget = UnfoldAdminTextInputWidget
 
     def prepare_value(self, value: Any) -> Any:
-        """Write a list with commas."""
+        """Join the list with commas for display."""
         return ", ".join(value) if isinstance(value, list) else value
 
     def to_python(self, value: Any) -> Any:
-        """Read the list; a tag stands once."""
+        """Split the text into tags, without duplicates."""
         tags = (tag.strip() for tag in (super().to_python(value) or "").split(","))
         return list(dict.fromkeys(tag for tag in tags if tag))
 
     def validate(self, value: Any) -> None:
-        """Refuse too many, and too long ones. Raises ValidationError."""
+        """Refuse too many tags and tags that are too long. Raises ValidationError."""
         if len(value) > MOST_TAGS or any(len(tag) > SHORT for tag in value):
             raise forms.ValidationError(
                 f"at most {MOST_TAGS} tags of at most {SHORT} characters each"
             )
 
     def run_validators(self, value: Any) -> None:
-        """Leave lengths to `validate`."""
+        """Do nothing: `validate` checks the lengths."""
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare lists."""
+        """Compare the tags as lists, not as text."""
         return bool((initial or []) != self.to_python(data))
 
 
 def text(label: str) -> forms.CharField:
-    """Declare a short text that may be empty."""
+    """Declare an optional short text field."""
     return forms.CharField(
         label=label,
         max_length=SHORT,
@@ -71,12 +71,12 @@ def text(label: str) -> forms.CharField:
 
 
 def flag(label: str) -> forms.BooleanField:
-    """Declare a switch."""
+    """Declare an optional switch."""
     return forms.BooleanField(label=label, required=False, widget=UnfoldBooleanWidget)
 
 
 class DetailsForm(forms.Form):
-    """What staff know of a thread and its visitor."""
+    """What staff can edit about a thread and its visitor."""
 
     visitor_name, visitor_email = text("Name"), text("E-mail")
     visitor_phone = text("Phone")
@@ -94,7 +94,7 @@ class DetailsForm(forms.Form):
 
     @classmethod
     def of(cls, thread: Thread, data: Any = None) -> "DetailsForm":
-        """Make the form of a thread."""
+        """Make the form for a thread, with its stored values as initial ones."""
         visitor = thread.visitor
         known = {
             "visitor_name": visitor.name,
@@ -105,5 +105,5 @@ class DetailsForm(forms.Form):
         return cls(data, initial=known | {name: getattr(thread, name) for name in own})
 
     def changes(self) -> dict[str, Any]:
-        """Pick what was changed: what was not must not be written over a colleague's words."""
+        """Return only the changed fields, so that a colleague's edits are not overwritten."""
         return {name: self.cleaned_data[name] for name in self.changed_data}

@@ -1,6 +1,6 @@
-"""The admin's home and its menu: is anything wrong, and how much is going on?
+"""The admin's home page and menu: is anything wrong, and how much is going on?
 
-Each figure is capped, scoped to the person who asks, and read over an index.
+Each figure is capped, limited to the rows that the user may see, and read from an index.
 """
 
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ from conversations.models import Message, Thread
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.delivery import State
 
-CAP = 100  # a figure says "99+" from here
+CAP = 100  # from here on a figure shows "99+"
 DAY = timedelta(hours=24)
 LISTED = 10  # rows of a table
 
 
 @dataclass(frozen=True)
 class Card:
-    """A figure that leads to the list behind it."""
+    """A figure that links to the list it counts."""
 
     label: str
     figure: str
@@ -41,7 +41,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the menu; who may not view the model does not see it."""
+    """A line of the menu, hidden from users who may not view its model."""
 
     title: str
     icon: str
@@ -50,7 +50,7 @@ class Entry:
     badge: str = ""
 
     def item(self) -> dict[str, Any]:
-        """Write it as the admin's menu reads it."""
+        """Return the entry in the format of the admin's menu."""
         link = reverse(f"admin:{self.model.replace('.', '_')}_changelist") + self.query
         item = {"title": self.title, "icon": self.icon, "link": link}
         return item | ({"badge": self.badge, "badge_variant": "danger"} if self.badge else {})
@@ -86,40 +86,40 @@ MENU = {
 
 
 def favicon(request: HttpRequest) -> str:
-    """Address the icon of the browser's tab."""
+    """Return the address of the browser tab's icon."""
     return static("pages/favicon.svg")
 
 
 def exposure(request: HttpRequest) -> list[str] | None:
-    """Warn, on top of every page, of a demo that the network can reach and of held mails."""
+    """Return the banner of every page: sending is off, or a demo is open to the network."""
     words = {"Sending is off": not settings.SENDING, "Demo, open to the network": settings.EXPOSED}
     shown = [text for text, applies in words.items() if applies]
     return ["; ".join(shown), "danger"] if shown else None
 
 
 def stylesheet(request: HttpRequest) -> str:
-    """Address our own pages' style."""
+    """Return the address of the stylesheet for our own pages."""
     return static("pages/admin.css")
 
 
 def times_script(request: HttpRequest) -> str:
-    """Address the script that shows times in the browser's zone."""
+    """Return the address of the script that shows times in the browser's time zone."""
     return static("pages/times.js")
 
 
 def keyboard_script(request: HttpRequest) -> str:
-    """Address the script that makes every control reachable by Tab."""
+    """Return the address of the script that makes every control reachable with Tab."""
     return static("pages/keyboard.js")
 
 
 def may_view(request: HttpRequest, model: str) -> bool:
-    """Say whether the person may open a model's list."""
+    """Return whether the user may open a model's list."""
     app, name = model.split(".")
     return person(request).has_perm(f"{app}.view_{name}")
 
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """Make the menu: what the person may open."""
+    """Make the menu from the lists that the user may open."""
     home = {"title": "Home", "icon": "home", "link": reverse("admin:index")}
     groups = [
         {"title": title, "items": [e.item() for e in entries if may_view(request, e.model)]}
@@ -129,27 +129,27 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def rows(request: HttpRequest, model: type[Model]) -> "QuerySet[Any]":
-    """Start from what the person sees of a model."""
+    """Select the rows of a model that the user may see, in no order."""
     return scoped_rows(admin.site, model, request).order_by()
 
 
 def capped(queryset: "QuerySet[Any]", cap: int = CAP) -> int:
-    """Count no further than to the cap."""
+    """Count rows up to the cap."""
     return queryset.values("pk")[:cap].count()
 
 
 def figure(count: int, cap: int = CAP) -> str:
-    """Write a capped count."""
+    """Format a capped count."""
     return f"{cap - 1:,}+" if count >= cap else f"{count:,}"
 
 
 def waiting_count(request: HttpRequest) -> int:
-    """Count the threads that wait for a person."""
+    """Count the threads that wait for a person, once per request."""
     return once(request, "waiting_count", lambda: capped(waiting(rows(request, Thread))))
 
 
 def failed_count(request: HttpRequest) -> int:
-    """Count the events of the last 24 hours whose delivery failed; a test is none."""
+    """Count the failed deliveries of the last 24 hours, without test deliveries."""
     since = timezone.now() - DAY
     failed = rows(request, Delivery).filter(
         state=State.FAILED, is_test=False, created_at__gte=since
@@ -158,26 +158,26 @@ def failed_count(request: HttpRequest) -> int:
 
 
 def waiting_badge(request: HttpRequest) -> str:
-    """Show the count in the menu, where there is one."""
+    """Return the number of waiting threads for the menu; empty if there are none."""
     return figure(waiting_count(request)) if waiting_count(request) else ""
 
 
 def failed_badge(request: HttpRequest) -> str:
-    """Show the count in the menu, where there is one."""
+    """Return the number of failed deliveries for the menu; empty if there are none."""
     return figure(failed_count(request)) if failed_count(request) else ""
 
 
 def first_id_of(moment: datetime) -> UUID:
-    """Make the smallest id that a row of a moment can have: ids begin with their time."""
+    """Return the smallest id of rows created at a moment: ids begin with their time."""
     milliseconds = int(moment.timestamp() * 1000)
     return UUID(int=milliseconds << 80 | 0x7 << 76 | 0x2 << 62)
 
 
 def recent_messages(request: HttpRequest) -> "QuerySet[Message]":
-    """Keep the messages of the last 24 hours.
+    """Select the messages of the last 24 hours that the user may see.
 
-    All of them lie together in the index of ids; a person's own are found through the threads
-    of his or her chatbots that were active since.
+    A superuser's query reads one range of the id index. For other users it goes through the
+    threads of their chatbots that were active since.
     """
     since = timezone.now() - DAY
     if person(request).is_superuser:
@@ -190,7 +190,7 @@ def recent_messages(request: HttpRequest) -> "QuerySet[Message]":
 
 
 def cards(request: HttpRequest) -> list[Card]:
-    """Make the figures of what the person may open."""
+    """Make the figures for the lists that the user may open."""
     made = []
     if may_view(request, "conversations.thread"):
         inbox = reverse("admin:conversations_thread_changelist")
@@ -215,20 +215,20 @@ def cards(request: HttpRequest) -> list[Card]:
 
 
 def failing_endpoints(request: HttpRequest) -> "QuerySet[Any]":
-    """Find the receivers that fail, longest first."""
+    """Find the active endpoints that are failing, the longest first."""
     failing = rows(request, Endpoint).filter(failing_since__isnull=False, is_active=True)
     return failing.select_related("chatbot").order_by("failing_since")[:LISTED]
 
 
 def month_of_accounts(request: HttpRequest) -> "QuerySet[Any]":
-    """Find what accounts have used of this month's quota, the fullest first."""
+    """Find the accounts' usage of this month, the most messages first."""
     month = timezone.now().astimezone(UTC).date().replace(day=1)
     used = rows(request, Usage).filter(month=month).select_related("account__plan")
     return used.order_by("-messages")[:LISTED]
 
 
 def home(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Fill the home page."""
+    """Add the home page's figures and tables to its context."""
     user = person(request)
     nothing = not user.is_superuser and not open_chatbots(request)
     return context | {

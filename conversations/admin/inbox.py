@@ -1,4 +1,4 @@
-"""The inbox: whom does an agent answer next?"""
+"""The inbox: which conversation needs an agent next?"""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ FLAGS = ("important", "resolved", "archived")
 def waiting(threads: "QuerySet[Thread]") -> "QuerySet[Thread]":
     """Keep the threads whose visitor waits for a person.
 
-    The last word is the visitor's, or that a person will come: asking for one writes just that.
+    The last message is either the visitor's or the system message that an escalation writes.
     """
     last = Message.objects.filter(thread=OuterRef("pk"), position=OuterRef("last_position"))
     unanswered = last.filter(
@@ -50,12 +50,12 @@ def waiting(threads: "QuerySet[Thread]") -> "QuerySet[Thread]":
 
 
 def open_escalated(threads: "QuerySet[Thread]") -> "QuerySet[Thread]":
-    """Keep the open threads that a person answers in; an index holds just these."""
+    """Keep the open threads that a person answers; a partial index contains exactly these."""
     return threads.filter(escalated=True, resolved=False, archived=False)
 
 
 class InboxList(KeysetChangeList):
-    """The threads of one view: waiting ones longest first, all others by latest activity."""
+    """The threads of one view: the longest wait first in "waiting", else the latest activity."""
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
         given = request.GET.get(VIEW, DEFAULT_VIEW)
@@ -79,23 +79,23 @@ class InboxList(KeysetChangeList):
         return rows
 
     def get_key(self, request: HttpRequest) -> tuple[str, ...]:
-        """Begin with who waits longest where somebody waits."""
+        """Order the waiting view by the longest wait, the others by the latest activity."""
         return ("updated_at", "id") if self.view == "waiting" else ("-updated_at", "-id")
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
-        """Stay in the view, whatever else changes."""
+        """Keep the view in every link of the list."""
         text: str = super().get_query_string({VIEW: self.view} | (new_params or {}), remove)
         return text
 
     @property
     def empty_text(self) -> str:
-        """Say what it means that the view is empty."""
+        """Return the text of an empty view."""
         if self.view == "waiting":
             return "Nobody is waiting."
         return str(self.model_admin.empty_text)
 
     def tabs(self) -> list[dict[str, Any]]:
-        """Name the views for the links above the list."""
+        """Return the links to the views, shown above the list."""
         return [
             {"label": label, "url": f"?{VIEW}={name}", "active": name == self.view}
             for name, label in VIEWS.items()
@@ -126,15 +126,15 @@ class ThreadAdmin(Erasing, ReadOnly, ThreadPage, ChatbotRows):
     empty_text = "Nobody is here. Conversations appear with their first message."
 
     def erase(self, row: Thread) -> None:
-        """Delete a conversation."""
+        """Erase a conversation."""
         erase_thread(row.pk)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        """Show one view at a time."""
+        """Use the list that shows one view at a time."""
         return InboxList
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Read with each thread its visitor, its chatbot and its last message."""
+        """Read each thread with its visitor, its chatbot and its last message."""
         last = Message.objects.filter(position=F("thread__last_position"))
         return (
             super()
@@ -145,12 +145,12 @@ class ThreadAdmin(Erasing, ReadOnly, ThreadPage, ChatbotRows):
 
     @display(description="visitor")
     def visitor_name(self, thread: Thread) -> str:
-        """Name the visitor."""
+        """Return the visitor's name, address or id."""
         return str(thread.visitor)
 
     @display(description="last words")
     def last_words(self, thread: Any) -> str:
-        """Quote the last message, and say who wrote it where it was not the visitor."""
+        """Quote the last message, and name its author unless the visitor wrote it."""
         for message in thread.last_messages:
             words = truncatechars(message.content, LAST_WORDS)
             return f"{SPEAKERS[MessageType(message.message_type)]}{words}"
@@ -158,7 +158,7 @@ class ThreadAdmin(Erasing, ReadOnly, ThreadPage, ChatbotRows):
 
     @display(description="since")
     def since(self, thread: Any) -> SafeString:
-        """Say in words how long ago the last message came."""
+        """Return in words how long ago the last message came."""
         moment = next((m.created_at for m in thread.last_messages), thread.started_at)
         return format_html(
             '<time datetime="{}">{}</time>',
@@ -168,16 +168,16 @@ class ThreadAdmin(Erasing, ReadOnly, ThreadPage, ChatbotRows):
 
     @display(description="tags")
     def shown_tags(self, thread: Thread) -> SafeString:
-        """Show the tags."""
+        """Show each tag in a box."""
         return format_html_join(" ", '<span class="tag">{}</span>', ([tag] for tag in thread.tags))
 
     @display(description="unread")
     def unread(self, thread: Thread) -> str:
-        """Show the count, where there is one."""
+        """Return the number of unread messages; empty if there are none."""
         return str(thread.unread_messages_count or "")
 
     @display(description="flags")
     def flags(self, thread: Thread) -> str:
-        """Name what is set."""
+        """List the flags that are set."""
         answering = ["escalated"] if mode(thread.escalated) == Mode.AGENT else []
         return ", ".join([*answering, *(name for name in FLAGS if getattr(thread, name))])

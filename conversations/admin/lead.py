@@ -1,4 +1,4 @@
-"""Leads: who left an e-mail address or a phone number."""
+"""The admin's list of leads: visitors who left an e-mail address or a phone number."""
 
 from django.contrib import admin
 from django.urls import reverse
@@ -40,6 +40,6 @@ class LeadAdmin(Erasing, ReadOnly, ChatbotRows):
 
     @admin.display(description="conversation")
     def conversation(self, lead: Lead) -> SafeString:
-        """Link to what was said."""
+        """Link to the lead's conversation."""
         address = reverse("admin:conversations_thread_change", args=[lead.thread_id])
         return format_html('<a class="link" href="{}">open</a>', address)

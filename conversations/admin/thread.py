@@ -1,6 +1,6 @@
-"""The page of a thread: what happened, and what does an agent say?
+"""The page of a thread: read the conversation and answer the visitor.
 
-Every button is a POST that calls the service of the API's endpoint; the page has no rules.
+Every button is a POST that calls the same service as the API. The page has no rules of its own.
 """
 
 from typing import Any
@@ -29,19 +29,19 @@ ALREADY_SENT = (
 
 
 def address(thread: Thread) -> str:
-    """Address the page."""
+    """Return the address of a thread's page."""
     return reverse("admin:conversations_thread_change", args=[thread.pk])
 
 
 class ThreadPage(ScopedAdmin):
-    """A thread as bubbles, with the box to answer in."""
+    """A thread as bubbles, with a box for the answer."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add what the page's buttons and its script call."""
+        """Add the routes that the page's buttons and its script call."""
         return [*map(self.route, self.buttons()), *super().get_urls()]
 
     def buttons(self) -> tuple[tuple[str, Any], ...]:
-        """Name the addresses below a thread."""
+        """List the routes below a thread: the last part of the path, and the view."""
         return (
             ("reply", require_POST(self.reply)),
             ("turn", require_POST(self.turn)),
@@ -53,7 +53,7 @@ class ThreadPage(ScopedAdmin):
         )
 
     def route(self, button: tuple[str, Any]) -> URLPattern:
-        """Make the route of a button."""
+        """Make the route for a button."""
         name, view = button
         route: URLPattern = path(
             f"<uuid:object_id>/{name}/",
@@ -63,20 +63,20 @@ class ThreadPage(ScopedAdmin):
         return route
 
     def has_answer_permission(self, request: HttpRequest, obj: Thread | None = None) -> bool:
-        """Let those work in a thread who hold the permission to change one."""
+        """Return whether the user may answer: this takes the permission to change threads."""
         return person(request).has_perm("conversations.change_thread")
 
     @with_row("view")
     def change_view(
         self, request: HttpRequest, thread: Thread, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show the thread."""
+        """Show the thread instead of the admin's form."""
         return self.show(request, thread)
 
     def show(
         self, request: HttpRequest, thread: Thread, *, typed: str = "", details: Any = None
     ) -> HttpResponse:
-        """Draw the page; `typed` is an answer that could not be sent."""
+        """Render the page. `typed` is an answer that could not be sent."""
         before = request.GET.get("before")
         draft = conversation.chosen_draft(thread, request)
         return page(
@@ -101,7 +101,7 @@ class ThreadPage(ScopedAdmin):
 
     @with_row("answer")
     def reply(self, request: HttpRequest, thread: Thread) -> HttpResponse:
-        """Answer the visitor; in AI mode that takes the thread over."""
+        """Answer the visitor. In AI mode this also takes the thread over."""
         form = ReplyForm(request.POST)
         typed = request.POST.get("content", "")
         if not form.is_valid():
@@ -132,13 +132,13 @@ class ThreadPage(ScopedAdmin):
 
     @with_row("answer")
     def resolve(self, request: HttpRequest, thread: Thread) -> HttpResponse:
-        """Mark the thread as resolved, or open it again."""
+        """Mark the thread as resolved, or reopen it."""
         threads.update(thread, {"resolved": request.POST.get("resolved") == "1"})
         return HttpResponseRedirect(address(thread))
 
     @with_row("answer")
     def details(self, request: HttpRequest, thread: Thread) -> HttpResponse:
-        """Change what staff know of the thread and its visitor."""
+        """Save the details form: the changed fields of the thread and its visitor."""
         form = DetailsForm.of(thread, request.POST)
         if not form.is_valid():
             return self.show(request, thread, details=form)
@@ -149,18 +149,18 @@ class ThreadPage(ScopedAdmin):
 
     @with_row("answer")
     def seen(self, request: HttpRequest, thread: Thread) -> HttpResponse:
-        """Note that staff have read the thread: its page is visible."""
+        """Mark the thread as read; the script calls this while the page is visible."""
         threads.mark_seen(thread.pk)
         return HttpResponse(status=204)
 
     @with_row("answer")
     def discard(self, request: HttpRequest, thread: Thread) -> HttpResponse:
-        """Throw a draft away."""
+        """Discard a draft and return to the page."""
         self.throw_away(thread, request.POST.get("draft"))
         return HttpResponseRedirect(address(thread))
 
     def throw_away(self, thread: Thread, draft_id: UUID | str | None) -> None:
-        """Discard a draft of this thread, if it is one."""
+        """Delete a draft if it belongs to this thread."""
         wanted = whole_id(str(draft_id or ""))
         drafts = Draft.objects.filter(message__thread=thread)
         if wanted and (draft := drafts.filter(pk=wanted).first()):
@@ -168,7 +168,7 @@ class ThreadPage(ScopedAdmin):
 
     @with_row("view")
     def poll(self, request: HttpRequest, thread: Thread) -> HttpResponse:
-        """Answer what is new since a position, or 304 where nothing is."""
+        """Return the messages after a position as HTML, or 304 if nothing has changed."""
         tag = quote_etag(f"{thread.last_position}-{thread.updated_at.timestamp()}")
         if request.headers.get("If-None-Match") == tag:
             response = HttpResponse(status=304)

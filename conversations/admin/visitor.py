@@ -1,4 +1,4 @@
-"""Visitors: who talks to the bots."""
+"""The admin's list of visitors."""
 
 from django.contrib import admin
 
@@ -46,5 +46,5 @@ class VisitorAdmin(Erasing, ReadOnly, ChatbotRows):
     empty_text = "No visitor has come yet."
 
     def erase(self, row: Visitor) -> None:
-        """Delete a visitor."""
+        """Erase a visitor."""
         erase_visitor(row.pk)

@@ -1,4 +1,4 @@
-"""Replies that came too late: kept for staff, never sent to the visitor."""
+"""Replies that came too late. They are kept for staff and never sent to the visitor."""
 
 from django.db import models
 
@@ -8,7 +8,7 @@ from conversations.models.message import Message
 
 
 class Draft(Row):
-    """A model's reply to a message of a thread that a person had taken over meanwhile."""
+    """A model's reply that came after an agent had taken the thread over."""
 
     message = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="draft")
     content = models.TextField()

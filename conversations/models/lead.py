@@ -9,7 +9,7 @@ from conversations.models.thread import Thread
 
 
 class Lead(Row):
-    """What a bot may take of a visitor's contact; one a thread."""
+    """The parts of a visitor's contact that the bot may take; at most one lead per thread."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="leads")
     thread = models.OneToOneField(Thread, on_delete=models.CASCADE, related_name="lead")

@@ -1,4 +1,4 @@
-"""Messages, and the history's order, cursor and index. Specification: Resources, Message."""
+"""Messages, and the order, cursor and index of the history. Specification: Resources, Message."""
 
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from conversations.models.thread import Thread
 
 
 class MessageType(models.TextChoices):
-    """Who speaks. Open point: message-type."""
+    """The author of a message. Open point: message-type."""
 
     USER_MESSAGE = "USER_MESSAGE"
     AI_MESSAGE = "AI_MESSAGE"
@@ -20,26 +20,26 @@ class MessageType(models.TextChoices):
 
 
 class SystemMessageType(models.TextChoices):
-    """What a system message tells. Open point: system-type."""
+    """The event that a system message reports. Open point: system-type."""
 
     CONVERSATION_ESCALATED = "CONVERSATION_ESCALATED"
     CONVERSATION_RETURNED_TO_AI = "CONVERSATION_RETURNED_TO_AI"
 
 
 class MessageQuerySet(models.QuerySet["Message"]):
-    """Messages of one thread, by position."""
+    """Queries for the messages of one thread, by position."""
 
     def newest_first(self) -> "MessageQuerySet":
-        """Order as the history does. Open point: message-order."""
+        """Order by position, newest first. Open point: message-order."""
         return self.order_by("-position")
 
     def older_than(self, message_id: UUID) -> "MessageQuerySet":
-        """Keep what lies before a message of the same rows. Raises Message.DoesNotExist."""
+        """Keep the messages before one of these rows. Raises Message.DoesNotExist."""
         return self.filter(position__lt=self.values_list("position", flat=True).get(pk=message_id))
 
 
 class Message(Row):
-    """What was said. `position` counts within the thread, from 1, in the order of storing."""
+    """A message of a thread. `position` counts from 1, in the order of storing."""
 
     thread = models.ForeignKey(
         Thread, on_delete=models.CASCADE, related_name="messages", db_index=False
@@ -64,7 +64,7 @@ class Message(Row):
     # why the words are the bot's fallback message and not a model's; null on all other messages
     fallback_reason = models.CharField(max_length=SHORT, null=True)
     reaction = models.CharField(max_length=SHORT, null=True)
-    form_token = models.UUIDField(null=True, editable=False)  # of the page that an agent sent
+    form_token = models.UUIDField(null=True, editable=False)  # token of the form that an agent sent
     source = models.JSONField(default=list)
     is_edited = models.BooleanField(default=False)
     edited_by = models.CharField(max_length=SHORT, null=True)
@@ -87,7 +87,7 @@ class Message(Row):
             ),
         ]
         indexes = [
-            # Whether a model is in use, whatever the number of its messages
+            # Answers whether a model is in use, whatever the number of its messages.
             models.Index(
                 fields=["llm_model"],
                 name="message_llm_model",

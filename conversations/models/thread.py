@@ -14,19 +14,19 @@ CHOSEN_MODEL = "chatbot__generalsettings__llm_model"
 
 
 class Mode(models.TextChoices):
-    """Who answers. Open point: mode."""
+    """The side that answers in a thread. Open point: mode."""
 
     AI = "AI"
     AGENT = "AGENT"
 
 
 def mode(escalated: bool) -> str:
-    """Say who answers in a thread."""
+    """Return the mode of a thread from its `escalated` flag."""
     return str(Mode.AGENT if escalated else Mode.AI)
 
 
 def anonymous(given: bool | None, email: str, phone: str) -> bool:
-    """Say whether a thread is anonymous: as given, otherwise while no contact is known.
+    """Return whether a thread is anonymous: as given, or else if no contact is known.
 
     Open point: thread-fields.
     """
@@ -34,10 +34,10 @@ def anonymous(given: bool | None, email: str, phone: str) -> bool:
 
 
 class ThreadQuerySet(models.QuerySet["Thread"]):
-    """Threads with what their records need."""
+    """Queries for threads, as their records need them."""
 
     def with_llm(self) -> "ThreadQuerySet":
-        """Add the model that answers: `llm_id`, `llm_provider`, `llm_title`."""
+        """Annotate the model that answers: `llm_id`, `llm_provider`, `llm_title`."""
         return self.annotate(
             llm_id=effective("id", CHOSEN_MODEL),
             llm_provider=effective("provider", CHOSEN_MODEL),
@@ -45,21 +45,21 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         )
 
     def latest_first(self) -> "ThreadQuerySet":
-        """Order by the latest activity. Open point: thread-list."""
+        """Order by activity, latest first. Open point: thread-list."""
         return self.order_by("-updated_at", "-id")
 
 
 class Thread(ErasableRow):
-    """One conversation.
+    """A conversation between a visitor and a bot.
 
-    Every message takes its `position` from `last_position`, under this row's lock: that number
+    Every message takes its `position` from `last_position`, under this row's lock. That number
     is the history's order, cursor and index.
     """
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="threads")
     visitor = models.ForeignKey(Visitor, on_delete=models.CASCADE, related_name="threads")
     title = models.CharField(max_length=SHORT, blank=True)
-    # What the caller said, until the visitor's contact comes or goes; None: see `anonymous`
+    # The caller's value, until the visitor's contact is added or removed. None: see `anonymous`.
     anonymous = models.BooleanField(null=True)
     escalated = models.BooleanField(default=False)
     important = models.BooleanField(default=False)
@@ -84,11 +84,11 @@ class Thread(ErasableRow):
     class Meta:
         default_manager_name = "objects"
         indexes = [
-            # With `erased_at`, or the pages of a list would have to read the rows before them
+            # With `erased_at`; without it, a page of a list would read the rows before it.
             models.Index(
                 fields=["chatbot", "-updated_at", "-id", "erased_at"], name="thread_latest"
             ),
-            # The inbox of those who see all chatbots, and what stands out of it: few rows of many
+            # The inbox of users who see all chatbots, and its views with few rows out of many.
             models.Index(fields=["-updated_at", "-id"], name="thread_newest"),
             models.Index(
                 fields=["updated_at", "id"],
@@ -108,5 +108,5 @@ class Thread(ErasableRow):
 
     @property
     def dashboard_url(self) -> str:
-        """Address of the page on which staff see the thread."""
+        """Return the address of the thread's page in the admin."""
         return f"{settings.PUBLIC_URL}/admin/conversations/thread/{self.pk}/change/"

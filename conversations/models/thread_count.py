@@ -1,4 +1,4 @@
-"""How many threads a chatbot has: stored, because counting 100,000 of them takes long."""
+"""The number of threads of each chatbot, stored because counting 100,000 rows takes long."""
 
 from uuid import UUID
 
@@ -10,11 +10,11 @@ from chatbots.models import Chatbot
 class ThreadCount(models.Model):
     """The number of a chatbot's threads.
 
-    Triggers of the database keep it, in the transaction that inserts or deletes a thread, so it
-    holds for cascades and bulk statements too. Threads of one chatbot are therefore created one
-    after the other, each from its insertion to its commit; other chatbots have rows of their own.
-    On SQLite a migration that rebuilds the table of threads drops the triggers and must create
-    them again.
+    Database triggers update it in the transaction that inserts or deletes a thread, so it is
+    correct for cascades and bulk statements too. Each insertion locks the chatbot's row until it
+    commits, so threads of one chatbot are created one after the other; other chatbots have rows
+    of their own. On SQLite, a migration that rebuilds the threads table drops the triggers and
+    must create them again.
     """
 
     chatbot = models.OneToOneField(
@@ -27,6 +27,6 @@ class ThreadCount(models.Model):
 
     @classmethod
     def of(cls, chatbot_id: UUID) -> int:
-        """Read the number of a chatbot's threads."""
+        """Return the number of a chatbot's threads."""
         counts = cls.objects.filter(chatbot=chatbot_id).values_list("threads", flat=True)
         return counts.first() or 0

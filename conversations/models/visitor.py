@@ -1,4 +1,4 @@
-"""Visitors: who talks to a bot. Open point: visitor."""
+"""Visitors: the people who talk to a bot. Open point: visitor."""
 
 from django.db import models
 from django.utils import timezone
@@ -9,12 +9,12 @@ from config.database.row import SHORT
 
 
 def is_contact(*values: str) -> bool:
-    """Say whether one of the values is contact information: white space is not."""
+    """Return whether any of the values is contact information. White space is not."""
     return any(value.strip() for value in values)
 
 
 class Visitor(ErasableRow):
-    """A visitor of one chatbot, under the name that the caller gives him."""
+    """A visitor of one chatbot, identified by the id that the caller chose."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="visitors")
     external_id = models.CharField("visitor id", max_length=SHORT)  # visitorId on the wire
@@ -23,7 +23,7 @@ class Visitor(ErasableRow):
     phone = models.CharField(max_length=SHORT, blank=True)
     first_seen_at = models.DateTimeField(default=timezone.now)
     last_seen_at = models.DateTimeField(default=timezone.now)
-    # Kept, not counted: a busy visitor's messages are never scanned for a number
+    # Stored, so that a busy visitor's messages are never scanned to count them.
     total_sessions = models.PositiveIntegerField(default=0)
     total_messages = models.PositiveIntegerField(default=0)
 
@@ -41,5 +41,5 @@ class Visitor(ErasableRow):
 
     @property
     def identified(self) -> bool:
-        """Say whether an e-mail address or a phone number is known; a name does not count."""
+        """Return whether an e-mail address or a phone number is known. A name does not count."""
         return is_contact(self.email, self.phone)

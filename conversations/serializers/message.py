@@ -11,7 +11,7 @@ from conversations.models.thread import anonymous, mode
 
 
 def anonymity() -> Flag:
-    """Read whether a thread is anonymous."""
+    """Make the field that tells whether a thread is anonymous."""
     made: Flag = computed(Flag, "anonymous", "visitor.email", "visitor.phone", of=anonymous)
     return made
 

@@ -1,4 +1,4 @@
-"""The wire forms of a thread: two documented shapes, which differ. Specification: Thread."""
+"""The wire forms of a thread: two different documented shapes. Specification: Thread."""
 
 from config.api.fields import Flag, Identifier, Moment, Text, TextList, Whole, computed
 from config.api.pagination import PageFigures
@@ -14,18 +14,18 @@ ICONS = ["bot_icon_src", "user_icon_src", "agent_icon_src", "bubble_icon_src"]
 
 
 def known(text: str | None) -> str:
-    """Write what is not there as an empty string. Open point: event-strings."""
+    """Return a missing text as an empty string. Open point: event-strings."""
     return text or ""
 
 
 def icon(name: str) -> Text:
-    """Read an icon from the chatbot's appearance."""
+    """Make a field that reads an icon from the chatbot's appearance."""
     made: Text = computed(Text, f"chatbot.appearance.{name}", of=known)
     return made
 
 
 def model_of(key: object, provider: str, title: str) -> dict[str, object] | None:
-    """Put a model together from its columns."""
+    """Build the model part from its columns; None without a model."""
     return {"id": key, "provider": provider, "title": title} if key else None
 
 

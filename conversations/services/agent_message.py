@@ -1,4 +1,4 @@
-"""Answer a visitor as a person."""
+"""Answer a visitor as a human agent."""
 
 from uuid import UUID
 
@@ -20,11 +20,11 @@ def answer(
     form_token: UUID | None = None,
     draft_id: UUID | None = None,
 ) -> Message:
-    """Store an agent's message; in AI mode the agent takes the thread over first.
+    """Store an agent's message and record its event, in one transaction.
 
-    A form's token is stored with its message: sending the form again returns the stored message.
-    The draft that the answer was made from is deleted in the same transaction.
-    Raises ThreadNotFound, and ValueError for a blank message.
+    In AI mode the agent takes the thread over first. A form's token is stored with its message:
+    sending the form again returns the stored message. The draft that the answer was made from is
+    deleted. Raises ThreadNotFound, and ValueError for a blank message.
     """
     if not content.strip():
         raise ValueError("a message must hold more than white space")
@@ -50,5 +50,5 @@ def answer(
 
 
 def discard_draft(draft: Draft) -> None:
-    """Throw away a reply that came too late."""
+    """Delete a reply that came too late."""
     draft.delete()

@@ -1,4 +1,6 @@
-"""Ask the model for a reply, holding nothing while waiting, and store what came of it.
+"""Ask the model for a reply, and store the reply, a draft or the bot's fallback.
+
+No transaction and no database connection is held while waiting for the model.
 
 Open points: prompt, ai-failure, parallel-sends, escalated-reply, reply-owed.
 """
@@ -36,10 +38,10 @@ from conversations.models.message import MessageType
 from conversations.services import history, owed_reply
 from conversations.services.owed_reply import Claim
 
-STORED_WITHIN = 60.0  # seconds for which a reply waits for a database that does not respond
-STORED_AGAIN = 0.5  # seconds between two tries
-LONGER = 60.0  # seconds beyond the model's time that a request waits for another process
-LOOK = 0.25  # seconds between two looks at what another process does
+STORED_WITHIN = 60.0  # seconds to retry storing a reply while the database does not respond
+STORED_AGAIN = 0.5  # seconds between two attempts to store
+LONGER = 60.0  # seconds beyond the model's timeout that a request waits for another process
+LOOK = 0.25  # seconds between two checks on another process
 
 GIVEN_UP = "processes ended while they made this reply"
 
@@ -49,13 +51,14 @@ SPOKEN = [MessageType.USER_MESSAGE, MessageType.AI_MESSAGE, MessageType.AGENT_ME
 
 
 class ClaimLost(Exception):
-    """Raised where another process makes the reply, or has made it."""
+    """Raised if another process is making the reply or has made it."""
 
 
 def turns(message: Message, briefing: Briefing) -> list[Turn]:
-    """Write the conversation as the model reads it; it ends with the visitor's message.
+    """Build the model's view of the conversation, ending with the visitor's message.
 
-    The sizes are read first, so that no more of a long history is loaded than the prompt holds.
+    Message lengths are read first, so that only the part of a long history that fits into the
+    prompt is loaded.
     """
     earlier = Message.objects.filter(
         thread=message.thread_id,
@@ -77,7 +80,11 @@ def turns(message: Message, briefing: Briefing) -> list[Turn]:
 
 
 def ask(message: Message, briefing: Briefing) -> Reply:
-    """Ask the model; where it fails, is late, or there is none, the reply is the bot's fallback."""
+    """Return the model's reply, or the bot's fallback if there is no model or it fails.
+
+    Call it outside any transaction: it releases the database connection. Raises ReplyFailed only
+    if this machine lacked the resources to ask.
+    """
     if briefing.model is None:
         logger.error("no model is marked default: thread %s gets no reply", message.thread_id)
         return Reply(briefing.fallback, failure="no model is marked default")
@@ -98,7 +105,7 @@ def ask(message: Message, briefing: Briefing) -> Reply:
         )
     except ReplyFailed as failure:
         if is_shortage(failure):
-            raise  # ours, not the model's
+            raise  # this machine's fault, not the model's
         logger.warning(
             "no reply in thread %s: bot %s, model %s (%s): %s",
             message.thread_id,
@@ -111,9 +118,10 @@ def ask(message: Message, briefing: Briefing) -> Reply:
 
 
 def provenance(answer: Reply, briefing: Briefing) -> dict[str, Any]:
-    """Say where a reply comes from; its model may have been deleted while it answered.
+    """Return a reply's origin as columns: its model, sources and time, or why it is a fallback.
 
-    Takes no lock: the model's row is shared by all accounts.
+    The model may have been deleted while it answered. Its row is shared by all accounts, so it
+    is not locked.
     """
     if answer.failure:
         return {"fallback_reason": answer.failure[:SHORT]}
@@ -122,8 +130,9 @@ def provenance(answer: Reply, briefing: Briefing) -> dict[str, Any]:
 
 
 def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> Message | None:
-    """Store a reply. Where a person has taken the thread over meanwhile, it becomes a draft.
+    """Store a reply, or a draft if a person has taken the thread over in the meantime.
 
+    Runs in its own transaction under the thread's lock. Returns None if no message was stored.
     Raises ClaimLost.
     """
     words = answer.content[:LONG]
@@ -148,9 +157,10 @@ def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> 
 def store_patiently(
     message: Message, claim: Claim, answer: Reply, briefing: Briefing
 ) -> Message | None:
-    """Store a reply; while the database does not respond, keep it and try again.
+    """Store a reply, and retry while the database does not respond.
 
-    Holds nothing in between. Raises ClaimLost, and at last the error of the database.
+    No connection is held between attempts. Raises ClaimLost, and the database error once
+    STORED_WITHIN has passed (embedded: at once).
     """
     deadline, model_is_gone = time.monotonic() + STORED_WITHIN, False
     while True:
@@ -169,11 +179,11 @@ def store_patiently(
 
 
 def reply(message: Message, claim: Claim) -> Message | None:
-    """Answer a visitor's message: the model's words, else the bot's fallback, else nothing.
+    """Answer a visitor's message with the model's reply or the bot's fallback, if it has one.
 
-    Call it outside any transaction. What fails here stays owed, and is made again. Raises
-    ClaimLost, and Unavailable where this machine cannot ask. Specification: Endpoints, Threads
-    and messages.
+    Call it outside any transaction. A reply that fails here stays owed and is made again. Raises
+    ClaimLost, and Unavailable if this machine lacks the resources to ask. Specification:
+    Endpoints, Threads and messages.
     """
     try:
         with owed_reply.renewal.of(claim.token):
@@ -185,7 +195,7 @@ def reply(message: Message, claim: Claim) -> Message | None:
             made = store_patiently(message, claim, answer, briefing)
     except Exception as error:
         shortage = is_shortage(error)
-        with suppress(DatabaseError):  # then the lease ends by itself
+        with suppress(DatabaseError):  # if this fails, the lease expires by itself
             (owed_reply.postpone if shortage else owed_reply.release)(claim)
         if shortage:
             logger.warning("this machine could not ask for a reply: %s", error)
@@ -198,9 +208,10 @@ def reply(message: Message, claim: Claim) -> Message | None:
 
 
 def finish(message: Message) -> Message | None:
-    """Return the reply to a message that was stored before; make it if no process does.
+    """Return the reply to a message stored earlier; make it if no process is making it.
 
-    Waits for another process, holding nothing. Raises Unavailable.
+    Waits for another process without holding a connection. Raises Unavailable if it takes too
+    long.
     """
     deadline = time.monotonic() + settings.LLM_TIMEOUT + LONGER
     while time.monotonic() < deadline:

@@ -1,8 +1,8 @@
-"""Erase conversations, visitors and leads, and delete what lies below erased rows.
+"""Erase conversations, visitors and leads, and delete the rows below erased ones.
 
-Erasing hides a row in one short transaction. The worker deletes what lies below it afterwards, in
-batches, so that no transaction lasts long however much there is. Deliveries keep their line in the
-log, but not their body.
+Erasing hides a row in one short transaction. The worker later deletes the rows below it in batches,
+so no transaction lasts long, however many rows there are. Deliveries keep their line in the log,
+but not their body.
 """
 
 import time
@@ -28,8 +28,8 @@ from webhooks.payloads import Event
 
 BATCH = 1_000  # messages
 TOGETHER = 100  # conversations: most are short
-PAUSE = 0.02  # seconds between two batches, in which others write: SQLite has one writer at a time
-AGAIN = timedelta(days=1)  # until an erased chatbot's row is looked at again: the log refers to it
+PAUSE = 0.02  # seconds between two batches, for other writers: SQLite allows one at a time
+AGAIN = timedelta(days=1)  # until the next try to delete a chatbot that the log still refers to
 OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)  # hold a lead's contact
 
 
@@ -45,21 +45,21 @@ def erase_thread(thread_id: UUID) -> None:
             total_sessions=Greatest(F("total_sessions") - 1, 0),
             total_messages=Greatest(F("total_messages") - thread.visitor_messages_count, 0),
         )
-    # What waits should not be sent in the seconds until the worker comes to it
+    # Pending deliveries should not be sent in the seconds until the worker deletes them.
     next(deliveries.erase(Delivery.objects.filter(thread_id=thread_id)), None)
 
 
 def erase_visitor(visitor_id: UUID) -> None:
-    """Hide a visitor and all of their conversations for good."""
+    """Hide a visitor and all of their conversations for good, in one transaction."""
     with transaction.atomic():
         threads = Thread.objects.filter(visitor=visitor_id)
-        # Locked first, as where a message is stored
+        # Threads are locked before the visitor, in the same order as when a message is stored.
         list(threads.order_by("pk").select_for_update().values_list("pk"))
         visitor = Visitor.objects.select_for_update().filter(pk=visitor_id).first()
         if visitor is None:
             return
         _hide(threads)
-        # The caller may use the visitor's id again: for another visitor
+        # The caller may reuse the visitor's id, for another visitor.
         contact = {"external_id": f"erased {visitor_id}", "name": "", "email": "", "phone": ""}
         Visitor.objects.filter(pk=visitor_id).update(**contact, **erased())
 
@@ -78,9 +78,10 @@ def erase_lead(lead: Lead) -> None:
 
 
 def purge() -> Iterator[None]:
-    """Delete what lies below erased rows; yields after each batch, so that others can write.
+    """Delete erased rows and the rows below them, and yield after each batch.
 
-    Safe to stop anywhere, and to run in several processes at once.
+    It pauses between batches to let others write. It is safe to stop at any point, and to run in
+    several processes at once.
     """
     for step in _purge():
         yield step
@@ -120,7 +121,7 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
     while keys := _keys(threads[:TOGETHER]):
         for _ in deliveries.erase(Delivery.objects.filter(thread_id__in=keys)):
             yield
-        # The newest first: replies go before, or together with, the messages that they answer
+        # Newest first: replies are deleted before, or together with, the messages they answer.
         messages = Message.objects.filter(thread__in=keys).order_by("-thread", "-position")
         while some := _keys(messages[:BATCH]):
             Message.objects.filter(pk__in=some).only("pk").delete()
@@ -134,14 +135,14 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
 def _delete_empty(threads: "QuerySet[Any]") -> None:
     with transaction.atomic():
         rows = threads.filter(erased_at__isnull=False).order_by("pk").select_for_update()
-        # The database counts each deleted row; hidden ones were subtracted when they were hidden
+        # A trigger subtracts each deleted row. These were already subtracted when they were hidden.
         for chatbot, number in Counter(rows.values_list("chatbot", flat=True)).items():
             ThreadCount.objects.filter(chatbot=chatbot).update(threads=F("threads") + number)
         threads.delete()
 
 
 def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
-    # Deleted first: what waits is not sent any more
+    # Deleted first, so that pending deliveries are no longer sent.
     Endpoint.objects.filter(chatbot=chatbot_id).delete()
     yield from _delete_threads(Thread.everything.filter(chatbot=chatbot_id))
     visitors = Visitor.everything.filter(chatbot=chatbot_id)

@@ -1,4 +1,4 @@
-"""Hand a conversation to a person and back.
+"""Hand a conversation to a human agent, and back to the AI.
 
 Specification: States and transitions, Thread.escalated. Open points: escalated-event, system-type.
 """
@@ -22,7 +22,7 @@ TEXTS = {
 
 
 def turn(thread: Thread, *, escalated: bool) -> Message:
-    """Set the flag of a locked thread and tell the thread so, in the bot's own words."""
+    """Set `escalated` on a locked thread and append the system message, in the bot's own text."""
     thread.escalated = escalated
     if not escalated:
         thread.taken_over_by = None
@@ -40,7 +40,10 @@ def turn(thread: Thread, *, escalated: bool) -> Message:
 
 
 def request(thread: Thread) -> Message | None:
-    """Escalate a locked thread because its visitor asks for a person; None if it is already."""
+    """Escalate a locked thread at its visitor's request, with the event and the mail.
+
+    Returns the system message, or None if the thread is already escalated.
+    """
     if thread.escalated:
         return None
     message = turn(thread, escalated=True)
@@ -50,7 +53,7 @@ def request(thread: Thread) -> Message | None:
 
 
 def toggle(thread_id: UUID) -> tuple[Thread, Message]:
-    """Flip `escalated`; on the way up it is the visitor's request. Raises ThreadNotFound."""
+    """Flip `escalated`. Setting it counts as the visitor's request. Raises ThreadNotFound."""
     with transaction.atomic():
         thread = lock_thread(thread_id)
         message = request(thread) or turn(thread, escalated=False)
@@ -58,7 +61,10 @@ def toggle(thread_id: UUID) -> tuple[Thread, Message]:
 
 
 def take_over(thread_id: UUID, *, agent: User) -> Thread:
-    """Let a person answer in a thread; no event, for no visitor asked. Raises ThreadNotFound."""
+    """Let an agent answer in a thread. Raises ThreadNotFound.
+
+    No event is recorded, because the visitor did not ask for a person.
+    """
     with transaction.atomic():
         thread = lock_thread(thread_id)
         thread.taken_over_by = agent
@@ -70,7 +76,7 @@ def take_over(thread_id: UUID, *, agent: User) -> Thread:
 
 
 def return_to_ai(thread_id: UUID) -> Thread:
-    """Let the AI answer again; nothing happens where it does. Raises ThreadNotFound."""
+    """Let the AI answer again. No effect if it already does. Raises ThreadNotFound."""
     with transaction.atomic():
         thread = lock_thread(thread_id)
         if thread.escalated:

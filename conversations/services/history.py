@@ -1,4 +1,4 @@
-"""Append to a thread's history: the one place where messages are made."""
+"""Append to a thread's history. This is the only place that creates messages."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ TITLE_LENGTH = 80  # characters of the first visitor's message. Open point: thre
 
 
 def append(thread: Thread, message_type: MessageType, content: str, **fields: Any) -> Message:
-    """Store a message at the thread's next position and save the thread's counts with it.
+    """Store a message at the thread's next position and save the thread's counters.
 
     A visitor's message reopens a resolved thread (open point: resolved-thread). The caller holds
     the thread's lock (`lock_thread`) and the transaction.

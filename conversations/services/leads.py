@@ -1,4 +1,4 @@
-"""Keep visitors' contact information, and capture it as leads. Open point: lead-capture."""
+"""Store visitors' contact information and capture leads. Open point: lead-capture."""
 
 from django.utils import timezone
 
@@ -13,8 +13,8 @@ from conversations.services import escalation
 def change_contact(visitor: Visitor, contact: dict[str, str]) -> None:
     """Save a locked visitor with new contact information.
 
-    What was withdrawn, which means replaced by nothing or white space, is cleared in the leads
-    of all the visitor's threads, whether or not the bot still collects leads.
+    A value that is replaced by nothing or by white space counts as withdrawn. It is cleared in
+    the leads of all the visitor's threads, whether or not the bot still collects leads.
     """
     for name, value in contact.items():
         setattr(visitor, name, value)
@@ -25,7 +25,7 @@ def change_contact(visitor: Visitor, contact: dict[str, str]) -> None:
 
 
 def allowed(thread: Thread, settings: LeadSettings) -> dict[str, str]:
-    """Take of the visitor's contact what the bot's settings allow, without blank values."""
+    """Return the parts of the visitor's contact that the bot's settings allow, blanks as ""."""
     visitor = thread.visitor
     taken = {
         "name": visitor.name if settings.customer_name_take else "",
@@ -36,10 +36,10 @@ def allowed(thread: Thread, settings: LeadSettings) -> dict[str, str]:
 
 
 def capture(thread: Thread) -> Lead | None:
-    """Store the lead of a locked thread, with its event and mails; later only keep it up to date.
+    """Create the lead of a locked thread, with its event and mails, or update an existing one.
 
-    None where collection is off or neither e-mail nor phone number may be taken.
-    Specification: Events, NEW_LEAD.
+    Returns None if lead collection is off, or if there is no lead yet and no e-mail address or
+    phone number that may be taken. Specification: Events, NEW_LEAD.
     """
     settings = LeadSettings.objects.filter(
         chatbot=thread.chatbot_id, enable_lead_collection=True

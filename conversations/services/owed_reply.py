@@ -1,13 +1,13 @@
-"""Who makes the reply to a visitor's message. Open point: reply-owed.
+"""Decide which process makes the reply to a visitor's message. Open point: reply-owed.
 
-    record   a send stores its message, and claims the reply that it is about to make
-    claim    a worker's dispatcher takes replies whose lease has ended
-    confirm  the task begins: it changes the claim, so that a second message finds nothing
-    take     a request that was sent again continues where the first one ended
-    settle   the reply, or whatever takes its place, is being stored: nothing is owed any more
+    record   a send stores its message and claims the reply that it is about to make
+    claim    a worker's dispatcher claims replies whose lease has expired
+    confirm  a task begins and replaces the claim, so that a duplicate task finds nothing
+    take     a repeated request continues where the first one ended
+    settle   the reply, or its substitute, is stored: nothing is owed any more
 
-A process that makes a reply renews its lease until it has settled. When the process dies, the lease
-ends within seconds. A process that lost its claim settles nothing.
+A process that makes a reply renews its lease until it settles. If the process dies, the lease
+expires within seconds. A process that lost its claim settles nothing.
 """
 
 from collections import Counter
@@ -24,8 +24,8 @@ from conversations.models import Message, OwedReply
 
 LEASE = timedelta(seconds=6)
 RENEWED_EVERY = 1.5  # seconds
-AGAIN_AFTER = timedelta(seconds=1)  # a reply that could not be made is tried again
-MOST_TRIES = 4  # then something in the message ends processes: no model is asked any more
+AGAIN_AFTER = timedelta(seconds=1)  # until a failed reply is tried again
+MOST_TRIES = 4  # after these, the message itself seems to kill processes: no model is asked
 
 
 class Claim(NamedTuple):
@@ -33,16 +33,16 @@ class Claim(NamedTuple):
 
     message_id: UUID
     token: UUID
-    begun: int  # how often making it was begun, this time included
+    begun: int  # how many times making it was begun, including this one
 
     @property
     def last(self) -> bool:
-        """Whether making it was begun too often to ask a model again."""
+        """Return whether making it was begun too often to ask a model again."""
         return self.begun > MOST_TRIES
 
 
 def record(message: Message) -> Claim:
-    """Note, in the transaction that stores a message, that its reply is owed; claim it."""
+    """Record that a message's reply is owed, and claim it, in the message's transaction."""
     claim = Claim(message.pk, new_id(), 1)
     OwedReply.objects.create(
         message=message, claim=claim.token, claimed_until=Now() + LEASE, begun=claim.begun
@@ -51,9 +51,9 @@ def record(message: Message) -> Claim:
 
 
 def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
-    """Claim replies that no process makes, so that a worker makes `most` at a time.
+    """Claim owed replies that no process is making, so that a worker makes at most `most` at once.
 
-    One account takes no more than half of them. Returns each message's id and its token.
+    One account gets at most half of them. Returns pairs of a message's id and its token.
     """
     if not _lapsed().exists():
         return []
@@ -75,32 +75,32 @@ def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
 
 
 def confirm(message_id: UUID, token: UUID) -> Claim | None:
-    """Begin what a dispatcher has claimed; None if the claim was lost, or used before."""
+    """Begin a reply that a dispatcher has claimed; None if the claim was lost or already used."""
     return _begin(OwedReply.objects.filter(pk=message_id, claim=token))
 
 
 def take(message_id: UUID) -> Claim | None:
-    """Claim the reply to one message; None while another process makes it, or if none is owed."""
+    """Claim the reply to one message; None if none is owed or another process is making it."""
     return _begin(_lapsed().filter(pk=message_id), claimed_by="")
 
 
 def settle(claim: Claim) -> bool:
-    """Delete the row, in the transaction that stores the reply; False if the claim was lost."""
+    """Delete the row, in the transaction that stores the reply. False if the claim was lost."""
     return bool(_held(claim).delete()[0])
 
 
 def release(claim: Claim) -> None:
-    """Let another process make the reply: this one failed."""
+    """Give the reply up after a failure, so that it is tried again after AGAIN_AFTER."""
     _held(claim).update(claimed_until=Now() + AGAIN_AFTER)
 
 
 def postpone(claim: Claim) -> None:
-    """Let another process make the reply; this one could not even begin."""
+    """Give the reply up without counting the attempt, because it could not even begin."""
     _held(claim).update(claimed_until=Now() + AGAIN_AFTER, begun=F("begun") - 1)
 
 
 def is_owed(message_id: UUID) -> bool:
-    """Say whether a message still waits for its reply."""
+    """Return whether a message still waits for its reply."""
     return OwedReply.objects.filter(pk=message_id).exists()
 
 
@@ -109,7 +109,7 @@ def _held(claim: Claim) -> QuerySet[OwedReply]:
 
 
 def _lapsed() -> QuerySet[OwedReply]:
-    # No lease reaches that far into the future, unless the clock was set back since.
+    # A lease that ends further in the future than LEASE means that the clock was set back.
     ended = Q(claimed_until__lt=Now()) | Q(claimed_until__gt=Now() + 2 * LEASE)
     return OwedReply.objects.filter(ended)
 

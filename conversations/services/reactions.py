@@ -1,4 +1,4 @@
-"""Keep what a visitor thinks of a message. Open point: message-reaction."""
+"""Store visitors' reactions to messages. Open point: message-reaction."""
 
 from uuid import UUID
 
@@ -11,12 +11,15 @@ COUNTERS = {"POSITIVE": "positive_count", "NEGATIVE": "negative_count"}
 
 
 def counter(reaction: str | None) -> str | None:
-    """Name the thread's counter that a reaction moves, if it moves one."""
+    """Return the thread's counter that a reaction changes; None if it changes none."""
     return COUNTERS.get((reaction or "").upper())
 
 
 def react(message_id: UUID, reaction: str | None) -> Message:
-    """Replace a message's reaction and move the thread's counters with it."""
+    """Replace a message's reaction and adjust the thread's counters, under the thread's lock.
+
+    Raises Message.DoesNotExist and ThreadNotFound.
+    """
     with transaction.atomic():
         thread = lock_thread(Message.objects.values_list("thread_id", flat=True).get(pk=message_id))
         message = Message.objects.get(pk=message_id)

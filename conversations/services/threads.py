@@ -1,4 +1,4 @@
-"""Begin and change threads. Open points: thread-create, thread-update, visitor, thread-fields."""
+"""Create and change threads. Open points: thread-create, thread-update, visitor, thread-fields."""
 
 from typing import Any
 from uuid import UUID
@@ -16,13 +16,13 @@ CONTACT = {"visitor_name": "name", "visitor_email": "email", "visitor_phone": "p
 
 
 def contact_of(given: dict[str, Any]) -> dict[str, str]:
-    """Pick the visitor's contact out of a body, by the visitor's own names."""
+    """Extract the visitor's contact from a body, keyed by the visitor's column names."""
     return {inside: given[outside] for outside, inside in CONTACT.items() if outside in given}
 
 
 def welcome(chatbot: Chatbot, external_id: str, contact: dict[str, str]) -> Visitor:
-    """Find or make the visitor of a new thread, and keep his contact and his session."""
-    # In one step: a visitor who is erased meanwhile is another one from then on
+    """Find or create the visitor of a new thread, store the contact and count the session."""
+    # A single step: if the visitor is erased in the meantime, a new one is created.
     visitor, _ = Visitor.objects.select_for_update().get_or_create(
         chatbot=chatbot, external_id=external_id
     )
@@ -33,7 +33,7 @@ def welcome(chatbot: Chatbot, external_id: str, contact: dict[str, str]) -> Visi
 
 
 def create(chatbot: Chatbot, given: dict[str, Any]) -> Thread:
-    """Begin a thread of what a ThreadInput gives; a contact in it may make a lead."""
+    """Create a thread from a ThreadInput. A contact in it may create a lead."""
     own = {
         name: given[name]
         for name in ("title", "anonymous", "platform_source", "tags")
@@ -47,7 +47,10 @@ def create(chatbot: Chatbot, given: dict[str, Any]) -> Thread:
 
 
 def update(thread: Thread, changes: dict[str, Any]) -> Thread:
-    """Change a thread and its visitor's contact, as ThreadChanges or a form gives it."""
+    """Change a thread and its visitor's contact, as given by ThreadChanges or a form.
+
+    Changed contact may create or update the lead. Raises ThreadNotFound.
+    """
     contact = contact_of(changes)
     own = {name: value for name, value in changes.items() if name not in CONTACT}
     with transaction.atomic():
@@ -70,5 +73,5 @@ def update(thread: Thread, changes: dict[str, Any]) -> Thread:
 
 
 def mark_seen(thread_id: UUID) -> None:
-    """Note that staff opened a thread. It is no activity: the thread keeps its place."""
+    """Clear a thread's unread count. This is not an activity: the thread keeps its place."""
     Thread.objects.filter(pk=thread_id, unread_messages_count__gt=0).update(unread_messages_count=0)

@@ -1,4 +1,4 @@
-"""Take a visitor's message: limits, quota, the message, its event; then the reply.
+"""Accept a visitor's message: limits, quota, the message and its event, then the reply.
 
 Specification: Endpoints, Threads and messages; Limits. Open points: send-order, max-messages,
 message-send, escalation-prompt, reply-owed.
@@ -29,14 +29,14 @@ MINUTE = 60
 
 
 def asks_for_a_person(thread: Thread, content: str) -> bool:
-    """Say whether a message is that of an escalation prompt."""
+    """Return whether a message is the text of an escalating follow-up prompt."""
     return FollowUpPrompt.objects.filter(
         chatbot=thread.chatbot_id, esclate=True, button_message=content
     ).exists()
 
 
 def check_length(thread: Thread) -> None:
-    """Refuse a message beyond the conversation's limit. Raises Refused."""
+    """Check the conversation's message limit. Raises Refused."""
     bound = (
         GeneralSettings.objects.filter(
             chatbot=thread.chatbot_id, limit_messages_per_conversation=True
@@ -51,9 +51,9 @@ def check_length(thread: Thread) -> None:
 def store(
     thread_id: UUID, content: str, *, escalates: bool, message_id: UUID
 ) -> tuple[Message, Claim | None]:
-    """Store the message with its event and the reply that it is owed, in one transaction.
+    """Store a message, its event and its owed reply in one transaction.
 
-    Returns no claim where a person answers. The quota's row is locked last.
+    The claim is None if an agent answers in the thread. The quota's row is locked last.
     """
     with transaction.atomic():
         thread = lock_thread(thread_id)
@@ -71,11 +71,11 @@ def store(
 
 
 def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> list[Message]:
-    """Send a visitor's message. Returns it, and the AI reply where there is one.
+    """Send a visitor's message. Returns it, followed by the AI reply if there is one.
 
-    Who gives the message's id may call again after a process died: nothing is done twice.
-    Raises TooManyRequests, MessagesLimitReached, Refused; then nothing is stored or used up.
-    Raises Unavailable where the message is stored, and its reply has to wait.
+    With a `message_id` the call can be repeated after a process died: nothing is done twice.
+    Raises TooManyRequests, MessagesLimitReached or Refused if nothing was stored or used up, and
+    Unavailable if the message is stored but its reply has to wait.
     """
     begun = find(thread, message_id)
     if begun:
@@ -85,7 +85,7 @@ def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> lis
     try:
         with limits.places.one(thread.chatbot.account_id) if waits else nullcontext():
             return accept(thread, content, escalates=escalates, message_id=message_id or new_id())
-    except IntegrityError:  # this process was halted, and another one has stored the message
+    except IntegrityError:  # this process was suspended, and another one stored the message
         begun = find(thread, message_id)
         if begun is None:
             raise
@@ -93,15 +93,15 @@ def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> lis
 
 
 def find(thread: Thread, message_id: UUID | None) -> Message | None:
-    """Find the message of a send that was begun before."""
+    """Find the message of an earlier send with the same id; None without an id."""
     return Message.objects.filter(thread=thread, pk=message_id).first() if message_id else None
 
 
 def resume(thread: Thread, message: Message) -> list[Message]:
-    """Return a message that was stored before, with its reply. Raises Unavailable.
+    """Return a message stored earlier, with its reply. Raises Unavailable.
 
-    To wait for the reply takes a place like any other wait. A refusal must not read as if nothing
-    was stored: the caller would send the message under another id.
+    Waiting for the reply takes a place like any other wait. TooManyRequests would tell the caller
+    that nothing was stored, and the caller would send the message again under another id.
     """
     waits = owed_reply.is_owed(message.pk)
     try:
@@ -112,17 +112,17 @@ def resume(thread: Thread, message: Message) -> list[Message]:
 
 
 def accept(thread: Thread, content: str, *, escalates: bool, message_id: UUID) -> list[Message]:
-    """Count and store a message, then let the AI reply. Returns what `send` does."""
+    """Count and store a message, then let the AI reply. Returns the same list as `send`."""
     account, name = thread.chatbot.account, message_id
     messages = (account.plan.messages_per_minute, MINUTE)
     replies = (account.plan.ai_replies_per_minute, MINUTE)
     with limits.taken("messages", account.pk, messages):
-        if escalates or thread.escalated:  # and may be returned while the message is under way
+        if escalates or thread.escalated:  # the AI may get it back before the message is stored
             message, claim = store(thread.pk, content, escalates=escalates, message_id=name)
         else:
             with limits.taken("replies", account.pk, replies) as give_back:
                 message, claim = store(thread.pk, content, escalates=False, message_id=name)
-            if claim is None:  # escalated while the message was under way
+            if claim is None:  # the thread was escalated before the message was stored
                 give_back()
     if claim is None:
         return [message]
@@ -131,7 +131,7 @@ def accept(thread: Thread, content: str, *, escalates: bool, message_id: UUID) -
 
 
 def answer(message: Message, claim: Claim) -> Message | None:
-    """Let the AI reply; where this process was halted, return the reply of another."""
+    """Let the AI reply. If this process lost its claim, return the other process's reply."""
     try:
         return ai_reply.reply(message, claim)
     except ClaimLost:
@@ -139,5 +139,5 @@ def answer(message: Message, claim: Claim) -> Message | None:
 
 
 def exchange(message: Message, reply: Message | None) -> list[Message]:
-    """List a message, and its reply where there is one."""
+    """Return a message, followed by its reply if there is one."""
     return [message, reply] if reply else [message]

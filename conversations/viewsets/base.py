@@ -1,4 +1,4 @@
-"""What threads and messages share: something new is only said to an active chatbot."""
+"""The base of threads and messages: creating either requires an active chatbot."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class ChattingViewSet(ChatbotViewSet):
     """Opens the chatbot; where something new is said, it must be active."""
 
     def open(self, **names: str) -> dict[str, Any]:
-        """Open the chatbot. Raises ApiError, ChatbotInactive among them."""
+        """Open the chatbot. Raises ApiError, including ChatbotInactive."""
         rest = super().open(**names)
         if self.action == "create" and not self.chatbot.is_active:
             raise ChatbotInactive

@@ -26,7 +26,7 @@ class ThreadViewSet(ChattingViewSet):
     part = "Threads"
 
     def record(self, thread: Thread) -> dict[str, Any]:
-        """Read a thread as it is stored now."""
+        """Read a thread's stored state as a record."""
         return ThreadRecord.read_one(self.rows().filter(pk=thread.pk).with_llm())
 
     @operation(
@@ -45,7 +45,7 @@ class ThreadViewSet(ChattingViewSet):
         """List the chatbot's threads, latest activity first."""
         rows = self.rows().latest_first()
         page, figures = cut(rows, query, total=ThreadCount.of(self.chatbot.pk))
-        # The page's ids first: rows before the page then cost an index entry each and no joins.
+        # The page's ids first: rows before the page then cost one index entry each and no joins.
         threads = rows.filter(pk__in=page.values("pk")).with_llm()
         return {"threads": threads, "pagination": figures}
 

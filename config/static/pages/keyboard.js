@@ -1,4 +1,4 @@
-// What the admin draws as a link without an address cannot be reached by Tab: make buttons of them.
+// The admin has links without an address, which Tab does not reach: turn them into buttons.
 "use strict";
 
 function reachable(root) {

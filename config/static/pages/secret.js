@@ -1,4 +1,4 @@
-// A secret is shown once: a page that a browser has kept leads to the masked form instead.
+// A secret is shown once: a page restored from the browser's cache redirects to the masked form.
 "use strict";
 
 const shown = document.getElementById("secret");

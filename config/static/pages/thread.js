@@ -1,5 +1,5 @@
-// The page of a thread: new messages by polling, "seen", Ctrl+Enter. What was typed is kept in the
-// browser, with the token of its form, until the page shows the message that was stored for it.
+// The page of a thread: polling for new messages, "seen", Ctrl+Enter. The typed text is kept in the
+// browser, with its form's token, until the page shows the message that was stored for it.
 "use strict";
 
 const page = document.getElementById("thread");
@@ -24,7 +24,7 @@ const kept = {
       if (text) localStorage.setItem(this.name, JSON.stringify({ text, token }));
       else localStorage.removeItem(this.name);
     } catch {
-      // The browser stores nothing, or no more: the text is in the box only.
+      // Local storage is disabled or full: the text exists only in the box.
     }
   },
 };
@@ -38,7 +38,7 @@ function restore() {
   const reply = kept.read();
   if (reply && !sent(reply)) {
     field.value ||= reply.text;
-    // The same token again: if the first try was stored after all, the second stores nothing.
+    // Reuse the token: if the first attempt was stored after all, the second stores nothing.
     if (field.value === reply.text && !shown(reply)) form.elements.form_token.value = reply.token;
   }
   kept.write();
@@ -55,7 +55,7 @@ function seen() {
 
 function show(answer) {
   if (answer.mode !== page.dataset.mode) {
-    // The buttons say what they do in this mode; what was typed is kept over the reload.
+    // Reload to show this mode's buttons. The typed text survives the reload.
     location.reload();
     return;
   }
@@ -65,7 +65,7 @@ function show(answer) {
   localTimes(list);
   position = answer.position;
   if (form && sent(kept.read())) {
-    // It was stored, but its answer never reached this page.
+    // The message was stored, but the response never reached this page.
     if (plain(field.value) === plain(kept.read().text)) field.value = "";
     kept.write();
     location.reload();
@@ -106,10 +106,10 @@ if (form) {
   form.addEventListener("submit", () => {
     kept.write();
     clearTimeout(timer);
-    for (const button of form.querySelectorAll("button")) button.disabled = true; // once, not twice
+    for (const button of form.querySelectorAll("button")) button.disabled = true; // prevent a second submit
   });
   window.addEventListener("pageshow", (event) => {
-    if (event.persisted) location.reload(); // came back to: its buttons are off, its messages old
+    if (event.persisted) location.reload(); // restored from cache: its buttons are disabled, its messages old
   });
 }
 document.addEventListener("visibilitychange", () => {

@@ -1,4 +1,4 @@
-// Times are written in UTC; a reader sees them in the zone of the browser.
+// Show times, which the pages contain in UTC, in the browser's time zone.
 "use strict";
 
 function localTimes(root) {

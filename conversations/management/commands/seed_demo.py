@@ -1,4 +1,4 @@
-"""Make the demo data."""
+"""Create or reuse the demo data."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ class Command(RecordCommand):
     help = "Make demo data, or find it again; API keys and the admin password are made afresh."
 
     def run(self, **_: Any) -> dict[str, Any]:
-        """Seed; for people, the keys are listed one a line."""
+        """Seed the data. Without `--json`, return the addresses and one API key per line."""
         record = demo.seed()
         if _["json"]:
             return record

@@ -22,8 +22,8 @@ from conversations import demo
 
 KEY_LABEL = "make run"
 PARTS = {"web": processes.web_command, "worker": processes.worker_command}
-LOOK = 0.1  # seconds between two looks at what runs
-RESTART_AFTER = 1.0  # seconds between two starts of a worker that ends again and again
+LOOK = 0.1  # seconds between two checks on the running parts
+RESTART_AFTER = 1.0  # least seconds between two starts of a worker that keeps ending
 
 
 logger = logging.getLogger(__name__)
@@ -35,11 +35,11 @@ class Command(BaseCommand):
     help = "Run web and worker (migrating first), or one of them alone."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare what the command takes."""
+        """Declare the part to run."""
         parser.add_argument("part", nargs="?", choices=[*PARTS, "all"], default="all")
 
     def handle(self, *_: str, part: str, **options: Any) -> None:
-        """Run the part, or all."""
+        """Run one part, or all of them. Raises CommandError."""
         processes.raise_file_limit()
         try:
             if part == "all":
@@ -52,7 +52,10 @@ class Command(BaseCommand):
             raise CommandError(f"the database does not answer: {error}") from None
 
     def become(self, part: str) -> None:
-        """Turn this process into one part; it keeps the lock that makes it the only one."""
+        """Replace this process with one part.
+
+        If the state is bound to this machine, web keeps the lock that makes it the only one.
+        """
         self.check_version()
         upgrades.check_nothing_missing()
         if part == "web":
@@ -66,7 +69,7 @@ class Command(BaseCommand):
         os.execv(command[0], command)  # noqa: S606 - our own command line
 
     def run_all(self) -> None:
-        """Migrate, seed the demo at the first start, start both parts and stay."""
+        """Migrate, seed the demo at the first start, run both parts and watch them."""
         lock = processes.hold("web")
         processes.check_port()
         self.check_version()
@@ -78,7 +81,7 @@ class Command(BaseCommand):
         key = self.fresh_key()
         connection.close()
         family = Family()
-        for ending in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell's `&` has it ignored
+        for ending in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell's `&` ignores it
             signal.signal(ending, signal.default_int_handler)
         try:
             for part, command in PARTS.items():
@@ -90,7 +93,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.stdout.write("Stopping.")
         finally:
-            for ending in (signal.SIGINT, signal.SIGTERM):  # asked once is enough
+            for ending in (signal.SIGINT, signal.SIGTERM):  # one request to stop is enough
                 signal.signal(ending, signal.SIG_IGN)
             family.stop()
             lock.close()
@@ -105,7 +108,7 @@ class Command(BaseCommand):
             )
 
     def announce(self, part: str) -> None:
-        """Log what starts: version, address and mode."""
+        """Log the version, part, address and mode of this start."""
         address = "" if part == "worker" else f"{settings.HOST}:{settings.PORT}"
         mode = "embedded" if settings.EMBEDDED else "PostgreSQL"
         mode += ", Redis" if settings.REDIS_URL else ", no Redis"
@@ -121,9 +124,9 @@ class Command(BaseCommand):
             logger.warning("SENDING=off: webhook deliveries and mails are held")
 
     def fresh_key(self) -> str | None:
-        """End the key of the start before; make one of this start, for a demo only.
+        """Revoke the previous start's key and, for a demo only, issue a new one.
 
-        What serves real data prints no key: its output goes into logs.
+        A service with real data prints no key, because its output goes into logs.
         """
         for key in ApiKey.objects.filter(label=KEY_LABEL, revoked_at=None):
             api_key.revoke(key)
@@ -134,13 +137,13 @@ class Command(BaseCommand):
         return api_key.issue(first, label=KEY_LABEL)[1]
 
     def web_answers(self, family: Family) -> bool:
-        """Say whether web answers. Raises CannotStart when a part has ended instead."""
+        """Return whether web answers. Raises CannotStart if a part has ended instead."""
         if name := family.ended():
             raise CannotStart(f"{name} ended while starting; its last lines are above")
         return processes.answers(f"http://{settings.REACHED_AT}:{settings.PORT}")
 
     def watch(self, family: Family) -> None:
-        """Stay until web ends; a worker that ends is started again. Raises CannotStart."""
+        """Restart the worker whenever it ends. Raises CannotStart when web ends."""
         started = time.monotonic()
         while True:
             time.sleep(LOOK)
@@ -154,7 +157,7 @@ class Command(BaseCommand):
                     family.start("worker", processes.worker_command())
 
     def way_in(self) -> str:
-        """Say how to get a login for the admin."""
+        """Return the command that creates an admin login or sets a new password."""
         admin = (
             User.objects.filter(is_superuser=True, is_active=True).order_by("created_at").first()
         )
@@ -163,7 +166,7 @@ class Command(BaseCommand):
         return f"set a new password: .venv/bin/python manage.py changepassword {admin.email}"
 
     def welcome(self, key: str | None, password: str | None) -> None:
-        """Print where everything is."""
+        """Print the addresses, the login and the API key, with warnings."""
         api, admin = f"{settings.PUBLIC_URL}/api", f"{settings.PUBLIC_URL}/admin/"
         lines = ["", "The service runs.", "", f"  API       {api}", f"  Admin     {admin}"]
         if password:
