@@ -43,7 +43,7 @@ DATABASE_URL = env.database_url("DATABASE_URL", "")
 REDIS_URL = env.redis_url("REDIS_URL", "")
 REDIS_PREFIX = env.str("REDIS_PREFIX", "chatbots")
 EMBEDDED = not DATABASE_URL
-EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "localhost", "::1")  # a demo that the network can reach
+EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "localhost", "::1")  # a demo open to the network
 MACHINE_BOUND = not (DATABASE_URL and REDIS_URL)  # at most one web process and one worker
 
 SECRET_KEY = env.str("SECRET_KEY", "")
@@ -179,7 +179,7 @@ X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 CSRF_FAILURE_VIEW = "config.api.errors.csrf_failed"
 
-# Storage: only here do the embedded default and production differ
+# Storage: the embedded default and production differ only here
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
         "ENGINE": "config.database.sqlite",
@@ -234,8 +234,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
     if REDIS_URL
     else {}
 )
-# With a shared broker, a worker takes no more messages than it can begin. Embedded (0: no limit),
-# it takes all messages at once, since they are its own.
+# With a shared broker, a worker takes no more messages than it can begin. Without Redis (0: no
+# limit) it takes all messages at once, because they are its own.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1 if REDIS_URL else 0
 CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
 # Tasks for which a thread keeps its connection. Embedded, there is no pool to return it to.

@@ -1,4 +1,4 @@
-"""Bodies in and out: strict JSON and nothing else. Open points: body-bounds, status-closed."""
+"""Request and response bodies: strict JSON only. Open points: body-bounds, status-closed."""
 
 import datetime
 import json
@@ -19,27 +19,27 @@ from config.api.errors import InvalidRequest
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
 MAX_VALUES = 10_000  # names and values of all levels together
-REFUSAL = "config.refusal"  # of a request's META: the error for a body that was not received
+REFUSAL = "config.refusal"  # key in request.META: the error for a body that was not received
 UNSENDABLE = re.compile("[\0\ud800-\udfff]")
-# One name or value, and what separates it from the next. Possessive: linear for any text.
+# One name or value, and the separators after it. Possessive quantifiers: linear for any text.
 TOKEN = re.compile(r'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[^\s,:\[\]{}"]++)[\s,:\]}]*+', re.DOTALL)
 
 
 def declared_length(request: HttpRequest) -> int:
-    """Return the length of a request's body, as the web server gives it."""
+    """Return the length of a request's body as the web server reports it; 0 if it is invalid."""
     try:
         return int(request.META.get("CONTENT_LENGTH") or 0)
-    except ValueError:  # Django reads nothing then
+    except ValueError:  # in this case Django reads nothing
         return 0
 
 
 def refuse(message: str) -> NoReturn:
-    """Refuse the body as a whole."""
+    """Refuse the whole body. Raises InvalidRequest."""
     raise InvalidRequest.at([], message)
 
 
 def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its pairs, unless a key comes twice."""
+    """Build an object from its pairs. Raises InvalidRequest for a duplicate key."""
     made = dict(pairs)
     if len(made) != len(pairs):
         refuse("Duplicate key")
@@ -47,7 +47,7 @@ def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def finite(text: str) -> float:
-    """Read a number with a point or exponent, unless it is beyond every bound."""
+    """Parse a number with a point or exponent. Raises InvalidRequest if it overflows a float."""
     number = float(text)
     if not math.isfinite(number):
         refuse("Number out of range")
@@ -55,13 +55,16 @@ def finite(text: str) -> float:
 
 
 def whole(text: str) -> int:
-    """Read an integer, unless it is beyond every bound; writing thousands of digits is slow."""
+    """Parse an integer. Raises InvalidRequest if it overflows a float.
+
+    Converting thousands of digits is slow.
+    """
     finite(text)
     return int(text)
 
 
 def examine(value: Any, path: tuple[str, ...] = ()) -> None:
-    """Refuse nesting beyond the bound, NUL and lone surrogates, naming the place."""
+    """Refuse excessive nesting, NUL and lone surrogates. Raises InvalidRequest with the path."""
     if isinstance(value, str):
         if UNSENDABLE.search(value):
             raise InvalidRequest.at(list(path), "Contains a character that cannot be stored")
@@ -75,9 +78,9 @@ def examine(value: Any, path: tuple[str, ...] = ()) -> None:
 
 
 def bound_values(text: str) -> None:
-    """Refuse a text with too many names and values before it is parsed.
+    """Refuse a text with too many names and values before it is parsed. Raises InvalidRequest.
 
-    1 MiB holds half a million of them, and parsing those keeps the interpreter busy for a second.
+    1 MiB can contain half a million of them, and parsing those blocks the interpreter for a second.
     """
     tokens = islice(TOKEN.finditer(text), MAX_VALUES + 1)
     if sum(1 for _ in tokens) > MAX_VALUES:
@@ -85,7 +88,7 @@ def bound_values(text: str) -> None:
 
 
 def parse(raw: bytes) -> Any:
-    """Read a JSON text. Raises InvalidRequest for all that JSON or our bounds refuse."""
+    """Parse a JSON text. Raises InvalidRequest if it is not JSON or exceeds our bounds."""
     try:
         text = raw.decode("utf-8")
         bound_values(text)
@@ -105,12 +108,12 @@ def parse(raw: bytes) -> Any:
 
 
 class StrictJSONParser(BaseParser):
-    """Read a request's body."""
+    """Parses a request's body."""
 
     media_type = "application/json"
 
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
-        """Return the body's object. Raises InvalidRequest."""
+        """Return the body as an object. Raises InvalidRequest."""
         raw = stream.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
             refuse(f"Larger than {MAX_BYTES} bytes")
@@ -121,7 +124,10 @@ class StrictJSONParser(BaseParser):
 
 
 def on_the_wire(value: Any) -> str:
-    """Write what is left to us: times in UTC with milliseconds, and uuids where orjson gave up."""
+    """Format times in UTC with milliseconds, and uuids where `dumps` falls back from orjson.
+
+    Raises TypeError for other types.
+    """
     if isinstance(value, datetime.datetime):
         utc = value.astimezone(datetime.UTC)
         return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"
@@ -131,15 +137,15 @@ def on_the_wire(value: Any) -> str:
 
 
 def dumps(value: Any) -> bytes:
-    """Write JSON: uuids as text, times as on_the_wire says."""
+    """Encode a value as JSON: uuids as text, times as in `on_the_wire`."""
     try:
         return orjson.dumps(value, default=on_the_wire, option=orjson.OPT_PASSTHROUGH_DATETIME)
-    except orjson.JSONEncodeError:  # an integer beyond 64 bits, which a free object may hold
+    except orjson.JSONEncodeError:  # an integer beyond 64 bits, which a free object may contain
         return json.dumps(value, default=on_the_wire, ensure_ascii=False).encode()
 
 
 class JSONRenderer(BaseRenderer):
-    """Write an answer's body."""
+    """Renders a response's body."""
 
     media_type = "application/json"
     format = "json"
@@ -156,7 +162,7 @@ class OnlyJSON(BaseContentNegotiation):
     """One parser, one renderer; Accept is not negotiated. Open point: status-closed."""
 
     def select_parser(self, request: Any, parsers: Any) -> Any:
-        """Choose the parser of JSON. Raises InvalidRequest for another content type."""
+        """Choose the JSON parser. Raises InvalidRequest for other content types and long bodies."""
         kind = (request.content_type or "").split(";")[0].strip().lower()
         if kind != StrictJSONParser.media_type:
             refuse("Expected content type application/json")
@@ -165,5 +171,5 @@ class OnlyJSON(BaseContentNegotiation):
         return parsers[0]
 
     def select_renderer(self, request: Any, renderers: Any, format_suffix: Any = None) -> Any:
-        """Choose the renderer of JSON, whatever the caller would rather have."""
+        """Choose the JSON renderer, whatever the caller's Accept header says."""
         return renderers[0], renderers[0].media_type

@@ -1,4 +1,4 @@
-"""The OpenAPI document as it is served: built once in each process."""
+"""Serve the OpenAPI document, built once per process."""
 
 import threading
 from functools import cache
@@ -13,7 +13,7 @@ building = threading.Lock()
 
 @cache
 def document() -> bytes:
-    """Build the document, which takes a good part of a second."""
+    """Build the document once. This takes most of a second."""
     schema = SchemaGenerator().get_schema(request=None, public=True)
     rendered: bytes = OpenApiJsonRenderer().render(schema, renderer_context={})
     return rendered
@@ -21,7 +21,7 @@ def document() -> bytes:
 
 @require_safe
 def openapi(request: HttpRequest) -> HttpResponse:
-    """Serve the document."""
+    """Return the document as JSON."""
     with building:  # first callers wait for one build instead of each making their own
         body = document()
     return HttpResponse(body, content_type=OpenApiJsonRenderer.media_type)

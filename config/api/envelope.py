@@ -1,4 +1,4 @@
-"""The success body, and its shape. Specification: Response envelope. Open point: envelope."""
+"""The success body and its shape. Specification: Response envelope. Open point: envelope."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -10,19 +10,19 @@ from rest_framework.response import Response
 
 from config.api.serializers import Shape
 
-OK = 200  # the status table knows no 201
+OK = 200  # the specification's status table has no 201
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method answers where it has two possible texts."""
+    """A value with its message, for operations that have two possible messages."""
 
     value: Any
     message: str
 
 
 def success(data: Any, message: str) -> Response:
-    """Wrap a payload."""
+    """Wrap a payload in the success envelope."""
     return Response({"statusCode": OK, "success": True, "message": message, "data": data}, OK)
 
 
@@ -38,7 +38,7 @@ class Succeeded(serializers.BooleanField):
 
 @cache
 def enveloped(record: type[Shape]) -> type[serializers.Serializer[Any]]:
-    """Make the shape of a success body around a record, for the OpenAPI document."""
+    """Make the shape of a record's success body, for the OpenAPI document."""
     name = f"{record.__name__.removesuffix('Record')}Answer"
     made = type(
         name,

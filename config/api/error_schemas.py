@@ -1,4 +1,4 @@
-"""The errors' bodies in the OpenAPI document; their texts come from the errors themselves.
+"""Error bodies in the OpenAPI document. Their example texts come from the errors themselves.
 
 Specification: Errors, Response envelope.
 """
@@ -53,7 +53,7 @@ LIMIT: Schema = {
 
 
 def error_schema(description: str, **more: Schema) -> Schema:
-    """Make the schema of an error's body; all but the code, and what is optional, is there."""
+    """Make the schema of an error's body. All properties but `code` and `errors` are required."""
     optional = {"code", "errors"}
     properties = BASE | more
     return {
@@ -76,7 +76,7 @@ SCHEMAS: dict[str, Schema] = {
 
 
 class ErrorAnswer(NamedTuple):
-    """An error that many operations share: its name and schema in the document, an instance."""
+    """An error shared by many operations: its name and schema in the document, and an example."""
 
     name: str
     schema: str
@@ -84,7 +84,7 @@ class ErrorAnswer(NamedTuple):
     shown: ApiError
 
     def document(self) -> Schema:
-        """Describe it as a response."""
+        """Return the error as an OpenAPI response."""
         request_id = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
         own = {
             name: {"required": True, "schema": {"type": "string"}, "example": value}

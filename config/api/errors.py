@@ -1,4 +1,4 @@
-"""Errors on the wire: their kinds, and the one place that makes their bodies.
+"""API errors, and the only place that makes their bodies.
 
 Specification: Errors, Response envelope.
 """
@@ -22,7 +22,7 @@ Errors = list[dict[str, Any]]
 
 
 class ApiError(Exception):
-    """An error that a caller sees: status, message, and a code where one is documented."""
+    """An error that a caller sees: status, message, and a code if one is documented."""
 
     status_code = 500
     message = "internal server error"
@@ -33,17 +33,17 @@ class ApiError(Exception):
         super().__init__(self.message)
 
     def body(self) -> dict[str, Any]:
-        """Make the answer's body."""
+        """Return the response's body."""
         body: dict[str, Any] = {"success": False, "message": self.message}
         return body | ({"code": self.code} if self.code else {})
 
     def headers(self) -> dict[str, str]:
-        """Make the answer's own headers."""
+        """Return the headers that this error adds to the response."""
         return {}
 
 
 class InvalidRequest(ApiError):
-    """A body or query that is not valid; `errors` name each fault by its path."""
+    """An invalid body or query. `errors` lists each fault with its path."""
 
     status_code, code = 400, "REQUEST_VALIDATION_FAILED"
     message = "request body is not valid"
@@ -54,7 +54,7 @@ class InvalidRequest(ApiError):
 
     @classmethod
     def at(cls, path: list[str], message: str) -> "InvalidRequest":
-        """Make one for a single fault."""
+        """Make an error with a single fault."""
         return cls([{"path": path, "message": message}])
 
     def body(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class InvalidRequest(ApiError):
 
 
 class Refused(InvalidRequest):
-    """A body that is well-formed but breaks a rule; the rule is the message itself."""
+    """A well-formed body that breaks a rule. The message states the rule."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message=message)
@@ -85,13 +85,13 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """What the path names does not exist."""
+    """The resource of the path does not exist."""
 
     status_code, message = 404, "resource not found"
 
 
 class MethodNotAllowed(ApiError):
-    """The path exists; the method does not."""
+    """The path exists, but it does not support the method."""
 
     status_code, message = 405, "HTTP method not supported"
 
@@ -125,7 +125,7 @@ class TooManyRequests(ApiError):
 
 
 class Unavailable(ApiError):
-    """The service cannot answer now, and will later. Open point: status-closed."""
+    """The service is temporarily unavailable. Open point: status-closed."""
 
     status_code, message = 503, "service unavailable"
     RETRY_AFTER = 1  # seconds
@@ -135,7 +135,7 @@ class Unavailable(ApiError):
 
 
 def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
-    """Flatten a serializer's errors into `{path, message}`, one for each fault."""
+    """Flatten a serializer's errors into one `{path, message}` per fault."""
     if isinstance(detail, dict):
         for name, inner in detail.items():
             here = path if name == "non_field_errors" else (*path, str(name))
@@ -149,7 +149,7 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
 
 
 def as_api_error(error: Exception) -> ApiError:
-    """Translate what Django and DRF raise into the errors of the contract."""
+    """Translate an exception of Django or DRF into an error of the contract."""
     match error:
         case ApiError():
             return error
@@ -173,13 +173,13 @@ def as_api_error(error: Exception) -> ApiError:
 
 
 def exception_handler(error: Exception, _: dict[str, Any]) -> Response:
-    """Answer an error that a view raised."""
+    """Return the response for an error that an API view raised."""
     wire = as_api_error(error)
     return Response(wire.body(), status=wire.status_code, headers=wire.headers())
 
 
 def plain_response(error: ApiError) -> HttpResponse:
-    """Answer an error where no view of ours runs: unknown routes, limits, broken servers."""
+    """Return the response for an error outside our views: unknown routes, limits, failures."""
     return HttpResponse(
         orjson.dumps(error.body()),
         status=error.status_code,
@@ -189,25 +189,25 @@ def plain_response(error: ApiError) -> HttpResponse:
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer what a view outside the API refuses."""
+    """Return 403 for a request that a view outside the API refuses."""
     return plain_response(Forbidden())
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form without the token of its page."""
+    """Return 403 for a form without a valid CSRF token."""
     return plain_response(Forbidden())
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer an unknown path."""
+    """Return 404 for an unknown path."""
     return plain_response(NotFound())
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer what nothing else caught."""
+    """Return 500 for an uncaught error, or 503 if PostgreSQL is down."""
     return plain_response(Unavailable() if unreachable(sys.exc_info()[1]) else ApiError())
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer what Django refuses to read, a wrong Host header among it."""
+    """Return 400 for a request that Django refuses, such as one with a wrong Host header."""
     return plain_response(InvalidRequest(message="bad request"))

@@ -1,4 +1,4 @@
-"""Examples for the OpenAPI document, made of its schemas: one value for each name, or each type."""
+"""Make examples for the OpenAPI document from its schemas: a value for each name or type."""
 
 import re
 from typing import Any
@@ -68,7 +68,7 @@ VALUES: dict[str, Any] = {
 
 
 def example(schema: Schema, schemas: dict[str, Schema], name: str = "") -> Any:
-    """Make a value that a schema allows; `schemas` are the named ones, `name` the property's."""
+    """Make a value that fits a schema. `schemas` has the named ones; `name` is the property's."""
     if "$ref" in schema:
         target = schema["$ref"].rpartition("/")[2]
         return example(schemas[target], schemas, name if name in VALUES else target)
@@ -90,13 +90,13 @@ def example(schema: Schema, schemas: dict[str, Schema], name: str = "") -> Any:
 
 
 def own_name(owner: str, name: str) -> str:
-    """Name a property by its owner too, where that tells it from its namesakes."""
+    """Prefix a property's name with its owner if the property has an example of its own."""
     both = f"{owner}.{name}"
     return both if name == "id" or both in VALUES else name
 
 
 def of_type(schema: Schema, schemas: dict[str, Schema], name: str) -> Any:
-    """Make a value for a name that has none of its own."""
+    """Make a value from a schema's type, for a name without its own example."""
     if "enum" in schema:
         return schema["enum"][0]
     match schema.get("type"), schema.get("format"):

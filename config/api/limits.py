@@ -1,4 +1,4 @@
-"""Count calls in a window, atomically, in the shared cache. Specification: Limits."""
+"""Count calls per window, atomically, in the shared cache. Specification: Limits."""
 
 import logging
 import threading
@@ -20,7 +20,7 @@ from config.api.errors import TooManyRequests
 from config.environment import Rate
 
 CACHE_ERRORS = (redis.RedisError, OSError)
-ASK_AGAIN = 0.5  # seconds between two looks at a cache that is away
+ASK_AGAIN = 0.5  # seconds between two checks on a cache that is down
 
 REFUSED = Counter("chatbots_refused_calls", "Calls refused by a limit", ["limit"])
 CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache ceased to answer")
@@ -31,9 +31,10 @@ logger = logging.getLogger(__name__)
 
 
 class Outage:
-    """The time in which the cache does not answer: limits are open, and nobody waits for it.
+    """Tracks whether the cache is down. During an outage limits are open and no call waits for it.
 
-    The first call that fails notices it and logs it, once; one thread asks until it is over.
+    The first call that fails begins the outage and logs it once. One thread then asks the cache
+    until it answers again.
     """
 
     def __init__(self) -> None:
@@ -41,7 +42,7 @@ class Outage:
         self.under_way = False
 
     def begin(self, error: Exception) -> None:
-        """Note that the cache does not answer, unless that is known."""
+        """Begin an outage unless one is under way: log it, count it and start the watch."""
         with self.lock:
             if self.under_way:
                 return
@@ -69,7 +70,7 @@ outage = Outage()
 
 
 class Counted(NamedTuple):
-    """One call that was counted: under which key of the cache, and what that came to."""
+    """A counted call: its cache key, and the number of calls in its window so far."""
 
     counter: str
     calls: int
@@ -77,7 +78,7 @@ class Counted(NamedTuple):
 
 
 def increment(name: str, key: str, rate: Rate) -> Counted | None:
-    """Count one call up; None while the cache does not answer."""
+    """Add one call to a key's window. Returns None while the cache does not answer."""
     if outage.under_way:
         return None
     text = f"{rate[0]}/{rate[1]}s"
@@ -88,17 +89,17 @@ def increment(name: str, key: str, rate: Rate) -> Counted | None:
         return None
     if usage is None:
         return None
-    # Windows end on a grid of their own for each key. A second may have begun since ours was
-    # found, hence the step back to the grid.
+    # Each key's windows end on a grid of their own. A new second may have begun since the usage
+    # was read, so the end is moved back to the grid.
     end = int(time.time()) + usage["time_left"]
     end -= (end - zlib.crc32(key.encode())) % rate[1]
     counter = _make_cache_key(name, end, text, key, ALL)
-    # The last second of a window is wholly its own: only after it the next one begins.
+    # The last second belongs to the window; the next window begins after it.
     return Counted(counter, usage["count"], min(rate[1], max(0, usage["time_left"]) + 1))
 
 
 def judge(name: str, counted: Counted | None, rate: Rate) -> None:
-    """Refuse a call beyond the limit. Raises TooManyRequests."""
+    """Check a counted call against its limit. Raises TooManyRequests."""
     if counted and counted.calls > rate[0]:
         REFUSED.labels(name).inc()
         raise TooManyRequests(limit=rate[0], window=rate[1], retry_after=counted.retry_after)
@@ -107,7 +108,7 @@ def judge(name: str, counted: Counted | None, rate: Rate) -> None:
 def count(name: str, key: object, rate: Rate | None) -> None:
     """Count one call of `key` under the limit called `name`. Raises TooManyRequests.
 
-    Without a cache calls pass: a limit protects the service, and must not take it down.
+    Calls pass if the cache is down: a limit protects the service and must not take it down.
     """
     if rate:
         judge(name, increment(name, str(key), rate), rate)
@@ -115,9 +116,9 @@ def count(name: str, key: object, rate: Rate | None) -> None:
 
 @contextmanager
 def taken(name: str, key: object, rate: Rate) -> Iterator[Callable[[], None]]:
-    """Count one call for as long as what it is counted for succeeds; a failure gives it back.
+    """Count one call, and give it back if the block fails.
 
-    Gives a function that does so, too. Raises TooManyRequests. Open point: send-order.
+    Yields a function that also gives it back. Raises TooManyRequests. Open point: send-order.
     """
     counted = increment(name, str(key), rate)
 
@@ -139,7 +140,7 @@ def taken(name: str, key: object, rate: Rate) -> Iterator[Callable[[], None]]:
 
 
 class Places:
-    """Threads of this process that may wait for models at once, for all accounts and for one."""
+    """Limits how many threads of this process wait for models at once, in all and per account."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -176,7 +177,7 @@ places = Places()
 
 
 def reachable() -> bool:
-    """Say whether the cache that holds the counters answers."""
+    """Return whether the cache that holds the counters answers."""
     if outage.under_way:
         return False
     try:

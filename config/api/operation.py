@@ -1,4 +1,4 @@
-"""@operation: body in, record out, message, and the OpenAPI document of all of it."""
+"""@operation: validate the body, write the record and message, and document the operation."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,11 +11,11 @@ from rest_framework.response import Response
 from config.api.envelope import OK, Answer, enveloped, success
 from config.api.serializers import Shape
 
-SUCCESS = "success"  # where the specification gives no text
+SUCCESS = "success"  # if the specification gives no text
 
 
 class Declared(NamedTuple):
-    """What the OpenAPI document needs of an operation beside its shapes."""
+    """The parts of an operation that the OpenAPI document needs besides its shapes."""
 
     message: str
     partial: bool
@@ -32,9 +32,9 @@ def operation(
 ) -> Callable[[Callable[..., Any]], Callable[..., Response]]:
     """Make a viewset's method an operation of the API.
 
-    The method takes what the query and the body say (validated, by Python names), then the
-    rest of the path's names; it returns a value for `answer.write`, or an `Answer`.
-    With `partial`, only the fields that the body has are given. Specification: Endpoints.
+    The method receives the validated query and body (dicts with Python names), then the
+    remaining names of the path. It returns a value for `answer.write`, or an `Answer`.
+    With `partial`, the dict has only the fields of the body. Specification: Endpoints.
     """
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Response]:
@@ -64,7 +64,7 @@ def operation(
 
 
 def read(shape: Shape) -> dict[str, Any]:
-    """Validate what a caller gave. Raises DRF's ValidationError."""
+    """Validate a shape's input and return it. Raises DRF's ValidationError."""
     shape.is_valid(raise_exception=True)
     given: dict[str, Any] = shape.validated_data
     return given

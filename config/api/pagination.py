@@ -1,4 +1,4 @@
-"""Pages of a list: the query, the figures, the cut. Specification: Pagination."""
+"""Paginate lists: the query, the figures and the slice. Specification: Pagination."""
 
 from typing import Any, TypeVar
 
@@ -32,9 +32,9 @@ class PageFigures(Shape):
 def cut(
     rows: Rows, query: dict[str, int], *, total: int | None = None
 ) -> tuple[Rows, dict[str, int]]:
-    """Cut one page out of a list. Returns its rows and the figures of PageFigures.
+    """Slice one page from a list. Returns its rows and the figures of PageFigures.
 
-    Give `total` where it is stored; otherwise the rows are counted.
+    Pass `total` if it is stored; otherwise the rows are counted.
     """
     page, limit = query["page"], query["limit"]
     if total is None:

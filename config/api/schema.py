@@ -1,4 +1,4 @@
-"""What the OpenAPI document says beyond the shapes: names, errors, examples, what is left out."""
+"""Complete the OpenAPI document beyond the shapes: names, errors, examples and exclusions."""
 
 from typing import Any
 
@@ -34,21 +34,21 @@ IDEMPOTENCY_KEY_PARAMETER = {
     "Give each new request a new key, or leave the header out.",
 }
 VERBS = {"retrieve": "get", "destroy": "delete"}
-GIVEN = ("Input", "Changes", "Choice")  # how the names of bodies end
+GIVEN = ("Input", "Changes", "Choice")  # suffixes of request bodies' names
 
 
 def library_classes() -> list[type]:
-    """Name the bases whose docstrings are for us, not for integrators."""
+    """List the base classes whose docstrings are for developers, not for integrators."""
     return [*get_lib_doc_excludes(), Shape, Record]
 
 
 def only_the_api(endpoints: list[Any]) -> list[Any]:
-    """Keep what lies under /api; probes and pages are not the contract."""
+    """Keep the paths below /api. Probes and pages are not part of the contract."""
     return [endpoint for endpoint in endpoints if endpoint[0].startswith("/api/")]
 
 
 def add_shared_parts(result: Schema, **_: Any) -> Schema:
-    """Add the errors' bodies and the request's id, which every operation refers to."""
+    """Add the components that operations refer to: errors, the request's id, Idempotency-Key."""
     components = result["components"]
     components["schemas"] = dict(sorted((components["schemas"] | SCHEMAS).items()))
     components["responses"] = {answer.name: answer.document() for answer in RESPONSES.values()}
@@ -67,31 +67,31 @@ def add_shared_parts(result: Schema, **_: Any) -> Schema:
 
 
 class BearerScheme(OpenApiAuthenticationExtension):
-    """The API key in the document. Specification: Authentication, 1."""
+    """Documents the API key. Specification: Authentication, 1."""
 
     target_class = "accounts.authentication.BearerAuthentication"
     name = "apiKey"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        """Describe the header."""
+        """Return the OpenAPI security scheme."""
         return {"type": "http", "scheme": "bearer", "description": "An API key of the account."}
 
 
 class OperationSchema(AutoSchema):
-    """Describe an operation as @operation declares it."""
+    """Documents an operation as @operation declares it."""
 
-    view: Any  # Any: its methods are those of ApiViewSet, which spectacular does not know
+    view: Any  # Any: an ApiViewSet, whose methods spectacular does not know
 
     @property
     def declared(self) -> Declared:
-        """Find what @operation keeps of the method."""
+        """Return what @operation has stored on the method."""
         declared: Declared = getattr(self.view, self.view.action).declared
         return declared
 
     def get_operation_id(self) -> str:
-        """Name an operation by what it does to what: listThreads, updatePersona.
+        """Name an operation by its action and resource: listThreads, updatePersona.
 
-        A second verb of one operation carries the verb: escalateThreadByPost.
+        A second HTTP method of an operation is appended: escalateThreadByPost.
         """
         resource = type(self.view).__name__.removesuffix("ViewSet")
         verb, _, rest = self.view.action.partition("_")
@@ -102,21 +102,21 @@ class OperationSchema(AutoSchema):
         return named if self.method.lower() == first else f"{named}By{self.method.capitalize()}"
 
     def get_tags(self) -> list[str]:
-        """Sort an operation under its part of the API."""
+        """Tag an operation with its part of the API."""
         return [self.view.part]
 
     def get_summary(self) -> str:
-        """Take the method's first line."""
+        """Return the first line of the method's docstring, without the full stop."""
         line, *_ = super().get_description().splitlines()
         return str(line).removesuffix(".")
 
     def get_description(self) -> str:  # type: ignore[override]  # spectacular's is called so
-        """Take the rest of the method's docstring."""
+        """Return the rest of the method's docstring."""
         _, *rest = super().get_description().splitlines()
         return "\n".join(rest).strip()
 
     def get_operation(self, *args: Any, **kwargs: Any) -> Schema:
-        """Add the errors that the operation can answer, and examples."""
+        """Add the operation's possible errors, and examples."""
         operation: Schema = super().get_operation(*args, **kwargs) or {}
         schemas = self.registry.build({})["schemas"]
         if given := operation.get("requestBody"):
@@ -133,7 +133,7 @@ class OperationSchema(AutoSchema):
         return operation
 
     def possible_errors(self, operation: Schema) -> list[int]:
-        """Say which errors an operation can answer; its method exists, so 405 is none of them."""
+        """List the error statuses of an operation. Its method exists, so 405 is not among them."""
         places = {parameter["in"] for parameter in operation.get("parameters", ())}
         reads = "requestBody" in operation or "query" in places
         reads = reads or self.method.upper() == "POST"  # an Idempotency-Key
@@ -148,18 +148,18 @@ class OperationSchema(AutoSchema):
         return plain if plain.endswith(GIVEN) else f"{plain}Input"
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Schema:
-        """Say what is always there, and what is a choice of ours.
+        """Mark required properties and open points.
 
-        A record has all of its fields, and none of a partial body's must be given.
+        All fields of a record are required, and none of a partial body.
         """
         schema: Schema = super()._map_basic_serializer(serializer, direction)
         properties = schema["properties"]
         for part in properties.values():
-            part.pop("readOnly", None)  # records are only ever sent, bodies only ever given
+            part.pop("readOnly", None)  # records are only sent, bodies only received
         if direction == "request" and self.declared.partial:
             schema.pop("required", None)
         if rule := getattr(serializer, "rule", None):
-            schema["allOf"] = [rule]  # generators take a oneOf beside properties for a union
+            schema["allOf"] = [rule]  # generators read a oneOf beside properties as a union
         if direction == "response" and isinstance(serializer, Record):
             schema["required"] = sorted(properties)
         for name, points in getattr(serializer, "open_points", {}).items():
@@ -169,7 +169,7 @@ class OperationSchema(AutoSchema):
         return schema
 
     def _map_serializer_field(self, field: Any, direction: Any, *args: Any, **kwargs: Any) -> Any:
-        """Add the pattern of what our fields ask of a text that is given."""
+        """Add the patterns that our fields require of a text in a request."""
         schema = super()._map_serializer_field(field, direction, *args, **kwargs)
         if direction == "request":
             if isinstance(field, wire.Colour):

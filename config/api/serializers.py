@@ -1,7 +1,7 @@
-"""Shapes of the wire: Python names inside, camelCase outside; records read from rows.
+"""Shapes of the wire: Python names inside, camelCase outside, records read from rows.
 
-A shape writes values: `Record.write` takes a queryset (read by one `values_list`), a model
-instance, or a list of either; `Shape.write` takes a mapping or an object by field name.
+A shape writes values. `Record.write` takes a queryset (read with one `values_list`), a model
+instance, or a list of either. `Shape.write` takes a mapping or an object with the fields' names.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,13 +17,13 @@ from config.api import fields as wire
 
 
 def camel(name: str) -> str:
-    """Turn a Python name into the wire's: `created_at` into `createdAt`."""
+    """Convert a Python name to the wire's: `created_at` to `createdAt`."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
 
 
 class Slot(NamedTuple):
-    """How one wire field is filled: its columns and a function of them, or a nested shape."""
+    """The source of a wire field: its columns and a function of them, or a nested shape."""
 
     name: str
     columns: tuple[str, ...]
@@ -32,11 +32,11 @@ class Slot(NamedTuple):
 
 
 class Shape(serializers.Serializer[Any]):
-    """A free shape of the wire.
+    """A shape of the wire that is not tied to a model.
 
-    For the OpenAPI document: the open points of its fields by their Python names, and an
-    example where not every value of the fields' own fits the others, and as a JSON Schema the
-    rule that fields of a body keep together.
+    Three attributes are for the OpenAPI document. `open_points` maps fields, by Python name, to
+    their open points. `example` is set if the fields' own examples do not fit each other. `rule`
+    is a JSON Schema that several fields of a body must satisfy together.
     """
 
     open_points: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -61,7 +61,7 @@ class Shape(serializers.Serializer[Any]):
     @classmethod
     @cache
     def slots(cls) -> tuple[Slot, ...]:
-        """Work out, once per class, where each wire field comes from."""
+        """Return the source of each wire field, computed once per class."""
         made = []
         for name, field in cls().fields.items():
             inner = getattr(field, "child", field)
@@ -72,7 +72,7 @@ class Shape(serializers.Serializer[Any]):
 
     @classmethod
     def write(cls, value: Any) -> Any:
-        """Turn a value into what the renderer sends."""
+        """Convert a value to the object that the renderer sends."""
         if value is None:
             return None
         if isinstance(value, (list, tuple, QuerySet)):
@@ -108,7 +108,7 @@ class Record(Shape, serializers.ModelSerializer[Any]):
     }
 
     def build_standard_field(self, field_name: str, model_field: Any) -> tuple[Any, dict[str, Any]]:
-        """Leave out the database's own bounds of an integer: they differ from one to the other."""
+        """Drop the database's bounds of an integer: they differ between databases."""
         kind, options = super().build_standard_field(field_name, model_field)
         if issubclass(kind, wire.Whole):
             options.pop("max_value", None)
@@ -117,7 +117,7 @@ class Record(Shape, serializers.ModelSerializer[Any]):
     @classmethod
     @cache
     def paths(cls) -> tuple[str, ...]:
-        """List the columns that the record needs, in the order of `slots`."""
+        """Return the columns that the record needs, in the order of `slots`."""
         return tuple(column.replace(".", "__") for slot in cls.slots() for column in slot.columns)
 
     @classmethod
@@ -139,13 +139,13 @@ class Record(Shape, serializers.ModelSerializer[Any]):
 
     @classmethod
     def write(cls, value: Any) -> Any:
-        """Turn a queryset, an instance, or records read before into what the renderer sends."""
+        """Convert a queryset, an instance or records already read to what the renderer sends."""
         if isinstance(value, QuerySet):
             return cls.read(value)
         return value if isinstance(value, dict) else super().write(value)
 
     @classmethod
     def read_one(cls, rows: "QuerySet[Any]") -> dict[str, Any]:
-        """Read the one row of a queryset as a record."""
+        """Read a queryset's only row as a record. Raises ValueError unless it has exactly one."""
         [record] = cls.read(rows)
         return record

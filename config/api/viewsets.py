@@ -1,4 +1,4 @@
-"""The order of a request, in one method. Open point: order-of-checks."""
+"""The order of a request's checks, in one method. Open point: order-of-checks."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -13,7 +13,7 @@ from config.api.fields import Identifier
 
 
 def identifier(text: str) -> UUID:
-    """Read an id of the path; a malformed one is a missing one. Raises NotFound."""
+    """Parse an id of the path. A malformed id counts as unknown. Raises NotFound."""
     if not Identifier.FORM.fullmatch(text):
         raise NotFound
     return UUID(text)
@@ -27,7 +27,7 @@ class ApiViewSet(GenericViewSet[Any]):
     names: dict[str, Any]
 
     def initial(self, request: Request, *args: Any, **names: str) -> None:
-        """Judge a request, each error in its turn. Raises ApiError."""
+        """Check a request, in the documented order of errors. Raises ApiError."""
         self.perform_authentication(request)  # 401
         limits.count("user", request.user.pk, settings.RATE_LIMIT_USER)  # 429
         if request.method is None or request.method.lower() not in self.action_map:
@@ -35,5 +35,5 @@ class ApiViewSet(GenericViewSet[Any]):
         self.names = self.open(**names)  # 403, 404; the rest goes to the method
 
     def open(self, **names: str) -> dict[str, Any]:
-        """Open what the path names; returns what is left of it for the method."""
+        """Open the resources of the path. Returns its remaining names for the method."""
         return names

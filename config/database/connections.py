@@ -1,4 +1,4 @@
-"""The thread's database connection."""
+"""Release the thread's database connection."""
 
 from django.db import connection
 
@@ -6,7 +6,7 @@ from django.db import connection
 def release_connection() -> None:
     """Give the thread's connection back before waiting for a network peer.
 
-    Inside a transaction the connection is kept, but no transaction may wait for a peer.
+    Inside a transaction it keeps the connection, but no transaction may wait for a peer.
     """
     if not connection.in_atomic_block:
         connection.close()

@@ -1,7 +1,7 @@
-"""Rows with too much below them to delete in one transaction.
+"""Rows with too many related rows to delete in one transaction.
 
-Erasing such a row hides it at once. The worker deletes it and what lies below it afterwards, in
-batches, when `purge_at` has come.
+Erasing such a row hides it at once. The worker deletes it and the rows below it in batches, once
+`purge_at` has come.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from config.database.row import Row, RowT
 
 
 class PresentRows(models.Manager[RowT]):
-    """The rows that are not erased. It is the default manager, so no query can forget the rule."""
+    """Excludes erased rows. It is the default manager, so no query can forget to."""
 
     def get_queryset(self) -> "models.QuerySet[RowT]":
         """Leave out erased rows."""
@@ -21,7 +21,7 @@ class PresentRows(models.Manager[RowT]):
 
 
 class ErasableRow(Row):
-    """A row that is hidden first and deleted later. Only `everything` and cascades see it then."""
+    """A row that is hidden first and deleted later. Only `everything` and cascades still see it."""
 
     erased_at = models.DateTimeField(null=True, editable=False)
     purge_at = models.DateTimeField(null=True, editable=False)

@@ -1,4 +1,4 @@
-"""The base of every model: its identifier, its two times, and saving a change to it."""
+"""The base of every model: its id, its two times, and a function to save changes."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar

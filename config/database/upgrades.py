@@ -1,4 +1,4 @@
-"""Whether the database and this version of the service fit together."""
+"""Check that the database's migrations match this version of the service."""
 
 from functools import cache
 
@@ -16,7 +16,7 @@ def _known() -> frozenset[tuple[str, str]]:
 
 
 def missing() -> list[str]:
-    """Name the migrations that this version needs and the database lacks."""
+    """List the migrations that this version needs and the database lacks."""
     applied = MigrationRecorder(connection).applied_migrations()
     return sorted(f"{app}.{name}" for app, name in _known() - applied.keys())
 
@@ -31,6 +31,6 @@ def check_nothing_missing() -> None:
 
 
 def unknown() -> list[str]:
-    """Name the migrations of a newer version that the database has."""
+    """List the database's migrations that only a newer version knows."""
     applied = MigrationRecorder(connection).applied_migrations()
     return sorted(f"{app}.{name}" for app, name in applied.keys() - _known() if app in OURS)

@@ -1,8 +1,8 @@
-"""One deadline for a whole exchange: the sockets and the name look-up that keep it.
+"""One deadline for a whole exchange, kept by its sockets and its name look-up.
 
-The time left is set anew before every step, since a socket's own timeout bounds one step alone
-and a peer that drips makes as many steps as it likes. The deadline travels in a context variable:
-it reaches a connection that was kept from an earlier exchange, and each thread has its own.
+A socket's timeout bounds a single step, and a peer that sends slowly can cause any number of steps.
+The time left is therefore set before every step. The deadline is a context variable, so it also
+applies to a connection kept from an earlier exchange, and each thread has its own.
 """
 
 import ipaddress
@@ -20,8 +20,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Addresses = tuple[Address, ...]
 
 LOOK_UP_SECONDS = 3.0
-LOOK_UPS = 256  # names looked up at once; one whose server is silent holds a thread for long
-KEPT_FREE = 64  # of them, for names that were found the last time: silent ones never fill it all
+LOOK_UPS = 256  # concurrent look-ups; a silent name server blocks a thread for long
+KEPT_FREE = 64  # of these, reserved for names found last time: silent ones never fill them all
 NAMES_KNOWN = 4_096  # names remembered as found
 
 _ends: ContextVar[float] = ContextVar("_ends")
@@ -29,9 +29,10 @@ _ends: ContextVar[float] = ContextVar("_ends")
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Let everything sent and received inside end after `seconds`; inside another, the earlier.
+    """Set a deadline of `seconds` for all sending and receiving in the block.
 
-    What is late raises TimeoutError; its text says what was being done.
+    In a nested block the earlier deadline applies. A late step raises TimeoutError, whose text
+    names the step.
     """
     ends = time.monotonic() + seconds
     token = _ends.set(min(ends, _ends.get(ends)))
@@ -42,7 +43,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def left() -> float:
-    """Return the seconds left. Raises TimeoutError when there are none."""
+    """Return the seconds until the deadline. Raises TimeoutError if it has passed."""
     seconds = _ends.get() - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
@@ -61,47 +62,47 @@ def _armed(sock: socket.socket, *, doing: str, share: int = 1) -> Iterator[None]
 class _Timed(socket.socket):
     heard = 0.0  # monotonic time of the latest bytes
 
-    # Any: the buffer protocol has no type before Python 3.12, and ours are the base's arguments
+    # Any: the buffer protocol has no type before Python 3.12; the arguments are the base class's
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
         with _armed(self, doing="while waiting for the answer"):
             count = super().recv_into(*args, **kwargs)
-        if count:  # none is the end of the connection
+        if count:  # 0 bytes mean the end of the connection
             self.heard = time.monotonic()
         return count
 
 
 class TcpSocket(_Timed):
-    """A stream socket whose every step ends with the deadline."""
+    """A stream socket that keeps the deadline in every step."""
 
     def connect_in_share(self, address: tuple[str, int], share: int) -> None:
-        """Connect in the time left divided by `share`."""
+        """Connect within the time left divided by `share`."""
         with _armed(self, doing="while connecting", share=share):
             self.connect(address)
 
     def sendall(self, *args: Any, **kwargs: Any) -> None:
-        """Send all of it."""
+        """Send all bytes before the deadline."""
         with _armed(self, doing="while sending"):
             super().sendall(*args, **kwargs)
 
 
 class TlsSocket(_Timed, ssl.SSLSocket):
-    """The same under TLS."""
+    """A TLS socket that keeps the deadline in every step."""
 
     def do_handshake(self, block: bool = False) -> None:
-        """Shake hands."""
+        """Complete the TLS handshake before the deadline."""
         with _armed(self, doing="during the TLS handshake"):
             super().do_handshake(block)
 
     def send(self, *args: Any, **kwargs: Any) -> int:
-        """Send some of it; under TLS, `sendall` is a loop over this."""
+        """Send some of the bytes. Under TLS, `sendall` calls this in a loop."""
         with _armed(self, doing="while sending"):
             return super().send(*args, **kwargs)
 
 
 def connect(addresses: Addresses, port: int) -> tuple[TcpSocket, Address]:
-    """Connect to the first address that answers; each may take an equal share of what is left.
+    """Connect to the first address that answers. Each gets an equal share of the time left.
 
-    Raises the OSError of the last one.
+    Raises the OSError of the last address.
     """
     failure = OSError("there is no address")
     for untried, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
@@ -119,7 +120,7 @@ def connect(addresses: Addresses, port: int) -> tuple[TcpSocket, Address]:
 
 
 def look_up(host: str) -> Addresses:
-    """Return all addresses of a host, asked for now. Raises socket.gaierror or TimeoutError."""
+    """Look up all addresses of a host, uncached. Raises socket.gaierror or TimeoutError."""
     try:
         return (ipaddress.ip_address(host),)
     except ValueError:
@@ -131,14 +132,14 @@ def look_up(host: str) -> Addresses:
 
 
 _asking: dict[str, Future[Addresses]] = {}
-_found: dict[str, None] = {}  # names whose latest look-up found them, the latest at the end
+_found: dict[str, None] = {}  # names whose latest look-up succeeded, the latest at the end
 _asking_lock = threading.Lock()
 
 
 def _asked(host: str) -> Future[Addresses]:
-    # Whoever asks for a name that is being looked up shares the answer, so a silent name server
-    # costs one thread a name, not one an attempt. The threads are daemons: getaddrinfo knows no
-    # limit of time, and must not hold up the end of the process.
+    # Concurrent look-ups of a name share one answer, so a silent name server costs one thread per
+    # name, not one per attempt. The threads are daemons: getaddrinfo has no timeout and must not
+    # delay the end of the process.
     with _asking_lock:
         if host in _asking:
             return _asking[host]
@@ -147,13 +148,13 @@ def _asked(host: str) -> Future[Addresses]:
         answer: Future[Addresses] = Future()
         threading.Thread(target=_ask, args=(host, answer), name="look-up", daemon=True).start()
         _asking[host] = answer
-        _found.pop(host, None)  # a name that falls silent takes such a place once
+        _found.pop(host, None)  # a name that becomes silent takes a reserved place once
         return answer
 
 
 def _ask(host: str, answer: Future[Addresses]) -> None:
     try:
-        # as bytes: for text Python applies its own IDNA, whose errors are no gaierror
+        # Bytes: for text Python applies its own IDNA codec, whose errors are not a gaierror.
         found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)
         addresses = tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Why no answer came: what an exchange raises, put into a closed set of reasons."""
+"""Map the errors that an exchange raises to a closed set of reasons."""
 
 import errno
 import http.client
@@ -15,7 +15,7 @@ DETAIL_LENGTH = 200
 
 
 class Reason(StrEnum):
-    """Why no answer came, in words for people; empty where one came."""
+    """Why there was no response, in words for people; empty if there was one."""
 
     NONE = ""
     TIMEOUT = "timeout"
@@ -35,20 +35,20 @@ class Reason(StrEnum):
 
 
 class AddressNotAllowed(Exception):
-    """Raised by a judge of addresses for one that must not be connected to."""
+    """Raised by a judge for an address that must not be connected to."""
 
 
 class Failure(NamedTuple):
-    """A reason, and what is known beyond it: one clean line, maybe empty, without any URL."""
+    """A reason, and a detail: one clean line, possibly empty, that contains no URL."""
 
     reason: Reason
     detail: str
 
 
-# What sending and reading raise when the peer, or the way to it, is at fault.
+# Sending and reading raise these when the peer or the network is at fault.
 FAILURES = (OSError, HTTPError, http.client.HTTPException, AddressNotAllowed)
 
-# The first that fits counts, so the narrower types stand above the wider.
+# The first match counts, so narrower types come before wider ones.
 REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (AddressNotAllowed, Reason.ADDRESS_NOT_ALLOWED),
     (TimeoutError, Reason.TIMEOUT),
@@ -88,10 +88,10 @@ LOOK_UP_DESCRIPTORS = 8  # more than one look-up opens
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Say whether an exchange failed because this machine ran out of something it needs for one.
+    """Return whether an exchange failed because this machine lacked the resources for it.
 
-    Such a failure says nothing about the peer. Every error that this one wraps counts: causes,
-    contexts, and what urllib3 and requests keep in their arguments.
+    Such a failure says nothing about the peer. All wrapped errors are checked: causes, contexts,
+    and the errors that urllib3 and requests keep in their arguments.
     """
     seen: set[int] = set()
     pending: list[object] = [error]
@@ -107,7 +107,7 @@ def is_shortage(error: BaseException) -> bool:
 
 
 def _lacks_resources(error: BaseException) -> bool:
-    if isinstance(error, socket.gaierror):  # its numbers are not those of other errors
+    if isinstance(error, socket.gaierror):  # its error numbers differ from errno's
         return error.errno == socket.EAI_MEMORY or _lacks_descriptors()
     if isinstance(error, OSError):
         return error.errno in SHORTAGES
@@ -116,8 +116,8 @@ def _lacks_resources(error: BaseException) -> bool:
 
 
 def _lacks_descriptors() -> bool:
-    # Without a free descriptor getaddrinfo says that the name does not exist. Other threads open
-    # and close some meanwhile, so a few must be free for its answer to be believed.
+    # Without a free descriptor getaddrinfo reports that the name does not exist. Other threads
+    # open and close descriptors meanwhile, so its answer is trusted only if a few are free.
     opened: list[int] = []
     try:
         opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(LOOK_UP_DESCRIPTORS))
@@ -130,18 +130,18 @@ def _lacks_descriptors() -> bool:
 
 
 def explain(error: Exception) -> Failure:
-    """Say why an exchange failed that raised one of FAILURES."""
+    """Return the reason and detail of an error in FAILURES."""
     root = _root(error)
     return Failure(_reason(root), clean(_words(root), DETAIL_LENGTH))
 
 
 def clean(text: str, length: int) -> str:
-    """Make one storable line of a peer's words: printable characters only, so many at most."""
+    """Reduce a peer's text to one line of at most `length` printable characters."""
     return "".join(char if char.isprintable() else " " for char in text[:length]).strip()
 
 
 def _root(error: BaseException) -> BaseException:
-    """Take off what requests and urllib3 wrapped around it."""
+    """Unwrap the error that requests and urllib3 have wrapped."""
     while isinstance(error, (RequestException, HTTPError)):
         wrapped = (error.__cause__, *error.args)
         inner = next((part for part in wrapped if isinstance(part, Exception)), None)
@@ -164,9 +164,9 @@ def _words(root: BaseException) -> str:
     if isinstance(root, ssl.SSLCertVerificationError):
         return root.verify_message
     if isinstance(root, ssl.SSLError):
-        # those that OpenSSL did not raise, Python itself did, and some of them lack a reason
+        # Python itself raises some of these, not OpenSSL, and some of them have no reason.
         return str(getattr(root, "reason", None) or "").replace("_", " ").lower()
     if isinstance(root, OSError) and root.strerror:
         return root.strerror
-    # the texts of other wrappers quote the URL, which may hold a token
+    # The texts of other wrappers quote the URL, which may contain a token.
     return "" if isinstance(root, (RequestException, HTTPError)) else str(root)

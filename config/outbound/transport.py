@@ -31,20 +31,20 @@ from config.outbound.deadline import (
 
 Judge = Callable[[Address], None]
 
-IDLE_SECONDS = 60.0  # firewalls forget connections that were quiet for longer, and tell nobody
-AT_ONCE = 0.5  # seconds; to the other side of the earth and back takes 0.3 s
-HEAD_BYTES = 32 * 1024  # of an answer's head with all interim ones; Node's client takes 16 KiB
+IDLE_SECONDS = 60.0  # firewalls silently drop connections that were idle for longer
+AT_ONCE = 0.5  # seconds; a round trip to the other side of the earth takes 0.3 s
+HEAD_BYTES = 32 * 1024  # for all heads of a response, interim ones too; Node's client takes 16 KiB
 PIECE_BYTES = 16 * 1024
 
-# Its warnings quote whole URLs, and what it warns of (a head that it half understands, more
-# connections at once than are kept) is no fault here.
+# Its warnings quote whole URLs, and they report no faults here (a partly malformed head, more
+# concurrent connections than are kept).
 logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 
 class _Bounded:
-    """The file of a connection while a head is read from it: so many bytes and no more."""
+    """The file of a connection while a head is read from it, limited to HEAD_BYTES."""
 
-    # Any: typeshed has no name for what http.client reads from
+    # Any: typeshed has no name for the file that http.client reads from
     def __init__(self, file: Any) -> None:
         self.file, self.left = file, HEAD_BYTES
 
@@ -54,7 +54,7 @@ class _Bounded:
         if self.left < 0:
             raise http.client.HTTPException(f"a head of more than {HEAD_BYTES // 1024} KiB")
         if self.left < HEAD_BYTES and not line.endswith(b"\n"):
-            # http.client takes the end of a connection for the end of a head
+            # http.client would treat the end of the connection as the end of the head.
             raise http.client.RemoteDisconnected("closed within a head")
         return line
 
@@ -63,7 +63,7 @@ class _Bounded:
 
 
 class _Answer(http.client.HTTPResponse):
-    """The final answer: interim ones (100, 102, 103) are passed over, all heads are bounded."""
+    """The final response. Interim ones (100, 102, 103) are skipped; all heads are bounded."""
 
     fp: Any  # typeshed says BufferedReader; while the head is read it is a _Bounded
 
@@ -72,7 +72,7 @@ class _Answer(http.client.HTTPResponse):
         try:
             super().begin()
         finally:
-            if self.fp is not None:  # begin closes what it does not understand
+            if self.fp is not None:  # begin closes it if it cannot parse the head
                 self.fp = file
 
     def _read_status(self) -> tuple[str, int, str]:
@@ -82,23 +82,23 @@ class _Answer(http.client.HTTPResponse):
                 raise http.client.HTTPException("another protocol, unasked")
             if not 100 <= status < 200:
                 return version, status, text
-            left()  # a flood of them may lie in the buffer, where no reading takes time
+            left()  # many of them may be buffered, where reading checks no deadline
             while self.fp.readline(HEAD_BYTES) not in (b"\r\n", b"\n"):
                 pass
 
 
 class _Connection(HTTPConnection):
-    """A connection to one of the addresses that it is told; kept, it remembers which."""
+    """A connection to one of the given addresses. It remembers which one while it is kept."""
 
     response_class = _Answer
     sock: Any  # urllib3 says any socket; ours are TcpSocket and TlsSocket
     addresses: Addresses = ()
     peer: Address | None = None
-    kept: TcpSocket | TlsSocket | None = None  # the socket, where an earlier request made it
+    kept: TcpSocket | TlsSocket | None = None  # the socket, if an earlier request opened it
     began = 0.0
 
     def aim(self, addresses: Addresses) -> None:
-        """Begin a request to these addresses; a kept socket to another or an old one is closed."""
+        """Begin a request to these addresses. Closes a kept socket if it is old or elsewhere."""
         self.began = time.monotonic()
         self.addresses = addresses
         if self.sock and not self._fits():
@@ -106,9 +106,9 @@ class _Connection(HTTPConnection):
         self.kept = self.sock
 
     def went_stale(self) -> bool:
-        """Tell whether the socket was a kept one that ended at once, without a byte.
+        """Return whether a kept socket was closed at once, without a byte.
 
-        A peer that takes its time before it closes has read the request, and may have acted on it.
+        A peer that closes it later has read the request and may have acted on it.
         """
         ended_at_once = time.monotonic() - self.began < AT_ONCE
         return self.kept is not None and self.kept.heard < self.began and ended_at_once
@@ -122,45 +122,45 @@ class _Connection(HTTPConnection):
 
 
 class _TlsConnection(_Connection, HTTPSConnection):
-    """The same under TLS."""
+    """A TLS connection to one of the given addresses."""
 
 
 class _Pool(HTTPConnectionPool):
-    """The connections to one host; before each request the host's addresses are judged."""
+    """The connections to one host. The host's addresses are judged before each request."""
 
     ConnectionCls = _Connection
     judge: Judge | None = None
 
-    def _validate_conn(self, conn: Any) -> None:  # Any: urllib3 types its own connections alone
+    def _validate_conn(self, conn: Any) -> None:  # Any: urllib3 types only its own connections
         addresses = look_up(conn._dns_host)  # the name with its trailing dot; `host` has none
         if self.judge is not None:
             for address in addresses:
                 self.judge(address)
         conn.aim(addresses)
         if conn.is_closed:
-            conn.connect()  # urllib3 does so for TLS; sending would, and swallow a reset
+            conn.connect()  # as urllib3 does for TLS; connecting on send would hide a reset
         super()._validate_conn(conn)
 
-    # Any: a seam of urllib3 whose dozen arguments are none of ours
+    # Any: an override that passes on a dozen arguments of urllib3
     def _make_request(self, conn: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return super()._make_request(conn, *args, **kwargs)
         except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
             if not conn.went_stale():
                 raise
-        # The peer closed a kept connection just as it was used again: that is no answer of its.
+        # The peer closed a kept connection just as it was reused. This is not a response.
         conn.close()
         return super()._make_request(conn, *args, **kwargs)
 
 
 class _TlsPool(_Pool, HTTPSConnectionPool):
-    """The same under TLS."""
+    """The TLS connections to one host."""
 
     ConnectionCls = _TlsConnection
 
 
 class _Pools(PoolManager):
-    def __init__(self, *, judge: Judge | None, **options: Any) -> None:  # Any: as the base's
+    def __init__(self, *, judge: Judge | None, **options: Any) -> None:  # Any: as in the base class
         super().__init__(**options)
         self.judge = judge
         self.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
@@ -190,8 +190,8 @@ class _Adapter(HTTPAdapter):
             ssl_context=self.context,
         )
 
-    # The context alone says what is trusted: there is no way to turn verification off, and no
-    # bundle is read again for each connection.
+    # Only the context decides what is trusted: verification cannot be turned off, and no bundle is
+    # read again for each connection.
     def build_connection_pool_key_attributes(self, *args: Any, **kwargs: Any) -> Any:
         host, _ = super().build_connection_pool_key_attributes(*args, **kwargs)
         return host, {}
@@ -202,7 +202,7 @@ class _Adapter(HTTPAdapter):
 
 class _Session(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> None:
-        # requests looks for one even where none is to be followed, and reads the whole body first
+        # requests looks for one even if redirects are off, and reads the whole body first.
         return None
 
 
@@ -215,11 +215,11 @@ def session(
 ) -> requests.Session:
     """Make a session whose requests keep the deadline of `config.outbound.deadline.within`.
 
-    `judge` is called with every address that the host's name has and raises AddressNotAllowed.
-    `ca_bundle` is a path, None the system's certificates. Of at most `hosts` hosts `kept`
-    connections each are kept for the next request; more at once are not held up. Nothing comes
-    from the environment, no cookie is kept, no redirect is followed. Send with `stream=True`,
-    read with `pieces`.
+    `judge` is called with every address of the host, and raises AddressNotAllowed to refuse one.
+    `ca_bundle` is a path; None means the system's certificates. The session keeps `kept` idle
+    connections for each of at most `hosts` hosts; further concurrent requests do not wait. It
+    reads nothing from the environment, keeps no cookies and follows no redirects. Send with
+    `stream=True` and read with `pieces`.
     """
     context = ssl.create_default_context(cafile=ca_bundle)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -234,7 +234,7 @@ def session(
 
 
 def pieces(response: requests.Response, *, most: int) -> Iterator[bytes]:
-    """Read a streamed body as it comes, never decompressed, `most` bytes in all.
+    """Yield a streamed body as it arrives, never decompressed, and at most `most` bytes in all.
 
     Raises one of FAILURES.
     """

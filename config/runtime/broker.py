@@ -1,4 +1,4 @@
-"""How messages travel: what Celery's own transports lack for us."""
+"""Message transports: an in-process broker without polling, and quick reconnects."""
 
 import threading
 from typing import Any
@@ -7,15 +7,15 @@ from celery.app.amqp import AMQP
 from kombu import Connection
 from kombu.transport import TRANSPORT_ALIASES, memory
 
-LOOK = 0.2  # seconds at most between two looks of the consumer at what else it has to do
+LOOK = 0.2  # seconds at most for which the consumer waits before it does its other work
 
-wake = threading.Event()  # set when a message has come, or when the consumer shall look up
+wake = threading.Event()  # set when a message has come, or to interrupt the consumer's wait
 
-# Any, below: the seams pass on whatever Celery and kombu give.
+# Any, below: these overrides pass on the arguments of Celery and kombu.
 
 
 class WakingChannel(memory.Channel):
-    """A channel within the process that tells of each message."""
+    """An in-process channel that signals each message."""
 
     def _put(self, queue: str, message: Any, **options: Any) -> None:
         super()._put(queue, message, **options)
@@ -23,12 +23,12 @@ class WakingChannel(memory.Channel):
 
 
 class WakingTransport(memory.Transport):
-    """Messages within the process, taken the moment they come: kombu's looks for them instead."""
+    """An in-process transport that wakes the consumer. kombu's own polls for messages."""
 
     Channel = WakingChannel
 
     def drain_events(self, connection: Any, timeout: float | None = None, **options: Any) -> None:
-        """Take one message, waiting for it. Raises TimeoutError when none comes."""
+        """Wait for one message and take it. Raises TimeoutError if none comes."""
         wake.clear()
         try:
             super().drain_events(connection, timeout=0)
@@ -42,15 +42,15 @@ TRANSPORT_ALIASES["waking"] = f"{__name__}:{WakingTransport.__name__}"
 
 
 class QuickConnection(Connection):
-    """A connection that looks for a lost broker every second, not ever more rarely."""
+    """A connection that retries a lost broker every second, instead of backing off further."""
 
     def ensure_connection(self, *args: Any, **options: Any) -> Any:
-        """Connect, for as long as it takes."""
+        """Retry until connected, at most one second apart."""
         often = {"interval_start": 0.2, "interval_step": 0.2, "interval_max": 1}
         return super().ensure_connection(*args, **options | often)
 
 
 class QuickAMQP(AMQP):
-    """Celery's messaging with such connections."""
+    """Celery's messaging with quick reconnects."""
 
     Connection = QuickConnection

@@ -1,4 +1,4 @@
-"""System checks: what a start cannot refuse, and whoever runs the service should know."""
+"""System checks: settings that are valid, but that an operator should know about."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ SHARED = "django.core.cache.backends.redis.RedisCache"
 
 
 def cache_is_shared(**_: Any) -> list[checks.CheckMessage]:
-    """Warn where several processes are wanted, and each would count the limits by itself."""
+    """Warn if several processes are configured but each would count limits for itself."""
     several = not settings.EMBEDDED or (settings.WEB_WORKERS or 1) > 1
     if settings.CACHES["default"]["BACKEND"] == SHARED or not several:
         return []
@@ -23,7 +23,7 @@ def cache_is_shared(**_: Any) -> list[checks.CheckMessage]:
 
 
 def networks_are_public(**_: Any) -> list[checks.CheckMessage]:
-    """Report networks that webhooks may reach although they are not public."""
+    """Warn about non-public networks that webhooks may reach."""
     if not settings.WEBHOOK_ALLOWED_NETWORKS:
         return []
     names = ", ".join(map(str, settings.WEBHOOK_ALLOWED_NETWORKS))
@@ -37,7 +37,7 @@ def networks_are_public(**_: Any) -> list[checks.CheckMessage]:
 
 
 def demo_is_at_home(**_: Any) -> list[checks.CheckMessage]:
-    """Warn where an embedded installation can be reached from other machines."""
+    """Warn if other machines can reach an embedded installation."""
     if not settings.EXPOSED:
         return []
     return [

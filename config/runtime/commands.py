@@ -22,7 +22,7 @@ STANDARD_INPUT = "-"
 
 
 def email(text: str) -> str:
-    """Read an e-mail address. Raises ArgumentTypeError."""
+    """Check an e-mail address. Raises ArgumentTypeError."""
     try:
         validate_email(text)
     except ValidationError:
@@ -31,7 +31,7 @@ def email(text: str) -> str:
 
 
 def identifier(text: str) -> UUID:
-    """Read a uuid. Raises ArgumentTypeError."""
+    """Parse a uuid. Raises ArgumentTypeError."""
     try:
         return UUID(text)
     except ValueError:
@@ -39,16 +39,16 @@ def identifier(text: str) -> UUID:
 
 
 def positive(text: str) -> int:
-    """Read an integer above zero. Raises ArgumentTypeError."""
+    """Parse an integer from 1 to 100,000. Raises ArgumentTypeError."""
     if not text.isdecimal() or int(text) == 0 or int(text) > 100_000:
         raise ArgumentTypeError(f"{text!r} is not a number from 1 to 100000")
     return int(text)
 
 
 def secret_given(text: str | None) -> str | None:
-    """Return a secret as it was given; for - it is read from standard input. Raises CommandError.
+    """Return the given secret, or read it from standard input for "-". Raises CommandError.
 
-    At a terminal it is asked for, and not shown.
+    At a terminal it prompts for the secret without echoing it.
     """
     if text != STANDARD_INPUT:
         return text
@@ -71,8 +71,8 @@ def find(rows: "QuerySet[Any]", **lookup: Any) -> Any:
     return found
 
 
-def in_words(value: Any) -> str:  # Any: whatever a record holds
-    """Write a record's value for people."""
+def in_words(value: Any) -> str:  # Any: a value of a record
+    """Format a record's value for people."""
     match value:
         case None:
             return "-"
@@ -84,15 +84,15 @@ def in_words(value: Any) -> str:  # Any: whatever a record holds
 
 
 def progress(items: Iterable[Item], *, total: int, unit: str) -> Iterable[Item]:
-    """Show a bar on standard error while items are gone through."""
+    """Show a progress bar on standard error while iterating over items."""
     return tqdm(items, total=total, unit=f" {unit}", file=sys.stderr, disable=None)
 
 
 class RecordCommand(BaseCommand):
-    """A command that parses, calls one service and returns a record, or a list of records.
+    """A command that parses arguments, calls one service and returns a record or a list of them.
 
-    A subclass declares `arguments` and carries out `run`. Without `--json` a record is printed
-    as lines; with it as one JSON object (a list as an array), and nothing else.
+    A subclass implements `arguments` and `run`. Without `--json` a record is printed as lines. With
+    `--json` the only output is one JSON object, or an array for a list.
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -101,15 +101,15 @@ class RecordCommand(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print the record as JSON")
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare what the command takes."""
+        """Declare the command's own arguments. Override it if there are any."""
 
-    # Any in both: a command names the options that it takes
+    # Any in both: a command names the options that it accepts
     def run(self, *_: Any, **options: Any) -> Mapping[str, Any] | list[dict[str, Any]]:
-        """Do the work; returns what is printed."""
+        """Do the work, and return the record to print."""
         raise NotImplementedError
 
     def handle(self, *_: str, **options: Any) -> None:
-        """Run, then print for people or for programs."""
+        """Run, then print lines or JSON. Raises CommandError if migrations are missing."""
         try:
             record = self.run(**options)
         except DatabaseError:

@@ -1,7 +1,7 @@
-"""Django's page of an error in debug mode, without the secrets of the environment.
+"""Django's debug error page, without the secrets of the environment.
 
-Django hides settings by their names. It shows addresses that hold a password, the arguments that
-a driver connects with, and the environment, if the web server passes it on.
+Django hides settings by name. It still shows addresses that contain a password, a driver's
+connection arguments, and the environment if the web server passes it on.
 """
 
 import html
@@ -12,11 +12,11 @@ from django.conf import settings
 from django.utils.safestring import SafeString
 from django.views.debug import ExceptionReporter
 
-SHORTEST = 4  # characters; a shorter value would stand in every other word of a page
+SHORTEST = 4  # characters; a shorter value would occur in ordinary words of a page
 
 
 class MaskingReporter(ExceptionReporter):
-    """A report with each known secret replaced by asterisks, wherever it stands."""
+    """A report with each known secret replaced by asterisks, wherever it occurs."""
 
     def get_traceback_html(self) -> SafeString:
         """Return the page for a browser."""
@@ -28,7 +28,7 @@ class MaskingReporter(ExceptionReporter):
 
 
 def secrets() -> Iterator[str]:
-    """Name the secrets of the environment, as they were written and as they are used."""
+    """Yield the secrets of the environment, both URL-encoded and decoded."""
     yield settings.SECRET_KEY
     yield from settings.ENCRYPTION_KEYS
     yield from settings.LLM_KEYS.values()
@@ -37,7 +37,7 @@ def secrets() -> Iterator[str]:
 
 
 def passwords_of_addresses() -> Iterator[str]:
-    """Name the passwords in the addresses of the servers, decoded."""
+    """Yield the passwords in the addresses of the database and Redis, decoded."""
     for address in (settings.DATABASE_URL, settings.REDIS_URL):
         parts = urlsplit(address)
         yield unquote(parts.password or "")
@@ -45,7 +45,7 @@ def passwords_of_addresses() -> Iterator[str]:
 
 
 def masked(page: str) -> str:
-    """Replace the secrets in a page; in HTML, and in a literal, they are written otherwise."""
+    """Replace the secrets in a page, including their HTML-escaped and `repr` forms."""
     for secret in sorted({one for one in secrets() if len(one) >= SHORTEST}, key=len, reverse=True):
         for written in (secret, repr(secret)[1:-1]):
             page = page.replace(written, "****").replace(html.escape(written), "****")

@@ -29,12 +29,12 @@ _wrote_at = float("-inf")
 
 
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Say that the process is up."""
+    """Answer 200 as long as the process is up."""
     return JsonResponse({"status": "ok"})
 
 
 def database_state() -> str:
-    """Return "ok", or why the database does not serve, within a second."""
+    """Return "ok", or the reason why the database is not usable, within a second."""
     try:
         if outage.watched:
             outage.find_out(connection.get_connection_params(), within=NOTICED_WITHIN)
@@ -45,11 +45,14 @@ def database_state() -> str:
         return UNAVAILABLE
     finally:
         if not settings.EMBEDDED:
-            release_connection()  # the cache and the broker may keep us waiting
+            release_connection()  # the checks of the cache and the broker may take long
 
 
 def takes_writes() -> bool:
-    """Write to the database, unless that has just succeeded: anyone may ask, however often."""
+    """Return whether the database accepts a write, at most one write every WRITE_EVERY seconds.
+
+    The probe is public and may be called at any rate.
+    """
     global _wrote_at
     if time.monotonic() - _wrote_at < WRITE_EVERY:
         return True
@@ -62,7 +65,7 @@ def takes_writes() -> bool:
 
 
 def write_a_row() -> None:
-    """Write a row as it is: a standby, a read-only session and a full disk refuse that, too."""
+    """Write a row unchanged. A standby, a read-only session and a full disk refuse even that."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE django_migrations SET applied = applied"
@@ -71,9 +74,9 @@ def write_a_row() -> None:
 
 
 def write_to_file() -> None:
-    """Write a number that nothing reads into the embedded database. Raises sqlite3.Error, OSError.
+    """Write an unused number to the embedded database. Raises sqlite3.Error or OSError.
 
-    SQLite skips writing a row that does not change.
+    SQLite would skip writing a row that does not change.
     """
     path = connection.settings_dict["NAME"]
     if shutil.disk_usage(Path(path).parent).free < LEAST_FREE:
@@ -83,12 +86,12 @@ def write_to_file() -> None:
             [number] = own.execute("PRAGMA user_version").fetchone()
             own.execute(f"PRAGMA user_version = {(number + 1) % 2**31}")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:  # else another one is writing
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:  # busy: another process is writing
                 raise
 
 
 def broker_answers() -> bool:
-    """Ask the broker, where there is one."""
+    """Ping the broker. Without Redis the broker is in the process and always answers."""
     if not settings.REDIS_URL:
         return True
     try:
@@ -99,7 +102,7 @@ def broker_answers() -> bool:
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Name the parts. Without its database the service is not ready; the rest is degraded."""
+    """Report each part. The service is not ready without its database; else it is degraded."""
     database = database_state()
     parts = {
         "database": database,

@@ -1,4 +1,4 @@
-"""Log lines as JSON, each with its request, route and caller, and with secrets masked."""
+"""JSON log lines with the request, route and caller, and with secrets masked."""
 
 import contextvars
 import json
@@ -16,7 +16,7 @@ _facts: contextvars.ContextVar[dict[str, str] | None] = contextvars.ContextVar(
     "_facts", default=None
 )
 
-# Our API keys, bearer tokens of models, what follows the name of a secret, passwords in addresses
+# Our API keys, bearer tokens, values that follow a secret's name, passwords in addresses
 SECRETS = re.compile(
     r"(cbk_[0-9A-Za-z]{8})_[0-9A-Za-z_-]+"
     r"|(\bBearer\s+)\S+"
@@ -27,14 +27,14 @@ SECRETS = re.compile(
 )
 ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
     *("message", "asctime", "request_id", "facts", "bounded"),
-    *("request", "status_code"),  # of Django's own lines: the facts tell both
+    *("request", "status_code"),  # in Django's own lines; the facts contain both
 }
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @contextmanager
 def request(name: str) -> Iterator[dict[str, str]]:
-    """Let all lines inside belong to a request; what `note` adds stands in those that follow."""
+    """Mark all log lines in the block with a request's id. Yields the facts that `note` adds to."""
     known: dict[str, str] = {}
     tokens = request_id.set(name), _facts.set(known)
     try:
@@ -45,19 +45,19 @@ def request(name: str) -> Iterator[dict[str, str]]:
 
 
 def note(**facts: str) -> None:
-    """Add to what the lines of this request say: its route, or its caller. Never its contents."""
+    """Add facts to this request's later log lines: its route or caller, never its contents."""
     known = _facts.get()
     if known is not None:
         known.update(facts)
 
 
 def masked(text: str) -> str:
-    """Replace what looks like a secret by asterisks."""
+    """Replace everything that looks like a secret with asterisks."""
     return SECRETS.sub(lambda match: f"{match[1] or match[2] or match[3] or match[4]}****", text)
 
 
 class RequestFilter(logging.Filter):
-    """Give each record the id of the request that it belongs to, and what is known of it."""
+    """Add the request's id and known facts to each record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.request_id = request_id.get()
@@ -66,7 +66,7 @@ class RequestFilter(logging.Filter):
 
 
 class UnavailableFilter(logging.Filter):
-    """Pass one line a second of the access log about requests that were answered 503."""
+    """Pass at most one access log line per second about 503 responses."""
 
     next_at = 0.0
 
@@ -80,9 +80,9 @@ class UnavailableFilter(logging.Filter):
 
 
 class ToldFilter(logging.Filter):
-    """Drop Django's lines about responses that the access log has: those without a trace, and 503.
+    """Drop Django's lines that repeat the access log: those without a trace, and those about 503.
 
-    Django writes most of them when the request is over, so they name no request.
+    Django writes most of them after the request has ended, so they contain no request id.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -90,9 +90,9 @@ class ToldFilter(logging.Filter):
 
 
 class BoundFilter(logging.Filter):
-    """Pass a few of the lines that anyone can cause, and sum the others up in one line.
+    """Limit the lines that anyone can cause: pass a few, and sum the others up in one line.
 
-    Those are records marked as `bounded`, and what Django refuses, such as an unknown Host header.
+    These are records marked as `bounded`, and Django's refusals, such as an unknown Host header.
     """
 
     MOST, WINDOW = 10, 10.0  # lines of one kind, and seconds
@@ -118,7 +118,7 @@ class BoundFilter(logging.Filter):
         return seen <= self.MOST
 
     def sum_up(self, name: str, status: int) -> None:
-        """End a window; say how many lines of it were left out."""
+        """End a window, and log how many of its lines were left out."""
         with self.lock:
             left_out = self.seen.pop((name, status)) - self.MOST
         if left_out > 0:
@@ -136,7 +136,7 @@ class SecretsFilter(logging.Filter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, request, extras, trace."""
+    """Format a record as one line of JSON: time, level, logger, message, request, extras, trace."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -160,19 +160,19 @@ class JsonFormatter(logging.Formatter):
 
 
 class LogStream:
-    """A text stream whose words become log lines. It has no descriptor to write around it."""
+    """A text stream that logs what is written to it. It has no descriptor to bypass it with."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger
 
     def write(self, text: str) -> int:
-        """Log a text, without the colours that it has for a terminal."""
+        """Log a text without its terminal colours."""
         if words := COLOURS.sub("", text).strip():
             self.logger.info(words)
         return len(text)
 
     def flush(self) -> None:
-        """Do nothing: each text is written at once."""
+        """Do nothing: each text is logged at once."""
 
 
 LOGGING: dict[str, Any] = {
@@ -199,7 +199,7 @@ LOGGING: dict[str, Any] = {
         "django.request": {"filters": ["told"]},
         "django.server": {"handlers": [], "propagate": True},
         "urllib3": {"level": "ERROR"},  # its warnings quote whole addresses
-        "psycopg.pool": {"level": "ERROR"},  # a line for each attempt while the database is away
+        "psycopg.pool": {"level": "ERROR"},  # a line per attempt while the database is down
         "celery": {"level": "WARNING"},
         "kombu": {"level": "WARNING"},
     },

@@ -1,4 +1,4 @@
-"""Start web and worker as processes of their own, watch them, and stop them together."""
+"""Start web and worker as separate processes, watch them, and stop them together."""
 
 import ctypes
 import math
@@ -23,22 +23,22 @@ from django.conf import settings
 
 from config.runtime.state import locked, make_private
 
-LOOK = 0.25  # seconds between two looks of a server process at its parent
-STOP_BEYOND = 10.0  # seconds in which a part stops, beyond the longest wait for a peer
-STOPPED_AFTER = 2.0  # seconds beyond that until what is still there is killed
-KILL_TIMEOUT_MOST = 1800  # seconds; granian takes no more
+LOOK = 0.25  # seconds between two checks of a server process on its parent
+STOP_BEYOND = 10.0  # seconds for a part to stop, beyond the longest wait for a peer
+STOPPED_AFTER = 2.0  # seconds beyond that until remaining processes are killed
+KILL_TIMEOUT_MOST = 1800  # seconds; granian accepts no more
 PR_SET_PDEATHSIG = 1
-# Of each web process. Slow clients hold connections, and connections cost neither a thread nor
-# a database connection, so there are many; an idle one ends after 30 s.
+# Per web process. The limit is high, because slow clients hold connections, and a connection takes
+# neither a thread nor a database connection. An idle connection is closed after 30 s.
 CONNECTIONS = 8192
 
 
 class CannotStart(Exception):
-    """Raised where another start, or another program, is in the way; says what to do."""
+    """Raised if a part cannot start or has ended. The message says what happened or what to do."""
 
 
 def grace() -> int:
-    """Return the seconds in which a part that is asked to stop finishes what it has begun.
+    """Return the seconds that a stopping part has to finish what it has begun.
 
     compose.yaml and docs/deployment.md give both parts a little more.
     """
@@ -46,7 +46,10 @@ def grace() -> int:
 
 
 def web_command() -> list[str]:
-    """Name the web server. Embedded, it is one process: its threads share the counters."""
+    """Return the web server's command line.
+
+    If the state is bound to this machine, web is one process, whose threads share the counters.
+    """
     workers = 1 if settings.MACHINE_BOUND else settings.WEB_WORKERS or os.cpu_count() or 1
     return [
         sys.executable,
@@ -70,7 +73,7 @@ def web_command() -> list[str]:
 
 
 def worker_command() -> list[str]:
-    """Name the worker: threads, because deliveries wait for the network."""
+    """Return the worker's command line. It uses threads: deliveries wait for the network."""
     return [
         sys.executable,
         *("-W", "ignore:You're running the worker with superuser"),
@@ -85,13 +88,13 @@ def worker_command() -> list[str]:
 
 
 def hold(name: str) -> IO[str]:
-    """Take a lock of the state folder for as long as the returned file is open.
+    """Take a lock in the state folder and hold it while the returned file is open.
 
-    Raises CannotStart where another process holds it.
+    Raises CannotStart if another process holds the lock. Child processes inherit the file.
     """
     path: Path = settings.STATE_DIR / f"{name}.lock"
     try:
-        make_private(settings.STATE_DIR)  # with PostgreSQL and Redis nothing else has made it
+        make_private(settings.STATE_DIR)  # with PostgreSQL and Redis, nothing else creates it
         file = locked(path)
     except BlockingIOError:
         raise CannotStart(
@@ -105,7 +108,7 @@ def hold(name: str) -> IO[str]:
 
 
 def check_port() -> None:
-    """Make sure that web can listen. Raises CannotStart."""
+    """Check that web can listen on HOST and PORT. Raises CannotStart."""
     family = socket.AF_INET6 if ":" in settings.HOST else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -119,15 +122,16 @@ def check_port() -> None:
 
 
 def end_with_parent() -> None:
-    """Ask the kernel to end this process when its parent dies, be it killed."""
+    """Ask the kernel to end this process when its parent dies, even by SIGKILL (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def end_without_parent() -> None:
-    """End this process of the web server when the one that started it dies, be it killed.
+    """End this web server process when its parent dies, even by SIGKILL.
 
-    Otherwise it keeps the port, and shares it with the next start: callers get the old code.
+    Otherwise it would keep the port and share it with the next start, so that callers would get
+    the old code.
     """
     parent = multiprocessing.parent_process()
     if parent is None:
@@ -144,20 +148,20 @@ def end_without_parent() -> None:
 
 
 def raise_file_limit() -> None:
-    """Let this process, and those that it starts, open as many files as the system permits."""
+    """Raise the limit of open files of this process and its children to the system's maximum."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):  # some systems call the limit infinite, and have one
+    with suppress(ValueError, OSError):  # some systems report an infinite limit but have one
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 @dataclass
 class Family:
-    """The processes of one start."""
+    """The running parts of one start, by name."""
 
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, name: str, command: list[str]) -> None:
-        """Start a process in a session of its own: Ctrl-C reaches only us, and we end them."""
+        """Start a process in its own session: Ctrl-C reaches only us, and we end the processes."""
         if name in self.running:
             _end_group(self.running[name])
         self.running[name] = subprocess.Popen(  # noqa: S603 - our own command line
@@ -168,11 +172,11 @@ class Family:
         )
 
     def ended(self) -> str | None:
-        """Name a process that has ended, if one has."""
+        """Return the name of a process that has ended, if any."""
         return next((name for name, one in self.running.items() if one.poll() is not None), None)
 
     def stop(self) -> None:
-        """Ask all to stop, wait, and kill what does not."""
+        """Ask all processes to stop, wait, and kill those that remain."""
         for process in self.running.values():
             if process.poll() is None:
                 process.terminate()
@@ -184,16 +188,16 @@ class Family:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    # A process that was killed leaves its children behind, in the group that it led.
+    # A killed process leaves its children behind, in its process group.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def answers(address: str) -> bool:
-    """Say whether web answers its probe."""
+    """Return whether web answers its probe within a second."""
     try:
-        directly = build_opener(ProxyHandler({}))  # whatever proxy the environment names
+        directly = build_opener(ProxyHandler({}))  # ignores proxies of the environment
         with directly.open(f"{address}/healthz", timeout=1) as answer:
             return bool(answer.status == 200)
     except (URLError, OSError):
@@ -201,7 +205,7 @@ def answers(address: str) -> bool:
 
 
 def wait_until(fact: Callable[[], bool], seconds: float) -> bool:
-    """Wait for a fact; returns whether it came about in time."""
+    """Poll until `fact` returns true. Returns whether it did so in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if fact():

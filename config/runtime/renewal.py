@@ -1,4 +1,4 @@
-"""Renew the leases of this process while the work that they protect goes on."""
+"""Renew this process's leases while the work that they protect is running."""
 
 import logging
 import threading
@@ -13,9 +13,9 @@ logger = logging.getLogger(__name__)
 
 
 class Renewal:
-    """Renews claims from one thread, which runs only while there are any.
+    """Renews claims in one thread, which runs only while there are claims.
 
-    `renew` writes the new end of the leases of the given claims.
+    `renew` extends the leases of the given claims, every `every` seconds.
     """
 
     def __init__(self, renew: Callable[[list[UUID]], object], *, every: float) -> None:

@@ -1,4 +1,4 @@
-"""The state folder of one installation: its secrets and its locks, closed to other users."""
+"""The state folder of one installation: secrets and locks, inaccessible to other users."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ OURS = ("*.sqlite3*", "*.lock", "*secret_key*", "*encryption_key*")  # files of 
 
 
 def obstacle(folder: Path) -> str:
-    """Say what keeps a folder from being made or written to; an empty text where nothing does."""
+    """Return why a folder cannot be created or written to, or an empty text if it can."""
     try:
         there = next(path for path in (folder, *folder.parents) if path.exists())
     except OSError as error:
@@ -28,7 +28,7 @@ def obstacle(folder: Path) -> str:
 
 
 def make_private(folder: Path) -> None:
-    """Make the state folder, and close it and our files in it to other users. Raises OSError."""
+    """Create the state folder, and deny other users access to it and our files. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _close(folder, 0o700)
     for path in (path for pattern in OURS for path in folder.glob(pattern)):
@@ -36,12 +36,12 @@ def make_private(folder: Path) -> None:
 
 
 def private_file(path: Path) -> IO[str]:
-    """Open a file to append to, made for its owner only. Raises OSError."""
+    """Open a file for appending, and create it for its owner only. Raises OSError."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a")
 
 
 def locked(path: Path) -> IO[str]:
-    """Lock a file for as long as it is open. Raises BlockingIOError where it is locked."""
+    """Lock a file while it is open. Raises BlockingIOError if it is locked already."""
     file = private_file(path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -52,9 +52,10 @@ def locked(path: Path) -> IO[str]:
 
 
 def kept_secret(folder: Path, name: str, make: Callable[[], str]) -> str:
-    """Read a secret kept in a file of the state folder, made at its first use.
+    """Read a secret from a file in the state folder, and create it on first use.
 
-    Two processes that start at once agree on one value: the file is linked into place.
+    Two processes that start at the same time agree on one value, because the file is linked into
+    place.
     """
     path = folder / name
     if not path.exists():
@@ -72,8 +73,8 @@ def kept_secret(folder: Path, name: str, make: Callable[[], str]) -> str:
 
 
 def _close(path: Path, mode: int) -> None:
-    # SQLite removes its files beside the database at any time. What belongs to another user, as
-    # some container platforms mount it, cannot be changed; files that we make there are closed.
+    # SQLite may remove its auxiliary files at any time. A folder that belongs to another user, as
+    # on some container platforms, cannot be changed; files that we create there are private.
     with suppress(FileNotFoundError, PermissionError):
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             path.chmod(mode)

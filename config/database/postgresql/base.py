@@ -11,8 +11,8 @@ from psycopg_pool import PoolTimeout
 
 from config.database.postgresql.outage import outage
 
-# Seconds, less than two in all: for a connection of the pool or its answer, then to find out
-# whether the database is away. A busy machine may take most of the second to connect.
+# Seconds, less than two in all: first for a pooled connection or its answer, then to find out
+# whether the database is down. A busy machine may take most of a second to connect.
 WAIT = 0.5
 VERDICT = 1.4
 
@@ -20,12 +20,12 @@ VERDICT = 1.4
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper, except that it never hands out a dead connection.
 
-    Django's CONN_HEALTH_CHECKS would check, too, but the pool then sleeps between one dead
-    connection and the next, and waits without limit for a server that is halted.
+    Django's CONN_HEALTH_CHECKS would check too, but the pool then sleeps between one dead
+    connection and the next, and waits without a limit for a server that is suspended.
     """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
-        """Take a working connection from the pool. Raises OperationalError if there is none."""
+        """Take a live connection from the pool. Raises OperationalError if there is none."""
         if not self.pool:
             return super().get_new_connection(conn_params)
         self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
@@ -51,9 +51,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def answers(connection: psycopg.Connection[Any]) -> bool:
-    """Send an idle connection's server an empty query; say whether it answers within WAIT.
+    """Send an empty query on an idle connection, and return whether the server answers in time.
 
-    psycopg's own calls would wait for as long as the server is silent.
+    Each wait lasts at most WAIT seconds. psycopg's own calls would wait as long as the server is
+    silent.
     """
     server, poll = connection.pgconn, select.poll()
     poll.register(server.socket, select.POLLIN)

@@ -1,4 +1,4 @@
-"""Whether the database answers this process, so that no request waits for one that is away."""
+"""Detect database outages, so that requests fail at once instead of waiting for a timeout."""
 
 import logging
 import os
@@ -13,29 +13,29 @@ import psycopg
 from django.db import DatabaseError
 from psycopg import OperationalError
 
-ASK_AGAIN = 0.5  # seconds between two attempts while the database is away
-ATTEMPT = 2  # seconds for one attempt; psycopg takes no less
+ASK_AGAIN = 0.5  # seconds between two attempts while the database is down
+ATTEMPT = 2  # seconds for one attempt; psycopg accepts no less
 FULL = ("too many clients", "too many connections", "remaining connection slots")
 
 logger = logging.getLogger(__name__)
 
 
 class Outage:
-    """The time in which the database does not answer.
+    """Tracks whether the database is down.
 
-    A request that gets no connection cannot tell a busy pool from a database that is away. It
-    calls `find_out`: a thread connects on its own, and tries again until the outage is over. During
-    an outage requests fail at once. Only web processes do so; a worker has the time to wait.
+    A request that gets no connection cannot tell a busy pool from a database that is down. It
+    calls `find_out`, which starts a thread that tries to connect until the outage is over. During
+    an outage requests fail at once. Only web processes do this; a worker has the time to wait.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.watched = self.under_way = False
-        self.verdict: threading.Event | None = None  # of the attempt that is being made
+        self.verdict: threading.Event | None = None  # set when the current attempt ends
         self.lent: WeakSet[psycopg.Connection[Any]] = WeakSet()
 
     def watch(self, connection: psycopg.Connection[Any]) -> None:
-        """Remember a connection that a request uses, so that an outage ends its wait, too."""
+        """Remember a connection in use, so that an outage also ends its request's wait."""
         with self.lock:
             self.lent.add(connection)
 
@@ -45,7 +45,7 @@ class Outage:
             raise OperationalError("the database does not answer")
 
     def find_out(self, parameters: dict[str, Any], *, within: float) -> None:
-        """Raise OperationalError unless the database accepts a connection in so many seconds."""
+        """Raise OperationalError unless the database accepts a connection within `within` s."""
         with self.lock:
             if (verdict := self.verdict) is None:
                 verdict = threading.Event()
@@ -57,7 +57,7 @@ class Outage:
         self.check()
 
     def ask(self, parameters: dict[str, Any], verdict: threading.Event) -> None:
-        """Attempt to connect, until it succeeds; the first attempt gives the verdict."""
+        """Try to connect until it succeeds. The result of the first attempt is the verdict."""
         while error := failure(parameters):
             if self.under_way:
                 self.interrupt()
@@ -73,7 +73,7 @@ class Outage:
         verdict.set()
 
     def interrupt(self) -> None:
-        """End the connections in use: a server that is silent would keep their requests."""
+        """Shut down the connections in use: their requests would wait for a silent server."""
         with self.lock:
             connections = list(self.lent)
             self.lent.clear()
@@ -86,7 +86,7 @@ class Outage:
 
 
 def failure(parameters: dict[str, Any]) -> Exception | None:
-    """Connect once; return the error of a database that is away, not of one that is full."""
+    """Try to connect. Returns the error if the database is down, not if it is only full."""
     try:
         psycopg.connect(**parameters).close()
     except (psycopg.Error, OSError) as error:
@@ -98,7 +98,7 @@ outage = Outage()
 
 
 def unreachable(error: BaseException | None) -> bool:
-    """Say whether Django's error means that PostgreSQL is away, or that no connection is free."""
+    """Return whether Django's error means that PostgreSQL is down or has no free connection."""
     cause = error.__cause__ if isinstance(error, DatabaseError) else None
     state = getattr(cause, "sqlstate", None) or "08"  # connection exceptions
     return isinstance(cause, OperationalError) and state.startswith(("08", "57P"))

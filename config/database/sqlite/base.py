@@ -1,7 +1,7 @@
-"""SQLite for a process of many threads: who writes waits in line.
+"""SQLite for a process with many threads: writers take turns on a lock.
 
-SQLite itself looks now and then whether the database is free, in no order: of fifty writers at
-once most sleep while it is, and some give up. Between processes it stays like that; they are two.
+SQLite's own waiting polls now and then, in no order: of fifty concurrent writers, most sleep while
+the database is free, and some give up. Between processes this is still so, but there are only two.
 """
 
 import threading
@@ -10,11 +10,11 @@ from typing import Any
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
-_turn = threading.Lock()  # there is one database
+_turn = threading.Lock()  # one is enough: there is one database
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's own, but that a transaction begins with the process's turn and ends it."""
+    """Django's wrapper, except that a transaction holds the process's write lock."""
 
     has_turn = False
 
@@ -28,7 +28,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._end_turn()
             raise
 
-    def _commit(self) -> Any:  # Any, here and below: as the base's
+    def _commit(self) -> Any:  # Any, here and below: as in the base class
         committed = super()._commit()  # type: ignore[misc] # the stubs lack it
         self._end_turn()
         return committed
