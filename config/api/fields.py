@@ -77,7 +77,7 @@ class QueryWhole(Whole):
 
 
 class Number(serializers.FloatField):
-    """A number; true is none."""
+    """A number; true is not one."""
 
     default_error_messages = {
         "invalid": "Expected number",
@@ -126,7 +126,7 @@ class Identifier(serializers.UUIDField):
 
 
 class Moment(serializers.DateTimeField):
-    """A time, in UTC with milliseconds. Only ever sent."""
+    """A time in UTC with milliseconds. It is only sent, never received."""
 
 
 class Choice(serializers.ChoiceField):

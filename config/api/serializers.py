@@ -146,6 +146,6 @@ class Record(Shape, serializers.ModelSerializer[Any]):
 
     @classmethod
     def read_one(cls, rows: "QuerySet[Any]") -> dict[str, Any]:
-        """Read a queryset's only row as a record. Raises ValueError unless it has exactly one."""
+        """Read a queryset's only row as a record. Raises ValueError if it has none or several."""
         [record] = cls.read(rows)
         return record

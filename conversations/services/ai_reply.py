@@ -182,8 +182,8 @@ def reply(message: Message, claim: Claim) -> Message | None:
     """Answer a visitor's message with the model's reply or the bot's fallback, if it has one.
 
     Call it outside any transaction. A reply that fails here stays owed and is made again. Raises
-    ClaimLost, and Unavailable if this machine lacks the resources to ask. Specification:
-    Endpoints, Threads and messages.
+    ClaimLost, and Unavailable if this machine lacks the resources to ask.
+    Specification: Endpoints, Threads and messages.
     """
     try:
         with owed_reply.renewal.of(claim.token):

@@ -109,7 +109,7 @@ def _held(claim: Claim) -> QuerySet[OwedReply]:
 
 
 def _lapsed() -> QuerySet[OwedReply]:
-    # A lease that ends further in the future than LEASE means that the clock was set back.
+    # A lease that ends more than 2 * LEASE ahead means that the clock was set back.
     ended = Q(claimed_until__lt=Now()) | Q(claimed_until__gt=Now() + 2 * LEASE)
     return OwedReply.objects.filter(ended)
 

@@ -74,8 +74,8 @@ def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> lis
     """Send a visitor's message. Returns it, followed by the AI reply if there is one.
 
     With a `message_id` the call can be repeated after a process died: nothing is done twice.
-    Raises TooManyRequests, MessagesLimitReached or Refused if nothing was stored or used up, and
-    Unavailable if the message is stored but its reply has to wait.
+    Raises TooManyRequests, MessagesLimitReached or Refused; in these cases nothing is stored or
+    used up. Raises Unavailable if the message is stored but its reply has to wait.
     """
     begun = find(thread, message_id)
     if begun:

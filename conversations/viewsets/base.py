@@ -13,7 +13,7 @@ class ChatbotInactive(Forbidden):
 
 
 class ChattingViewSet(ChatbotViewSet):
-    """Opens the chatbot; where something new is said, it must be active."""
+    """Opens the chatbot, which must be active to create a thread or a message."""
 
     def open(self, **names: str) -> dict[str, Any]:
         """Open the chatbot. Raises ApiError, including ChatbotInactive."""
