@@ -107,7 +107,7 @@ class Dispatcher(threading.Thread):
         connection.close()
 
     def must_stop(self) -> bool:
-        """Return whether the worker is stopping, by its own call or because of a signal."""
+        """Return whether the worker is stopping, told by its own call or by a signal."""
         if self.stopping.is_set():
             return True
         if worker_state.should_stop is None and worker_state.should_terminate is None:
@@ -165,7 +165,7 @@ class Dispatcher(threading.Thread):
         # all of them are lost for long, this process no longer listens to the broker.
         before, self.lost_at = self.lost_at, time.monotonic()
         if self.unheard_since is None or self.lost_at - before > STUCK_AFTER:
-            self.unheard_since = self.lost_at  # in between, other attempts were made
+            self.unheard_since = self.lost_at  # the losses are far apart: attempts began in between
         if self.lost_at - self.unheard_since > STUCK_AFTER:
             die("its own messages do not reach it any more")
 
@@ -262,12 +262,12 @@ class DispatcherStep(StartStopStep):
             self.dispatcher.stopping.set()
 
     def stop(self, worker: Any) -> None:
-        """Stop."""
+        """Stop the dispatcher and release its claims."""
         if self.dispatcher:
             self.dispatcher.stop()
 
     def terminate(self, worker: Any) -> None:
-        """Stop."""
+        """Stop in the same way on a forced shutdown."""
         self.stop(worker)
 
 
