@@ -18,10 +18,10 @@ AVOIDED = (
 GENERATED = {"docs/conformance.md"}
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
-# `is None` is Python, so only a first letter may be a capital. An `alone` that ends a phrase
-# nearly always means "only"; the idioms of NOT_PROSE are the exceptions.
+# `is None` is Python, so only a first letter may be a capital. "There is none" is plain English.
+# An `alone` that ends a phrase nearly always means "only"; NOT_PROSE lists the exceptions.
 PATTERNS = [f"[{word[0]}{word[0].upper()}]" + word[1:].replace(" ", r"\s+") for word in AVOIDED]
-WORD = re.compile(rf"\b(?:{'|'.join(PATTERNS)})\b|\b[Aa]lone(?=[.,;:!?)\]])")
+WORD = re.compile(rf"\b(?<![Tt]here )(?:{'|'.join(PATTERNS)})\b|\b[Aa]lone(?=[.,;:!?)\]])")
 NOT_PROSE = re.compile(
     r"^ *```.*?^ *```"  # a fenced block
     r"|`(?:[^`\n]|\n(?!\s*\n))*`"  # inline code, which may wrap but stays in its paragraph
@@ -101,7 +101,7 @@ def test_documents_are_found():
         ("One\nwho waits in\nvain", [(2, "in vain")]),
         ("Nothing whatsoever is\nhanded on.", [(1, "whatsoever"), (1, "is handed")]),
         ("It works not any more.", [(1, "not any more")]),
-        ("There is none, there are none.", [(1, "is none"), (1, "are none")]),
+        ("What is late is none of ours, and those are none.", [(1, "is none"), (1, "are none")]),
         ("By its id alone, (alone) alone.", [(1, "alone"), (1, "alone"), (1, "alone")]),
         ("```\ncode\n```\nIt ceases to be, it ceased to.", [(4, "ceases to"), (4, "ceased to")]),
     ],
@@ -114,6 +114,7 @@ def test_a_word_to_avoid_is_found_by_its_line(text, found):
     "text",
     [
         "A value that is None, or `is none`.",
+        "There is none, there are none.",
         "A worker runs alone in its process.",
         "Leave the row alone. Retries leave it alone, let alone.",
         "```sh\nnobody in vain\n```",
