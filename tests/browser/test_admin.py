@@ -48,6 +48,7 @@ def test_an_agent_finds_who_waits_and_answers(page: Page, thread: Thread):
     page.get_by_role("link", name="waiting for a person").click()
     page.get_by_role("link", name="I was charged twice").click()
     expect(page.get_by_role("log")).to_contain_text("I was charged twice")
+    page.wait_for_load_state()  # its scripts listen to the keyboard
     box = page.get_by_label("Reply as Kim")
     box.fill("Let me look")
     box.press("Control+Enter")
