@@ -81,7 +81,7 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
             pause = min(LOOK_LAST, pause * 1.5)
             if found := _find(user_id, account_id, name, digest):
                 return found
-    logger.error("a request with an Idempotency-Key waited in vain for the first one with it")
+    logger.error("a request with an Idempotency-Key timed out waiting for the original request")
     raise ApiError
 
 

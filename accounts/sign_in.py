@@ -32,7 +32,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no t
         try:
             with (
                 limits.taken("sign-in-address", address, FAILURES_OF_ADDRESS) as of_address,
-                limits.taken("sign-in", f"{self.whom()} {address}", FAILURES) as of_person,
+                limits.taken("sign-in", f"{self.subject()} {address}", FAILURES) as of_person,
                 turn(),
             ):
                 try:
@@ -50,7 +50,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no t
             raise failure
         return dict(self.cleaned_data)
 
-    def whom(self) -> str:
+    def subject(self) -> str:
         """Return the key that failures are counted by: the user's id, else the name typed.
 
         The database may find a user by several spellings of a name.

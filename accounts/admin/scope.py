@@ -43,17 +43,22 @@ def person(request: HttpRequest) -> User:
     return request.user
 
 
-def managed_accounts(request: HttpRequest) -> list[UUID]:
-    """Return the ids of the accounts that the signed-in person manages, read once per request."""
+def accounts_for(request: HttpRequest, action: Action) -> list[UUID]:
+    """Return the ids of the accounts in which a person may act, read once per request."""
     return once(
         request,
-        "managed_accounts",
+        f"accounts_for {action}",
         lambda: list(
-            Account.objects.open_to(person(request).pk, Action.MANAGE_ACCOUNT)
+            Account.objects.open_to(person(request).pk, action)
             .order_by()
             .values_list("pk", flat=True)
         ),
     )
+
+
+def managed_accounts(request: HttpRequest) -> list[UUID]:
+    """Return the ids of the accounts that the signed-in person manages."""
+    return accounts_for(request, Action.MANAGE_ACCOUNT)
 
 
 def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "QuerySet[Any]":

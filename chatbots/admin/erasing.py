@@ -11,8 +11,7 @@ from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from accounts.admin.scope import ScopedAdmin, once, person, with_row
-from accounts.models import Account
+from accounts.admin.scope import ScopedAdmin, accounts_for, person, with_row
 from accounts.permissions import Action
 from config.admin.page import bounded, page
 
@@ -46,16 +45,8 @@ def below(row: Model, *, stays: tuple[str, ...]) -> list[Below]:
 
 
 def erasing_accounts(request: HttpRequest) -> list[UUID]:
-    """Return the ids of the accounts in which the person may erase, read once per request."""
-    return once(
-        request,
-        "erasing_accounts",
-        lambda: list(
-            Account.objects.open_to(person(request).pk, Action.ERASE)
-            .order_by()
-            .values_list("pk", flat=True)
-        ),
-    )
+    """Return the ids of the accounts in which the signed-in person may erase."""
+    return accounts_for(request, Action.ERASE)
 
 
 class Erasing(ScopedAdmin):
