@@ -9,7 +9,8 @@ from django.http import HttpRequest
 
 from config.admin.keyset import whole_id
 from conversations.models import Draft, Message, Thread
-from conversations.models.message import MessageQuerySet, MessageType
+from conversations.models.message import MessageType
+from conversations.services import history
 from webhooks.models import Delivery
 
 PAGE = 50
@@ -85,10 +86,9 @@ class Excerpt:
         return str(self.bubbles[0].message.pk) if self.bubbles else ""
 
 
-def messages_of(thread: Thread) -> MessageQuerySet:
+def messages_of(thread: Thread) -> "QuerySet[Message]":
     """Select a thread's messages with their drafts and models, which the bubbles show."""
-    rows: MessageQuerySet = Message.objects.filter(thread=thread)
-    return rows.select_related("draft", "llm_model")
+    return Message.objects.filter(thread=thread).select_related("draft", "llm_model")
 
 
 def newest(thread: Thread, before: str | None) -> Excerpt:
@@ -96,11 +96,9 @@ def newest(thread: Thread, before: str | None) -> Excerpt:
 
     An unknown id in `before` is ignored.
     """
-    rows = messages_of(thread).newest_first()
-    mark = whole_id(before or "")
-    if mark and rows.filter(pk=mark).exists():
-        rows = rows.older_than(mark)
-    page = list(rows[: PAGE + 1])
+    rows, mark = messages_of(thread), whole_id(before or "")
+    known = mark if mark and rows.filter(pk=mark).exists() else None
+    page = list(history.page(rows, limit=PAGE, before=known))
     return Excerpt([Bubble(message) for message in reversed(page[:PAGE])], len(page) > PAGE)
 
 

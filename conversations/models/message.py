@@ -1,6 +1,4 @@
-"""Messages, and the order, cursor and index of the history. Specification: Resources, Message."""
-
-from uuid import UUID
+"""Messages. Specification: Resources, Message."""
 
 from django.conf import settings
 from django.db import models
@@ -24,18 +22,6 @@ class SystemMessageType(models.TextChoices):
 
     CONVERSATION_ESCALATED = "CONVERSATION_ESCALATED"
     CONVERSATION_RETURNED_TO_AI = "CONVERSATION_RETURNED_TO_AI"
-
-
-class MessageQuerySet(models.QuerySet["Message"]):
-    """Queries for the messages of one thread, by position."""
-
-    def newest_first(self) -> "MessageQuerySet":
-        """Order by position, newest first. Open point: message-order."""
-        return self.order_by("-position")
-
-    def older_than(self, message_id: UUID) -> "MessageQuerySet":
-        """Keep the messages before one of these rows. Raises Message.DoesNotExist."""
-        return self.filter(position__lt=self.values_list("position", flat=True).get(pk=message_id))
 
 
 class Message(Row):
@@ -69,8 +55,6 @@ class Message(Row):
     is_edited = models.BooleanField(default=False)
     edited_by = models.CharField(max_length=SHORT, null=True)
     edited_at = models.DateTimeField(null=True)
-
-    objects = MessageQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -60,12 +60,13 @@ def turns(message: Message, briefing: Briefing) -> list[Turn]:
     Message lengths are read first, so that only the part of a long history that fits into the
     prompt is loaded.
     """
-    earlier = Message.objects.filter(
+    spoken = Message.objects.filter(
         thread=message.thread_id,
         position__lt=message.position,
         message_type__in=SPOKEN,
         fallback_reason=None,
-    ).newest_first()[: briefing.history_length]
+    )
+    earlier = history.newest_first(spoken)[: briefing.history_length]
     count = fitting(earlier.values_list(Length("content"), flat=True), HISTORY_CHARACTERS)
     said = reversed(earlier[:count].values_list("message_type", "content"))
     system = [Turn("system", briefing.system)] if briefing.system else []

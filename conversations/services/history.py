@@ -1,11 +1,19 @@
-"""Append to a thread's history. This is the only place that creates messages."""
+"""Append to a thread's history and read it in pages. Only this module creates messages.
 
-from typing import Any
+Specification: Resources, Message. Open point: message-order.
+"""
+
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.db.models import QuerySet
 
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
 
 TITLE_LENGTH = 80  # characters of the first visitor's message. Open point: thread-fields
+
+Messages = TypeVar("Messages", bound="QuerySet[Any]")
 
 
 def append(thread: Thread, message_type: MessageType, content: str, **fields: Any) -> Message:
@@ -31,3 +39,27 @@ def append(thread: Thread, message_type: MessageType, content: str, **fields: An
         content=content,
         **fields,
     )
+
+
+def newest_first(messages: Messages) -> Messages:
+    """Order a thread's messages by position, newest first."""
+    return messages.order_by("-position")
+
+
+def page(messages: Messages, *, limit: int, before: UUID | None = None) -> Messages:
+    """Select a thread's newest messages, or those older than the message `before`.
+
+    One more than `limit` is selected; `cut` turns the surplus into the cursor. Raises
+    Message.DoesNotExist if `before` is not one of the messages.
+    """
+    if before:
+        position = messages.values_list("position", flat=True).get(pk=before)
+        messages = messages.filter(position__lt=position)
+    return newest_first(messages)[: limit + 1]
+
+
+def cut(records: list[dict[str, Any]], limit: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Split the records of `page` into those to show and their Cursor."""
+    shown, more = records[:limit], len(records) > limit
+    cursor = {"limit": limit, "has_more": more, "next_cursor": shown[-1]["id"] if more else None}
+    return shown, cursor

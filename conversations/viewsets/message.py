@@ -14,7 +14,7 @@ from conversations.serializers.message import (
     MessageRecord,
     ReactionInput,
 )
-from conversations.services import reactions, visitor_message
+from conversations.services import history, reactions, visitor_message
 from conversations.viewsets.base import ChattingViewSet
 
 
@@ -58,25 +58,15 @@ class MessageViewSet(ChattingViewSet):
     def list(self, query: dict[str, Any], thread_id: str) -> dict[str, Any]:
         """Read the history, newest first."""
         thread, limit = open_thread(self.chatbot, thread_id), query["limit"]
-        rows = self.rows().filter(thread=thread)
-        if before := query.get("before"):
-            try:
-                rows = rows.older_than(before)
-            except Message.DoesNotExist:
-                raise InvalidRequest.at(
-                    ["before"], "Expected the id of a message of this thread"
-                ) from None
-        records = MessageRecord.read(rows.newest_first()[: limit + 1])
-        page, more = records[:limit], len(records) > limit
-        return {
-            "messages": page,
-            "thread": thread,
-            "pagination": {
-                "limit": limit,
-                "has_more": more,
-                "next_cursor": page[-1]["id"] if more else None,
-            },
-        }
+        messages = self.rows().filter(thread=thread)
+        try:
+            page = history.page(messages, limit=limit, before=query.get("before"))
+        except Message.DoesNotExist:
+            raise InvalidRequest.at(
+                ["before"], "Expected the id of a message of this thread"
+            ) from None
+        shown, cursor = history.cut(MessageRecord.read(page), limit)
+        return {"messages": shown, "thread": thread, "pagination": cursor}
 
     @operation(body=ReactionInput, answer=MessageRecord, open_points=("message-reaction",))
     def update(self, given: dict[str, Any], message_id: str) -> Message:
