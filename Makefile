@@ -29,7 +29,7 @@ bench: dev
 soak: dev
 	@exec $(PY) -m tests.soak $(ARGS)
 
-# Sends 20,000 hostile requests, to each operation in turn, beside slow clients; ARGS="--requests N --seed N".
+# Sends 20,000 hostile requests, to every operation, beside slow clients; ARGS="--requests N --seed N".
 # Prints its seed.
 fuzz: dev
 	@exec $(PY) -m tests.fuzz $(ARGS)

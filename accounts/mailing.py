@@ -36,11 +36,11 @@ class Unsendable(Exception):
     """Raised for a mail that cannot be built: another try would fail in the same way."""
 
 
-class Turns:
-    """Chooses the next mail so that accounts take turns, in the order of their ids."""
+class RoundRobin:
+    """Chooses the next mail round robin over the accounts, in the order of their ids."""
 
     def __init__(self) -> None:
-        self.served: UUID | None = None  # the account that had the last turn
+        self.served: UUID | None = None  # the account of the last mail
 
     def pick(self, due: "QuerySet[Mail]") -> Mail | None:
         """Return the oldest due mail of the next account that has one."""
@@ -52,7 +52,7 @@ class Turns:
         return found
 
 
-turns = Turns()
+round_robin = RoundRobin()
 
 
 def claim(most: int) -> list[tuple[str, str]]:
@@ -66,7 +66,7 @@ def claim(most: int) -> list[tuple[str, str]]:
     free = Q(claimed_until=None) | Q(claimed_until__lt=now)
     due = waiting.filter(free, due_at__lte=now)
     claimed: list[tuple[str, str]] = []
-    mail = turns.pick(due)
+    mail = round_robin.pick(due)
     if mail is None:
         return claimed
     room = most - waiting.filter(claimed_until__gte=now).count()
@@ -74,8 +74,8 @@ def claim(most: int) -> list[tuple[str, str]]:
     while mail and len(claimed) < room:
         if due.filter(pk=mail.pk).update(claimed_until=until):
             claimed.append((str(mail.pk), until.isoformat()))
-        turns.served = mail.account_id
-        mail = turns.pick(due)
+        round_robin.served = mail.account_id
+        mail = round_robin.pick(due)
     return claimed
 
 
@@ -131,7 +131,7 @@ def build(mail: Mail) -> EmailMessage:
     then start a new header.
     """
     if not (mail.to + mail.subject).isprintable():
-        raise Unsendable("address and subject must be one line of printable characters")
+        raise Unsendable("recipient and subject must be one line of printable characters")
     message = EmailMessage(mail.subject, mail.text, to=[mail.to])
     try:
         message.message().as_bytes()

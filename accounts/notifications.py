@@ -28,22 +28,22 @@ def room(account: Account) -> int:
 
 def write(
     account: Account,
-    addresses: Iterable[str],
+    recipients: Iterable[str],
     *,
     subject: str,
     body: str,
     invitation: Invitation | None = None,
     thread_id: UUID | None = None,
 ) -> None:
-    """Store one mail for each distinct address, inside the caller's transaction.
+    """Store one mail for each distinct recipient, inside the caller's transaction.
 
-    Addresses that differ only in letter case count as one. A mail about a conversation carries its
+    Recipients that differ only in letter case count as one. A mail about a conversation carries its
     id, so that it is deleted with the conversation. Mails beyond MAILS_PER_HOUR are not written;
     concurrent transactions may exceed the limit by what they write.
     """
     unique: dict[str, str] = {}
-    for address in addresses:
-        unique.setdefault(address.lower(), address)
+    for email in recipients:
+        unique.setdefault(email.lower(), email)
     left = room(account)
     if len(unique) >= left > 0:
         logger.warning(
@@ -54,13 +54,13 @@ def write(
     Mail.objects.bulk_create(
         Mail(
             account=account,
-            to=address,
+            to=email,
             subject=one_line(subject)[:SHORT],
             body=body,
             invitation=invitation,
             thread_id=thread_id,
         )
-        for address in list(unique.values())[:left]
+        for email in list(unique.values())[:left]
     )
 
 

@@ -33,7 +33,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no t
             with (
                 limits.taken("sign-in-address", address, FAILURES_OF_ADDRESS) as of_address,
                 limits.taken("sign-in", f"{self.subject()} {address}", FAILURES) as of_person,
-                turn(),
+                waiting_place(),
             ):
                 try:
                     super().clean()
@@ -61,11 +61,11 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no t
 
 
 @contextmanager
-def turn() -> Iterator[None]:
-    """Take one of MOST_WAITING places. Raises ValidationError at once if all are taken."""
+def waiting_place() -> Iterator[None]:
+    """Hold one of the MOST_WAITING places. Raises ValidationError at once if all are taken."""
     if not waiting.acquire(blocking=False):
         raise ValidationError(
-            "Too many people are signing in at this moment. Try again in a few seconds.",
+            "Too many people are signing in right now. Try again in a few seconds.",
             code="busy",
         )
     try:

@@ -1,4 +1,4 @@
-"""Parsers for our kinds of setting: rates, delays, networks, addresses and keys."""
+"""Parsers for our kinds of setting: rates, delays, networks, URLs and keys."""
 
 import ipaddress
 import re
@@ -27,7 +27,7 @@ Faults = dict[str, list[str]]  # error messages by variable
 UNITS = {"s": 1, "m": 60, "h": 3600}
 LONGEST = 31_536_000  # seconds: a year
 HOST_NAME = re.compile(r"(?!-)[0-9A-Za-z_-]{1,63}(\.[0-9A-Za-z_-]{1,63})*\.?")
-# Django's options that a database address may contain besides those of PostgreSQL
+# Django's options that a database URL may contain besides those of PostgreSQL
 OF_DJANGO = {"assume_role", "isolation_level", "pool", "server_side_binding"}
 
 
@@ -118,9 +118,9 @@ def is_address(text: str) -> bool:
     return True
 
 
-def web_address(text: str) -> str:
-    """Check an http or https address and drop its trailing slash. Raises EnvError."""
-    expected = "expected an address such as https://bots.example.com, without user and query"
+def web_url(text: str) -> str:
+    """Check an http or https URL and drop its trailing slash. Raises EnvError."""
+    expected = "expected a URL such as https://bots.example.com, without user and query"
     try:
         parts = urlsplit(text)
         name = parts.hostname or ""
@@ -132,15 +132,15 @@ def web_address(text: str) -> str:
     return text.rstrip("/")
 
 
-def optional_web_address(text: str) -> str:
-    """Check an http or https address; an empty text is allowed. Raises EnvError."""
-    return web_address(text) if text else ""
+def optional_web_url(text: str) -> str:
+    """Check an http or https URL; an empty text is allowed. Raises EnvError."""
+    return web_url(text) if text else ""
 
 
 def database_url(text: str) -> str:
-    """Check the address of a PostgreSQL database; an empty text is allowed.
+    """Check the URL of a PostgreSQL database; an empty text is allowed.
 
-    Raises EnvError without quoting the address, because it contains a password.
+    Raises EnvError without quoting the URL, because it contains a password.
     """
     if not text:
         return ""
@@ -157,9 +157,9 @@ def database_url(text: str) -> str:
 
 
 def redis_url(text: str) -> str:
-    """Check the address of a Redis database; an empty text is allowed.
+    """Check the URL of a Redis database; an empty text is allowed.
 
-    Raises EnvError without quoting the address, because it may contain a password.
+    Raises EnvError without quoting the URL, because it may contain a password.
     """
     try:
         parts = urlsplit(text)
@@ -173,9 +173,9 @@ def redis_url(text: str) -> str:
 
 
 def email_url(text: str) -> dict[str, Any]:
-    """Parse the mail transport's address into Django's settings.
+    """Parse the mail transport's URL into Django's settings.
 
-    Raises EnvError without quoting the address.
+    Raises EnvError without quoting the URL.
     """
     expected = (
         "expected console:, file:/directory, smtp://user:password@host:port/?tls=True "
@@ -206,7 +206,7 @@ def certificates(text: str) -> str:
 
 
 def parser(read: Callable[[str], Any]) -> Callable[..., Any]:
-    """Turn a text parser into an environs parser method. It also parses defaults given as text."""
+    """Make a text parser an environs parser method. It also parses defaults given as text."""
 
     def method(value: Any, **_: Any) -> Any:
         return read(value) if isinstance(value, str) else value
@@ -216,7 +216,7 @@ def parser(read: Callable[[str], Any]) -> Callable[..., Any]:
 
 READERS = (
     *(rate, delays, period, networks, fernet_keys, host, allowed_hosts),
-    *(optional_web_address, database_url, redis_url, email_url, certificates),
+    *(optional_web_url, database_url, redis_url, email_url, certificates),
 )
 
 

@@ -30,7 +30,7 @@ PORT = env.int("PORT", 8000, validate=Range(min=1, max=65_535))
 STATE_DIR = (BASE_DIR / env.str("STATE_DIR", "var")).absolute()
 REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(HOST, HOST)
 REACHED_AT = f"[{REACHED_AT}]" if ":" in str(REACHED_AT) else REACHED_AT
-PUBLIC_URL = env.optional_web_address("PUBLIC_URL", "") or f"http://{REACHED_AT}:{PORT}"
+PUBLIC_URL = env.optional_web_url("PUBLIC_URL", "") or f"http://{REACHED_AT}:{PORT}"
 DEBUG = env.bool("DEBUG", False)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
 WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1, max=1_000))
@@ -59,7 +59,7 @@ WEBHOOK_ALLOWED_NETWORKS = env.networks("WEBHOOK_ALLOWED_NETWORKS", "")
 WEBHOOK_CA_BUNDLE = env.certificates("WEBHOOK_CA_BUNDLE", "") or None
 WEBHOOK_FAILURE_MAIL_AFTER = env.period("WEBHOOK_FAILURE_MAIL_AFTER", "3600")
 WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", 30, validate=Range(min=1, max=36_500))
-LLM_BASE_URL = env.optional_web_address("LLM_BASE_URL", "", validate=Length(max=255))
+LLM_BASE_URL = env.optional_web_url("LLM_BASE_URL", "", validate=Length(max=255))
 LLM_MODEL = env.str("LLM_MODEL", "", validate=Length(max=100))
 LLM_TIMEOUT = env.float("LLM_TIMEOUT", 30.0, validate=Range(min=0.1, max=3600))
 LLM_KEYS = {name: os.environ[name] for name in os.environ if name.startswith("LLM_API_KEY")}

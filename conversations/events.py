@@ -1,4 +1,4 @@
-"""Turn rows into event payloads and record them. The only caller of the outbox.
+"""Convert rows to event payloads and record them. The only caller of the outbox.
 
 Specification: Events. Open points: role, event-strings, escalated-event.
 """

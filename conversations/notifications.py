@@ -1,4 +1,4 @@
-"""Mails to staff and to lead addresses: recipients and texts.
+"""Mails to staff and about leads: recipients and texts.
 
 Each mail is a row, written in the transaction that caused it. The worker sends it.
 """
@@ -9,7 +9,7 @@ from conversations.models import Lead, Thread
 
 
 def staff_of(thread: Thread) -> list[str]:
-    """List the addresses of the staff who may use a thread's chatbot."""
+    """List the e-mail addresses of the staff who may use a thread's chatbot."""
     people = Chatbot.objects.filter(pk=thread.chatbot_id).users()
     staff = people.filter(is_staff=True, is_active=True).order_by("email")
     return list(staff.values_list("email", flat=True))
@@ -28,7 +28,7 @@ def escalated(thread: Thread) -> None:
 
 
 def new_lead(thread: Thread, lead: Lead, settings: LeadSettings) -> None:
-    """Tell the lead addresses, if the bot's settings say so. Specification: Lead settings."""
+    """Mail a new lead to the recipients in the bot's settings. Specification: Lead settings."""
     if settings.lead_notification:
         write(
             thread.chatbot.account,

@@ -49,7 +49,7 @@ def tell_owners() -> None:
 
 def tell_that_it_fails(endpoint: Endpoint) -> None:
     """Tell the owner that an endpoint fails for long, inside the caller's transaction."""
-    since = moment(endpoint.failing_since)
+    since = in_utc(endpoint.failing_since)
     tell_owner(
         endpoint.chatbot.account,
         subject=f"{endpoint.chatbot.name}: the webhook has failed since {since}",
@@ -58,8 +58,8 @@ def tell_that_it_fails(endpoint: Endpoint) -> None:
             f"Failing since: {since}\n"
             f"Failures in a row: {endpoint.failures_in_a_row}\n"
             f"Last error: {last_error(endpoint)}\n"
-            f"Last success: {moment(endpoint.last_success_at)}\n\n"
-            f"Webhook: {address(endpoint)}\n\n"
+            f"Last success: {in_utc(endpoint.last_success_at)}\n\n"
+            f"Webhook: {page_url(endpoint)}\n\n"
             "There will be one more mail, when it works again.\n"
         ),
     )
@@ -72,10 +72,10 @@ def tell_that_it_works(endpoint: Endpoint) -> None:
         subject=f"{endpoint.chatbot.name}: the webhook works again",
         body=(
             f"The webhook of {endpoint.chatbot.name} to {host(endpoint)} works again. "
-            f"You were told on {moment(endpoint.owner_told_at)} that it did not.\n\n"
-            f"Last success: {moment(endpoint.last_success_at)}\n\n"
+            f"You were told on {in_utc(endpoint.owner_told_at)} that it did not.\n\n"
+            f"Last success: {in_utc(endpoint.last_success_at)}\n\n"
             "What has FAILED meanwhile stays FAILED until somebody retries it.\n\n"
-            f"Webhook: {address(endpoint)}\n"
+            f"Webhook: {page_url(endpoint)}\n"
         ),
     )
 
@@ -95,11 +95,11 @@ def host(endpoint: Endpoint) -> str:
     return urlsplit(endpoint.url).hostname or ""
 
 
-def address(endpoint: Endpoint) -> str:
+def page_url(endpoint: Endpoint) -> str:
     """Return the URL of the page that shows staff the endpoint."""
     return f"{settings.PUBLIC_URL}/admin/webhooks/endpoint/of/{endpoint.chatbot_id}/"
 
 
-def moment(value: datetime | None) -> str:
+def in_utc(value: datetime | None) -> str:
     """Format a time for people, to the minute."""
     return f"{value:%Y-%m-%d %H:%M} UTC" if value else "never"

@@ -45,7 +45,7 @@ class PersonChangeForm(forms.ModelForm):  # type: ignore[type-arg]  # generic on
 
 @admin.register(User)
 class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the stubs' own generics
-    """Superusers create and change people; managers see the addresses of their accounts' people.
+    """Superusers create and change people; managers see e-mail addresses in their accounts.
 
     Managers see the name and times of a person only if they manage all of the person's accounts.
     """
@@ -82,13 +82,13 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     def can_sign_in(self, user: User) -> str:
         """Show whether the person has a password, with a link to the page that sets one."""
         state = "set" if user.has_usable_password() else "not set"
-        address = reverse("admin:auth_user_password_change", args=[user.pk])
+        url = reverse("admin:auth_user_password_change", args=[user.pk])
         return format_html(
-            '{} <a class="text-primary-600" href="{}">Set a password</a>', state, address
+            '{} <a class="text-primary-600" href="{}">Set a password</a>', state, url
         )
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Show managers only addresses: people on the list may belong to other accounts too."""
+        """Show managers only e-mail addresses: the people may belong to other accounts too."""
         return self.list_display if person(request).is_superuser else ("email",)
 
     def get_list_filter(self, request: HttpRequest) -> Any:
@@ -96,7 +96,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         return self.list_filter if person(request).is_superuser else ()
 
     def get_search_fields(self, request: HttpRequest) -> Any:
-        """Let managers search by address only, the only column that they see."""
+        """Let managers search by e-mail address, the only column that they see."""
         return self.search_fields if person(request).is_superuser else self.search_fields[:1]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:

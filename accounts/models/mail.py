@@ -9,7 +9,7 @@ from config.database.row import SHORT, Row
 
 
 class Mail(Row):
-    """One mail to one address."""
+    """One mail to one recipient."""
 
     class State(models.TextChoices):
         """The states of sending."""

@@ -1,4 +1,4 @@
-"""The form of lead settings, validated as in the API, with one address per line."""
+"""The form of lead settings, validated as in the API, with one e-mail address per line."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from rest_framework.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from chatbots.models import LeadSettings
-from chatbots.serializers.lead_settings import addresses, form_fields
+from chatbots.serializers.lead_settings import form_fields, notified_emails
 from config.api.errors import faults
 from config.api.fields import TextList
 
 
-def judged(field: TextList, value: Any) -> Any:
+def validated(field: TextList, value: Any) -> Any:
     """Validate a value by a field of the API. Raises Django's ValidationError with its texts."""
     try:
         return field.run_validation(value)
@@ -44,7 +44,7 @@ class LeadSettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # generic on
     """The form of lead settings."""
 
     lead_notification_email = Lines(
-        required=False, label="Mail new leads to", help_text="One address a line"
+        required=False, label="Mail new leads to", help_text="One e-mail address per line"
     )
 
     class Meta:
@@ -53,8 +53,8 @@ class LeadSettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # generic on
 
     def clean_lead_notification_email(self) -> Any:
         """Require valid e-mail addresses."""
-        return judged(addresses(), self.cleaned_data["lead_notification_email"])
+        return validated(notified_emails(), self.cleaned_data["lead_notification_email"])
 
     def clean_customer_form_field(self) -> Any:
         """Require a list of valid form fields."""
-        return judged(form_fields(), self.cleaned_data["customer_form_field"] or [])
+        return validated(form_fields(), self.cleaned_data["customer_form_field"] or [])

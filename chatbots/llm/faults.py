@@ -57,7 +57,7 @@ class ModelFault(ReplyFailed):
 
 
 def refusal(status: int, body: bytes, retry_after: str | None = None) -> ModelFault:
-    """Turn an error response into a fault. The body may be anything."""
+    """Convert an error response to a fault. The body may be anything."""
     error = _error(body)
     name = _name(error, status)
     return ModelFault(

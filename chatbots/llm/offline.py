@@ -173,6 +173,6 @@ def _sources(quotes: Sequence[str]) -> list[dict[str, str]]:
 def _title(url: str) -> str:
     try:
         parts = urlsplit(url)
-    except ValueError:  # text that only looks like an address
+    except ValueError:  # text that only looks like a URL
         return url
     return f"{parts.netloc}{parts.path}".rstrip("/")

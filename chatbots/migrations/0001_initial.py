@@ -190,7 +190,7 @@ class Migration(migrations.Migration):
                 ('provider', models.CharField(help_text='"offline" is built in; all else is OpenAI-compatible', max_length=50)),
                 ('title', models.CharField(max_length=100)),
                 ('name', models.CharField(blank=True, max_length=255, verbose_name='model name')),
-                ('base_url', models.CharField(blank=True, help_text='Such as http://127.0.0.1:11434/v1', max_length=255, validators=[django.core.validators.RegexValidator('^https?://[^\\s@]+\\Z', 'enter an http or https address')], verbose_name='base address')),
+                ('base_url', models.CharField(blank=True, help_text='Such as http://127.0.0.1:11434/v1', max_length=255, validators=[django.core.validators.RegexValidator('^https?://[^\\s@]+\\Z', 'enter an http or https URL')], verbose_name='base URL')),
                 ('key_variable', models.CharField(blank=True, help_text='The environment variable that holds its key: LLM_API_KEY or LLM_API_KEY_…', max_length=100, validators=[django.core.validators.RegexValidator('^LLM_API_KEY\\w*\\Z', 'name a variable LLM_API_KEY or LLM_API_KEY_…')])),
                 ('sends_temperature', models.BooleanField(default=True, help_text='Switch it off for a model that accepts only its own temperature.', verbose_name='send the temperature')),
                 ('is_active', models.BooleanField(default=True)),

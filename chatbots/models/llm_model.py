@@ -22,10 +22,10 @@ class LlmModel(Row):
     title = models.CharField(max_length=100)
     name = models.CharField("model name", max_length=SHORT, blank=True)
     base_url = models.CharField(
-        "base address",
+        "base URL",
         max_length=SHORT,
         blank=True,
-        validators=[RegexValidator(r"^https?://[^\s@]+\Z", "enter an http or https address")],
+        validators=[RegexValidator(r"^https?://[^\s@]+\Z", "enter an http or https URL")],
         help_text="Such as http://127.0.0.1:11434/v1",
     )
     key_variable = models.CharField(
@@ -96,9 +96,9 @@ class LlmModel(Row):
         return super().delete(*args, **options)
 
     def clean(self) -> None:
-        """Require a base address unless the model is the built-in one. Raises ValidationError."""
+        """Require a base URL unless the model is the built-in one. Raises ValidationError."""
         if self.provider != self.OFFLINE and not self.base_url:
-            raise ValidationError({"base_url": "a model that is not built in needs an address"})
+            raise ValidationError({"base_url": "a model that is not built in needs a base URL"})
 
 
 def effective(column: str, chosen: str) -> Any:

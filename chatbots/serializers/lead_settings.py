@@ -10,9 +10,9 @@ from chatbots.models.lead_settings import FieldType
 from chatbots.serializers.base import SettingsRecord, settings_fields, settings_shape
 from config.api.fields import REQUIRED, Choice, Flag, Text, TextList
 
-BY_HAND = {"lead_notification_email", "customer_form_field"}
+DECLARED = {"lead_notification_email", "customer_form_field"}
 NOT_DOCUMENTED_HERE = {"when_user_share_details"}
-MAX_ADDRESSES, MAX_FORM_FIELDS = 50, 50
+MAX_EMAILS, MAX_FORM_FIELDS = 50, 50
 
 
 class FormField(serializers.Serializer[Any]):
@@ -35,10 +35,10 @@ class FormField(serializers.Serializer[Any]):
     options = Text(required=False, help_text='Reserved; pass "".')
 
 
-def addresses(**options: Any) -> TextList:
-    """Return the list field of the addresses that are notified of a lead."""
-    address = Text(validators=[EmailValidator("Expected an e-mail address")])
-    return TextList(child=address, max_length=MAX_ADDRESSES, **options)
+def notified_emails(**options: Any) -> TextList:
+    """Return the list field of the e-mail addresses that are notified of a lead."""
+    email = Text(validators=[EmailValidator("Expected an e-mail address")])
+    return TextList(child=email, max_length=MAX_EMAILS, **options)
 
 
 def form_fields(**options: Any) -> TextList:
@@ -49,7 +49,7 @@ def form_fields(**options: Any) -> TextList:
 class LeadSettingsRecord(SettingsRecord):
     """How a bot collects leads, and who is notified."""
 
-    lead_notification_email = addresses()
+    lead_notification_email = notified_emails()
     customer_form_field = form_fields()
 
     class Meta:
@@ -65,9 +65,9 @@ class LeadSettingsRecord(SettingsRecord):
 
 LeadSettingsInput = settings_shape(
     "LeadSettingsInput",
-    settings_fields(LeadSettings, without=BY_HAND | NOT_DOCUMENTED_HERE)
+    settings_fields(LeadSettings, without=DECLARED | NOT_DOCUMENTED_HERE)
     | {
-        "lead_notification_email": addresses(required=False),
+        "lead_notification_email": notified_emails(required=False),
         "customer_form_field": form_fields(required=False),
     },
 )

@@ -20,7 +20,7 @@ from config.database.row import save_changes
 
 @contextmanager
 def unique_name() -> Iterator[None]:
-    """Turn a violated constraint into InvalidRequest: the database decides if a name is free.
+    """Report a violated constraint as InvalidRequest: the database decides if a name is free.
 
     Only the name can violate a constraint here, because foreign keys are checked at the commit.
     """

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import RangeDateTimeFilter
 
 
-def moment(value: datetime) -> SafeString:
+def time_element(value: datetime) -> SafeString:
     """Format a time in UTC, as an element that the script converts."""
     return format_html(
         '<time datetime="{}" data-local>{} UTC</time>',
@@ -31,12 +31,12 @@ def at(column: str, label: str, empty: str = "-") -> Any:
     @admin.display(description=label, empty_value=empty)
     def shown(row: Any) -> SafeString | None:
         value = getattr(row, column)
-        return moment(value) if value else None
+        return time_element(value) if value else None
 
     return shown
 
 
-class MomentFilter(RangeDateTimeFilter):
+class TimeRangeFilter(RangeDateTimeFilter):
     """Filters by a time range in UTC."""
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -47,12 +47,12 @@ class MomentFilter(RangeDateTimeFilter):
             )
             if day and hour:
                 queryset = queryset.filter(
-                    **{f"{self.parameter_name}__{lookup}": moment_of(f"{day}T{hour}")}
+                    **{f"{self.parameter_name}__{lookup}": parse_utc(f"{day}T{hour}")}
                 )
         return queryset
 
 
-def moment_of(text: str) -> datetime:
+def parse_utc(text: str) -> datetime:
     """Parse a time in UTC. Raises IncorrectLookupParameters."""
     try:
         found = parse_datetime(text)

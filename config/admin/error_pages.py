@@ -12,15 +12,18 @@ ADMIN = "/admin/"
 PAGES = {
     400: (
         "This request could not be read",
-        "The address may be incomplete, or the form too large. Go back: your text is still there.",
+        "The URL may be incomplete, or the form too large. Go back: your text is still there.",
     ),
     403: (
         "This is not allowed",
         "You do not have the permission, or you have signed in again since the page was opened. "
         "In the second case, go back, reload the page and try again.",
     ),
-    404: ("Page not found", "The address is wrong, or what it named was deleted."),
-    405: ("This address takes no such request", "It belongs to a button. Open the page instead."),
+    404: ("Page not found", "The URL is wrong, or what it named was deleted."),
+    405: (
+        "This URL does not accept such a request",
+        "It belongs to a button. Open the page instead.",
+    ),
     413: ("The form is too large", "Go back and shorten it: what you typed is still there."),
     429: ("Too many requests", "Wait for a minute, then try again."),
     503: (

@@ -125,7 +125,7 @@ class Identifier(serializers.UUIDField):
         return UUID(data)
 
 
-class Moment(serializers.DateTimeField):
+class Timestamp(serializers.DateTimeField):
     """A time in UTC with milliseconds. It is only sent, never received."""
 
 

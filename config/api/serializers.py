@@ -103,7 +103,7 @@ class Record(Shape, serializers.ModelSerializer[Any]):
         models.FloatField: wire.Number,
         models.BooleanField: wire.Flag,
         models.UUIDField: wire.Identifier,
-        models.DateTimeField: wire.Moment,
+        models.DateTimeField: wire.Timestamp,
         models.JSONField: wire.Json,
     }
 

@@ -20,7 +20,7 @@ def identifier(text: str) -> UUID:
 
 
 class ApiViewSet(GenericViewSet[Any]):
-    """Authenticate, limit, judge the method, open what the path names, run."""
+    """Authenticate, limit, check the method, open what the path names, run."""
 
     part: ClassVar[str]  # of the API, as the OpenAPI document divides it
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]

@@ -1,6 +1,6 @@
 """Django's debug error page, without the secrets of the environment.
 
-Django hides settings by name. It still shows addresses that contain a password, a driver's
+Django hides settings by name. It still shows URLs that contain a password, a driver's
 connection arguments, and the environment if the web server passes it on.
 """
 
@@ -32,14 +32,14 @@ def secrets() -> Iterator[str]:
     yield settings.SECRET_KEY
     yield from settings.ENCRYPTION_KEYS
     yield from settings.LLM_KEYS.values()
-    for password in (settings.EMAIL_HOST_PASSWORD or "", *passwords_of_addresses()):
+    for password in (settings.EMAIL_HOST_PASSWORD or "", *passwords_of_urls()):
         yield from (password, quote(password, safe=""))
 
 
-def passwords_of_addresses() -> Iterator[str]:
-    """Yield the passwords in the addresses of the database and Redis, decoded."""
-    for address in (settings.DATABASE_URL, settings.REDIS_URL):
-        parts = urlsplit(address)
+def passwords_of_urls() -> Iterator[str]:
+    """Yield the passwords in the URLs of the database and Redis, decoded."""
+    for url in (settings.DATABASE_URL, settings.REDIS_URL):
+        parts = urlsplit(url)
         yield unquote(parts.password or "")
         yield from (value for name, value in parse_qsl(parts.query) if "pass" in name)
 

@@ -16,7 +16,7 @@ _facts: contextvars.ContextVar[dict[str, str] | None] = contextvars.ContextVar(
     "_facts", default=None
 )
 
-# Our API keys, bearer tokens, values that follow a secret's name, passwords in addresses
+# Our API keys, bearer tokens, values that follow a secret's name, passwords in URLs
 SECRETS = re.compile(
     r"(cbk_[0-9A-Za-z]{8})_[0-9A-Za-z_-]+"
     r"|(\bBearer\s+)\S+"
@@ -198,7 +198,7 @@ LOGGING: dict[str, Any] = {
         "django": {"handlers": [], "level": "INFO"},
         "django.request": {"filters": ["told"]},
         "django.server": {"handlers": [], "propagate": True},
-        "urllib3": {"level": "ERROR"},  # its warnings quote whole addresses
+        "urllib3": {"level": "ERROR"},  # its warnings quote whole URLs
         "psycopg.pool": {"level": "ERROR"},  # a line per attempt while the database is down
         "celery": {"level": "WARNING"},
         "kombu": {"level": "WARNING"},

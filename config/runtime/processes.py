@@ -194,11 +194,11 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def answers(address: str) -> bool:
+def answers(url: str) -> bool:
     """Return whether web answers its probe within a second."""
     try:
         directly = build_opener(ProxyHandler({}))  # ignores proxies of the environment
-        with directly.open(f"{address}/healthz", timeout=1) as answer:
+        with directly.open(f"{url}/healthz", timeout=1) as answer:
             return bool(answer.status == 200)
     except (URLError, OSError):
         return False

@@ -50,7 +50,7 @@ class Bubble:
 
     @property
     def sources(self) -> list[dict[str, str]]:
-        """List a reply's sources that have an http or https address."""
+        """List a reply's sources that have an http or https URL."""
         return [
             source
             for source in self.message.source

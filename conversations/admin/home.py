@@ -86,7 +86,7 @@ MENU = {
 
 
 def favicon(request: HttpRequest) -> str:
-    """Return the address of the browser tab's icon."""
+    """Return the URL of the browser tab's icon."""
     return static("pages/favicon.svg")
 
 
@@ -98,17 +98,17 @@ def exposure(request: HttpRequest) -> list[str] | None:
 
 
 def stylesheet(request: HttpRequest) -> str:
-    """Return the address of the stylesheet for our own pages."""
+    """Return the URL of the stylesheet for our own pages."""
     return static("pages/admin.css")
 
 
 def times_script(request: HttpRequest) -> str:
-    """Return the address of the script that shows times in the browser's time zone."""
+    """Return the URL of the script that shows times in the browser's time zone."""
     return static("pages/times.js")
 
 
 def keyboard_script(request: HttpRequest) -> str:
-    """Return the address of the script that makes every control reachable with Tab."""
+    """Return the URL of the script that makes every control reachable with Tab."""
     return static("pages/keyboard.js")
 
 

@@ -17,7 +17,7 @@ from accounts.admin.scope import ReadOnly
 from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from config.admin.keyset import KeysetChangeList
-from conversations.admin.thread import ThreadPage
+from conversations.admin.thread import ThreadDetailAdmin
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType, SystemMessageType
 from conversations.models.thread import Mode, mode
@@ -103,8 +103,8 @@ class InboxList(KeysetChangeList):
 
 
 @admin.register(Thread)
-class ThreadAdmin(Erasing, ReadOnly, ThreadPage, ChatbotRows):
-    """The list of threads; a thread's own page is ThreadPage."""
+class ThreadAdmin(Erasing, ReadOnly, ThreadDetailAdmin, ChatbotRows):
+    """The list of threads; a thread's own page is ThreadDetailAdmin."""
 
     key = ("-updated_at", "-id")
     consequences = ("The visitor stays.", KEPT_IN_THE_LOG)
@@ -145,7 +145,7 @@ class ThreadAdmin(Erasing, ReadOnly, ThreadPage, ChatbotRows):
 
     @display(description="visitor")
     def visitor_name(self, thread: Thread) -> str:
-        """Return the visitor's name, address or id."""
+        """Return the visitor's name, e-mail address or id."""
         return str(thread.visitor)
 
     @display(description="last words")

@@ -41,5 +41,5 @@ class LeadAdmin(Erasing, ReadOnly, ChatbotRows):
     @admin.display(description="conversation")
     def conversation(self, lead: Lead) -> SafeString:
         """Link to the lead's conversation."""
-        address = reverse("admin:conversations_thread_change", args=[lead.thread_id])
-        return format_html('<a class="link" href="{}">open</a>', address)
+        url = reverse("admin:conversations_thread_change", args=[lead.thread_id])
+        return format_html('<a class="link" href="{}">open</a>', url)

@@ -28,12 +28,12 @@ ALREADY_SENT = (
 )
 
 
-def address(thread: Thread) -> str:
-    """Return the address of a thread's page."""
+def page_url(thread: Thread) -> str:
+    """Return the URL of a thread's page."""
     return reverse("admin:conversations_thread_change", args=[thread.pk])
 
 
-class ThreadPage(ScopedAdmin):
+class ThreadDetailAdmin(ScopedAdmin):
     """A thread as bubbles, with a box for the answer."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -44,7 +44,7 @@ class ThreadPage(ScopedAdmin):
         """List the routes below a thread: the last part of the path, and the view."""
         return (
             ("reply", require_POST(self.reply)),
-            ("turn", require_POST(self.turn)),
+            ("mode", require_POST(self.set_mode)),
             ("resolve", require_POST(self.resolve)),
             ("details", require_POST(self.details)),
             ("seen", require_POST(self.seen)),
@@ -119,22 +119,22 @@ class ThreadPage(ScopedAdmin):
         if sent.content != given["content"]:
             messages.warning(request, ALREADY_SENT)
             return self.show(request, thread, typed=typed)
-        return HttpResponseRedirect(f"{address(thread)}#reply")
+        return HttpResponseRedirect(f"{page_url(thread)}#reply")
 
     @with_row("answer")
-    def turn(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+    def set_mode(self, request: HttpRequest, thread: Thread) -> HttpResponse:
         """Take the thread over, or return it to the AI."""
         if request.POST.get("to") == Mode.AGENT:
             escalation.take_over(thread.pk, agent=person(request))
         else:
             escalation.return_to_ai(thread.pk)
-        return HttpResponseRedirect(address(thread))
+        return HttpResponseRedirect(page_url(thread))
 
     @with_row("answer")
     def resolve(self, request: HttpRequest, thread: Thread) -> HttpResponse:
         """Mark the thread as resolved, or reopen it."""
         threads.update(thread, {"resolved": request.POST.get("resolved") == "1"})
-        return HttpResponseRedirect(address(thread))
+        return HttpResponseRedirect(page_url(thread))
 
     @with_row("answer")
     def details(self, request: HttpRequest, thread: Thread) -> HttpResponse:
@@ -145,7 +145,7 @@ class ThreadPage(ScopedAdmin):
         if changes := form.changes():
             threads.update(thread, changes)
             messages.success(request, "Saved")
-        return HttpResponseRedirect(address(thread))
+        return HttpResponseRedirect(page_url(thread))
 
     @with_row("answer")
     def seen(self, request: HttpRequest, thread: Thread) -> HttpResponse:
@@ -157,7 +157,7 @@ class ThreadPage(ScopedAdmin):
     def discard(self, request: HttpRequest, thread: Thread) -> HttpResponse:
         """Discard a draft and return to the page."""
         self.throw_away(thread, request.POST.get("draft"))
-        return HttpResponseRedirect(address(thread))
+        return HttpResponseRedirect(page_url(thread))
 
     def throw_away(self, thread: Thread, draft_id: UUID | str | None) -> None:
         """Delete a draft if it belongs to this thread."""

@@ -108,5 +108,5 @@ class Thread(ErasableRow):
 
     @property
     def dashboard_url(self) -> str:
-        """Return the address of the thread's page in the admin."""
+        """Return the URL of the thread's page in the admin."""
         return f"{settings.PUBLIC_URL}/admin/conversations/thread/{self.pk}/change/"

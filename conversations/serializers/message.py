@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from config.api.fields import Flag, Identifier, Moment, QueryWhole, Text, Whole, computed
+from config.api.fields import Flag, Identifier, QueryWhole, Text, Timestamp, Whole, computed
 from config.api.pagination import LIMIT, MAX_LIMIT
 from config.api.serializers import Record, Shape
 from config.database.row import LONG
@@ -32,7 +32,7 @@ class MessageRecord(Record):
         allow_null=True,
         help_text="CONVERSATION_ESCALATED or CONVERSATION_RETURNED_TO_AI; null on other messages.",
     )
-    content_timestamp = Moment(source="created_at")
+    content_timestamp = Timestamp(source="created_at")
     source = Source(many=True)  # type: ignore[assignment]  # the contract's word is DRF's, too
     open_points = {
         "message_type": ["message-type"],

@@ -1,6 +1,6 @@
 """The wire forms of a thread: two different documented shapes. Specification: Thread."""
 
-from config.api.fields import Flag, Identifier, Moment, Text, TextList, Whole, computed
+from config.api.fields import Flag, Identifier, Text, TextList, Timestamp, Whole, computed
 from config.api.pagination import PageFigures
 from config.api.serializers import Record, Shape
 from config.database.row import LONG
@@ -95,8 +95,8 @@ class ThreadDetails(Record):
     webhook_url = computed(Text, "chatbot.endpoint.url", of=known, max_length=2048)
     webhook_token = computed(Text, "chatbot.endpoint.masked_secret", of=known)
     tags = TextList()
-    visitor_first_seen_at = Moment(source="visitor.first_seen_at")
-    visitor_last_seen_at = Moment(source="visitor.last_seen_at")
+    visitor_first_seen_at = Timestamp(source="visitor.first_seen_at")
+    visitor_last_seen_at = Timestamp(source="visitor.last_seen_at")
     visitor_name = Text(source="visitor.name")
     visitor_email = Text(source="visitor.email")
     visitor_phone_number = Text(source="visitor.phone")

@@ -33,7 +33,7 @@ def answer(
         if form_token and (sent := thread.messages.filter(form_token=form_token).first()):
             return sent
         if not thread.escalated:
-            escalation.turn(thread, escalated=True)
+            escalation.set_escalated(thread, escalated=True)
         thread.taken_over_by = agent
         message = history.append(
             thread,

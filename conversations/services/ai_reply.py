@@ -197,7 +197,7 @@ def reply(message: Message, claim: Claim) -> Message | None:
     except Exception as error:
         shortage = is_shortage(error)
         with suppress(DatabaseError):  # if this fails, the lease expires by itself
-            (owed_reply.postpone if shortage else owed_reply.release)(claim)
+            (owed_reply.postpone if shortage else owed_reply.retry_later)(claim)
         if shortage:
             logger.warning("this machine could not ask for a reply: %s", error)
             raise Unavailable from error

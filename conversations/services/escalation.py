@@ -21,7 +21,7 @@ TEXTS = {
 }
 
 
-def turn(thread: Thread, *, escalated: bool) -> Message:
+def set_escalated(thread: Thread, *, escalated: bool) -> Message:
     """Set `escalated` on a locked thread and append the system message, in the bot's own text."""
     thread.escalated = escalated
     if not escalated:
@@ -46,7 +46,7 @@ def request(thread: Thread) -> Message | None:
     """
     if thread.escalated:
         return None
-    message = turn(thread, escalated=True)
+    message = set_escalated(thread, escalated=True)
     events.escalated(thread)
     notifications.escalated(thread)
     return message
@@ -56,7 +56,7 @@ def toggle(thread_id: UUID) -> tuple[Thread, Message]:
     """Flip `escalated`. Setting it counts as the visitor's request. Raises ThreadNotFound."""
     with transaction.atomic():
         thread = lock_thread(thread_id)
-        message = request(thread) or turn(thread, escalated=False)
+        message = request(thread) or set_escalated(thread, escalated=False)
     return thread, message
 
 
@@ -71,7 +71,7 @@ def take_over(thread_id: UUID, *, agent: User) -> Thread:
         if thread.escalated:
             thread.save(update_fields=["taken_over_by", "updated_at"])
         else:
-            turn(thread, escalated=True)
+            set_escalated(thread, escalated=True)
     return thread
 
 
@@ -80,5 +80,5 @@ def return_to_ai(thread_id: UUID) -> Thread:
     with transaction.atomic():
         thread = lock_thread(thread_id)
         if thread.escalated:
-            turn(thread, escalated=False)
+            set_escalated(thread, escalated=False)
     return thread

@@ -89,7 +89,7 @@ def settle(claim: Claim) -> bool:
     return bool(_held(claim).delete()[0])
 
 
-def release(claim: Claim) -> None:
+def retry_later(claim: Claim) -> None:
     """Give the reply up after a failure, so that it is tried again after AGAIN_AFTER."""
     _held(claim).update(claimed_until=Now() + AGAIN_AFTER)
 

@@ -107,7 +107,7 @@ def test_a_key_that_is_none_is_named_by_its_place_and_never_quoted(wrong: str) -
     ],
 )
 def test_an_address_loses_its_last_slash(text: str, value: str) -> None:
-    assert environment.web_address(text) == value
+    assert environment.web_url(text) == value
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_an_address_loses_its_last_slash(text: str, value: str) -> None:
     ],
 )
 def test_another_address_is_refused(text: str) -> None:
-    with pytest.raises(EnvError, match="expected an address such as"):
-        environment.web_address(text)
+    with pytest.raises(EnvError, match="expected a URL such as"):
+        environment.web_url(text)
 
 
 @pytest.mark.parametrize("text", ["127.0.0.1", "::1", "0.0.0.0", "localhost", "web-1.internal"])

@@ -121,7 +121,7 @@ def test_all_wrong_variables_are_named_at_once_and_nothing_starts(
     tmp_path: Path, turn: int
 ) -> None:
     wrong = {name: values[turn] for name, values in WRONG.items()}
-    if turn == 0:  # two more are required with a valid database address
+    if turn == 0:  # two more are required with a valid database URL
         wrong |= {"DATABASE_URL": POSTGRES, "ENCRYPTION_KEYS": ""}
     ended = start(tmp_path, **wrong)
     assert ended.returncode != 0

@@ -15,7 +15,7 @@ from unfold.decorators import display
 from accounts.admin.scope import ReadOnly, managed_accounts, person, with_row
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows, open_chatbots
 from chatbots.models import Chatbot
-from config.admin.dates import MomentFilter, at, moment
+from config.admin.dates import TimeRangeFilter, at, time_element
 from config.admin.page import page
 from webhooks.admin.advice import advice, say_begun
 from webhooks.models import Attempt, Delivery, Endpoint
@@ -95,7 +95,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
         ("state", ChoicesDropdownFilter),
         "is_test",
         ChatbotFilter,
-        ("created_at", MomentFilter),
+        ("created_at", TimeRangeFilter),
     )
     list_before_template = "admin/webhooks/delivery_tabs.html"
     id_columns = ("pk", "thread_id")
@@ -139,7 +139,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
         """Show when the next attempt is due, or that one is in flight."""
         if delivery.claim:
             return "under way"
-        return moment(delivery.due_at) if delivery.due_at else None
+        return time_element(delivery.due_at) if delivery.due_at else None
 
     def has_retry_permission(self, request: HttpRequest, obj: Delivery | None = None) -> bool:
         """Require the permission to change deliveries."""

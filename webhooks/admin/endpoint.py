@@ -105,7 +105,7 @@ class EndpointForm(forms.Form):
         self.fields["secret_choice"].initial = KEEP if endpoint else MAKE
         if not replaceable:
             del self.fields["secret"]
-            # A receiver at another address would get the secret that is kept.
+            # A receiver at another URL would get the secret that is kept.
             self.fields["url"].disabled = True
 
     def clean(self) -> dict[str, Any]:
@@ -185,9 +185,9 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
         extra_context: Any = None,
     ) -> HttpResponse:
         """Redirect to the page of the chatbot's webhook."""
-        return HttpResponseRedirect(self.address(endpoint.chatbot_id))
+        return HttpResponseRedirect(self.page_url(endpoint.chatbot_id))
 
-    def address(self, chatbot_id: UUID) -> str:
+    def page_url(self, chatbot_id: UUID) -> str:
         """Return the URL of the page of a chatbot's webhook."""
         return reverse("admin:webhooks_endpoint_of", args=[chatbot_id])
 
@@ -227,7 +227,7 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
             if form.is_valid():
                 with first_time(request) as first:
                     if not first:
-                        return HttpResponseRedirect(self.address(chatbot.pk))
+                        return HttpResponseRedirect(self.page_url(chatbot.pk))
                     if done := self.save(request, chatbot, form):
                         return done
         return self.show(request, chatbot, endpoint, form=form, writable=writable)
@@ -249,7 +249,7 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
         self.log_change(request, endpoint, "Replaced the secret." if secret else "Configured.")
         messages.success(request, "Saved")
         if secret is None:
-            return HttpResponseRedirect(self.address(chatbot.pk))
+            return HttpResponseRedirect(self.page_url(chatbot.pk))
         return secret_page(
             self,
             request,
@@ -257,7 +257,7 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
             name="Webhook secret",
             secret=secret,
             warning=SHOWN_ONCE,
-            back=self.address(chatbot.pk),
+            back=self.page_url(chatbot.pk),
         )
 
     def show(
@@ -297,6 +297,6 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
             )
         except service.ConfigurationError as error:
             messages.error(request, f"Not sent: {error}")
-            return HttpResponseRedirect(self.address(chatbot_id))
+            return HttpResponseRedirect(self.page_url(chatbot_id))
         say_begun(request, "The sample is on its way; reload to see what came back")
         return HttpResponseRedirect(reverse("admin:webhooks_delivery_change", args=[delivery.pk]))

@@ -101,7 +101,7 @@ class Mishap:
     text: str
 
 
-def judge(given: str | None, expected: str) -> Verdict:
+def compare(given: str | None, expected: str) -> Verdict:
     """Compare a header with its expected value, in constant time."""
     if given is None:
         return Verdict.MISSING
@@ -163,8 +163,8 @@ class Sink(ThreadingTCPServer):
         """Verify a request and put it into the queue."""
         token = signature = Verdict.NOT_CHECKED
         if self.secret is not None:
-            token = judge(headers.get("X-WEBHOOK-TOKEN"), self.secret)
-            signature = judge(headers.get("X-SIGNATURE"), signing.signature(body, self.secret))
+            token = compare(headers.get("X-WEBHOOK-TOKEN"), self.secret)
+            signature = compare(headers.get("X-SIGNATURE"), signing.signature(body, self.secret))
         shown = {name: headers[name] for name in SHOWN if name in headers}
         number = next(self.numbers)
         arrival = Arrival(number, path, shown, body, token, signature, self.behaviour.at(number))

@@ -1,4 +1,4 @@
-// The admin has links without an address, which Tab does not reach: turn them into buttons.
+// The admin has links without a URL, which Tab does not reach: make them buttons.
 "use strict";
 
 function reachable(root) {

@@ -12,7 +12,7 @@ class Command(RecordCommand):
     help = "Make demo data, or find it again; API keys and the admin password are made afresh."
 
     def run(self, **_: Any) -> dict[str, Any]:
-        """Seed the data. Without `--json`, return the addresses and one API key per line."""
+        """Seed the data. Without `--json`, return the URLs and one API key per line."""
         record = demo.seed()
         if _["json"]:
             return record

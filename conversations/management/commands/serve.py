@@ -87,7 +87,7 @@ class Command(BaseCommand):
             for part, command in PARTS.items():
                 family.start(part, command())
             if not processes.wait_until(lambda: self.web_answers(family), 30):
-                self.stderr.write("web does not answer yet; its address and key all the same:")
+                self.stderr.write("web does not answer yet; its URL and key are, all the same:")
             self.welcome(key, password)
             self.watch(family)
         except KeyboardInterrupt:
@@ -166,7 +166,7 @@ class Command(BaseCommand):
         return f"set a new password: .venv/bin/python manage.py changepassword {admin.email}"
 
     def welcome(self, key: str | None, password: str | None) -> None:
-        """Print the addresses, the login and the API key, with warnings."""
+        """Print the URLs, the login and the API key, with warnings."""
         api, admin = f"{settings.PUBLIC_URL}/api", f"{settings.PUBLIC_URL}/admin/"
         lines = ["", "The service runs.", "", f"  API       {api}", f"  Admin     {admin}"]
         if password:

@@ -135,10 +135,10 @@ def test_what_cannot_be_sent_is_refused_and_stays_in_the_box(client, thread, con
 
 
 def test_the_buttons_hand_the_thread_over_and_back(client, thread, agent):
-    client.post(at(thread, "turn"), {"to": "AGENT"})
+    client.post(at(thread, "mode"), {"to": "AGENT"})
     thread.refresh_from_db()
     assert (thread.escalated, thread.taken_over_by) == (True, agent)
-    client.post(at(thread, "turn"), {"to": "AI"})
+    client.post(at(thread, "mode"), {"to": "AI"})
     thread.refresh_from_db()
     assert (thread.escalated, thread.taken_over_by) == (False, None)
 
@@ -228,12 +228,12 @@ def test_a_draft_is_thrown_away(client, thread, draft):
     assert kinds(thread) == ["USER_MESSAGE"]
 
 
-@pytest.mark.parametrize("name", ["reply", "turn", "resolve", "details", "seen", "discard"])
+@pytest.mark.parametrize("name", ["reply", "mode", "resolve", "details", "seen", "discard"])
 def test_a_get_does_nothing(client, thread, name):
     assert client.get(at(thread, name)).status_code == 405
 
 
-@pytest.mark.parametrize("name", ["reply", "turn", "resolve", "details", "seen", "discard"])
+@pytest.mark.parametrize("name", ["reply", "mode", "resolve", "details", "seen", "discard"])
 def test_a_post_needs_its_token(agent, thread, name):
     strict = signed_in(agent, enforce_csrf_checks=True)
     given: dict[str, Any] = {"content": "hello", "to": "AGENT", "resolved": "1", "title": "x"}

@@ -15,7 +15,7 @@ from webhooks.payloads import Event
 from webhooks.services.retry import BATCH, erased, retry_slowly, retryable
 
 
-def moment(text: str) -> datetime:
+def timestamp(text: str) -> datetime:
     """Parse an ISO 8601 time, in UTC if it names no zone. Raises ArgumentTypeError."""
     try:
         read = datetime.fromisoformat(text)
@@ -43,7 +43,7 @@ class Command(RecordCommand):
         parser.add_argument("--chatbot", type=identifier, metavar="ID", help="only of this chatbot")
         parser.add_argument(
             "--since",
-            type=moment,
+            type=timestamp,
             metavar="ISO",
             help="only of events from then on: 2030-01-31T12:00:00Z; without a zone UTC",
         )

@@ -63,7 +63,7 @@ def seconds(text: str) -> float:
     return read
 
 
-def address(text: str) -> str:
+def redirect_url(text: str) -> str:
     """Parse a URL that a header can contain. Raises ArgumentTypeError."""
     if not (text.isascii() and text.isprintable() and urlsplit(text).scheme in ("http", "https")):
         raise ArgumentTypeError(f"{text!r} is not a URL such as https://example.com/elsewhere")
@@ -90,7 +90,7 @@ class Command(BaseCommand):
         )
         how = parser.add_mutually_exclusive_group()
         how.add_argument("--status", type=status, default=200, help="what is answered")
-        how.add_argument("--redirect", type=address, metavar="URL", help="answer 302")
+        how.add_argument("--redirect", type=redirect_url, metavar="URL", help="answer 302")
         how.add_argument("--drip", action="store_true", help="answer byte by byte, without an end")
         how.add_argument("--close", action="store_true", help="hang up without an answer")
         parser.add_argument(
