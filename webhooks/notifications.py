@@ -85,9 +85,12 @@ def last_error(endpoint: Endpoint) -> str:
     failed = Delivery.objects.filter(
         chatbot=endpoint.chatbot_id, state__in=[State.RETRYING, State.FAILED]
     )
-    newest = failed.order_by("-created_at", "-id").values_list("last_code", "last_error").first()
-    code, error = newest or (None, "")
-    return error or (f"answered {code}" if code else "not known")
+    newest = failed.order_by("-created_at", "-id").defer("body").first()
+    if newest is None:
+        return "not known"
+    return newest.last_error or (
+        f"answered {newest.last_code}" if newest.last_code else "not known"
+    )
 
 
 def host(endpoint: Endpoint) -> str:

@@ -93,7 +93,7 @@ def _content(model: Model, turns: Sequence[Turn], temperature: float | None) -> 
             detail = ""  # the peer's own words
         closed = reason == Reason.CONNECTION_CLOSED
         raise ModelFault(
-            f"{reason} {detail}".strip(), Remedy.WAIT if closed else Remedy.NONE
+            f"{reason.label} {detail}".strip(), Remedy.WAIT if closed else Remedy.NONE
         ) from None
     return completion.content(body, status)
 

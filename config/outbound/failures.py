@@ -5,33 +5,33 @@ import http.client
 import os
 import socket
 import ssl
-from enum import StrEnum
 from typing import NamedTuple
 
+from django.db.models import TextChoices
 from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, RequestException
 from urllib3.exceptions import HTTPError
 
 DETAIL_LENGTH = 200
 
 
-class Reason(StrEnum):
-    """Why there was no response, in words for people; empty if there was one."""
+class Reason(TextChoices):
+    """Why there was no response: a name, and words for people; both are empty if there was one."""
 
-    NONE = ""
-    TIMEOUT = "timeout"
-    URL_NOT_ALLOWED = "URL not allowed"
-    NAME_NOT_FOUND = "name not found"
-    NAME_LOOK_UP_FAILED = "name look-up failed"
-    ADDRESS_NOT_ALLOWED = "address not allowed"
-    NOT_REACHABLE = "host not reachable"
-    CONNECTION_REFUSED = "connection refused"
-    CONNECTION_CLOSED = "connection closed"
-    CONNECTION_FAILED = "connection failed"
-    CERTIFICATE_EXPIRED = "certificate expired"
-    CERTIFICATE_NAME = "certificate does not match the name"
-    CERTIFICATE_NOT_TRUSTED = "certificate not trusted"
-    TLS_FAILED = "TLS failed"
-    ANSWER_NOT_UNDERSTOOD = "answer not understood"
+    NONE = "", ""
+    TIMEOUT = "TIMEOUT", "timeout"
+    URL_NOT_ALLOWED = "URL_NOT_ALLOWED", "URL not allowed"
+    NAME_NOT_FOUND = "NAME_NOT_FOUND", "name not found"
+    NAME_LOOK_UP_FAILED = "NAME_LOOK_UP_FAILED", "name look-up failed"
+    ADDRESS_NOT_ALLOWED = "ADDRESS_NOT_ALLOWED", "address not allowed"
+    NOT_REACHABLE = "NOT_REACHABLE", "host not reachable"
+    CONNECTION_REFUSED = "CONNECTION_REFUSED", "connection refused"
+    CONNECTION_CLOSED = "CONNECTION_CLOSED", "connection closed"
+    CONNECTION_FAILED = "CONNECTION_FAILED", "connection failed"
+    CERTIFICATE_EXPIRED = "CERTIFICATE_EXPIRED", "certificate expired"
+    CERTIFICATE_NAME = "CERTIFICATE_NAME", "certificate does not match the name"
+    CERTIFICATE_NOT_TRUSTED = "CERTIFICATE_NOT_TRUSTED", "certificate not trusted"
+    TLS_FAILED = "TLS_FAILED", "TLS failed"
+    ANSWER_NOT_UNDERSTOOD = "ANSWER_NOT_UNDERSTOOD", "answer not understood"
 
 
 class AddressNotAllowed(Exception):

@@ -9,6 +9,7 @@ from playwright.sync_api import Error, Page, Route, expect
 
 from accounts.models import ApiKey, User
 from chatbots.models import Chatbot
+from config.outbound.failures import Reason
 from conversations.models import Message, Thread
 from conversations.services import agent_message
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
@@ -139,9 +140,13 @@ def test_an_open_page_counts_its_messages_as_read(page: Page, thread: Thread):
 def test_the_time_of_a_delivery_stands_on_one_line_and_the_list_still_fits(
     page: Page, shop: Chatbot
 ):
-    words = "connection failed: the receiver said nothing at all, and then it was gone for good"
+    detail = "the receiver said nothing at all, and then it was gone for good"
     DeliveryFactory(
-        chatbot=shop, state="RETRYING", event="CONVERSATION_ESCALATED", last_error=words
+        chatbot=shop,
+        state="RETRYING",
+        event="CONVERSATION_ESCALATED",
+        last_reason=Reason.CONNECTION_FAILED,
+        last_detail=detail,
     )
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(reverse("admin:webhooks_delivery_changelist"))

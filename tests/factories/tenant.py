@@ -87,11 +87,11 @@ class Tenant:
             thread_id=thread.pk,
             state="FAILED",
             due_at=None,
-            last_error=word,
+            last_detail=word,
             body=f'{{"{word}":1}}'.encode(),
         )
         attempt = Attempt.objects.create(
-            delivery=delivery, number=1, status="FAILED", error=word, started_at=timezone.now()
+            delivery=delivery, number=1, status="FAILED", detail=word, started_at=timezone.now()
         )
         draft = Draft.objects.create(message=message, content=f"{word} draft")
         lead = LeadFactory(thread=thread, name=f"{word} lead")

@@ -75,5 +75,5 @@ def test_no_delivery_fails_while_the_encryption_keys_are_rotated(
         wait_until(lambda: ended.count() == 2 * len(endpoints), told=worker.said)
     assert all(map(sealing.is_newest, Endpoint.objects.values_list("sealed_secret", flat=True)))
     assert {arrival.header("X-WEBHOOK-TOKEN") for arrival in receiver.arrivals} == {SECRET}
-    assert set(Attempt.objects.values_list("error", flat=True)) == {""}
+    assert set(Attempt.objects.values_list("reason", flat=True)) == {""}
     assert Attempt.objects.exclude(status="SUCCESS").get().response_code == 503, "the one held"

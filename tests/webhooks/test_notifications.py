@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.models import Mail
 from config.models import PeriodicWork
+from config.outbound.failures import Reason
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers import certificates
 from tests.servers.behaviours import answer
@@ -148,7 +149,7 @@ class TestWords:
 
     def test_it_says_what_fails_since_when_and_why_and_nothing_secret(self):
         endpoint = fails_for(HOUR)
-        DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", last_error="timeout")
+        DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", last_reason=Reason.TIMEOUT)
         DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", last_code=503)
         DeliveryFactory(chatbot=endpoint.chatbot)
         tell_owners()
@@ -171,7 +172,7 @@ class TestWords:
         assert "/bots" not in mail.body
 
     def test_an_error_without_an_answer_is_told_in_its_words(self):
-        DeliveryFactory(chatbot=fails_for(HOUR).chatbot, state="FAILED", last_error="timeout")
+        DeliveryFactory(chatbot=fails_for(HOUR).chatbot, state="FAILED", last_reason=Reason.TIMEOUT)
         tell_owners()
         assert "Last error: timeout\n" in Mail.objects.get().body
 

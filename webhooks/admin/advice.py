@@ -4,6 +4,9 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest
 
+from config.outbound.failures import Reason
+from webhooks.models.reason import Refusal
+
 HELD = "Nothing is sent while SENDING=off: it stays due, and is sent when sending is on again"
 CODES = {
     range(200, 300): "",
@@ -15,23 +18,35 @@ CODES = {
     range(400, 500): "The receiver does not accept the request: its answer may say why.",
     range(500, 600): "The receiver failed: look at its own log.",
 }
-REASONS = {
-    "timeout": "The receiver must answer within {seconds:g} s: answer first, work later.",
-    "URL not allowed": "Enter a public https address, or have WEBHOOK_ALLOWED_NETWORKS allow it.",
-    "name": "Check the host's name, and that it is known everywhere.",
-    "address not allowed": "The address is not public: have WEBHOOK_ALLOWED_NETWORKS allow it.",
-    "host not reachable": "Check that the receiver is up and lets requests from outside in.",
-    "connection": "Check that the receiver is up and lets requests from outside in.",
-    "certificate not trusted": "Give the receiver a valid certificate with its whole chain, "
-    "or have WEBHOOK_CA_BUNDLE trust it.",
-    "certificate": "Give the receiver a valid certificate with its whole chain.",
-    "TLS": "Give the receiver a valid certificate with its whole chain.",
-    "webhooks add-on": "The account has lost the add-on: ask the person who manages the plan.",
-    "webhook deleted": "Set up a webhook for the chatbot, then retry.",
-    "content erased": "Its content was erased: it cannot be sent again.",
-    "webhook switched off": "Switch the webhook on, then retry.",
-    "secret": "Replace the secret: the stored one cannot be read with the keys of this service.",
-    "interrupted": "The service was stopped during the attempts: retry.",
+REACHABLE = "Check that the receiver is up and lets requests from outside in."
+CERTIFICATE = "Give the receiver a valid certificate with its whole chain."
+NAME = "Check the host's name, and that it is known everywhere."
+INTERRUPTED = "The service was stopped during the attempts: retry."
+REASONS: dict[str, str] = {
+    Reason.TIMEOUT: "The receiver must answer within {seconds:g} s: answer first, work later.",
+    Reason.URL_NOT_ALLOWED: "Enter a public https address, or have WEBHOOK_ALLOWED_NETWORKS allow "
+    "it.",
+    Reason.NAME_NOT_FOUND: NAME,
+    Reason.NAME_LOOK_UP_FAILED: NAME,
+    Reason.ADDRESS_NOT_ALLOWED: "The address is not public: have WEBHOOK_ALLOWED_NETWORKS allow "
+    "it.",
+    Reason.NOT_REACHABLE: REACHABLE,
+    Reason.CONNECTION_REFUSED: REACHABLE,
+    Reason.CONNECTION_CLOSED: REACHABLE,
+    Reason.CONNECTION_FAILED: REACHABLE,
+    Reason.CERTIFICATE_EXPIRED: CERTIFICATE,
+    Reason.CERTIFICATE_NAME: CERTIFICATE,
+    Reason.CERTIFICATE_NOT_TRUSTED: f"{CERTIFICATE[:-1]}, or have WEBHOOK_CA_BUNDLE trust it.",
+    Reason.TLS_FAILED: CERTIFICATE,
+    Reason.ANSWER_NOT_UNDERSTOOD: "The receiver must answer with HTTP: check the URL and its port.",
+    Refusal.WEBHOOK_DELETED: "Set up a webhook for the chatbot, then retry.",
+    Refusal.SWITCHED_OFF: "Switch the webhook on, then retry.",
+    Refusal.ADD_ON_LOST: "The account has lost the add-on: ask the person who manages the plan.",
+    Refusal.CONTENT_ERASED: "Its content was erased: it cannot be sent again.",
+    Refusal.SECRET_UNREADABLE: "Replace the secret: the stored one cannot be read with the keys of "
+    "this service.",
+    Refusal.INTERRUPTED: INTERRUPTED,
+    Refusal.INTERRUPTED_TOO_OFTEN: INTERRUPTED,
 }
 
 
@@ -43,9 +58,8 @@ def say_begun(request: HttpRequest, words: str) -> None:
         messages.warning(request, HELD)
 
 
-def advice(code: int | None, error: str) -> str:
-    """Return what to do, by the response's code or the reason why there is no response."""
+def advice(code: int | None, reason: str) -> str:
+    """Return what to do, by the response's code or the name of the reason why there is none."""
     if code is not None:
         return next((words for codes, words in CODES.items() if code in codes), "")
-    words = next((words for start, words in REASONS.items() if error.startswith(start)), "")
-    return words.format(seconds=settings.WEBHOOK_TIMEOUT)
+    return REASONS.get(reason, "").format(seconds=settings.WEBHOOK_TIMEOUT)

@@ -209,7 +209,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
             body=readable(delivery.body),
             indented=indented(delivery.body),
             answer=readable(last.response_body) if last else "",
-            advice=advice(delivery.last_code, delivery.last_error) if last else "",
+            advice=advice(delivery.last_code, delivery.last_reason) if last else "",
             can_retry=self.has_retry_permission(request, delivery)
             and retryable_alone(Delivery.objects.filter(pk=delivery.pk)).exists(),
         )

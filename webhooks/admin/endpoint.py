@@ -28,12 +28,13 @@ from config.admin.dates import at
 from config.admin.page import first_time, page, secret_page
 from webhooks import sealing
 from webhooks.admin.advice import advice, say_begun
-from webhooks.engine.attempt import NO_SECRET
 from webhooks.models import Endpoint
+from webhooks.models.reason import Refusal
 from webhooks.payloads import Event
 from webhooks.services import endpoint as service
 from webhooks.signing import MAX_LENGTH, MIN_LENGTH
 
+UNREADABLE = Refusal.SECRET_UNREADABLE
 EVENTS = [(event.value, event.value) for event in Event]
 KEEP, MAKE, OWN = "keep", "make", "own"
 SHOWN_ONCE = (
@@ -58,7 +59,7 @@ def state_of(endpoint: Endpoint) -> str:
     try:
         sealing.unseal(endpoint.sealed_secret)
     except sealing.SealBroken:
-        return NO_SECRET
+        return UNREADABLE.label
     if endpoint.failing_since:
         return "failing"
     return "healthy" if endpoint.last_success_at else "untried"
@@ -152,7 +153,7 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
             "untried": "info",
             "failing": "danger",
             "off": "warning",
-            NO_SECRET: "danger",
+            UNREADABLE.label: "danger",
         },
     )
     def state(self, endpoint: Endpoint) -> str:
@@ -282,7 +283,7 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
             writable=writable,
             state=state,
             reason="" if chatbot.account.webhooks_enabled else service.NO_ADD_ON,
-            unreadable=advice(None, state) if state == NO_SECRET else "",
+            unreadable=advice(None, UNREADABLE) if state == UNREADABLE.label else "",
             events=[value for value, _ in EVENTS],
         )
 

@@ -12,27 +12,24 @@ from config.runtime.crash import crash_point
 from webhooks import sealing, signing
 from webhooks.engine import post
 from webhooks.engine.work import Result, Work
-
-DELETED = "webhook deleted"
-SWITCHED_OFF = "webhook switched off"
-NO_ADD_ON = "webhooks add-on lost"
-ERASED = "content erased"
-NO_SECRET = "secret cannot be decrypted"  # noqa: S105 - words for people
+from webhooks.models.reason import Refusal
 
 
 def send(work: Work) -> Result:
     """Send a delivery once. Holds no transaction and no connection while the receiver answers."""
     if not work.body:
-        return Result(refusal=ERASED, final=True)
+        return Result(refusal=Refusal.CONTENT_ERASED, final=True)
     target = work.target
     if target is None:
-        return Result(refusal=DELETED, final=True)
-    if not target.is_active or not target.has_add_on:
-        return Result(refusal=NO_ADD_ON if target.is_active else SWITCHED_OFF, final=True)
+        return Result(refusal=Refusal.WEBHOOK_DELETED, final=True)
+    if not target.is_active:
+        return Result(refusal=Refusal.SWITCHED_OFF, final=True)
+    if not target.has_add_on:
+        return Result(refusal=Refusal.ADD_ON_LOST, final=True)
     try:
         secret = sealing.unseal(target.sealed_secret)
     except sealing.SealBroken:
-        return Result(refusal=NO_SECRET)
+        return Result(refusal=Refusal.SECRET_UNREADABLE)
     headers = signing.headers(work.body, secret)
     release_connection()
     outcome = post.post(

@@ -14,6 +14,7 @@ from webhooks.engine.claims import NO_CLAIM, START
 from webhooks.engine.queue import keep_to_indexes, now
 from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
+from webhooks.models.reason import Refusal
 
 INTERRUPTIONS = 3  # then the delivery, not the workers, is taken to be the cause
 
@@ -82,14 +83,15 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
 
 def _interrupt(row: Delivery, attempt: Attempt, moment: datetime) -> None:
     last = row.interruptions + 1 >= INTERRUPTIONS
-    words = "interrupted three times" if last else "interrupted"
+    reason = Refusal.INTERRUPTED_TOO_OFTEN if last else Refusal.INTERRUPTED
     with transaction.atomic():
         ours = Delivery.objects.filter(pk=row.pk, claim=row.claim).update(
             state=State.FAILED if last else State(row.state),
             due_at=None if last else moment,
             attempts_count=attempt.number if last else row.attempts_count,
             interruptions=row.interruptions + 1,
-            last_error=words if last else row.last_error,
+            last_reason=reason if last else row.last_reason,
+            last_detail="" if last else row.last_detail,
             updated_at=moment,
             **NO_CLAIM,
         )
@@ -98,7 +100,7 @@ def _interrupt(row: Delivery, attempt: Attempt, moment: datetime) -> None:
         Attempt.objects.filter(pk=attempt.pk).update(
             status=State.FAILED if last else State.RETRYING,
             interrupted=True,
-            error=words,
+            reason=reason,
             finished_at=moment,
         )
     logger.warning("delivery %s: attempt %s was interrupted", row.pk, attempt.number)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from webhooks.engine.post import Outcome
+from webhooks.models.reason import Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Result:
 
     outcome: Outcome | None = None
     signature: str = ""
-    refusal: str = ""
+    refusal: Refusal | None = None
     final: bool = False  # a refusal that no later attempt can change
 
     def without_content(self) -> "Result":
@@ -60,8 +61,11 @@ class Result:
         return self.outcome is not None and self.outcome.success
 
     @property
-    def error(self) -> str:
-        """Why there is no response, in words; empty if there is one."""
-        if self.outcome is None:
-            return self.refusal
-        return ": ".join(filter(None, (self.outcome.reason, self.outcome.detail)))[:255]
+    def reason(self) -> str:
+        """The name of the reason why there is no response; empty if there is one."""
+        return self.outcome.reason if self.outcome else self.refusal or ""
+
+    @property
+    def detail(self) -> str:
+        """The detail of the reason; may be empty."""
+        return self.outcome.detail if self.outcome else ""

@@ -3,7 +3,9 @@
 from django.db import models
 
 from config.database.ids import new_id
+from config.outbound.failures import DETAIL_LENGTH
 from webhooks.models.delivery import Delivery, State
+from webhooks.models.reason import in_words
 
 
 class Attempt(models.Model):
@@ -21,7 +23,8 @@ class Attempt(models.Model):
     signature = models.CharField(max_length=100, blank=True)
     response_code = models.PositiveIntegerField(null=True)
     response_ms = models.PositiveIntegerField("response time (ms)", null=True)
-    error = models.CharField(max_length=255, blank=True)
+    reason = models.CharField(max_length=30, blank=True)  # of Reason or Refusal
+    detail = models.CharField(max_length=DETAIL_LENGTH, blank=True)
     response_headers = models.JSONField(default=dict)
     response_body = models.BinaryField(default=bytes)
     started_at = models.DateTimeField()
@@ -33,3 +36,8 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.number}"
+
+    @property
+    def error(self) -> str:
+        """Why there is no response, in words; empty if there is one."""
+        return in_words(self.reason, self.detail)

@@ -9,6 +9,8 @@ from django.db import models
 from accounts.models import Account
 from chatbots.models import Chatbot
 from config.database.row import Row
+from config.outbound.failures import DETAIL_LENGTH
+from webhooks.models.reason import in_words
 from webhooks.payloads import Event
 
 
@@ -47,7 +49,8 @@ class Delivery(Row):
     interruptions = models.PositiveIntegerField(default=0)
     last_code = models.PositiveIntegerField(null=True)
     last_ms = models.PositiveIntegerField(null=True)
-    last_error = models.CharField(max_length=255, blank=True)
+    last_reason = models.CharField(max_length=30, blank=True)  # of Reason or Refusal
+    last_detail = models.CharField(max_length=DETAIL_LENGTH, blank=True)
     due_at = models.DateTimeField(null=True)
     claim = models.UUIDField(null=True)  # fencing token: only its holder may write
     claimed_by = models.CharField(max_length=64, blank=True)  # the worker, whose death is detected
@@ -93,6 +96,11 @@ class Delivery(Row):
 
     def __str__(self) -> str:
         return f"{self.event} {self.pk}"
+
+    @property
+    def last_error(self) -> str:
+        """Why the last attempt has no response, in words; empty if it has one."""
+        return in_words(self.last_reason, self.last_detail)
 
     @property
     def erased(self) -> bool:

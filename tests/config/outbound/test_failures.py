@@ -30,25 +30,29 @@ def wrapped(error):
 @pytest.mark.parametrize(
     ("error", "reason", "detail"),
     [
-        (TimeoutError("while sending"), "timeout", "while sending"),
-        (os_error(errno.ETIMEDOUT), "timeout", "Connection timed out"),
-        (AddressNotAllowed("10.0.0.1 is private"), "address not allowed", "10.0.0.1 is private"),
-        (socket.gaierror(socket.EAI_NONAME, "unknown"), "name not found", "unknown"),
-        (socket.gaierror(socket.EAI_FAIL, "broken"), "name look-up failed", "broken"),
-        (os_error(errno.ECONNREFUSED), "connection refused", "Connection refused"),
-        (os_error(errno.ECONNRESET), "connection closed", "Connection reset by peer"),
-        (os_error(errno.EPIPE), "connection closed", "Broken pipe"),
-        (os_error(errno.ENETUNREACH), "host not reachable", "Network is unreachable"),
-        (os_error(errno.EHOSTUNREACH), "host not reachable", "No route to host"),
-        (os_error(errno.EMFILE), "connection failed", "Too many open files"),
-        (OSError("there is no address"), "connection failed", "there is no address"),
-        (ssl.SSLEOFError(8, "EOF"), "connection closed", ""),
-        (ssl.SSLError(1, "alert"), "TLS failed", ""),
-        (http.client.RemoteDisconnected("gone"), "connection closed", "gone"),
-        (http.client.IncompleteRead(b"ab", 3), "connection closed", "IncompleteRead"),
-        (http.client.BadStatusLine("SSH\r\n\0"), "answer not understood", "SSH"),
-        (http.client.LineTooLong("header line"), "answer not understood", "header line"),
-        (urllib3.exceptions.InvalidHeader(URL), "answer not understood", ""),
+        (TimeoutError("while sending"), Reason.TIMEOUT, "while sending"),
+        (os_error(errno.ETIMEDOUT), Reason.TIMEOUT, "Connection timed out"),
+        (
+            AddressNotAllowed("10.0.0.1 is private"),
+            Reason.ADDRESS_NOT_ALLOWED,
+            "10.0.0.1 is private",
+        ),
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), Reason.NAME_NOT_FOUND, "unknown"),
+        (socket.gaierror(socket.EAI_FAIL, "broken"), Reason.NAME_LOOK_UP_FAILED, "broken"),
+        (os_error(errno.ECONNREFUSED), Reason.CONNECTION_REFUSED, "Connection refused"),
+        (os_error(errno.ECONNRESET), Reason.CONNECTION_CLOSED, "Connection reset by peer"),
+        (os_error(errno.EPIPE), Reason.CONNECTION_CLOSED, "Broken pipe"),
+        (os_error(errno.ENETUNREACH), Reason.NOT_REACHABLE, "Network is unreachable"),
+        (os_error(errno.EHOSTUNREACH), Reason.NOT_REACHABLE, "No route to host"),
+        (os_error(errno.EMFILE), Reason.CONNECTION_FAILED, "Too many open files"),
+        (OSError("there is no address"), Reason.CONNECTION_FAILED, "there is no address"),
+        (ssl.SSLEOFError(8, "EOF"), Reason.CONNECTION_CLOSED, ""),
+        (ssl.SSLError(1, "alert"), Reason.TLS_FAILED, ""),
+        (http.client.RemoteDisconnected("gone"), Reason.CONNECTION_CLOSED, "gone"),
+        (http.client.IncompleteRead(b"ab", 3), Reason.CONNECTION_CLOSED, "IncompleteRead"),
+        (http.client.BadStatusLine("SSH\r\n\0"), Reason.ANSWER_NOT_UNDERSTOOD, "SSH"),
+        (http.client.LineTooLong("header line"), Reason.ANSWER_NOT_UNDERSTOOD, "header line"),
+        (urllib3.exceptions.InvalidHeader(URL), Reason.ANSWER_NOT_UNDERSTOOD, ""),
     ],
 )
 def test_a_failure_has_one_reason_however_it_was_wrapped(through, error, reason, detail):
@@ -79,7 +83,7 @@ def test_a_detail_is_one_short_line_whatever_the_peer_says():
 
 
 def test_every_reason_but_none_has_words():
-    assert [reason for reason in Reason if not reason] == [Reason.NONE]
+    assert [reason for reason in Reason if not reason.label] == [Reason.NONE]
     assert issubclass(requests.exceptions.RequestException, FAILURES)
 
 

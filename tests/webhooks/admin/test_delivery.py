@@ -9,10 +9,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from config.outbound.failures import Reason
 from tests.factories.staff import AGENTS, signed_in, staff
 from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
 from webhooks.admin.advice import advice
 from webhooks.models import Attempt, Delivery
+from webhooks.models.reason import Refusal
 
 LOG = reverse("admin:webhooks_delivery_changelist")
 HOSTILE = b"<script>alert(1)</script>\xff\xfe<img src=x onerror=alert(2)>"
@@ -44,11 +46,17 @@ def text_of(client: Client, address: str) -> str:
     ("fields", "shown"),
     [
         ({"last_code": 503, "last_ms": 41}, "503 in 41 ms"),
-        ({"last_error": "timeout", "last_ms": 10_000}, "timeout after 10.0 s"),
-        ({"last_error": "name not found", "last_ms": 3}, "name not found after 3 ms"),
-        ({"last_error": "timeout: while waiting", "last_ms": 3}, "timeout: while waiting (3 ms)"),
-        ({"last_error": "URL not allowed: x", "last_ms": 0}, ">URL not allowed: x<"),
-        ({"last_error": "webhook switched off"}, "webhook switched off"),
+        ({"last_reason": "TIMEOUT", "last_ms": 10_000}, "timeout after 10.0 s"),
+        ({"last_reason": "NAME_NOT_FOUND", "last_ms": 3}, "name not found after 3 ms"),
+        (
+            {"last_reason": "TIMEOUT", "last_detail": "while waiting", "last_ms": 3},
+            "timeout: while waiting (3 ms)",
+        ),
+        (
+            {"last_reason": "URL_NOT_ALLOWED", "last_detail": "x", "last_ms": 0},
+            ">URL not allowed: x<",
+        ),
+        ({"last_reason": "SWITCHED_OFF"}, "webhook switched off"),
         ({"attempts_count": 2}, "2 / 4"),
         ({"attempts_count": 1, "is_test": True}, "1 / 1"),
         ({"state": "RETRYING"}, "RETRYING"),
@@ -118,7 +126,7 @@ def test_an_answer_without_a_body_and_a_signature_never_made_are_said_in_words(c
 
 
 def test_a_request_that_led_nowhere_is_not_shown_with_the_url_of_today(client, failed):
-    tried(failed, 1, error="webhook deleted")
+    tried(failed, 1, reason=Refusal.WEBHOOK_DELETED)
     EndpointFactory(chatbot=failed.chatbot, url="https://shop.example/today")
     assert "https://shop.example/today" not in text_of(client, page_of(failed))
 
@@ -197,24 +205,29 @@ def test_a_day_that_is_none_is_turned_away(client, day):
 
 
 @pytest.mark.parametrize(
-    ("code", "error", "words"),
+    ("code", "reason", "words"),
     [
         (401, "", "refuses the token"),
         (404, "", "check the URL"),
         (301, "", "Redirects are not followed"),
         (418, "", "does not accept"),
         (500, "", "look at its own log"),
-        (None, "timeout", "answer first"),
-        (None, "timeout: while waiting for the answer", "within 2.5 s"),
-        (None, "certificate expired", "with its whole chain."),
-        (None, "certificate not trusted", "or have WEBHOOK_CA_BUNDLE trust it"),
-        (None, "address not allowed", "not public: have WEBHOOK_ALLOWED_NETWORKS allow it"),
-        (None, "interrupted three times", "retry"),
+        (None, Reason.TIMEOUT, "answer first"),
+        (None, Reason.TIMEOUT, "within 2.5 s"),
+        (None, Reason.CERTIFICATE_EXPIRED, "with its whole chain."),
+        (None, Reason.CERTIFICATE_NOT_TRUSTED, "or have WEBHOOK_CA_BUNDLE trust it"),
+        (None, Reason.ADDRESS_NOT_ALLOWED, "not public: have WEBHOOK_ALLOWED_NETWORKS allow it"),
+        (None, Refusal.INTERRUPTED_TOO_OFTEN, "retry"),
     ],
 )
-def test_each_kind_of_failure_has_a_line_that_says_what_to_do(settings, code, error, words):
+def test_each_kind_of_failure_has_a_line_that_says_what_to_do(settings, code, reason, words):
     settings.WEBHOOK_TIMEOUT = 2.5
-    assert words in advice(code, error)
+    assert words in advice(code, reason)
+
+
+@pytest.mark.parametrize("reason", [*Reason, *Refusal])
+def test_every_reason_has_words_and_advice(reason):
+    assert bool(reason.label) == bool(advice(None, reason)) == (reason is not Reason.NONE)
 
 
 def test_success_needs_no_advice():

@@ -12,6 +12,7 @@ from tests.webhooks.engine.steps import BROKEN, ME, OTHER, begin, run, states, s
 from webhooks.engine import attempt, claims, queue, recovery, schedule
 from webhooks.engine.work import Claimed
 from webhooks.models import Delivery
+from webhooks.models.reason import Refusal
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -65,10 +66,10 @@ class TestClaims:
             begin(OTHER)
             recovery.take_over({OTHER})
         now = stored(delivery)
-        assert (now["state"], now["due_at"], now["last_error"]) == (
+        assert (now["state"], now["due_at"], now["last_reason"]) == (
             "FAILED",
             None,
-            "interrupted three times",
+            Refusal.INTERRUPTED_TOO_OFTEN,
         )
         assert run() == 0
         assert states(delivery) == [(1, "RETRYING"), (1, "RETRYING"), (1, "FAILED")]

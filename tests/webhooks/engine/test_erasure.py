@@ -6,6 +6,7 @@ from tests.factories.webhooks import DeliveryFactory
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks.engine import attempt, erasure, schedule
 from webhooks.models import Attempt, Delivery
+from webhooks.models.reason import Refusal
 from webhooks.services.retry import retry, retry_slowly
 
 pytestmark = [
@@ -48,7 +49,8 @@ def test_what_waits_ends_as_failed_and_says_why(receiver, delivery, state):
     assert run() == 1
     assert run() == 0
     row = stored(delivery)
-    assert (row["state"], row["due_at"], row["last_error"]) == ("FAILED", None, "content erased")
+    assert (row["state"], row["due_at"]) == ("FAILED", None)
+    assert row["last_reason"] == Refusal.CONTENT_ERASED
     assert receiver.arrivals == []
 
 

@@ -90,32 +90,32 @@ def test_anything_else_is_none_and_carries_its_code(receiver, status):
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
-        pytest.param(say.stall(), "timeout", id="no answer"),
-        pytest.param(say.stall(b"HTTP/1.1 200 O"), "timeout", id="half a status line"),
-        pytest.param(say.stall(b"HTTP/1.1 200 OK\r\nA: b\r\n"), "timeout", id="half the headers"),
-        pytest.param(say.drip_headers(), "timeout", id="a header that drips"),
-        pytest.param(say.drip_header_lines(), "timeout", id="headers that drip"),
-        pytest.param(say.drip_interim(), "timeout", id="interim answers that drip"),
-        pytest.param(say.answer(delay=600.0), "timeout", id="too late"),
-        pytest.param(say.flood_of_interim(), "answer not understood", id="flood of 1xx"),
-        pytest.param(say.answer(101), "answer not understood", id="another protocol"),
-        pytest.param(say.endless_headers(), "answer not understood", id="endless headers"),
-        pytest.param(say.endless_line(), "answer not understood", id="one endless header"),
-        pytest.param(say.hang_up(b"\x00\xff" * 99 + b"\n"), "answer not understood", id="rubbish"),
-        pytest.param(say.hang_up(b"HTTP/2 200\r\n\r\n"), "answer not understood", id="HTTP/2"),
-        pytest.param(say.hang_up(b"SSH-2.0-OpenSSH\r\n"), "answer not understood", id="SSH"),
-        pytest.param(say.hang_up(), "connection closed", id="closed without an answer"),
-        pytest.param(say.reset(), "connection closed", id="reset without an answer"),
-        pytest.param(say.hang_up(b"HTTP/1.1 200 O"), "connection closed", id="closed in a line"),
+        pytest.param(say.stall(), "TIMEOUT", id="no answer"),
+        pytest.param(say.stall(b"HTTP/1.1 200 O"), "TIMEOUT", id="half a status line"),
+        pytest.param(say.stall(b"HTTP/1.1 200 OK\r\nA: b\r\n"), "TIMEOUT", id="half the headers"),
+        pytest.param(say.drip_headers(), "TIMEOUT", id="a header that drips"),
+        pytest.param(say.drip_header_lines(), "TIMEOUT", id="headers that drip"),
+        pytest.param(say.drip_interim(), "TIMEOUT", id="interim answers that drip"),
+        pytest.param(say.answer(delay=600.0), "TIMEOUT", id="too late"),
+        pytest.param(say.flood_of_interim(), "ANSWER_NOT_UNDERSTOOD", id="flood of 1xx"),
+        pytest.param(say.answer(101), "ANSWER_NOT_UNDERSTOOD", id="another protocol"),
+        pytest.param(say.endless_headers(), "ANSWER_NOT_UNDERSTOOD", id="endless headers"),
+        pytest.param(say.endless_line(), "ANSWER_NOT_UNDERSTOOD", id="one endless header"),
+        pytest.param(say.hang_up(b"\x00\xff" * 99 + b"\n"), "ANSWER_NOT_UNDERSTOOD", id="rubbish"),
+        pytest.param(say.hang_up(b"HTTP/2 200\r\n\r\n"), "ANSWER_NOT_UNDERSTOOD", id="HTTP/2"),
+        pytest.param(say.hang_up(b"SSH-2.0-OpenSSH\r\n"), "ANSWER_NOT_UNDERSTOOD", id="SSH"),
+        pytest.param(say.hang_up(), "CONNECTION_CLOSED", id="closed without an answer"),
+        pytest.param(say.reset(), "CONNECTION_CLOSED", id="reset without an answer"),
+        pytest.param(say.hang_up(b"HTTP/1.1 200 O"), "CONNECTION_CLOSED", id="closed in a line"),
         pytest.param(
-            say.hang_up(b"HTTP/1.1 200 OK\r\nA: b\r\n"), "connection closed", id="in a head"
+            say.hang_up(b"HTTP/1.1 200 OK\r\nA: b\r\n"), "CONNECTION_CLOSED", id="in a head"
         ),
-        pytest.param(say.hang_up(say.head(103)), "connection closed", id="closed after a 103"),
+        pytest.param(say.hang_up(say.head(103)), "CONNECTION_CLOSED", id="closed after a 103"),
     ],
 )
 def test_a_hostile_receiver_gets_no_success_and_no_more_than_its_time(receiver, behaviour, reason):
     receiver.on("/", behaviour)
-    timeout = TIMEOUT if reason == "timeout" else AMPLE
+    timeout = TIMEOUT if reason == "TIMEOUT" else AMPLE
     outcome = send(receiver.url(), timeout=timeout)
     assert (outcome.success, outcome.response_code, outcome.reason) == (False, None, reason)
     assert outcome.response_ms <= (timeout + SLACK) * 1000
@@ -125,17 +125,17 @@ def test_a_hostile_receiver_gets_no_success_and_no_more_than_its_time(receiver, 
 @pytest.mark.parametrize(
     ("greeting", "reason", "doing"),
     [
-        (servers.say_nothing, "timeout", "during the TLS handshake"),
-        (servers.half_a_handshake, "timeout", "during the TLS handshake"),
-        (servers.drip_the_handshake, "timeout", "during the TLS handshake"),
-        (servers.hear_nothing, "timeout", "while waiting for the answer"),
-        (servers.hang_up_at_once, "connection closed", ""),
-        (servers.speak_plainly, "TLS failed", "wrong version number"),
+        (servers.say_nothing, "TIMEOUT", "during the TLS handshake"),
+        (servers.half_a_handshake, "TIMEOUT", "during the TLS handshake"),
+        (servers.drip_the_handshake, "TIMEOUT", "during the TLS handshake"),
+        (servers.hear_nothing, "TIMEOUT", "while waiting for the answer"),
+        (servers.hang_up_at_once, "CONNECTION_CLOSED", ""),
+        (servers.speak_plainly, "TLS_FAILED", "wrong version number"),
     ],
 )
 def test_a_receiver_that_never_comes_to_a_request_ends_in_time(greeting, reason, doing):
     with Receiver(certificates.good(), greeting=greeting) as receiver:
-        outcome = send(receiver.url(), timeout=TIMEOUT if reason == "timeout" else AMPLE)
+        outcome = send(receiver.url(), timeout=TIMEOUT if reason == "TIMEOUT" else AMPLE)
     assert (outcome.success, outcome.reason) == (False, reason)
     assert doing in outcome.detail
 
@@ -238,12 +238,12 @@ def test_a_redirect_is_an_answer_and_is_not_followed(receiver, status, body):
 @pytest.mark.parametrize(
     ("context", "reason"),
     [
-        (certificates.expired, "certificate expired"),
-        (certificates.not_yet_valid, "certificate expired"),
-        (certificates.wrong_name, "certificate does not match the name"),
-        (certificates.untrusted, "certificate not trusted"),
-        (certificates.self_signed, "certificate not trusted"),
-        (certificates.old, "TLS failed"),
+        (certificates.expired, "CERTIFICATE_EXPIRED"),
+        (certificates.not_yet_valid, "CERTIFICATE_EXPIRED"),
+        (certificates.wrong_name, "CERTIFICATE_NAME"),
+        (certificates.untrusted, "CERTIFICATE_NOT_TRUSTED"),
+        (certificates.self_signed, "CERTIFICATE_NOT_TRUSTED"),
+        (certificates.old, "TLS_FAILED"),
     ],
 )
 def test_a_bad_certificate_gets_no_request(context, reason):
@@ -281,7 +281,7 @@ def test_the_certificate_and_the_headers_go_by_the_name(names):
 def test_one_forbidden_address_among_a_names_answers_refuses_it(receiver, names, addresses):
     names["hooks.example.com"] = addresses
     outcome = send(receiver.url(host="hooks.example.com"))
-    assert (outcome.success, outcome.reason) == (False, "address not allowed")
+    assert (outcome.success, outcome.reason) == (False, Reason.ADDRESS_NOT_ALLOWED)
     assert receiver.connections == 0
 
 
@@ -330,9 +330,9 @@ def test_a_url_is_checked_again_when_it_is_used(receiver, url, rule):
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (socket.gaierror(socket.EAI_NONAME, "not known"), "name not found"),
-        (socket.gaierror(socket.EAI_NODATA, "no address"), "name not found"),
-        (socket.gaierror(socket.EAI_AGAIN, "try again"), "name look-up failed"),
+        (socket.gaierror(socket.EAI_NONAME, "not known"), Reason.NAME_NOT_FOUND),
+        (socket.gaierror(socket.EAI_NODATA, "no address"), Reason.NAME_NOT_FOUND),
+        (socket.gaierror(socket.EAI_AGAIN, "try again"), Reason.NAME_LOOK_UP_FAILED),
     ],
 )
 def test_a_name_without_an_address_is_told_from_a_name_server_without_an_answer(

@@ -8,12 +8,14 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
+from config.outbound.failures import Reason
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.behaviours import answer, stall
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks import sealing
 from webhooks.engine import attempt, recovery, schedule
 from webhooks.models import Attempt, Delivery, Endpoint
+from webhooks.models.reason import Refusal
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -90,38 +92,44 @@ def test_a_pending_attempt_stands_in_the_log_while_it_runs(delivery):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "refusal"),
     [
-        (lambda endpoint: endpoint.delete(), "webhook deleted"),
+        (lambda endpoint: endpoint.delete(), Refusal.WEBHOOK_DELETED),
         (
             lambda endpoint: type(endpoint).objects.update(is_active=False),
-            "webhook switched off",
+            Refusal.SWITCHED_OFF,
         ),
         (
             lambda endpoint: type(endpoint.chatbot.account).objects.update(webhooks_enabled=False),
-            "webhooks add-on lost",
+            Refusal.ADD_ON_LOST,
         ),
     ],
 )
 def test_what_waits_when_the_webhook_goes_ends_as_failed_with_the_reason(
-    receiver, delivery, endpoint, change, words
+    receiver, delivery, endpoint, change, refusal
 ):
     change(endpoint)
     run()
     now = stored(delivery)
-    assert (now["state"], now["due_at"], now["last_error"]) == ("FAILED", None, words)
-    assert delivery.attempts.get().error == words
+    assert (now["state"], now["due_at"], now["last_reason"]) == ("FAILED", None, refusal)
+    assert delivery.attempts.get().reason == refusal
     assert not receiver.arrivals
 
 
 @pytest.mark.parametrize(
-    ("url", "words"),
+    ("url", "reason", "detail"),
     [
-        ("https://10.0.0.1/hook", "URL not allowed: "),
-        ("https://hooks.example.com/hook", "address not allowed: "),
+        ("https://10.0.0.1/hook", Reason.URL_NOT_ALLOWED, "URL must lead to a public address"),
+        (
+            "https://hooks.example.com/hook",
+            Reason.ADDRESS_NOT_ALLOWED,
+            "10.0.0.1 is not a public address",
+        ),
     ],
 )
-def test_a_refused_address_is_an_attempt_with_a_clear_error(delivery, monkeypatch, url, words):
+def test_a_refused_address_is_an_attempt_with_a_clear_error(
+    delivery, monkeypatch, url, reason, detail
+):
     ask = socket.getaddrinfo
 
     def answer(host, *args, **options):
@@ -132,8 +140,8 @@ def test_a_refused_address_is_an_attempt_with_a_clear_error(delivery, monkeypatc
     run()
     made, now = delivery.attempts.get(), stored(delivery)
     assert (made.number, made.status, made.url, made.response_code) == (1, "RETRYING", url, None)
-    assert made.error.startswith(words)
-    assert made.error == now["last_error"]
+    assert (made.reason, made.detail) == (reason, detail)
+    assert (now["last_reason"], now["last_detail"]) == (reason, detail)
     assert (now["state"], now["due_at"]) == ("RETRYING", made.finished_at + timedelta(seconds=600))
 
 
@@ -143,7 +151,7 @@ def test_a_secret_that_cannot_be_read_is_an_ordinary_failure_with_clear_words(
     type(endpoint).objects.update(sealed_secret="not sealed with any key")
     run()
     assert stored(delivery)["state"] == "RETRYING"
-    assert stored(delivery)["last_error"] == "secret cannot be decrypted"
+    assert stored(delivery)["last_reason"] == Refusal.SECRET_UNREADABLE
     type(endpoint).objects.update(sealed_secret=sealing.seal("the right secret"))
     make_due(delivery)
     run()
@@ -243,7 +251,8 @@ class TestHealth:
         receiver.on("/hook", stall())
         run()
         assert self.health(endpoint) == (True, 1, True)
-        assert stored(delivery)["last_error"] == "timeout: while waiting for the answer"
+        delivery.refresh_from_db()
+        assert delivery.last_error == "timeout: while waiting for the answer"
 
     def test_what_another_url_answered_says_nothing_of_the_one_that_took_its_place(
         self, receiver, delivery, endpoint

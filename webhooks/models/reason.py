@@ -1,0 +1,25 @@
+"""Reasons why an attempt has no response: their names are stored, and their words are shown."""
+
+from django.db import models
+
+from config.outbound.failures import Reason
+
+
+class Refusal(models.TextChoices):
+    """Reasons that arise in this service; those of the exchange itself are in `Reason`."""
+
+    WEBHOOK_DELETED = "WEBHOOK_DELETED", "webhook deleted"
+    SWITCHED_OFF = "SWITCHED_OFF", "webhook switched off"
+    ADD_ON_LOST = "ADD_ON_LOST", "webhooks add-on lost"
+    CONTENT_ERASED = "CONTENT_ERASED", "content erased"
+    SECRET_UNREADABLE = "SECRET_UNREADABLE", "secret cannot be decrypted"
+    INTERRUPTED = "INTERRUPTED", "interrupted"
+    INTERRUPTED_TOO_OFTEN = "INTERRUPTED_TOO_OFTEN", "interrupted three times"
+
+
+WORDS = dict(Reason.choices) | dict(Refusal.choices)
+
+
+def in_words(reason: str, detail: str) -> str:
+    """Describe a stored reason with its detail, for people; empty if there is no reason."""
+    return ": ".join(filter(None, (WORDS[reason], detail)))
