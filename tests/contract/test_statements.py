@@ -1,0 +1,79 @@
+"""The number of SQL statements of each operation, on both installations."""
+
+from typing import Any, NamedTuple
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from accounts.models import Usage
+from accounts.quotas import month_of
+from chatbots.models import Chatbot
+from tests.conftest import Api
+from tests.contract.operations import (
+    ACCOUNT,
+    BOT,
+    BOT_V0,
+    CHAT,
+    OPERATIONS,
+    Operation,
+    call,
+    ids_of,
+)
+from tests.statements import counted
+
+
+class Cost(NamedTuple):
+    """The statements of an operation, without those that begin, end or nest a transaction."""
+
+    postgresql: int
+    sqlite: int
+
+
+# The caller owns the account, the key's use was recorded within the minute, the month has its row
+# of usage, and the chatbot has no webhook. The figures are exact: lower them with the code.
+STATEMENTS = {
+    ("GET", "/v1/chatbots"): Cost(3, 3),
+    ("GET", "/v1/chatbots/my-chatbots"): Cost(3, 3),
+    ("POST", f"{ACCOUNT}/create-chatbot"): Cost(6, 6),
+    ("PATCH", f"{ACCOUNT}/chatbot/{{chatbot}}"): Cost(4, 4),
+    ("GET", f"{ACCOUNT}/all-chatbots"): Cost(3, 3),
+    ("GET", f"{BOT}/appearance"): Cost(3, 3),
+    ("PUT", f"{BOT}/appearance"): Cost(5, 5),
+    ("GET", f"{BOT}/localization"): Cost(3, 3),
+    ("PATCH", f"{BOT}/follow-up-prompts/{{follow_up_prompt}}"): Cost(4, 4),
+    ("POST", f"{BOT}/instructions"): Cost(5, 5),
+    ("PATCH", f"{BOT}/instructions/{{instruction}}"): Cost(7, 7),
+    ("POST", f"{BOT}/instructions/select-instruction"): Cost(8, 8),
+    ("PATCH", f"{BOT}/personas/{{persona}}"): Cost(4, 4),
+    ("POST", f"{BOT}/lead-settings"): Cost(5, 5),
+    ("GET", f"{BOT}/lead-settings"): Cost(3, 3),
+    ("DELETE", f"{BOT}/lead-settings"): Cost(5, 5),
+    ("POST", f"{BOT}/conversation-starters"): Cost(5, 5),
+    ("PUT", f"{BOT}/settings"): Cost(6, 6),
+    ("PATCH", f"{BOT_V0}/settings/general"): Cost(6, 6),
+    ("PATCH", f"{BOT_V0}/settings/user-data"): Cost(5, 5),
+    ("GET", f"{CHAT}/threads"): Cost(4, 4),
+    ("POST", f"{CHAT}/threads"): Cost(11, 11),
+    ("PATCH", f"{CHAT}/thread/update-thread"): Cost(7, 7),
+    ("GET", f"{CHAT}/thread/{{thread}}"): Cost(4, 4),
+    ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Cost(11, 11),
+    ("POST", f"{CHAT}/thread/{{thread}}/escalate"): Cost(11, 11),
+    ("GET", f"{CHAT}/thread/{{thread}}/messages"): Cost(4, 4),
+    ("POST", f"{CHAT}/thread/{{thread}}/message"): Cost(27, 27),
+    ("PATCH", f"{CHAT}/message/{{message}}"): Cost(9, 9),
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_an_operation_costs_exactly_its_statements(
+    api: Api, chatbot: Chatbot, operation: Operation
+) -> None:
+    ids = ids_of(chatbot)
+    Usage.objects.create(account=chatbot.account, month=month_of(timezone.now())[0])
+    api.get("/v1/chatbots")  # records the key's use
+    with counted() as statements:
+        answer: Any = call(api, operation, ids)
+    assert answer.status_code == 200, answer.content
+    expected = getattr(STATEMENTS[operation.method, operation.path], connection.vendor)
+    assert len(statements) == expected, "\n".join(statements)

@@ -1,0 +1,77 @@
+"""Count the SQL statements that reach the database, below Django and its query log.
+
+PostgreSQL: the messages that libpq sends. SQLite: the statements that it starts. So a prepared
+statement counts like any other, and turning the count on changes nothing above the driver.
+"""
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from django.db import connection
+
+# Statements that begin, end or nest a transaction are not counted: a test runs inside one.
+CONTROL = re.compile(r'\s*"?(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)\b', re.IGNORECASE)
+EMPTY = ' ""'  # a query that only asks whether the server still answers
+
+
+@contextmanager
+def counted() -> Iterator[list[str]]:
+    """Record the statements of this thread's connection; the list is complete after the block.
+
+    On PostgreSQL the block must not change connections, so it runs inside a transaction.
+    """
+    recorded: list[str] = []
+    connection.ensure_connection()
+    trace = sent_by_libpq if connection.vendor == "postgresql" else started_by_sqlite
+    with trace(recorded):
+        yield recorded
+    recorded[:] = [each for each in recorded if not CONTROL.match(each)]
+
+
+@contextmanager
+def sent_by_libpq(recorded: list[str]) -> Iterator[None]:
+    """Record each Query and each Execute that libpq sends, with the text it was last given."""
+    server = connection.connection.pgconn
+    with tempfile.TemporaryFile("w+") as log:
+        server.trace(log.fileno())
+        try:
+            yield
+        finally:
+            server.untrace()
+        log.seek(0)
+        recorded += statements_of(log)
+
+
+def statements_of(log: Iterable[str]) -> Iterator[str]:
+    """Read the statements out of libpq's trace of its messages."""
+    texts: dict[str, str] = {}  # by the name of the prepared statement
+    bound = ""
+    for line in log:
+        _, side, _, message, content, *_ = [*line.rstrip("\n").split("\t"), *[""] * 4]
+        if side != "F":
+            continue
+        first, _, rest = content.strip().partition(" ")
+        if message == "Parse":
+            texts[first] = rest
+        elif message == "Bind":
+            bound = rest.partition(" ")[0]
+        elif message == "Execute":
+            yield texts.get(bound, f"prepared statement {bound}")
+        elif message == "Query" and content != EMPTY:
+            yield content
+
+
+@contextmanager
+def started_by_sqlite(recorded: list[str]) -> Iterator[None]:
+    """Record each statement that SQLite starts.
+
+    It reports the steps of a trigger, too, under the text of the statement that set it off.
+    """
+    database = connection.connection
+    database.set_trace_callback(lambda sql: sql in recorded[-1:] or recorded.append(sql))
+    try:
+        yield
+    finally:
+        database.set_trace_callback(None)
