@@ -28,7 +28,8 @@ from config.database.ids import new_id
 from config.runtime.renewal import Renewal
 
 HEADER = "Idempotency-Key"
-KEY = re.compile(r"[!-~]{1,255}")
+LONGEST = 255  # characters of a key
+KEY = re.compile(f"[!-~]{{1,{LONGEST}}}")
 KEPT_FOR = timedelta(hours=24)
 MAX_KEPT = 64 * 1024 * 1024  # bytes of answers that an account keeps
 PRUNED_EVERY = 4 * 1024 * 1024  # bytes stored between prunings of an account, on average
@@ -67,7 +68,7 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     many requests are waiting already, and ApiError if the original request does not finish.
     """
     if not KEY.fullmatch(key):
-        raise InvalidRequest.at([HEADER], "Expected 1 to 255 visible ASCII characters")
+        raise InvalidRequest.at([HEADER], f"Expected 1 to {LONGEST} visible ASCII characters")
     name = hashlib.sha256(f"{route}\n{key}".encode()).hexdigest()
     digest = hashlib.sha256(body).hexdigest()
     found = _find(user_id, account_id, name, digest)

@@ -315,6 +315,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "config.api.schema.add_shared_parts",
+        "accounts.document.add_idempotency_key",
         "webhooks.document.add_events",
     ],
 }

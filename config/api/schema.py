@@ -23,16 +23,6 @@ REQUEST_ID_PARAMETER = {
     "description": "Your own name for the request: up to 64 letters, digits, dots, dashes and "
     "underscores. The answer and the service's log lines bear it. Another text is passed over.",
 }
-IDEMPOTENCY_KEY_PARAMETER = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "required": False,
-    "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-    "description": "A text of yours that names this request, so that it can be sent again without "
-    "being done again: for up to 24 hours the same key and body give the stored answer. Another "
-    "body with that key is a 400; while the first one still runs, the second waits for its answer. "
-    "Give each new request a new key, or leave the header out.",
-}
 VERBS = {"retrieve": "get", "destroy": "delete"}
 GIVEN = ("Input", "Changes", "Choice")  # suffixes of request bodies' names
 
@@ -48,21 +38,16 @@ def only_the_api(endpoints: list[Any]) -> list[Any]:
 
 
 def add_shared_parts(result: Schema, **_: Any) -> Schema:
-    """Add the components that operations refer to: errors, the request's id, Idempotency-Key."""
+    """Add the components that operations refer to: errors and the request's id."""
     components = result["components"]
     components["schemas"] = dict(sorted((components["schemas"] | SCHEMAS).items()))
     components["responses"] = {answer.name: answer.document() for answer in RESPONSES.values()}
     components["headers"] = {"RequestId": REQUEST_ID_HEADER}
-    components["parameters"] = {
-        "IdempotencyKey": IDEMPOTENCY_KEY_PARAMETER,
-        "RequestId": REQUEST_ID_PARAMETER,
-    }
+    components["parameters"] = {"RequestId": REQUEST_ID_PARAMETER}
     for path in result["paths"].values():
-        for method, operation in path.items():
+        for operation in path.values():
             parameters = operation.setdefault("parameters", [])
             parameters.append({"$ref": "#/components/parameters/RequestId"})
-            if method == "post":
-                parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
     return result
 
 
