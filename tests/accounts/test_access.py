@@ -53,7 +53,7 @@ def listed(api: Api) -> dict[str, Any]:
     }
 
 
-def test_the_lists_hold_the_account_of_the_key_only(
+def test_the_lists_contain_only_the_account_of_the_key(
     here: Chatbot, bound: Api, elsewhere: Chatbot
 ) -> None:
     assert listed(bound) == {
@@ -64,13 +64,15 @@ def test_the_lists_hold_the_account_of_the_key_only(
     }
 
 
-def test_a_key_bound_to_nothing_opens_both(here: Chatbot, person: User, elsewhere: Chatbot) -> None:
+def test_a_key_without_a_bound_account_opens_both_accounts(
+    here: Chatbot, person: User, elsewhere: Chatbot
+) -> None:
     both = {str(here.pk), str(elsewhere.pk)}
     assert set(listed(Api(api_key.issue(person)[1]))["chatbots"]) == both
 
 
 @pytest.mark.parametrize("operation", [o for o in OPERATIONS if "{" in o.path], ids=str)
-def test_elsewhere_the_key_opens_nothing_of_what_its_owner_owns(
+def test_a_bound_key_opens_no_operation_of_its_owners_other_account(
     bound: Api, elsewhere: Chatbot, operation: Any
 ) -> None:
     answer = call(bound, operation, ids_of(elsewhere))

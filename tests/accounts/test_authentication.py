@@ -35,7 +35,7 @@ def call(header: str | None, path: str = HERE) -> Any:
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-def test_the_scheme_s_letter_case_does_not_matter(api: Api, scheme: str) -> None:
+def test_the_letter_case_of_the_scheme_does_not_matter(api: Api, scheme: str) -> None:
     assert call(f"{scheme} {api.key}").status_code == 200
 
 
@@ -59,23 +59,23 @@ def test_the_scheme_s_letter_case_does_not_matter(api: Api, scheme: str) -> None
         pytest.param("Bearer ключ", id="not ASCII"),
     ],
 )
-def test_a_header_without_a_key_is_a_401(api: Api, header: str | None) -> None:
+def test_a_header_without_a_valid_key_is_a_401(api: Api, header: str | None) -> None:
     answer = call(header.format(key=api.key) if header else header)
     assert (answer.status_code, answer.json()) == (401, REFUSAL)
     assert answer["WWW-Authenticate"] == "Bearer"
 
 
 @pytest.mark.parametrize("name", ["api_key", "apiKey", "key", "token", "access_token"])
-def test_a_key_in_the_query_opens_nothing(api: Api, name: str) -> None:
+def test_a_key_in_the_query_string_is_ignored(api: Api, name: str) -> None:
     assert call(None, f"{HERE}?{name}={api.key}").status_code == 401
 
 
 @pytest.mark.parametrize("name", ["X-API-Key", "Cookie", "Proxy-Authorization"])
-def test_a_key_in_another_header_opens_nothing(api: Api, name: str) -> None:
+def test_a_key_in_another_header_is_ignored(api: Api, name: str) -> None:
     assert Client().get(HERE, headers={name: f"Bearer {api.key}"}).status_code == 401
 
 
-def test_garbage_costs_no_query(api: Api, django_assert_num_queries: Any) -> None:
+def test_a_malformed_key_costs_no_query(api: Api, django_assert_num_queries: Any) -> None:
     made = keys.make().text
     with django_assert_num_queries(0):
         for text in ("garbage", made[:-1] + ("a" if made[-1] != "a" else "b"), made[1:]):
@@ -84,7 +84,9 @@ def test_garbage_costs_no_query(api: Api, django_assert_num_queries: Any) -> Non
         assert call(f"Bearer {made}").status_code == 401
 
 
-def test_a_key_that_has_ended_costs_what_an_unknown_one_does(api: Api, chatbot: Chatbot) -> None:
+def test_a_revoked_or_expired_key_costs_the_same_query_as_an_unknown_one(
+    api: Api, chatbot: Chatbot
+) -> None:
     """Both run the same single statement, so timing does not reveal former keys."""
     owner = chatbot.account.owner
     ended = {name: api_key.issue(owner) for name in ("revoked", "expired", "switched off")}
@@ -103,19 +105,21 @@ def test_a_key_that_has_ended_costs_what_an_unknown_one_does(api: Api, chatbot: 
     assert all(each == statements["unknown"] for each in statements.values()), statements
 
 
-def test_a_person_who_is_switched_off_is_out_at_once(api: Api, chatbot: Chatbot) -> None:
+def test_a_deactivated_user_is_locked_out_immediately(api: Api, chatbot: Chatbot) -> None:
     chatbot.account.owner.is_active = False
     chatbot.account.owner.save()
     assert call(f"Bearer {api.key}").status_code == 401
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(-1, 401), (0, 401), (60, 200)])
-def test_a_key_ends_when_it_says(api: Api, seconds: int, status: int) -> None:
+def test_a_key_expires_at_its_expiry_time(api: Api, seconds: int, status: int) -> None:
     ApiKey.objects.update(expires_at=timezone.now() + timedelta(seconds=seconds))
     assert call(f"Bearer {api.key}").status_code == status
 
 
-def test_a_use_is_noted_at_most_once_a_minute(api: Api, django_assert_num_queries: Any) -> None:
+def test_the_last_use_of_a_key_is_recorded_at_most_once_a_minute(
+    api: Api, django_assert_num_queries: Any
+) -> None:
     key = ApiKey.objects.get()
     assert key.last_used_at is None
     call(f"Bearer {api.key}")
@@ -143,35 +147,35 @@ class TestRotation:
     def rotated(self, **options: Any) -> list[tuple[ApiKey, str]]:
         return list(api_key.rotate(ApiKey.objects.all(), **options))
 
-    def test_without_grace_the_old_key_ends_at_once(self, api: Api) -> None:
+    def test_without_a_grace_period_the_old_key_stops_working_immediately(self, api: Api) -> None:
         [(_, text)] = self.rotated()
         assert [call(f"Bearer {each}").status_code for each in (api.key, text)] == [401, 200]
 
-    def test_within_its_grace_the_old_key_works_beside_the_new_one(self, api: Api) -> None:
+    def test_during_the_grace_period_the_old_and_the_new_key_both_work(self, api: Api) -> None:
         [(_, text)] = self.rotated(grace_hours=1)
         assert [call(f"Bearer {each}").status_code for each in (api.key, text)] == [200, 200]
         old = ApiKey.objects.get(digest=keys.digest(api.key or ""))
         left = (old.expires_at - timezone.now()).total_seconds()
         assert 3590 < left <= 3600
 
-    def test_a_grace_lengthens_no_life(self, api: Api) -> None:
+    def test_a_grace_period_does_not_extend_the_life_of_a_key(self, api: Api) -> None:
         end = timezone.now() + timedelta(minutes=5)
         ApiKey.objects.update(expires_at=end)
         self.rotated(grace_hours=24)
         assert set(ApiKey.objects.values_list("expires_at", flat=True)) == {end}
 
-    def test_a_key_that_has_ended_gets_no_new_one(self, api: Api) -> None:
+    def test_an_expired_key_is_not_replaced(self, api: Api) -> None:
         api_key.revoke(ApiKey.objects.get())
         assert self.rotated() == []
 
-    def test_a_new_key_keeps_person_and_label(self, api: Api) -> None:
+    def test_a_new_key_keeps_the_owner_and_the_label(self, api: Api) -> None:
         ApiKey.objects.update(label="shop")
         old = ApiKey.objects.get()
         [(new, _)] = self.rotated()
         assert (new.user_id, new.label) == (old.user_id, "shop")
 
 
-def test_a_key_is_revoked_at_once_and_its_first_end_stays(api: Api) -> None:
+def test_a_revocation_takes_effect_immediately_and_keeps_the_first_end(api: Api) -> None:
     key = ApiKey.objects.get()
     api_key.revoke(key)
     ended = key.revoked_at
@@ -182,7 +186,7 @@ def test_a_key_is_revoked_at_once_and_its_first_end_stays(api: Api) -> None:
 
 @pytest.mark.proves("Authentication/3")
 @pytest.mark.django_db(transaction=True)
-def test_keys_rotated_under_load_both_open_and_revoked_ones_do_not_from_the_next_call(
+def test_under_load_rotated_keys_both_work_and_revoked_keys_stop_with_the_next_call(
     api: Api,
 ) -> None:
     texts = [api.key]

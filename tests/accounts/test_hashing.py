@@ -53,7 +53,7 @@ def sign_in_as(number: int) -> str:
         connections.close_all()
 
 
-def test_many_sign_ins_at_once_hash_a_few_and_hold_no_connection(monkeypatch: Any) -> None:
+def test_concurrent_sign_ins_hash_a_few_at_a_time_and_hold_no_connection(monkeypatch: Any) -> None:
     hashes = Hashes()
     monkeypatch.setattr(hashers, "pbkdf2", hashes)
     with ThreadPoolExecutor(MANY) as threads:
@@ -69,7 +69,7 @@ def test_many_sign_ins_at_once_hash_a_few_and_hold_no_connection(monkeypatch: An
     assert not any(hashes.connected)
 
 
-def test_a_password_set_before_is_still_right() -> None:
+def test_a_password_that_was_set_earlier_still_works() -> None:
     user = UserFactory()
     user.password = hashers.PBKDF2PasswordHasher().encode("right-password-1", "salt", 1000)
     user.save()
@@ -77,7 +77,7 @@ def test_a_password_set_before_is_still_right() -> None:
     assert not user.check_password("wrong")
 
 
-def test_calls_succeed_beside_a_flood_of_sign_ins(api: Api) -> None:
+def test_api_calls_succeed_during_a_flood_of_sign_ins(api: Api) -> None:
     seconds: list[float] = []
     with (
         Web(WEB_WORKERS="1", TRUSTED_PROXIES="127.0.0.1") as web,

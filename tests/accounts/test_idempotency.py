@@ -40,7 +40,7 @@ def instructions(chatbot: Chatbot) -> str:
     return f"/v1/chatbots/chatbot/{chatbot.pk}/instructions"
 
 
-def test_the_same_key_and_body_give_the_stored_answer_again(api: Api, chatbot: Chatbot) -> None:
+def test_the_same_key_and_body_return_the_stored_answer(api: Api, chatbot: Chatbot) -> None:
     path = instructions(chatbot)
     first = api.post(path, INSTRUCTION, Idempotency_Key="one")
     again = api.post(path, INSTRUCTION, Idempotency_Key="one")
@@ -53,7 +53,7 @@ def test_the_same_key_and_body_give_the_stored_answer_again(api: Api, chatbot: C
     assert Instruction.objects.count() == 3
 
 
-def test_another_body_with_a_used_key_is_refused(api: Api, chatbot: Chatbot) -> None:
+def test_a_used_key_with_another_body_is_rejected(api: Api, chatbot: Chatbot) -> None:
     path = instructions(chatbot)
     api.post(path, INSTRUCTION, Idempotency_Key="one")
     answer = api.post(path, INSTRUCTION | {"title": "Else"}, Idempotency_Key="one")
@@ -70,7 +70,7 @@ def test_another_body_with_a_used_key_is_refused(api: Api, chatbot: Chatbot) -> 
 
 
 @pytest.mark.parametrize("key", ["", "two words", "é", "x" * 256, "tab\there"])
-def test_a_key_that_is_not_visible_ascii_is_refused(api: Api, chatbot: Chatbot, key: str) -> None:
+def test_a_key_that_is_not_visible_ascii_is_rejected(api: Api, chatbot: Chatbot, key: str) -> None:
     answer = api.post(instructions(chatbot), INSTRUCTION, Idempotency_Key=key)
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["path"] == ["Idempotency-Key"]
@@ -78,12 +78,12 @@ def test_a_key_that_is_not_visible_ascii_is_refused(api: Api, chatbot: Chatbot, 
 
 
 @pytest.mark.parametrize("key", ["!", "~", "x" * 255])
-def test_any_visible_ascii_is_a_key(api: Api, chatbot: Chatbot, key: str) -> None:
+def test_any_visible_ascii_is_a_valid_key(api: Api, chatbot: Chatbot, key: str) -> None:
     answer = api.post(instructions(chatbot), INSTRUCTION, Idempotency_Key=key)
     assert answer.status_code == 200
 
 
-def test_a_key_counts_for_one_caller_and_one_route(api: Api, chatbot: Chatbot) -> None:
+def test_a_key_counts_per_caller_and_route(api: Api, chatbot: Chatbot) -> None:
     """All API keys of a user count as one caller."""
     path, other = instructions(chatbot), f"{instructions(chatbot)}/select-instruction"
     api.post(path, INSTRUCTION, Idempotency_Key="one")
@@ -94,7 +94,7 @@ def test_a_key_counts_for_one_caller_and_one_route(api: Api, chatbot: Chatbot) -
     assert StoredAnswer.objects.count() == 2
 
 
-def test_another_caller_with_the_key_is_judged_as_without_it(
+def test_another_caller_with_the_key_is_checked_as_without_it(
     api: Api, stranger: Api, chatbot: Chatbot
 ) -> None:
     path = instructions(chatbot)
@@ -103,21 +103,23 @@ def test_another_caller_with_the_key_is_judged_as_without_it(
     assert Api("garbage").post(path, INSTRUCTION, Idempotency_Key="one").status_code == 401
 
 
-def test_two_callers_who_may_both_have_a_key_each(api: Api, chatbot: Chatbot) -> None:
+def test_two_permitted_callers_with_the_same_key_each_get_their_own_answer(
+    api: Api, chatbot: Chatbot
+) -> None:
     path, other = instructions(chatbot), member(chatbot, role=Role.SUPER_ADMIN)
     answers = [each.post(path, INSTRUCTION, Idempotency_Key="one").json() for each in (api, other)]
     assert answers[0]["data"]["id"] != answers[1]["data"]["id"]
     assert Instruction.objects.count() == 2
 
 
-def test_a_stored_answer_is_not_told_to_who_may_not_have_it_now(chatbot: Chatbot) -> None:
+def test_a_stored_answer_is_not_returned_to_a_caller_who_has_lost_access(chatbot: Chatbot) -> None:
     path, added = instructions(chatbot), member(chatbot, added=True)
     assert added.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 200
     ChatbotMember.objects.all().delete()
     assert added.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 403
 
 
-def test_limits_come_first_as_without_the_key(settings: Any, api: Api, chatbot: Chatbot) -> None:
+def test_limits_apply_before_the_key_is_used(settings: Any, api: Api, chatbot: Chatbot) -> None:
     settings.RATE_LIMIT_USER = (1, 86_400)
     path = instructions(chatbot)
     assert api.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 200
@@ -126,7 +128,9 @@ def test_limits_come_first_as_without_the_key(settings: Any, api: Api, chatbot: 
     assert api.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 200
 
 
-def test_a_refusal_by_the_body_is_kept_and_one_by_a_quota_is_not(api: Api, thread: Thread) -> None:
+def test_an_invalid_body_is_stored_as_an_answer_but_an_exceeded_quota_is_not(
+    api: Api, thread: Thread
+) -> None:
     path = path_of(thread)
     bad = [api.post(path, {"content": ""}, Idempotency_Key="bad").content for _ in range(2)]
     assert bad[0] == bad[1]
@@ -138,7 +142,7 @@ def test_a_refusal_by_the_body_is_kept_and_one_by_a_quota_is_not(api: Api, threa
     assert api.post(path, {"content": "Hi"}, Idempotency_Key="one").status_code == 200
 
 
-def test_other_methods_pass_the_header_over(api: Api, thread: Thread) -> None:
+def test_other_methods_ignore_the_header(api: Api, thread: Thread) -> None:
     path = path_of(thread).replace("/message", "/escalate")
     escalated = [
         api.patch(path, Idempotency_Key="one").json()["data"]["thread"]["escalated"]
@@ -165,7 +169,7 @@ def test_an_answer_is_kept_for_a_day(
     assert StoredAnswer.objects.exists() is kept
 
 
-def test_an_oversized_body_is_refused_as_without_the_key(api: Api, chatbot: Chatbot) -> None:
+def test_an_oversized_body_is_rejected_as_without_the_key(api: Api, chatbot: Chatbot) -> None:
     body = b'{"title": "' + b"x" * 3_000_000 + b'"}'
     answer = api.post(instructions(chatbot), body, Idempotency_Key="one")
     assert answer.status_code == 400
@@ -214,7 +218,7 @@ def rename(table: str, to: str) -> None:
     connection.close()
 
 
-def test_a_send_that_failed_after_its_message_was_stored_goes_on_where_it_was(
+def test_a_send_that_failed_after_storing_its_message_resumes_there(
     api: Api, slow: Thread, model: ModelServer
 ) -> None:
     table = Message._meta.db_table
@@ -232,7 +236,7 @@ def test_a_send_that_failed_after_its_message_was_stored_goes_on_where_it_was(
     said_once(slow)
 
 
-def test_a_hundred_retries_at_once_make_one_message_one_reply_one_event_each(
+def test_a_hundred_concurrent_retries_create_one_message_one_reply_and_one_event_each(
     api: Api, slow: Thread, model: ModelServer
 ) -> None:
     with Web() as web, ThreadPoolExecutor(100) as pool:
@@ -247,7 +251,7 @@ def test_a_hundred_retries_at_once_make_one_message_one_reply_one_event_each(
 
 
 @pytest.mark.parametrize("fault", ["message-stored", "killed"])
-def test_a_process_that_dies_in_the_middle_does_not_block_the_key(
+def test_a_process_that_dies_midway_does_not_block_the_key(
     api: Api, slow: Thread, model: ModelServer, fault: str
 ) -> None:
     """Check also that no message is sent twice."""
@@ -268,7 +272,7 @@ def test_a_process_that_dies_in_the_middle_does_not_block_the_key(
     said_once(slow)
 
 
-def test_what_a_halted_process_runs_is_taken_over_and_its_own_answer_is_not_kept(
+def test_a_halted_process_loses_its_claim_and_its_late_answer_is_not_stored(
     chatbot: Chatbot,
 ) -> None:
     caller_id = chatbot.account.owner_id

@@ -11,7 +11,7 @@ from accounts import keys
 pytestmark = pytest.mark.proves("Authentication")
 
 
-def test_a_key_shows_what_it_is_and_ends_in_its_checksum() -> None:
+def test_a_key_starts_with_its_prefix_and_ends_with_its_checksum() -> None:
     made = keys.make()
     assert re.fullmatch(r"cbk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}", made.text)
     assert made.text.startswith(f"{made.prefix}_")
@@ -20,12 +20,12 @@ def test_a_key_shows_what_it_is_and_ends_in_its_checksum() -> None:
     assert made.text not in made.digest
 
 
-def test_no_two_keys_are_alike() -> None:
+def test_no_two_keys_are_equal() -> None:
     assert len({keys.make().text for _ in range(1000)}) == 1000
 
 
 @given(at=st.integers(0, 61), to=st.sampled_from(keys.ALPHABET))
-def test_one_wrong_character_is_noticed(at: int, to: str) -> None:
+def test_one_wrong_character_is_detected(at: int, to: str) -> None:
     text = "cbk_kMoZ1fT2_" + "a" * 43
     text += keys.checksum(text)
     changed = text[:at] + to + text[at + 1 :]
@@ -33,5 +33,5 @@ def test_one_wrong_character_is_noticed(at: int, to: str) -> None:
 
 
 @given(text=st.text(max_size=80))
-def test_what_is_no_key_is_not_taken_for_one(text: str) -> None:
+def test_malformed_text_is_not_parsed_as_a_key(text: str) -> None:
     assert not keys.well_formed(text)

@@ -63,7 +63,7 @@ def test_a_mail_is_sent_once(server, mail):
 
 
 @pytest.mark.parametrize("trouble", [BUSY, HANGS_UP])
-def test_what_is_refused_is_tried_again_ever_later_and_then_given_up(server, mail, trouble):
+def test_a_rejected_mail_is_retried_with_growing_delays_and_then_given_up(server, mail, trouble):
     server.answers.extend([trouble] * 5)
     for delay in (10, 60, 300, 1800):
         assert send_all() == 1
@@ -77,7 +77,7 @@ def test_what_is_refused_is_tried_again_ever_later_and_then_given_up(server, mai
     assert not server.mails
 
 
-def test_a_server_that_is_not_there_is_no_reason_to_lose_a_mail(settings, mail):
+def test_an_unreachable_server_does_not_lose_a_mail(settings, mail):
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
     send_all()
@@ -86,7 +86,7 @@ def test_a_server_that_is_not_there_is_no_reason_to_lose_a_mail(settings, mail):
 
 @pytest.mark.parametrize("column", ["subject", "to"])
 @pytest.mark.parametrize("separator", HEADER_BREAKS, ids=ascii)
-def test_a_mail_that_cannot_be_built_is_given_up_at_once(server, mail, column, separator):
+def test_a_mail_that_cannot_be_built_is_given_up_immediately(server, mail, column, separator):
     """Django accepts a quoted address that contains such a character."""
     text = {"subject": f"A{separator}Bcc: b", "to": f'"a{separator}b"@example.com'}[column]
     Mail.objects.update(**{column: text})
@@ -95,21 +95,21 @@ def test_a_mail_that_cannot_be_built_is_given_up_at_once(server, mail, column, s
     assert not server.mails
 
 
-def test_a_mail_with_text_that_cannot_be_encoded_is_given_up_at_once(server, mail):
+def test_a_mail_with_text_that_cannot_be_encoded_is_given_up_immediately(server, mail):
     Mail.objects.update(to="a" * 70 + "é@example.com")
     send_all()
     assert stored(mail).state == "FAILED"
     assert not server.mails
 
 
-def test_a_mail_that_the_server_refuses_for_good_is_given_up_at_once(server, mail):
+def test_a_mail_that_the_server_rejects_permanently_is_given_up_immediately(server, mail):
     server.answers.append(NEVER)
     send_all()
     assert (stored(mail).state, mail.tries) == ("FAILED", 1)
     assert "550" in mail.error
 
 
-def test_a_mail_that_ends_the_process_in_every_try_is_given_up(server, mail):
+def test_a_mail_that_kills_the_process_at_every_try_is_given_up(server, mail):
     for tries in range(1, 6):
         assert len(mailing.claim(4)) == 1
         begun = timezone.now() + mailing.SENDING
@@ -122,7 +122,7 @@ def test_a_mail_that_ends_the_process_in_every_try_is_given_up(server, mail):
     assert not server.mails
 
 
-def test_bad_mails_of_one_account_hold_up_no_other(server):
+def test_bad_mails_of_one_account_do_not_delay_other_accounts(server):
     bad, good = AccountFactory(), AccountFactory()
     for _ in range(8):
         Mail.objects.create(account=bad, to="kim@example.com", subject="a\x0cBcc: b", body="b")
@@ -134,7 +134,7 @@ def test_bad_mails_of_one_account_hold_up_no_other(server):
     assert Mail.objects.filter(account=bad, state="FAILED", tries=1).count() == 8
 
 
-def test_accounts_take_turns(mail):
+def test_accounts_are_served_in_turn(mail):
     flood, others = AccountFactory(), [AccountFactory() for _ in range(3)]
     Mail.objects.all().delete()
     for account in [*[flood] * 50, *others]:
@@ -144,7 +144,7 @@ def test_accounts_take_turns(mail):
     assert sorted(map(str, accounts)) == sorted(map(str, [*[flood] * 3, *others]))
 
 
-def test_the_next_mail_is_found_over_an_index(mail):
+def test_the_next_mail_is_found_through_an_index(mail):
     due = Mail.objects.filter(due_at__isnull=False, due_at__lte=timezone.now())
     plan = due.filter(account_id__gt=mail.account_id).order_by("account_id", "due_at", "id")
     with connection.cursor() as cursor:
@@ -153,7 +153,7 @@ def test_the_next_mail_is_found_over_an_index(mail):
     assert "mail_due_by_account" in plan[:1].explain()
 
 
-def test_old_mails_are_deleted_once_they_are_done(mail, monkeypatch):
+def test_old_finished_mails_are_deleted(mail, monkeypatch):
     monkeypatch.setattr(mailing, "BATCH", 2)
     old = timezone.now() - timedelta(days=31)
     for state, due, made in (
@@ -170,7 +170,7 @@ def test_old_mails_are_deleted_once_they_are_done(mail, monkeypatch):
     assert left == ["PENDING", "RETRYING", "SENT"]
 
 
-def test_no_more_than_so_many_are_under_way(mail):
+def test_a_claim_never_exceeds_the_limit_of_mails_in_progress(mail):
     for _ in range(5):
         mail.pk = new_id()
         mail.save(force_insert=True)
@@ -178,7 +178,7 @@ def test_no_more_than_so_many_are_under_way(mail):
     assert mailing.claim(3) == []
 
 
-def test_a_claim_that_was_given_back_or_ran_out_is_claimed_again(mail):
+def test_a_released_or_expired_claim_is_claimed_again(mail):
     [(mail_id, claim)] = mailing.claim(4)
     mailing.release(mail_id, claim)
     [(_, second)] = mailing.claim(4)
@@ -202,7 +202,7 @@ class SlowServer(MailServer):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_mail_that_takes_all_of_its_steps_is_sent_by_nobody_else(settings, monkeypatch, mail):
+def test_a_slow_mail_is_not_claimed_by_another_worker(settings, monkeypatch, mail):
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     later = timezone.now() + timedelta(seconds=20 * settings.EMAIL_TIMEOUT)
     settings.EMAIL_TIMEOUT = PATIENCE
@@ -221,7 +221,7 @@ def test_a_mail_that_takes_all_of_its_steps_is_sent_by_nobody_else(settings, mon
     assert (len(server.mails), stored(mail).state) == (1, "SENT")
 
 
-def test_a_late_message_of_a_claim_that_was_lost_sends_nothing(server, mail):
+def test_a_late_message_for_a_lost_claim_sends_nothing(server, mail):
     [(mail_id, lost)] = mailing.claim(4)
     Mail.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     mailing.claim(4)
@@ -236,7 +236,7 @@ class WithoutDescriptors(BaseEmailBackend):
         raise OSError(errno.EMFILE, "Too many open files")
 
 
-def test_a_shortage_of_this_machine_is_no_try(settings, mail):
+def test_a_shortage_of_file_descriptors_does_not_count_as_a_try(settings, mail):
     settings.EMAIL_BACKEND = f"{__name__}.WithoutDescriptors"
     assert send_all() == 1
     assert (stored(mail).state, mail.tries, mail.claimed_until) == ("PENDING", 0, None)

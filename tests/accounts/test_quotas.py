@@ -39,7 +39,7 @@ def subjects() -> list[str]:
     return list(Mail.objects.order_by("created_at").values_list("subject", flat=True))
 
 
-def test_the_owner_is_told_at_80_and_at_100_percent_once_each(
+def test_the_owner_is_notified_once_at_80_and_once_at_100_percent(
     api: Api, thread: Thread, quota: Any
 ) -> None:
     quota(10)
@@ -57,13 +57,13 @@ def test_the_owner_is_told_at_80_and_at_100_percent_once_each(
     assert "first of next month" in mail.body
 
 
-def test_a_quota_of_one_message_makes_one_mail(api: Api, thread: Thread, quota: Any) -> None:
+def test_a_quota_of_one_message_sends_one_mail(api: Api, thread: Thread, quota: Any) -> None:
     quota(1)
     assert send(api, thread, 2) == [200, 429]
     assert [subject.split(": ")[1][:5] for subject in subjects()] == ["100 %"]
 
 
-def test_a_quota_that_is_lowered_tells_at_the_next_message_and_a_raised_one_not_again(
+def test_a_lowered_quota_notifies_at_the_next_message_and_a_raised_one_not_again(
     api: Api, thread: Thread, quota: Any
 ) -> None:
     quota(100)
@@ -76,14 +76,14 @@ def test_a_quota_that_is_lowered_tells_at_the_next_message_and_a_raised_one_not_
     assert len(subjects()) == 1
 
 
-def test_without_a_quota_nobody_is_told(api: Api, thread: Thread, quota: Any) -> None:
+def test_without_a_quota_no_mail_is_sent(api: Api, thread: Thread, quota: Any) -> None:
     quota(None)
     send(api, thread, 3)
     assert Usage.objects.get().messages == 3
     assert not subjects()
 
 
-def test_a_new_month_begins_anew(api: Api, thread: Thread, quota: Any) -> None:
+def test_the_count_starts_over_in_a_new_month(api: Api, thread: Thread, quota: Any) -> None:
     quota(1)
     earlier = timezone.now().date().replace(year=2020, day=1)
     Usage.objects.create(account=thread.chatbot.account, month=earlier, messages=1, told=100)
@@ -91,7 +91,7 @@ def test_a_new_month_begins_anew(api: Api, thread: Thread, quota: Any) -> None:
     assert len(subjects()) == 1
 
 
-def test_a_message_that_is_refused_uses_nothing_up(api: Api, thread: Thread, quota: Any) -> None:
+def test_a_rejected_message_uses_no_quota(api: Api, thread: Thread, quota: Any) -> None:
     quota(10)
     GeneralSettings.objects.update(
         limit_messages_per_conversation=True, max_messages_per_conversation=2

@@ -44,7 +44,7 @@ def sign_in(password: str, name: str = "ann@example.com", address: str = "192.0.
     return Client(REMOTE_ADDR=address).post(LOGIN, body)
 
 
-def test_after_five_failures_the_right_password_is_refused_too(person: User) -> None:
+def test_after_five_failures_even_the_right_password_is_rejected(person: User) -> None:
     for _ in range(5):
         answer = sign_in("wrong")
         assert TOLD not in answer.content.decode()
@@ -60,7 +60,7 @@ def test_after_five_failures_the_right_password_is_refused_too(person: User) -> 
     [("bob@example.com", "192.0.2.1"), ("ann@example.com", "192.0.2.2")],
     ids=["another name", "another address"],
 )
-def test_others_are_not_held_up(person: User, name: str, address: str) -> None:
+def test_other_names_and_addresses_are_not_blocked(person: User, name: str, address: str) -> None:
     for _ in range(6):
         sign_in("wrong", name="ann@example.com", address="192.0.2.1")
     assert TOLD not in sign_in("wrong", name=name, address=address).content.decode()
@@ -69,13 +69,13 @@ def test_others_are_not_held_up(person: User, name: str, address: str) -> None:
 @pytest.mark.parametrize(
     "name", ["ANN@example.com", " ann@example.com ", "\uff41nn@example.com", "ANn@Example.com"]
 )
-def test_a_name_is_counted_however_it_is_written(person: User, name: str) -> None:
+def test_the_spelling_of_a_name_does_not_matter_for_its_count(person: User, name: str) -> None:
     for _ in range(5):
         sign_in("wrong")
     assert TOLD in sign_in("wrong", name=name).content.decode()
 
 
-def test_a_success_is_not_counted(person: User) -> None:
+def test_a_successful_sign_in_is_not_counted(person: User) -> None:
     for _ in range(4):
         sign_in("wrong")
     for _ in range(3):
@@ -84,7 +84,7 @@ def test_a_success_is_not_counted(person: User) -> None:
     assert TOLD in sign_in("wrong").content.decode()
 
 
-def test_an_address_runs_out_of_attempts_with_any_names(
+def test_an_address_runs_out_of_attempts_even_with_different_names(
     person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed = []
@@ -101,9 +101,7 @@ def test_an_address_runs_out_of_attempts_with_any_names(
 
 
 @pytest.mark.parametrize("name", ["adm\u0131n@example.com", "adm\u017fin@example.com"])
-def test_a_letter_that_only_upper_case_takes_for_another_finds_no_person(
-    db: None, name: str
-) -> None:
+def test_a_letter_that_matches_only_in_upper_case_finds_no_person(db: None, name: str) -> None:
     UserFactory(email="admin@example.com")
     assert User.objects.find(name) is None
     with pytest.raises(User.DoesNotExist):
@@ -111,7 +109,7 @@ def test_a_letter_that_only_upper_case_takes_for_another_finds_no_person(
 
 
 @pytest.mark.parametrize("name", ["adm\u0131n@example.com", "ADM\u0130N@example.com"])
-def test_a_spelling_that_the_database_takes_for_a_person_counts_against_the_person(
+def test_a_spelling_that_the_database_treats_as_equal_counts_against_the_same_person(
     db: None, name: str
 ) -> None:
     """Databases differ in which spellings they treat as equal; none gives extra attempts."""

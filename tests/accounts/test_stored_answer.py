@@ -35,7 +35,7 @@ def end_claims() -> None:
 @pytest.mark.parametrize(
     ("length", "kept"), [pytest.param(1, 20, id="small"), pytest.param(5_000, 3, id="large")]
 )
-def test_an_account_keeps_its_newest_answers_up_to_a_bound(
+def test_an_account_keeps_its_newest_answers_up_to_a_limit(
     little_room: int, chatbot: Chatbot, length: int, kept: int
 ) -> None:
     path, api = instructions(chatbot), caller(chatbot.account.owner)
@@ -54,7 +54,7 @@ def test_an_account_keeps_its_newest_answers_up_to_a_bound(
     assert Instruction.objects.filter(chatbot=chatbot).count() == 26  # "0" was dropped, so it ran
 
 
-def test_each_post_counts_towards_the_account_of_its_path(
+def test_every_post_counts_towards_the_account_in_its_path(
     little_room: int, chatbot: Chatbot, api: Api
 ) -> None:
     account, bot = chatbot.account_id, chatbot.pk
@@ -68,7 +68,7 @@ def test_each_post_counts_towards_the_account_of_its_path(
     assert StoredAnswer.objects.filter(account=account).count() == 4
 
 
-def test_a_request_without_an_answer_is_never_dropped(little_room: int, chatbot: Chatbot) -> None:
+def test_an_unanswered_request_is_never_dropped(little_room: int, chatbot: Chatbot) -> None:
     owner, account = chatbot.account.owner_id, chatbot.account_id
 
     def begin(key: str) -> idempotency.Claim:
@@ -84,7 +84,7 @@ def test_a_request_without_an_answer_is_never_dropped(little_room: int, chatbot:
     assert StoredAnswer.objects.exclude(status=None).count() == 1
 
 
-def test_an_answer_that_a_request_may_wait_for_stays_while_many_store_and_prune(
+def test_an_answer_that_another_request_waits_for_survives_concurrent_pruning(
     little_room: int, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner, account = chatbot.account.owner_id, chatbot.account_id

@@ -35,7 +35,7 @@ def holder(chatbot: Chatbot, *, owner: bool, role: Any, permissions: Any, added:
 
 
 @pytest.mark.parametrize(("owner", "role", "permissions", "added"), HELD)
-def test_every_way_to_ask_agrees_with_the_permission_table(
+def test_every_query_agrees_with_the_permission_table(
     owner: bool, role: Any, permissions: list[str], added: int
 ) -> None:
     chatbot = ChatbotFactory()
@@ -107,7 +107,7 @@ def scanned(rows: "QuerySet[Any]") -> list[str]:
     return [line for line in rows.explain().splitlines() if "Seq Scan" in line]
 
 
-def test_the_rows_of_other_tenants_are_not_read(tenants: list[User]) -> None:
+def test_rows_of_other_tenants_are_not_read(tenants: list[User]) -> None:
     owner, admin, member = tenants
     assert scanned(Chatbot.objects.filter(description="none")), "the plan shows what it is for"
     for user, count in ((owner, CHATBOTS_EACH), (admin, CHATBOTS_EACH), (member, 1)):

@@ -9,7 +9,7 @@ PLACEHOLDER = re.compile(r"\{\w*\}")
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_every_text_is_shipped_and_none_is_empty(language: str) -> None:
+def test_every_text_is_shipped_and_no_text_is_empty(language: str) -> None:
     texts = shipped_texts(language)
     assert sorted(texts) == sorted(NAMES)
     assert not [name for name, text in texts.items() if not text or text != text.strip()]
@@ -33,5 +33,5 @@ def test_a_locale_has_the_texts_of_its_language(locale_code: str, language: str)
 
 
 @pytest.mark.parametrize("locale_code", ["fr", "..", "../texts/de", ""])
-def test_another_language_has_none(locale_code: str) -> None:
+def test_an_unknown_language_has_no_texts(locale_code: str) -> None:
     assert shipped_texts(locale_code) == {}

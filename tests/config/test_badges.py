@@ -7,7 +7,7 @@ pytestmark = pytest.mark.django_db
 BADGE = b"min-w-[18px] bg-red-100"
 
 
-def test_the_menu_marks_only_what_there_is_to_count() -> None:
+def test_the_menu_has_badges_only_for_counts_above_zero() -> None:
     staff = signed_in(superuser())
     assert BADGE not in staff.get("/admin/accounts/plan/").content
     MessageFactory(thread=ThreadFactory(escalated=True))

@@ -22,11 +22,11 @@ def test_a_page_has_the_policy(db, address):
 
 
 @pytest.mark.parametrize("address", ["/healthz", "/openapi.json"])
-def test_json_has_none(db, address):
+def test_json_responses_have_no_policy(db, address):
     assert "Content-Security-Policy" not in Client().get(address)
 
 
-def test_no_page_holds_what_the_policy_refuses(default_model):
+def test_no_page_contains_anything_that_the_policy_blocks(default_model):
     tenant = Tenant("mine")
     client = signed_in(superuser())
     pages = [reverse("admin:index"), "/docs"]

@@ -33,7 +33,7 @@ def test_a_rate_is_a_count_and_a_window_or_off(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     "text", ["", "5", "5/", "/s", "0/s", "5/0s", "-5/s", "5/1d", "5/1.5s", "x/s", "5 / s", "on"]
 )
-def test_another_rate_is_refused(text: str) -> None:
+def test_an_invalid_rate_is_rejected(text: str) -> None:
     with pytest.raises(EnvError, match='expected count/window such as "500/60s", or "off"'):
         environment.rate(text)
 
@@ -47,7 +47,7 @@ def test_delays_are_seconds(text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "1;2", "-1", "86400", "nan", "inf", "1,,x"])
-def test_other_delays_are_refused(text: str) -> None:
+def test_invalid_delays_are_rejected(text: str) -> None:
     with pytest.raises(EnvError):
         environment.delays(text)
 
@@ -65,12 +65,12 @@ def test_a_period_may_be_off() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "0", "-1", "31536001", "nan", "inf", "1h", "1,5"])
-def test_another_period_is_refused(text: str) -> None:
+def test_an_invalid_period_is_rejected(text: str) -> None:
     with pytest.raises(EnvError, match="expected seconds"):
         environment.period(text)
 
 
-def test_networks_are_cidr_or_addresses() -> None:
+def test_networks_are_cidr_ranges_or_addresses() -> None:
     assert environment.networks("10.0.0.0/8, ::1 ,192.0.2.7") == (
         ipaddress.ip_network("10.0.0.0/8"),
         ipaddress.ip_network("::1/128"),
@@ -80,18 +80,18 @@ def test_networks_are_cidr_or_addresses() -> None:
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1/8", "nonsense", "10.0.0.0/33", "*", "localhost"])
-def test_other_networks_are_refused(text: str) -> None:
+def test_invalid_networks_are_rejected(text: str) -> None:
     with pytest.raises(EnvError, match="expected networks such as"):
         environment.networks(text)
 
 
-def test_fernet_keys_are_read_in_their_order() -> None:
+def test_fernet_keys_keep_their_order() -> None:
     keys = [Fernet.generate_key().decode() for _ in range(2)]
     assert environment.fernet_keys(" , ".join(keys)) == tuple(keys)
 
 
 @pytest.mark.parametrize("wrong", ["short", "x" * 44, "ü" * 43 + "="])
-def test_a_key_that_is_none_is_named_by_its_place_and_never_quoted(wrong: str) -> None:
+def test_an_invalid_key_is_named_by_its_position_and_never_quoted(wrong: str) -> None:
     with pytest.raises(EnvError) as refusal:
         environment.fernet_keys(f"{Fernet.generate_key().decode()},{wrong}")
     assert "key 2 is not a Fernet key" in str(refusal.value)
@@ -106,7 +106,7 @@ def test_a_key_that_is_none_is_named_by_its_place_and_never_quoted(wrong: str) -
         ("https://example.com/bots/", "https://example.com/bots"),
     ],
 )
-def test_an_address_loses_its_last_slash(text: str, value: str) -> None:
+def test_an_address_loses_its_trailing_slash(text: str, value: str) -> None:
     assert environment.web_url(text) == value
 
 
@@ -117,7 +117,7 @@ def test_an_address_loses_its_last_slash(text: str, value: str) -> None:
         *("https://u:p@x", "https://x:0", "https://x:99999", "https://[::1", "https://a b"),
     ],
 )
-def test_another_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_rejected(text: str) -> None:
     with pytest.raises(EnvError, match="expected a URL such as"):
         environment.web_url(text)
 
@@ -128,12 +128,12 @@ def test_a_host_is_an_address_or_a_name(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a b", "http://x", "x:80", "[::1]", "-x", "a..b"])
-def test_another_host_is_refused(text: str) -> None:
+def test_an_invalid_host_is_rejected(text: str) -> None:
     with pytest.raises(EnvError, match="expected an IP address or a host name"):
         environment.host(text)
 
 
-def test_allowed_hosts_are_what_django_can_match() -> None:
+def test_allowed_hosts_are_patterns_that_django_can_match() -> None:
     text = "a.example.com, .example.com,*,127.0.0.1,[::1],"
     assert environment.allowed_hosts(text) == [
         *("a.example.com", ".example.com", "*", "127.0.0.1", "[::1]")
@@ -154,7 +154,7 @@ def test_an_allowed_host_that_never_matches_is_named(name: str) -> None:
         *("postgresql:///name?host=/run/postgresql", "postgresql://u:p%40@h/name"),
     ],
 )
-def test_the_address_of_a_database_is_postgresql_s(text: str) -> None:
+def test_a_database_url_is_a_postgresql_url(text: str) -> None:
     assert environment.database_url(text) == text
 
 
@@ -165,21 +165,21 @@ def test_the_address_of_a_database_is_postgresql_s(text: str) -> None:
         *("postgresql://u:canary@h/n?colour=red", "postgresql://u:canary@[h/n"),
     ],
 )
-def test_another_address_of_a_database_is_refused_and_not_quoted(text: str) -> None:
+def test_an_invalid_database_url_is_rejected_and_not_quoted(text: str) -> None:
     with pytest.raises(EnvError, match="expected postgresql://") as refusal:
         environment.database_url(text)
     assert "canary" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("text", ["", "redis://x", "rediss://u:p@h:6380/2", "redis://[::1]:6379/0"])
-def test_the_address_of_redis(text: str) -> None:
+def test_a_redis_url_is_accepted(text: str) -> None:
     assert environment.redis_url(text) == text
 
 
 @pytest.mark.parametrize(
     "text", ["canary", "http://canary", "redis://", "redis://:canary@h:x", "redis://h/canary"]
 )
-def test_another_address_of_redis_is_refused_and_not_quoted(text: str) -> None:
+def test_an_invalid_redis_url_is_rejected_and_not_quoted(text: str) -> None:
     with pytest.raises(EnvError, match="expected redis://") as refusal:
         environment.redis_url(text)
     assert "canary" not in str(refusal.value)
@@ -195,7 +195,7 @@ def test_another_address_of_redis_is_refused_and_not_quoted(text: str) -> None:
         ("submission://u:p@h", "smtp"),
     ],
 )
-def test_mails_leave_as_an_address_says(text: str, backend: str) -> None:
+def test_the_email_url_selects_the_mail_backend(text: str, backend: str) -> None:
     found = environment.email_url(text)
     assert found["EMAIL_BACKEND"].split(".")[-2] == backend
 
@@ -207,7 +207,7 @@ def test_mails_leave_as_an_address_says(text: str, backend: str) -> None:
         "smtp://u:canary@h/?timeout=soon",
     ],
 )
-def test_another_way_for_mails_is_refused_and_not_quoted(text: str) -> None:
+def test_an_invalid_email_url_is_rejected_and_not_quoted(text: str) -> None:
     with pytest.raises(EnvError, match="expected console:") as refusal:
         environment.email_url(text)
     assert "canary" not in str(refusal.value)
@@ -219,7 +219,7 @@ def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", os.environ.copy())
 
 
-def test_the_file_joins_the_environment_beneath_the_real_variables(
+def test_the_real_environment_takes_precedence_over_the_file(
     tmp_path: Path, untouched: None
 ) -> None:
     (tmp_path / ".env").write_text("LLM_API_KEY_FILE=file\nIN_BOTH=file\n")
@@ -239,14 +239,12 @@ def test_the_file_joins_the_environment_beneath_the_real_variables(
         ("A=1\n\nB\n", [3]),
     ],
 )
-def test_lines_of_the_file_that_set_nothing_are_named(
-    tmp_path: Path, text: str, lines: list[int]
-) -> None:
+def test_invalid_lines_of_the_file_are_named(tmp_path: Path, text: str, lines: list[int]) -> None:
     (tmp_path / ".env").write_text(text)
     assert list(environment.unreadable(tmp_path / ".env")) == [f".env line {n}" for n in lines]
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     assert environment.unreadable(tmp_path / ".env") == {}
     (tmp_path / ".env").write_bytes(b"A=\xff\n")
     assert environment.unreadable(tmp_path / ".env") == {".env": ["cannot be read: not UTF-8"]}

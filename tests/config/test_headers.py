@@ -12,7 +12,7 @@ HTTPS = {"PUBLIC_URL": "https://bots.example.com", "TRUSTED_PROXIES": "127.0.0.0
 
 
 @pytest.mark.parametrize("path", ["/admin/login/", "/docs", "/openapi.json", "/healthz"])
-def test_no_page_is_framed_or_sniffed(db: None, path: str) -> None:
+def test_pages_cannot_be_framed_or_sniffed(db: None, path: str) -> None:
     answer = Client().get(path)
     assert answer["X-Frame-Options"] == "DENY"
     assert answer["X-Content-Type-Options"] == "nosniff"
@@ -20,7 +20,7 @@ def test_no_page_is_framed_or_sniffed(db: None, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/nowhere", "/api/v1/chatbots"])
-def test_the_api_is_not_sniffed_either(db: None, path: str) -> None:
+def test_api_responses_cannot_be_sniffed_either(db: None, path: str) -> None:
     assert Client().get(path)["X-Content-Type-Options"] == "nosniff"
 
 
@@ -33,7 +33,7 @@ class HttpsWeb(Web):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_behind_https_cookies_are_secure_and_browsers_are_told_to_stay() -> None:
+def test_behind_https_cookies_are_secure_and_hsts_is_sent() -> None:
     with HttpsWeb() as web:
         told = {"X-Forwarded-Proto": "https", "Host": "bots.example.com"}
         answer = requests.get(f"{web.address}/admin/login/", headers=told, timeout=60)
@@ -44,7 +44,7 @@ def test_behind_https_cookies_are_secure_and_browsers_are_told_to_stay() -> None
 
 
 @pytest.mark.django_db(transaction=True)
-def test_over_http_there_is_neither() -> None:
+def test_over_http_cookies_are_not_secure_and_hsts_is_not_sent() -> None:
     with Web() as web:
         answer = requests.get(f"{web.address}/admin/login/", timeout=60)
         assert "Strict-Transport-Security" not in answer.headers

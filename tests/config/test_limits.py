@@ -36,7 +36,7 @@ def at_once(call: Callable[[], Any], times: int, clients: int = CLIENTS) -> list
 @pytest.mark.proves("Limits/address", "Limits/user", "Bodies/rate-limit")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("limit", ["RATE_LIMIT_IP", "RATE_LIMIT_USER"])
-def test_of_many_clients_at_once_exactly_the_allowed_number_passes(api: Api, limit: str) -> None:
+def test_exactly_the_allowed_number_of_concurrent_requests_passes(api: Api, limit: str) -> None:
     rates = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"} | {limit: f"120/{LONG}s"}
     with Web(**rates) as web:
         headers = {"Authorization": f"Bearer {api.key}"}
@@ -77,7 +77,7 @@ def minutes(key: object, begun: float, ended: float) -> int:
         ("monthly_messages", "MESSAGES_LIMIT_REACHED"),
     ],
 )
-def test_a_hundred_sends_at_once_store_what_is_left(
+def test_a_hundred_concurrent_sends_store_only_what_the_limits_allow(
     api: Api, chatbot: Chatbot, field: str, code: str | None
 ) -> None:
     Plan.objects.filter(pk=chatbot.account.plan_id).update(**{field: 10})
@@ -106,9 +106,7 @@ def test_a_hundred_sends_at_once_store_what_is_left(
 
 @pytest.mark.proves("Codes/CHATBOT_LIMIT_REACHED")
 @pytest.mark.django_db(transaction=True)
-def test_of_simultaneous_creations_as_many_succeed_as_the_quota_has_left(
-    api: Api, chatbot: Chatbot
-) -> None:
+def test_concurrent_creations_stop_at_the_quota(api: Api, chatbot: Chatbot) -> None:
     Plan.objects.filter(pk=chatbot.account.plan_id).update(max_chatbots=2)
     names = iter(range(100))
     with Web() as web:
@@ -125,7 +123,7 @@ def test_of_simultaneous_creations_as_many_succeed_as_the_quota_has_left(
     assert Chatbot.objects.count() == 2
 
 
-def test_what_fails_is_given_back_and_only_that() -> None:
+def test_only_a_failed_use_is_given_back() -> None:
     rate = (3, 60)
     for _ in range(5):
         with pytest.raises(ZeroDivisionError), limits.taken("given", "back", rate):
@@ -141,7 +139,7 @@ def test_what_fails_is_given_back_and_only_that() -> None:
 
 
 @pytest.mark.parametrize("key", [f"caller {number}" for number in range(12)])
-def test_the_moment_to_come_again_is_the_first_of_the_next_window(
+def test_retry_after_points_to_the_first_moment_of_the_next_window(
     monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     """With the clock frozen, a retry passes at the announced time and not before it."""
@@ -189,7 +187,7 @@ TRUSTED = "10.0.0.1"
         ),
     ],
 )
-def test_the_client_is_the_last_hop_that_no_proxy_vouches_for(
+def test_the_client_is_the_last_hop_that_is_not_a_trusted_proxy(
     settings: Any, peer: str, forwarded_for: str, forwarded: str, client: str
 ) -> None:
     settings.TRUSTED_PROXIES = networks("10.0.0.0/8")
@@ -202,7 +200,7 @@ def test_the_client_is_the_last_hop_that_no_proxy_vouches_for(
 
 @pytest.mark.proves("Limits/address")
 @pytest.mark.django_db(transaction=True)
-def test_a_made_up_address_opens_no_further_window() -> None:
+def test_a_forged_address_does_not_start_another_window() -> None:
     counters.forget()
     numbers = iter(range(200))
     with Web(RATE_LIMIT_IP=f"20/{LONG}s") as web:

@@ -51,7 +51,7 @@ def test_only_a_trusted_proxy_is_believed(peer: str, forwarded: str | None, foun
 @pytest.mark.parametrize(
     ("text", "is_trusted"), [("10.1.2.3", True), ("192.0.2.1", False), ("", False), ("x", False)]
 )
-def test_who_is_trusted(text: str, is_trusted: bool) -> None:
+def test_an_address_within_the_trusted_networks_is_trusted(text: str, is_trusted: bool) -> None:
     assert trusted(text) is is_trusted
 
 
@@ -65,7 +65,7 @@ def test_who_is_trusted(text: str, is_trusted: bool) -> None:
         ("unix:", "unix:"),
     ],
 )
-def test_an_address_is_counted_by_what_its_holder_cannot_change(text: str, name: str) -> None:
+def test_an_ipv6_address_is_counted_by_its_network(text: str, name: str) -> None:
     assert counted_as(text) == name
 
 
@@ -73,7 +73,7 @@ def test_an_address_is_counted_by_what_its_holder_cannot_change(text: str, name:
 @pytest.mark.parametrize(
     ("peer", "reached"), [("192.0.2.1", [404, 429, 429]), ("10.0.0.1", [404, 404, 404])]
 )
-def test_a_made_up_address_does_not_escape_the_limit(
+def test_a_forged_address_does_not_escape_the_limit(
     settings: Any, peer: str, reached: list[int]
 ) -> None:
     settings.RATE_LIMIT_IP = (1, 10**8)  # the window outlasts the test
@@ -87,7 +87,7 @@ def test_a_made_up_address_does_not_escape_the_limit(
 
 
 @pytest.mark.parametrize(("peer", "secure"), [("10.0.0.1", True), ("192.0.2.1", False)])
-def test_https_is_believed_from_a_trusted_proxy_alone(
+def test_https_is_believed_only_from_a_trusted_proxy(
     settings: Any, peer: str, secure: bool
 ) -> None:
     settings.SECURE_HSTS_SECONDS = 60
@@ -101,7 +101,9 @@ ODD = ["abc", "-1", "0", LONG, "%00", "%ff", "1e999", "%F0%9F%98%80", "'", "[]",
 
 
 @pytest.mark.parametrize("name", ["limit", "page", "before", "x"])
-def test_no_query_of_the_api_makes_it_fail(api: Api, chatbot: Chatbot, name: str) -> None:
+def test_no_query_string_causes_a_server_error_in_the_api(
+    api: Api, chatbot: Chatbot, name: str
+) -> None:
     thread = ThreadFactory(chatbot=chatbot)
     here = f"/v1/chatting/{chatbot.pk}"
     for path in (f"{here}/thread/{thread.pk}/messages", f"{here}/threads"):
@@ -124,7 +126,9 @@ def test_no_query_of_the_api_makes_it_fail(api: Api, chatbot: Chatbot, name: str
         ("/admin/login/?next={}", {200, 302, 400}),
     ],
 )
-def test_no_address_of_the_admin_makes_it_fail(db: None, path: str, statuses: set[int]) -> None:
+def test_no_query_string_causes_a_server_error_in_the_admin(
+    db: None, path: str, statuses: set[int]
+) -> None:
     client = signed_in(superuser())
     client.raise_request_exception = False
     assert {client.get(path.format(value)).status_code for value in ODD} <= statuses
@@ -140,13 +144,15 @@ def test_no_address_of_the_admin_makes_it_fail(db: None, path: str, statuses: se
         ("multipart/form-data; boundary=x", b"no part"),
     ],
 )
-def test_no_form_makes_the_sign_in_page_fail(db: None, kind: str, body: bytes) -> None:
+def test_no_form_causes_a_server_error_on_the_sign_in_page(
+    db: None, kind: str, body: bytes
+) -> None:
     client = Client(raise_request_exception=False, enforce_csrf_checks=False)
     answer = client.generic("POST", "/admin/login/", body, content_type=kind)
     assert answer.status_code == (200 if body == b"no part" else 400)
 
 
 @pytest.mark.parametrize("cookie", ["sessionid=\xff", "sessionid=%00", "messages=x", '=";', "a"])
-def test_no_cookie_makes_a_page_fail(db: None, cookie: str) -> None:
+def test_no_cookie_causes_a_server_error_on_a_page(db: None, cookie: str) -> None:
     for path in ("/admin/login/", "/api/v1/chatbots"):
         assert Client().get(path, headers={"Cookie": cookie}).status_code in (200, 401)

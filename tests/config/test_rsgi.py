@@ -68,7 +68,7 @@ def in_chunks(raw: bytes) -> bytes:
     return b"%x\r\n%s\r\n0\r\n\r\n" % (len(raw), raw)
 
 
-def test_a_body_without_a_length_is_read_and_bounded(web: Web, api: Api, starters: str) -> None:
+def test_a_body_without_a_length_is_read_up_to_the_limit(web: Web, api: Api, starters: str) -> None:
     too_long = b'{"a":"' + b"x" * MAX_BYTES + b'"}'
     with Raw(web) as raw:
         for body in (b'{"text": "in chunks"}', too_long):
@@ -89,7 +89,7 @@ def test_a_body_without_a_length_is_read_and_bounded(web: Web, api: Api, starter
         pytest.param(lambda text: in_chunks(text)[:-2], id="before the last line"),
     ],
 )
-def test_a_body_that_breaks_off_between_or_within_chunks_is_not_taken_for_a_whole_one(
+def test_a_body_that_breaks_off_is_not_taken_as_complete(
     web: Web, api: Api, starters: str, cut_off: Callable[[bytes], bytes]
 ) -> None:
     with Raw(web) as raw:
@@ -102,7 +102,7 @@ def test_a_body_that_breaks_off_between_or_within_chunks_is_not_taken_for_a_whol
     assert not ConversationStarter.objects.exists()
 
 
-def test_a_long_body_in_many_chunks_is_whole(web: Web, api: Api, starters: str) -> None:
+def test_a_long_body_in_many_chunks_is_complete(web: Web, api: Api, starters: str) -> None:
     text = "x" * 300_000
     body = json.dumps({"text": text}).encode()
     parts = [body[at : at + 1_000] for at in range(0, len(body), 1_000)]
@@ -129,7 +129,7 @@ def test_a_rejected_body_leaves_the_connection_usable(
         assert raw.response()[0] == 200
 
 
-def test_a_body_that_is_not_read_announces_that_the_connection_closes(
+def test_an_unread_body_announces_that_the_connection_closes(
     web: Web, api: Api, starters: str
 ) -> None:
     with Raw(web) as raw:
@@ -139,7 +139,7 @@ def test_a_body_that_is_not_read_announces_that_the_connection_closes(
         assert raw.file.read() == b""
 
 
-def test_the_sign_in_page_takes_no_file(web: Web) -> None:
+def test_the_sign_in_page_accepts_no_file(web: Web) -> None:
     kind = "Content-Type: multipart/form-data; boundary=x"
     with Raw(web) as raw:
         raw.send("POST /admin/login/", kind, "Content-Length: 400000000", body=b"--x\r\n")
@@ -147,7 +147,7 @@ def test_the_sign_in_page_takes_no_file(web: Web) -> None:
     assert (status, headers["connection"]) == (400, "close")
 
 
-def test_600_slow_clients_hold_up_nobody_and_are_refused_in_the_end(
+def test_600_slow_clients_block_no_other_client_and_are_rejected_in_the_end(
     web: Web, api: Api, starters: str
 ) -> None:
     form = ("Content-Type: application/x-www-form-urlencoded", "Transfer-Encoding: chunked")
@@ -172,7 +172,7 @@ def test_600_slow_clients_hold_up_nobody_and_are_refused_in_the_end(
     assert TIMEOUT <= time.monotonic() - began < TIMEOUT + 30
 
 
-def test_a_header_with_an_underscore_does_not_pass_for_the_one_with_a_dash(web: Web) -> None:
+def test_a_header_with_an_underscore_is_not_taken_for_the_one_with_a_dash(web: Web) -> None:
     answer = requests.get(f"{web.address}/healthz", headers={"X_Request_Id": "made-up"}, timeout=30)
     assert answer.headers["X-Request-Id"] != "made-up"
 
@@ -183,7 +183,9 @@ def test_only_http_1_is_served(web: Web) -> None:
         assert raw.file.read() == b""
 
 
-def test_unfinished_bodies_share_a_bounded_memory(web: Web, api: Api, starters: str) -> None:
+def test_unfinished_bodies_share_a_limited_amount_of_memory(
+    web: Web, api: Api, starters: str
+) -> None:
     count = 80  # bodies of nearly 1 MiB each, more than the memory limit allows
     waiting = [Raw(web) for _ in range(count)]
     for raw in waiting:

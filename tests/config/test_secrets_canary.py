@@ -275,7 +275,7 @@ def sown(chatbot: Chatbot) -> Sown:
     return Sown(chatbot.account.owner)
 
 
-def test_secrets_are_found_nowhere(chatbot: Chatbot, sown: Sown) -> None:
+def test_no_secret_appears_in_any_output(chatbot: Chatbot, sown: Sown) -> None:
     model, receiver = ModelServer(), Receiver(certificates.good())
     model.say(*[quoting(401, "Authorization")] * 3, saying("Hello."))
     quick = {"WEBHOOK_RETRY_DELAYS": "0.1,0.1,0.1"}
@@ -302,7 +302,7 @@ def test_secrets_are_found_nowhere(chatbot: Chatbot, sown: Sown) -> None:
     assert not {place: secrets for place, secrets in found.items() if secrets}
 
 
-def test_a_secret_that_is_there_would_be_found(chatbot: Chatbot, sown: Sown) -> None:
+def test_a_secret_in_any_of_the_places_would_be_found(chatbot: Chatbot, sown: Sown) -> None:
     """Search each place in the form in which it stores text."""
     one = sown.all()[-1]
     assert len(sown.all()) == 100

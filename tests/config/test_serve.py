@@ -120,7 +120,7 @@ def test_every_process_may_open_as_many_files_as_the_system_permits(running: Any
         assert soft == hard != str(FEW_FILES)
 
 
-def test_the_start_line_says_version_address_and_mode(running: Any) -> None:
+def test_the_start_line_gives_version_address_and_mode(running: Any) -> None:
     _, start, port = running
     [line] = [line for line in start.lines() if "starts" in line["message"]]
     expected = {"version": VERSION, "address": f"127.0.0.1:{port}", "mode": "embedded, no Redis"}
@@ -128,14 +128,14 @@ def test_the_start_line_says_version_address_and_mode(running: Any) -> None:
     assert all(value in line["message"] for value in expected.values())
 
 
-def test_the_web_server_s_own_lines_are_json_too(running: Any) -> None:
+def test_the_web_servers_own_lines_are_json_too(running: Any) -> None:
     _, start, _ = running
     [server] = servers_of(start)
     os.kill(orphans_of(server)[0], signal.SIGKILL)
     wait_until(lambda: [one for one in start.lines() if one["logger"] == "_granian"])
 
 
-def test_a_second_start_on_one_state_folder_is_refused(running: Any) -> None:
+def test_a_second_start_on_one_state_folder_is_rejected(running: Any) -> None:
     folder, first, _ = running
     for words in ((), ("web",), ("worker",)):
         code, said = Start(folder, *words, PORT=str(free_port())).ended()
@@ -156,7 +156,7 @@ def test_a_service_that_is_asked_to_stop_leaves_nothing_behind(tmp_path: Path) -
     assert is_free(port)
 
 
-def test_a_web_server_that_is_killed_leaves_no_orphan(tmp_path: Path) -> None:
+def test_a_killed_web_server_leaves_no_orphan(tmp_path: Path) -> None:
     port = free_port()
     start = Start(tmp_path, PORT=str(port))
     wait_until(lambda: "Ctrl-C stops it." in start.said(), told=start.said)
@@ -205,14 +205,14 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
             assert "Traceback" not in said
 
 
-def test_a_wrong_environment_starts_nothing(tmp_path: Path) -> None:
+def test_an_invalid_environment_starts_nothing(tmp_path: Path) -> None:
     code, said = Start(tmp_path, PORT="0", WEBHOOK_TIMEOUT="-1").ended()
     assert code != 0
     assert said.startswith("The environment is not valid:")
     assert not (tmp_path / "state").exists()
 
 
-def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+def test_a_database_of_a_newer_version_is_rejected(tmp_path: Path) -> None:
     migrate(tmp_path, NEWER)
     for words in ((), ("web",), ("worker",)):
         code, said = Start(tmp_path, *words, PORT=str(free_port())).ended()
@@ -222,7 +222,7 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         assert "Traceback" not in said
 
 
-def test_the_lock_makes_the_state_folder_that_a_start_on_servers_does_not_need_otherwise(
+def test_the_lock_creates_the_state_folder_even_with_separate_servers(
     tmp_path: Path, settings: Any
 ) -> None:
     settings.STATE_DIR = tmp_path / "new" / "state"
@@ -234,7 +234,7 @@ def test_the_lock_makes_the_state_folder_that_a_start_on_servers_does_not_need_o
         processes.hold("web")
 
 
-def test_a_command_on_a_database_that_is_not_migrated_says_what_to_do(tmp_path: Path) -> None:
+def test_a_command_on_a_database_without_migrations_says_what_to_do(tmp_path: Path) -> None:
     command = [sys.executable, "manage.py", "issue_api_key", "owner@acme.example"]
     environment = {"PATH": os.environ["PATH"], "STATE_DIR": str(tmp_path / "state")}
     ended = subprocess.run(
@@ -246,7 +246,7 @@ def test_a_command_on_a_database_that_is_not_migrated_says_what_to_do(tmp_path: 
     assert "Traceback" not in ended.stderr
 
 
-def test_a_database_that_is_not_migrated_is_refused_and_its_migrations_named(
+def test_a_database_without_migrations_is_rejected_and_the_migrations_are_named(
     tmp_path: Path,
 ) -> None:
     for part in ("web", "worker"):
@@ -293,7 +293,7 @@ call_command("migrate", verbosity=0)
 """
 
 
-def test_a_part_that_is_asked_to_stop_has_longer_than_a_model(settings: Any) -> None:
+def test_a_process_has_longer_to_stop_than_a_model_has_to_answer(settings: Any) -> None:
     for settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT in ((30.0, 10.0), (5.0, 45.5)):
         command = processes.web_command()
         given = int(command[command.index("--workers-kill-timeout") + 1])
@@ -301,7 +301,7 @@ def test_a_part_that_is_asked_to_stop_has_longer_than_a_model(settings: Any) -> 
         assert given >= max(settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT) + 10
 
 
-def test_containers_are_given_the_time_that_their_parts_take_to_stop() -> None:
+def test_containers_have_longer_to_stop_than_their_processes_need() -> None:
     given = re.findall(
         r"stop_grace_period: \$\{STOP_GRACE_PERIOD:-(\d+)s\}", (ROOT / "compose.yaml").read_text()
     )

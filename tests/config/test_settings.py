@@ -55,7 +55,7 @@ def settings_of(tmp_path: Path, *names: str, **environment: str) -> dict[str, An
         ("192.0.2.1", "http://192.0.2.1:8000"),
     ],
 )
-def test_the_public_address_follows_the_host(tmp_path: Path, host: str, address: str) -> None:
+def test_the_public_url_follows_the_host(tmp_path: Path, host: str, address: str) -> None:
     assert settings_of(tmp_path, "PUBLIC_URL", HOST=host) == {"PUBLIC_URL": address}
 
 
@@ -117,7 +117,7 @@ ANY_TEXT = {"REDIS_PREFIX"}
 
 
 @pytest.mark.parametrize("turn", [0, 1, 2])
-def test_all_wrong_variables_are_named_at_once_and_nothing_starts(
+def test_all_invalid_variables_are_named_at_once_and_nothing_starts(
     tmp_path: Path, turn: int
 ) -> None:
     wrong = {name: values[turn] for name, values in WRONG.items()}
@@ -135,12 +135,12 @@ def test_all_wrong_variables_are_named_at_once_and_nothing_starts(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_variable_has_its_wrong_values() -> None:
+def test_every_variable_has_invalid_values_in_the_table() -> None:
     families = {name for name in explained_in_readme() if name.endswith("…")}
     assert explained_in_readme() - families - OF_THE_TESTS - ANY_TEXT <= set(WRONG)
 
 
-def test_a_line_that_cannot_be_read_is_named_and_nothing_starts(tmp_path: Path) -> None:
+def test_an_unreadable_line_is_named_and_nothing_starts(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "config", tmp_path / "config")
     (tmp_path / ".env").write_text("# ours\n\nPORT=0\nnot a variable, canary\nDEBUG\nHOST=::1\n")
     ended = start(tmp_path / "state", cwd=tmp_path, PORT="0")
@@ -151,7 +151,7 @@ def test_a_line_that_cannot_be_read_is_named_and_nothing_starts(tmp_path: Path) 
     assert not (tmp_path / "state").exists()
 
 
-def test_a_folder_that_cannot_be_made_after_all_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     ended = start(Path("/proc/none"))  # the system reports that root may write to /proc
     assert ended.returncode != 0
     assert ended.stderr.splitlines()[1].startswith("  STATE_DIR: /proc/none")
@@ -166,7 +166,7 @@ def test_a_folder_that_cannot_be_made_after_all_is_named(tmp_path: Path) -> None
         ({"ENCRYPTION_KEYS": KEY}, {"SECRET_KEY"}),
     ],
 )
-def test_with_a_database_of_its_own_both_secrets_must_be_given(
+def test_with_a_database_url_both_secrets_are_required(
     tmp_path: Path, given: dict[str, str], missing: set[str]
 ) -> None:
     ended = start(tmp_path, DATABASE_URL=POSTGRES, **given)
@@ -179,7 +179,7 @@ def test_with_a_database_of_its_own_both_secrets_must_be_given(
     ]
 
 
-def test_a_missing_and_a_wrong_variable_are_named_together(tmp_path: Path) -> None:
+def test_missing_and_invalid_variables_are_named_together(tmp_path: Path) -> None:
     ended = start(tmp_path, DATABASE_URL=POSTGRES, SECRET_KEY="x", PORT="0")
     assert {line.split(":")[0].strip() for line in ended.stderr.splitlines()[1:]} == {
         "ENCRYPTION_KEYS",
@@ -187,7 +187,7 @@ def test_a_missing_and_a_wrong_variable_are_named_together(tmp_path: Path) -> No
     }
 
 
-def test_the_embedded_default_makes_its_secrets_once(tmp_path: Path) -> None:
+def test_the_embedded_default_generates_its_secrets_once(tmp_path: Path) -> None:
     names = ("SECRET_KEY", "ENCRYPTION_KEYS")
     first, again = settings_of(tmp_path, *names), settings_of(tmp_path, *names)
     other = settings_of(tmp_path / "other", *names)
@@ -199,7 +199,7 @@ def test_the_embedded_default_makes_its_secrets_once(tmp_path: Path) -> None:
     ("database", "cache", "bound"),
     [("", "", True), (POSTGRES, "", True), ("", "redis://x", True), (POSTGRES, "redis://x", False)],
 )
-def test_one_machine_is_enough_unless_both_servers_are_given(
+def test_the_service_is_bound_to_one_machine_unless_both_servers_are_given(
     tmp_path: Path, database: str, cache: str, bound: bool
 ) -> None:
     given = {"DATABASE_URL": database, "REDIS_URL": cache, "SECRET_KEY": "x"}
@@ -207,7 +207,7 @@ def test_one_machine_is_enough_unless_both_servers_are_given(
     assert found == {"MACHINE_BOUND": bound}
 
 
-def test_https_makes_cookies_secure_and_its_host_is_allowed(tmp_path: Path) -> None:
+def test_https_makes_cookies_secure_and_allows_the_public_host(tmp_path: Path) -> None:
     found = settings_of(
         tmp_path,
         "SESSION_COOKIE_SECURE",
@@ -222,7 +222,7 @@ def test_https_makes_cookies_secure_and_its_host_is_allowed(tmp_path: Path) -> N
     assert found["ALLOWED_HOSTS"] == ["10.0.0.5", "bots.example.com"]
 
 
-def test_no_other_variable_becomes_a_model_s_key(tmp_path: Path) -> None:
+def test_no_other_variable_becomes_a_model_key(tmp_path: Path) -> None:
     found = settings_of(
         tmp_path, "LLM_KEYS", LLM_API_KEY="a", LLM_API_KEY_SMALL="b", AWS_SECRET="c", LLM_X="d"
     )

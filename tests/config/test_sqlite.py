@@ -58,13 +58,13 @@ def close_within():
 
 
 @pytest.mark.parametrize("end", [commit, roll_back, fail_to_begin, close_within])
-def test_the_next_one_writes_once_a_transaction_has_ended(end):
+def test_the_next_transaction_starts_once_the_previous_one_has_ended(end):
     end()
     write("next")
     assert PeriodicWork.objects.filter(name="next").exists()
 
 
-def test_who_waits_longer_than_is_allowed_is_told(monkeypatch):
+def test_a_writer_that_waits_too_long_gets_an_error(monkeypatch):
     monkeypatch.setitem(settings.DATABASES["default"]["OPTIONS"], "timeout", 0.2)
     with transaction.atomic():
         PeriodicWork.objects.add(["first"])
@@ -73,7 +73,7 @@ def test_who_waits_longer_than_is_allowed_is_told(monkeypatch):
     write("next")
 
 
-def test_fifty_writers_at_once_lose_nothing():
+def test_fifty_concurrent_writers_lose_nothing():
     start = timezone.now()
     PeriodicWork.objects.create(name="counter", due_at=start)
     begin = threading.Barrier(50)

@@ -81,7 +81,7 @@ REFUSED = [
 
 @pytest.mark.proves("Bodies/validation", "Response envelope/error", "HTTP statuses/400")
 @pytest.mark.parametrize(("raw", "path", "message"), REFUSED)
-def test_a_body_that_is_none_is_a_400_that_says_why(
+def test_an_invalid_body_is_a_400_with_the_reason(
     api: Api, starters: str, raw: bytes, path: list[str], message: str
 ) -> None:
     answer = api.client.generic(
@@ -119,7 +119,7 @@ def test_a_body_that_is_none_is_a_400_that_says_why(
         pytest.param(b'{"a": "' + b'\\",[{:0' * 100_000 + b'"}', id="signs inside a text"),
     ],
 )
-def test_a_body_within_the_bounds_is_taken_as_it_is(api: Api, starters: str, raw: bytes) -> None:
+def test_a_body_within_the_limits_is_stored_unchanged(api: Api, starters: str, raw: bytes) -> None:
     answer = api.post(starters, raw)
     assert answer.status_code == 200, answer.content[:300]
     assert json.loads(raw).items() <= answer.json()["data"].items()
@@ -156,7 +156,7 @@ def cheapest(run: Callable[[], object]) -> float:
         pytest.param(b"{" + b" " * 1_048_000, id="an object without an end"),
     ],
 )
-def test_no_body_takes_the_processor_for_long(
+def test_no_body_takes_much_processor_time(
     api: Api, chatbot: Chatbot, starters: str, raw: bytes
 ) -> None:
     """Each costs less than counting to 2,500,000, about 40 ms; the worst once took 1,000 ms."""
@@ -213,13 +213,13 @@ def test_json_is_utf_8_whatever_its_parameters_say(api: Api, starters: str, kind
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/xml", "nonsense", "*/*;q=0"])
-def test_every_answer_is_json_whatever_is_accepted(api: Api, accept: str) -> None:
+def test_every_response_is_json_whatever_is_accepted(api: Api, accept: str) -> None:
     for path in ("/v1/chatbots", "/v1/nowhere"):
         answer = api.get(path, Accept=accept)
         assert answer["Content-Type"] == "application/json"
 
 
-def test_fields_that_nobody_knows_are_passed_over(api: Api, chatbot: Chatbot) -> None:
+def test_unknown_fields_are_ignored(api: Api, chatbot: Chatbot) -> None:
     there = f"/v1/chatbots/account/{chatbot.account_id}/chatbot/{chatbot.pk}"
     answer = api.patch(there, {"name": "known", "accountId": "x", "unknown": {"a": [1]}})
     assert (answer.status_code, answer.json()["data"]["name"]) == (200, "known")
@@ -230,7 +230,7 @@ def declared(size: int | str) -> dict[str, Any]:
     return {"CONTENT_LENGTH": str(size)}
 
 
-def test_a_length_that_is_declared_too_large_is_refused_unread(api: Api, starters: str) -> None:
+def test_an_oversized_declared_length_is_rejected_without_reading(api: Api, starters: str) -> None:
     answer = Client(raise_request_exception=False).generic(
         "POST",
         f"/api{starters}",
@@ -243,7 +243,7 @@ def test_a_length_that_is_declared_too_large_is_refused_unread(api: Api, starter
     assert answer.json()["errors"] == [{"path": [], "message": "Larger than 1048576 bytes"}]
 
 
-def test_no_body_at_all_is_one_without_fields(api: Api, chatbot: Chatbot) -> None:
+def test_a_missing_body_counts_as_one_without_fields(api: Api, chatbot: Chatbot) -> None:
     answer = api.post(f"/v1/chatbots/account/{chatbot.account_id}/create-chatbot")
     assert (answer.status_code, answer.json()["errors"]) == (
         400,
@@ -264,7 +264,7 @@ JSON = st.recursive(
 
 
 @given(value=JSON)
-def test_what_is_json_is_read_as_what_it_says(value: Any) -> None:
+def test_valid_json_is_parsed_exactly(value: Any) -> None:
     raw = json.dumps(value, ensure_ascii=False).encode()
     assert body.parse(raw) == value
     assert json.loads(body.dumps(value)) == value
@@ -276,7 +276,7 @@ def test_what_is_json_is_read_as_what_it_says(value: Any) -> None:
 @example(raw=b"\xff\xfe")
 @example(raw=b'{"a":' * 5000)
 @example(raw=b"[" * 200_000)
-def test_whatever_comes_it_is_read_or_refused(raw: bytes) -> None:
+def test_any_bytes_are_either_parsed_or_rejected(raw: bytes) -> None:
     try:
         value = body.parse(raw)
     except InvalidRequest as refusal:

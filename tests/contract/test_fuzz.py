@@ -9,7 +9,7 @@ from tests.fuzzing import fuzz
 
 @pytest.mark.proves("HTTP statuses", "Response envelope", "Bodies")
 @pytest.mark.django_db(transaction=True)
-def test_whatever_comes_the_answer_is_one_of_the_contract(chatbot: Chatbot) -> None:
+def test_hostile_requests_get_only_documented_responses(chatbot: Chatbot) -> None:
     fuzzer = fuzz(chatbot, count=1_000, seed=1)
     assert not fuzzer.faults, fuzzer.faults[:5]
     assert fuzzer.statuses[200] > 100, fuzzer.statuses

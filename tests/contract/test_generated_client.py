@@ -38,7 +38,7 @@ def client_package(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.proves("Endpoints")
-def test_the_document_as_served_names_the_services_address(service: Service) -> None:
+def test_the_served_document_names_the_address_of_the_service(service: Service) -> None:
     served = requests.get(f"{service.address}/openapi.json", timeout=60).json()
     assert [one["url"] for one in served["servers"]] == [service.address]
 
@@ -79,7 +79,7 @@ def bot(call: Calls, account: UUID) -> UUID:
 
 
 @pytest.mark.proves("Chatbots")
-def test_a_generated_client_reads_the_lists(call: Calls, account: UUID, bot: UUID) -> None:
+def test_a_generated_client_parses_the_lists(call: Calls, account: UUID, bot: UUID) -> None:
     mine = call("chatbots", "list_my_chatbots", "MyChatbotsAnswer")
     assert bot in [one.chatbot_id for each in mine.accounts for one in each.chatbots]
     listed = call("chatbots", "list_account_chatbots", "AccountChatbotsAnswer", account)
@@ -126,7 +126,7 @@ def test_a_generated_client_does_the_main_job(call: Calls, bot: UUID) -> None:
 
 
 @pytest.mark.proves("Bodies")
-def test_a_generated_client_reads_errors(call: Calls, account: UUID, bot: UUID) -> None:
+def test_a_generated_client_parses_errors(call: Calls, account: UUID, bot: UUID) -> None:
     again = call.models.ChatbotInput(name="Porter", description="opens doors")
     refused = call("chatbots", "create_chatbot", "ValidationError", account, body=again)
     assert refused.errors[0].path == ["name"]

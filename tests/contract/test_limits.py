@@ -52,7 +52,7 @@ def refused(answer: Any, *, limit: int, window: int, code: str | None = None) ->
 
 
 @pytest.mark.proves("Limits/address", "Bodies/rate-limit", "HTTP statuses/429")
-def test_an_address_is_counted_before_anything_else(settings: Any, db: None) -> None:
+def test_an_address_is_counted_before_any_other_check(settings: Any, db: None) -> None:
     settings.RATE_LIMIT_IP = (3, HOUR)
     statuses = [Api("garbage").get("/v1/chatbots").status_code for _ in range(3)]
     assert statuses == [401] * 3
@@ -71,7 +71,7 @@ def test_an_address_is_counted_before_anything_else(settings: Any, db: None) -> 
         ("192.0.2.1", "::ffff:192.0.2.1", True),
     ],
 )
-def test_an_ipv6_network_of_64_bits_counts_as_one(
+def test_an_ipv6_network_of_64_bits_counts_as_one_address(
     settings: Any, first: str, second: str, alike: bool
 ) -> None:
     settings.RATE_LIMIT_IP = (1, HOUR)
@@ -81,7 +81,7 @@ def test_an_ipv6_network_of_64_bits_counts_as_one(
 
 
 @pytest.mark.proves("Limits/user", "Bodies/rate-limit")
-def test_a_user_is_counted_over_all_keys_and_operations(
+def test_a_user_is_counted_across_all_keys_and_operations(
     settings: Any, api: Api, chatbot: Chatbot, stranger: Api
 ) -> None:
     settings.RATE_LIMIT_USER = (2, HOUR)
@@ -91,12 +91,12 @@ def test_a_user_is_counted_over_all_keys_and_operations(
     assert stranger.get("/v1/chatbots").status_code == 200
 
 
-def test_a_limit_that_is_off_counts_nothing(settings: Any, api: Api) -> None:
+def test_a_disabled_limit_counts_nothing(settings: Any, api: Api) -> None:
     settings.RATE_LIMIT_IP = settings.RATE_LIMIT_USER = None
     assert {api.get("/v1/chatbots").status_code for _ in range(5)} == {200}
 
 
-def test_what_came_before_a_new_window_is_forgotten(settings: Any, api: Api) -> None:
+def test_a_new_window_starts_at_zero(settings: Any, api: Api) -> None:
     settings.RATE_LIMIT_USER = (1, HOUR)
     api.get("/v1/chatbots")
     refused(api.get("/v1/chatbots"), limit=1, window=HOUR)
@@ -123,7 +123,7 @@ class TestPlan:
         return api.post(there, {"content": "Hello"})
 
     @pytest.mark.proves("Limits/messages")
-    def test_messages_are_counted_by_account(
+    def test_messages_are_counted_per_account(
         self, api: Api, chatbot: Chatbot, plan: Plan, there: str
     ) -> None:
         Plan.objects.update(messages_per_minute=2)
@@ -140,7 +140,7 @@ class TestPlan:
         assert self.send(stranger, path).status_code == 200
 
     @pytest.mark.proves("Limits/replies")
-    def test_replies_are_counted_where_a_model_is_asked(
+    def test_replies_are_counted_only_if_a_model_is_called(
         self, api: Api, chatbot: Chatbot, plan: Plan, there: str
     ) -> None:
         Plan.objects.update(messages_per_minute=3, ai_replies_per_minute=1)
@@ -152,7 +152,7 @@ class TestPlan:
         refused(self.send(api, there), limit=3, window=60)
 
     @pytest.mark.proves("Limits/quota", "Codes/MESSAGES_LIMIT_REACHED", "HTTP statuses/429")
-    def test_the_month_has_its_quota(
+    def test_the_monthly_quota_applies(
         self, api: Api, chatbot: Chatbot, plan: Plan, there: str
     ) -> None:
         Plan.objects.update(monthly_messages=2)
@@ -167,7 +167,7 @@ class TestPlan:
         assert Message.objects.count() == before
         assert Usage.objects.get().messages == 2
 
-    def test_what_is_refused_elsewhere_costs_no_quota(
+    def test_a_request_rejected_for_another_reason_uses_no_quota(
         self, api: Api, plan: Plan, there: str
     ) -> None:
         Plan.objects.update(monthly_messages=1)
@@ -189,7 +189,7 @@ class TestPlan:
         ("Scale", 12_000, 3_000, True),
     ],
 )
-def test_the_plans_are_shipped_with_their_figures(
+def test_the_plans_are_shipped_with_their_documented_limits(
     db: None, name: str, messages: int, replies: int, webhooks: bool
 ) -> None:
     plan = Plan.objects.get(name=name)
@@ -200,6 +200,6 @@ def test_the_plans_are_shipped_with_their_figures(
 
 @pytest.mark.proves("Events/2")
 @pytest.mark.parametrize(("name", "has"), [("Starter", False), ("Growth", False), ("Scale", True)])
-def test_an_account_begins_with_the_add_on_of_its_plan(db: None, name: str, has: bool) -> None:
+def test_an_account_starts_with_the_add_on_of_its_plan(db: None, name: str, has: bool) -> None:
     account = AccountFactory(plan=Plan.objects.get(name=name))
     assert account.webhooks_enabled is has

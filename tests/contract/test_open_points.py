@@ -50,7 +50,7 @@ def defined(path: Path) -> set[str]:
     return names
 
 
-def test_every_row_is_whole_and_of_an_own_name() -> None:
+def test_every_row_of_the_ledger_is_complete_and_unique() -> None:
     table, _, _ = LEDGER.read_text().partition(conformance.CHOICES)
     rows = [row for row in re.findall(r"^\| ([\w-]+) \|", table, re.M) if row != "id"]
     assert sorted(rows) == sorted(CHOICES)
@@ -59,16 +59,16 @@ def test_every_row_is_whole_and_of_an_own_name() -> None:
 
 
 @pytest.mark.parametrize(("file", "name"), PLACES)
-def test_what_decides_is_where_the_ledger_says(file: str, name: str) -> None:
+def test_the_code_defines_every_name_in_the_ledger(file: str, name: str) -> None:
     assert name in defined(ROOT / file)
 
 
-def test_the_openapi_document_carries_every_choice_and_no_other() -> None:
+def test_the_openapi_document_contains_exactly_the_choices_of_the_ledger() -> None:
     document = SchemaGenerator().get_schema(request=None, public=True)
     assert named(document) == set(CHOICES)
 
 
-def test_what_the_code_mentions_is_in_the_ledger() -> None:
+def test_every_open_point_named_in_the_code_is_in_the_ledger() -> None:
     found = {
         f"{place(path)} {point}"
         for path in modules(*PACKAGES)

@@ -62,7 +62,7 @@ def camel(name: str) -> str:
     return re.sub("_([a-z])", lambda found: found[1].upper(), name)
 
 
-def test_the_committed_document_is_the_services_own():
+def test_the_committed_document_is_up_to_date():
     assert json.loads(json.dumps(SchemaGenerator().get_schema(public=True))) == DOCUMENT
 
 
@@ -71,13 +71,13 @@ def test_the_document_is_valid():
     validate(DOCUMENT)
 
 
-def test_it_has_every_route_and_no_other():
+def test_it_contains_exactly_the_routes_of_the_service():
     there = {(method, path) for method, path, _ in OPERATIONS.values()}
     assert there == set(served(get_resolver().url_patterns))
     assert len(OPERATIONS) == len(there)
 
 
-def test_no_object_stands_in_it_twice_under_one_name():
+def test_every_tag_is_defined_once():
     tags = [tag["name"] for tag in DOCUMENT["tags"]]
     used = {tag for _, _, operation in OPERATIONS.values() for tag in operation["tags"]}
     assert len(tags) == len(set(tags))
@@ -96,7 +96,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("schema", "example"), EXAMPLES)
-def test_an_example_is_valid_by_its_schema(schema, example):
+def test_an_example_matches_its_schema(schema, example):
     validator = Draft202012Validator(
         {**schema, "components": COMPONENTS}, format_checker=Draft202012Validator.FORMAT_CHECKER
     )
@@ -116,7 +116,7 @@ def test_an_id_in_an_example_is_a_uuid():
     assert not [one for one in ids if not Identifier.FORM.fullmatch(one[1])]
 
 
-def test_a_client_of_the_document_knows_the_services_address(settings):
+def test_the_document_names_the_address_of_the_service(settings):
     assert [one["url"] for one in DOCUMENT["servers"]] == [settings.PUBLIC_URL]
 
 
@@ -156,7 +156,9 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("name", "body", "good"), RULES)
-def test_a_rule_between_fields_is_in_the_document_as_in_the_service(api, chatbot, name, body, good):
+def test_a_rule_between_fields_is_the_same_in_the_document_and_in_the_service(
+    api, chatbot, name, body, good
+):
     schema = {"$ref": f"#/components/schemas/{name}", "components": COMPONENTS}
     assert Draft202012Validator(schema).is_valid(body) is good
     method, path = PLACES[name]
@@ -166,14 +168,14 @@ def test_a_rule_between_fields_is_in_the_document_as_in_the_service(api, chatbot
 
 
 @EACH
-def test_an_operation_has_examples_of_what_it_takes_and_answers(name):
+def test_every_operation_has_examples_of_its_requests_and_responses(name):
     _, _, operation = OPERATIONS[name]
     media = [operation["responses"]["200"], operation.get("requestBody")]
     assert all("example" in one["content"]["application/json"] for one in media if one)
 
 
 @EACH
-def test_an_operation_names_the_errors_that_it_can_answer(name):
+def test_every_operation_lists_its_possible_errors(name):
     method, path, operation = OPERATIONS[name]
     queries = [one for one in operation["parameters"] if one.get("in") == "query"]
     expected = {"200", "401", "429", "500"}
@@ -184,7 +186,7 @@ def test_an_operation_names_the_errors_that_it_can_answer(name):
 
 
 @EACH
-def test_a_post_and_nothing_else_takes_an_optional_key_to_be_sent_again(name):
+def test_only_a_post_accepts_an_optional_idempotency_key(name):
     method, _, operation = OPERATIONS[name]
     reference = {"$ref": "#/components/parameters/IdempotencyKey"}
     assert (reference in operation["parameters"]) == (method == "post")
@@ -196,7 +198,7 @@ def test_a_post_and_nothing_else_takes_an_optional_key_to_be_sent_again(name):
 
 
 @EACH
-def test_an_answer_is_an_envelope_of_which_nothing_is_missing(name):
+def test_a_response_is_an_envelope_with_all_its_fields_required(name):
     answer = OPERATIONS[name][2]["responses"]["200"]["content"]["application/json"]["schema"]
     envelope = SCHEMAS[answer["$ref"].rpartition("/")[2]]
     assert set(envelope["required"]) == {"statusCode", "success", "message", "data"}
@@ -205,7 +207,7 @@ def test_an_answer_is_an_envelope_of_which_nothing_is_missing(name):
 
 
 @EACH
-def test_the_ids_of_a_path_are_uuids_in_the_specifications_spelling(name):
+def test_path_ids_are_uuids_with_the_spelling_of_the_specification(name):
     _, path, operation = OPERATIONS[name]
     given = [one for one in operation["parameters"] if one.get("in") == "path"]
     assert {one["name"] for one in given} == set(re.findall(r"\{([a-z][A-Za-z]+)\}", path))
@@ -215,7 +217,7 @@ def test_the_ids_of_a_path_are_uuids_in_the_specifications_spelling(name):
 @pytest.mark.parametrize(
     "name", [name for name in SCHEMAS if name.endswith(("Record", "Answer", "Details", "Payload"))]
 )
-def test_a_record_has_all_of_its_fields(name):
+def test_a_record_has_all_its_fields(name):
     assert set(SCHEMAS[name]["required"]) == set(SCHEMAS[name]["properties"])
 
 
@@ -241,11 +243,11 @@ def test_a_record_has_all_of_its_fields(name):
         ("ReactionInput", {"reaction"}),
     ],
 )
-def test_a_body_asks_for_what_is_required_and_no_more(name, required):
+def test_a_body_requires_exactly_the_required_fields(name, required):
     assert set(SCHEMAS[name].get("required", ())) == required
 
 
-def test_a_list_of_values_stands_only_where_the_specification_has_one():
+def test_an_enumeration_appears_only_where_the_specification_has_one():
     lists = {place for place, part in walk(DOCUMENT) if "enum" in part}
     assert lists == {
         "#/components/schemas/FieldTypeEnum",
@@ -253,7 +255,7 @@ def test_a_list_of_values_stands_only_where_the_specification_has_one():
     }
 
 
-def test_null_stands_only_where_it_can_be_sent_or_given():
+def test_null_appears_only_where_it_is_sent_or_accepted():
     nullable = {
         (name, field)
         for name, schema in SCHEMAS.items()
@@ -281,14 +283,14 @@ def test_null_stands_only_where_it_can_be_sent_or_given():
     }
 
 
-def test_every_point_of_the_ledger_is_marked_and_every_mark_is_in_the_ledger():
+def test_every_open_point_is_marked_and_every_mark_is_an_open_point():
     marks = [part["x-open-point"] for _, part in walk(DOCUMENT) if "x-open-point" in part]
     assert all(isinstance(mark, list) and mark for mark in marks)
     ledger = (ROOT / "docs" / "open-points.md").read_text().partition("\n## Additions")[0]
     assert {point for mark in marks for point in mark} == set(LEDGER.findall(ledger)) - {"id"}
 
 
-def test_an_event_is_described_with_its_headers():
+def test_every_event_is_described_with_its_headers():
     events = {name: item["post"] for name, item in DOCUMENT["webhooks"].items()}
     assert set(events) == {"NEW_MESSAGE", "CONVERSATION_ESCALATED", "NEW_LEAD"}
     for name, event in events.items():
@@ -299,7 +301,7 @@ def test_an_event_is_described_with_its_headers():
 
 
 @pytest.mark.proves("Limits/address")
-def test_the_document_is_built_once_and_counted_by_the_address_limit(settings: Any) -> None:
+def test_the_document_is_built_once_and_counts_towards_the_address_limit(settings: Any) -> None:
     settings.RATE_LIMIT_IP = (40, 10**8)  # the window outlasts the test
     document.cache_clear()
     with ThreadPoolExecutor(8) as threads:  # the first requests arrive together

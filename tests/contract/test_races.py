@@ -51,7 +51,9 @@ def many(api: Api) -> Iterator[Many]:
 
 
 @pytest.mark.proves("Chatbot", "Chatbots")
-def test_of_simultaneous_creations_of_one_name_one_wins(many: Many, chatbot: Chatbot) -> None:
+def test_one_of_many_concurrent_creations_with_the_same_name_succeeds(
+    many: Many, chatbot: Chatbot
+) -> None:
     path = f"/v1/chatbots/account/{chatbot.account_id}/create-chatbot"
     answers = many("POST", path, [{"name": "Porter", "description": "new"}] * 100)
     assert Counter(answer.status_code for answer in answers) == {200: 1, 400: 99}
@@ -64,7 +66,7 @@ def test_of_simultaneous_creations_of_one_name_one_wins(many: Many, chatbot: Cha
 
 
 @pytest.mark.proves("General and user-data settings (v0 paths)", "Lead settings")
-def test_settings_that_are_made_on_demand_are_made_once(many: Many, chatbot: Chatbot) -> None:
+def test_settings_created_on_demand_are_created_once(many: Many, chatbot: Chatbot) -> None:
     GeneralSettings.objects.all().delete()
     here = f"chatbots/chatbot/{chatbot.pk}"
     calls = [
@@ -79,7 +81,7 @@ def test_settings_that_are_made_on_demand_are_made_once(many: Many, chatbot: Cha
 
 
 @pytest.mark.proves("Instructions")
-def test_instructions_selected_at_once_leave_one_active(many: Many, chatbot: Chatbot) -> None:
+def test_concurrent_selections_leave_one_instruction_active(many: Many, chatbot: Chatbot) -> None:
     rows = InstructionFactory.create_batch(10, chatbot=chatbot)
     path = f"/v1/chatbots/chatbot/{chatbot.pk}/instructions/select-instruction"
     answers = many("POST", path, [{"instructionId": str(row.pk)} for row in rows] * 10)
@@ -88,9 +90,7 @@ def test_instructions_selected_at_once_leave_one_active(many: Many, chatbot: Cha
 
 
 @pytest.mark.proves("Instructions", "Endpoints named without shape")
-def test_lists_that_are_filled_many_times_at_once_end_at_their_bound(
-    many: Many, chatbot: Chatbot
-) -> None:
+def test_concurrent_additions_stop_at_the_limit_of_a_list(many: Many, chatbot: Chatbot) -> None:
     for model, path, body, name in (
         (ConversationStarter, "conversation-starters", {}, "conversation starters"),
         (Instruction, "instructions", {"title": "t", "instruction": "i"}, "instructions"),
@@ -107,7 +107,7 @@ def test_lists_that_are_filled_many_times_at_once_end_at_their_bound(
 
 
 @pytest.mark.proves("States and transitions")
-def test_a_thread_that_is_toggled_many_times_at_once_ends_toggled(
+def test_an_odd_number_of_concurrent_toggles_escalates_the_thread(
     many: Many, chatbot: Chatbot
 ) -> None:
     EndpointFactory(chatbot=chatbot)

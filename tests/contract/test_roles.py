@@ -69,7 +69,9 @@ def test_the_routes_are_those_of_the_specification() -> None:
     "Authentication/1", "Authentication/4", "HTTP statuses/401", "Codes/API_KEY_NOT_VALID"
 )
 @every_operation
-def test_without_a_working_key_nothing_opens(chatbot: Chatbot, operation: Operation) -> None:
+def test_without_a_valid_key_every_operation_is_a_401(
+    chatbot: Chatbot, operation: Operation
+) -> None:
     ids, refused = ids_of(chatbot), keyless(chatbot.account.owner)
     before = all_rows()
     for who, each in refused.items():
@@ -80,7 +82,7 @@ def test_without_a_working_key_nothing_opens(chatbot: Chatbot, operation: Operat
 
 @pytest.mark.proves("Authentication/5", "Authentication/6", "HTTP statuses/403")
 @every_operation
-def test_who_may_not_learns_and_changes_nothing(
+def test_a_caller_without_permission_learns_and_changes_nothing(
     chatbot: Chatbot, stranger: Api, operation: Operation
 ) -> None:
     ids, people = ids_of(chatbot), callers(chatbot, stranger)
@@ -93,7 +95,9 @@ def test_who_may_not_learns_and_changes_nothing(
 
 @pytest.mark.proves("Authentication/2", "Authentication/6", "HTTP statuses/200")
 @every_operation
-def test_who_may_is_let_in(chatbot: Chatbot, stranger: Api, operation: Operation) -> None:
+def test_a_caller_with_permission_succeeds(
+    chatbot: Chatbot, stranger: Api, operation: Operation
+) -> None:
     ids, people = ids_of(chatbot), callers(chatbot, stranger)
     for who in sorted(operation.may):
         with transaction.atomic():
@@ -106,7 +110,7 @@ def test_who_may_is_let_in(chatbot: Chatbot, stranger: Api, operation: Operation
 
 @pytest.mark.parametrize("path", ["/v1/chatbots", "/v1/chatbots/my-chatbots"])
 @pytest.mark.parametrize("who", sorted(ANYONE - USERS))
-def test_a_list_of_ones_own_has_no_chatbot_of_others(
+def test_a_callers_own_list_contains_no_foreign_chatbot(
     chatbot: Chatbot, stranger: Api, path: str, who: str
 ) -> None:
     answer = callers(chatbot, stranger)[who].get(path)

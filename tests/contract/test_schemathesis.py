@@ -64,7 +64,7 @@ DOCUMENT = document_without_keys()
         pytest.param(("coverage",), bare(DOCUMENT), id="values at each bound"),
     ],
 )
-def test_schemathesis_finds_nothing(
+def test_schemathesis_finds_no_violation(
     service: Service, tmp_path: Path, phases: tuple[str, ...], document: dict[str, Any]
 ) -> None:
     shutil.copy(CONFIGURATION, tmp_path)

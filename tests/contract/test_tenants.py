@@ -155,7 +155,7 @@ class World:
     "Follow-up prompts/5",
 )
 @pytest.mark.parametrize("operation", CALLS, ids=str)
-def test_each_kind_of_id_is_answered_by_the_rule_and_tells_and_changes_nothing(
+def test_every_kind_of_id_gets_its_expected_response_and_reveals_and_changes_nothing(
     chatbot: Chatbot, stranger: Api, operation: Operation
 ) -> None:
     world = World(chatbot, stranger)
@@ -170,7 +170,7 @@ def test_each_kind_of_id_is_answered_by_the_rule_and_tells_and_changes_nothing(
     assert all_rows() == before
 
 
-def test_no_id_that_a_body_or_a_query_takes_is_left_out() -> None:
+def test_every_id_in_a_body_or_query_is_covered() -> None:
     document = orjson.loads((ROOT / "openapi.json").read_bytes())
     taken: set[str] = set()
     for operation in (each for path in document["paths"].values() for each in path.values()):

@@ -41,7 +41,7 @@ ALL_LEADS = {"enableLeadCollection": True, "customerEmailTake": True}
 
 
 @pytest.mark.proves("Events/1")
-def test_one_configuration_replaces_the_other_and_gets_every_event(
+def test_a_new_configuration_replaces_the_old_one_and_receives_every_event(
     api: Api, chatbot: Chatbot
 ) -> None:
     configure(chatbot, "--url", "https://old.example.com/")
@@ -55,7 +55,7 @@ def test_one_configuration_replaces_the_other_and_gets_every_event(
 
 
 @pytest.mark.proves("Events/3")
-def test_only_what_is_subscribed_is_sent(api: Api, chatbot: Chatbot) -> None:
+def test_only_subscribed_events_are_sent(api: Api, chatbot: Chatbot) -> None:
     configure(chatbot, "--url", URL, "--events", "NEW_LEAD,CONVERSATION_ESCALATED")
     talk(api, chatbot)
     events = sorted(Delivery.objects.values_list("event", flat=True))
@@ -63,7 +63,7 @@ def test_only_what_is_subscribed_is_sent(api: Api, chatbot: Chatbot) -> None:
 
 
 @pytest.mark.proves("Events/3")
-def test_a_secret_is_shown_in_full_once_and_kept_sealed(api: Api, chatbot: Chatbot) -> None:
+def test_a_secret_is_shown_once_and_stored_encrypted(api: Api, chatbot: Chatbot) -> None:
     made = configure(chatbot, "--url", URL)
     assert len(made["secret"]) >= 16
     assert "secret" not in configure(chatbot, "--url", URL, "--keep-secret")
@@ -84,7 +84,7 @@ def test_a_secret_is_shown_in_full_once_and_kept_sealed(api: Api, chatbot: Chatb
         (["--url", URL, "--keep-secret"], "secret: there is no secret to keep yet"),
     ],
 )
-def test_a_configuration_that_cannot_be_is_refused(
+def test_an_invalid_configuration_is_rejected(
     chatbot: Chatbot, words: list[str], message: str
 ) -> None:
     with pytest.raises(CommandError, match=message):
@@ -93,7 +93,7 @@ def test_a_configuration_that_cannot_be_is_refused(
 
 
 @pytest.mark.proves("Events/2")
-def test_without_the_add_on_nothing_is_set_up_and_nothing_recorded(
+def test_without_the_add_on_nothing_can_be_configured_or_recorded(
     api: Api, chatbot: Chatbot
 ) -> None:
     configure(chatbot, "--url", URL)

@@ -35,7 +35,7 @@ def told(answer: Any) -> dict[str, Any]:
 
 @pytest.mark.proves("Response envelope/success")
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_a_success_has_four_fields_and_times_in_milliseconds(
+def test_a_success_has_four_fields_and_timestamps_in_milliseconds(
     api: Api, chatbot: Chatbot, operation: Operation
 ) -> None:
     answer = call(api, operation, ids_of(chatbot))
@@ -51,7 +51,9 @@ def test_a_success_has_four_fields_and_times_in_milliseconds(
 
 @pytest.mark.proves("HTTP statuses/405", "Response envelope/error")
 @pytest.mark.parametrize("path", PATHS)
-def test_a_method_that_a_path_lacks_is_a_405(api: Api, chatbot: Chatbot, path: str) -> None:
+def test_a_method_that_a_path_does_not_support_is_a_405(
+    api: Api, chatbot: Chatbot, path: str
+) -> None:
     there = path.format(**ids_of(chatbot))
     allowed = {operation.method for operation in OPERATIONS if operation.path == path}
     allowed |= {"HEAD"} if "GET" in allowed else set()
@@ -64,7 +66,7 @@ def test_a_method_that_a_path_lacks_is_a_405(api: Api, chatbot: Chatbot, path: s
 
 
 @pytest.mark.parametrize("path", ["/v1/chatbots", "/v1/chatbots/my-chatbots"])
-def test_head_answers_as_get_does_without_the_body(api: Api, path: str) -> None:
+def test_head_returns_the_headers_of_get_without_a_body(api: Api, path: str) -> None:
     assert api.call("HEAD", path).status_code == 200
     assert api.call("HEAD", path).content == b""
 
@@ -88,7 +90,7 @@ def test_head_answers_as_get_does_without_the_body(api: Api, path: str) -> None:
         "/v1/%ff%fe",
     ],
 )
-def test_an_unknown_path_is_a_404_in_json_with_a_key_or_without(api: Api, path: str) -> None:
+def test_an_unknown_path_is_a_json_404_with_and_without_a_key(api: Api, path: str) -> None:
     for who in (api, Api(None)):
         for method in ("GET", "POST", "OPTIONS"):
             answer = who.call(method, path)
@@ -96,7 +98,7 @@ def test_an_unknown_path_is_a_404_in_json_with_a_key_or_without(api: Api, path: 
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_slash_at_the_end_makes_another_path(api: Api, chatbot: Chatbot, path: str) -> None:
+def test_a_trailing_slash_is_another_path(api: Api, chatbot: Chatbot, path: str) -> None:
     answer = api.get(f"{path.format(**ids_of(chatbot))}/")
     assert (answer.status_code, told(answer)) == (404, NOT_FOUND)
 
@@ -113,7 +115,7 @@ class TestOrder:
         settings.RATE_LIMIT_IP = settings.RATE_LIMIT_USER = None
         return settings
 
-    def test_the_address_comes_before_the_route_and_the_key(self, limits: Any) -> None:
+    def test_the_address_limit_comes_before_the_route_and_the_key(self, limits: Any) -> None:
         limits.RATE_LIMIT_IP = (1, LONG)
         Api(None).get("/v1/nowhere")
         for path in ("/v1/nowhere", "/v1/chatbots"):
@@ -122,7 +124,7 @@ class TestOrder:
     def test_the_route_comes_before_the_key(self) -> None:
         assert Api(None).get("/v1/nowhere").status_code == 404
 
-    def test_the_key_comes_before_the_user_s_limit(self, api: Api, limits: Any) -> None:
+    def test_the_key_comes_before_the_user_limit(self, api: Api, limits: Any) -> None:
         limits.RATE_LIMIT_USER = (1, LONG)
         assert [Api("garbage").get("/v1/chatbots").status_code for _ in range(3)] == [401] * 3
         assert api.get("/v1/chatbots").status_code == 200
@@ -131,7 +133,7 @@ class TestOrder:
         for method, path in (("DELETE", "/v1/chatbots"), ("GET", "/v1/chatting/nonsense/threads")):
             assert Api(None).call(method, path).status_code == 401
 
-    def test_the_user_s_limit_comes_before_the_method(self, api: Api, limits: Any) -> None:
+    def test_the_user_limit_comes_before_the_method(self, api: Api, limits: Any) -> None:
         limits.RATE_LIMIT_USER = (1, LONG)
         api.get("/v1/chatbots")
         assert api.delete("/v1/chatbots").status_code == 429
@@ -171,7 +173,7 @@ def broken_personas(chatbot: Chatbot) -> Any:
 
 
 @pytest.mark.proves("HTTP statuses/500", "Response envelope/error")
-def test_a_fault_of_the_server_is_a_500_that_tells_nothing(
+def test_a_server_error_is_a_500_without_details(
     api: Api, chatbot: Chatbot, broken_personas: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     there = f"/v1/chatbots/chatbot/{chatbot.pk}/personas/{broken_personas.pk}"
@@ -187,15 +189,15 @@ class TestRequestId:
     """The request id."""
 
     @pytest.mark.parametrize("given", ["abc", "A-b_c.9", "x" * 64])
-    def test_a_sane_one_is_kept(self, given: str) -> None:
+    def test_a_valid_id_is_kept(self, given: str) -> None:
         assert Api(None).get("/v1/chatbots", X_Request_Id=given)["X-Request-Id"] == given
 
     @pytest.mark.parametrize("given", ["", " ", "a b", "x" * 65, "ä", "a\tb", "<script>", 'a"b'])
-    def test_another_is_replaced(self, given: str) -> None:
+    def test_an_invalid_id_is_replaced(self, given: str) -> None:
         made = Api(None).get("/v1/chatbots", X_Request_Id=given)["X-Request-Id"]
         assert re.fullmatch(r"[0-9a-f]{32}", made)
 
-    def test_every_answer_has_one_of_its_own(self, api: Api, settings: Any) -> None:
+    def test_every_response_has_its_own_id(self, api: Api, settings: Any) -> None:
         answers = [
             api.get("/v1/chatbots"),
             api.get("/v1/nowhere"),
@@ -218,7 +220,7 @@ class TestRequestId:
         ]
         assert len({answer["X-Request-Id"] for answer in answers}) == len(answers)
 
-    def test_the_lines_of_a_request_carry_it(
+    def test_the_log_lines_of_a_request_contain_its_id(
         self, api: Api, chatbot: Chatbot, broken_personas: Any, caplog: pytest.LogCaptureFixture
     ) -> None:
         lines: list[str] = []
@@ -239,20 +241,20 @@ class TestRequestId:
         assert [json.loads(line)["requestId"] for line in lines] == ["named"]
 
 
-def test_a_host_that_is_not_ours_is_refused_in_the_envelope(api: Api) -> None:
+def test_an_unknown_host_is_rejected_in_the_envelope(api: Api) -> None:
     answer = api.get("/v1/chatbots", Host="evil.example")
     assert answer.status_code == 400
     assert told(answer)["message"] == "bad request"
     assert Client().get("/healthz", headers={"Host": "10.0.0.7"}).status_code == 200
 
 
-def test_an_answer_says_its_length(api: Api) -> None:
+def test_a_response_has_its_content_length(api: Api) -> None:
     for path in ("/v1/chatbots", "/v1/nowhere"):
         answer = api.get(path)
         assert int(answer["Content-Length"]) == len(answer.content)
 
 
-def test_a_refused_change_is_rolled_back_whole(api: Api, chatbot: Chatbot) -> None:
+def test_a_rejected_change_is_rolled_back_completely(api: Api, chatbot: Chatbot) -> None:
     """General settings are valid and user data is not: neither is applied."""
     before = stored(chatbot.generalsettings)
     path = f"/v1/chatbots/chatbot/{chatbot.pk}/settings"

@@ -91,7 +91,7 @@ def test_a_worker_sends_mails_and_does_periodic_work():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_sending_off_holds_deliveries_and_mails_until_it_is_on(receiver, endpoint):
+def test_deliveries_and_mails_are_held_until_sending_is_on_again(receiver, endpoint):
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
     DeliveryFactory(chatbot=endpoint.chatbot)
     DeliveryFactory(chatbot=endpoint.chatbot, is_test=True)
@@ -110,7 +110,7 @@ def test_sending_off_holds_deliveries_and_mails_until_it_is_on(receiver, endpoin
             wait_until(lambda: server.mails, told=worker.said)
 
 
-def test_what_a_restored_copy_holds_can_be_ended_as_the_documents_say(db):
+def test_held_deliveries_and_mails_of_a_restored_copy_can_be_ended_as_documented(db):
     DeliveryFactory(due_at=now())
     DeliveryFactory(state="RETRYING", due_at=now())
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
@@ -123,7 +123,7 @@ def test_what_a_restored_copy_holds_can_be_ended_as_the_documents_say(db):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_message_that_comes_when_sending_is_off_gives_its_claim_back(
+def test_a_message_that_arrives_after_sending_was_switched_off_releases_its_claim(
     receiver, endpoint, settings
 ):
     DeliveryFactory(chatbot=endpoint.chatbot)
@@ -152,7 +152,7 @@ class TestPeriodicWork:
         PeriodicWork.objects.update(due_at=timezone.now())
         assert PeriodicWork.objects.claim() == ["sweep"]
 
-    def test_what_was_begun_and_never_finished_is_begun_again(self):
+    def test_unfinished_work_is_claimed_again(self):
         PeriodicWork.objects.add(["sweep"])
         PeriodicWork.objects.claim()
         PeriodicWork.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
@@ -161,14 +161,14 @@ class TestPeriodicWork:
         assert PeriodicWork.objects.claim() == ["sweep"]
 
 
-def test_a_dispatcher_that_hangs_ends_its_process():
+def test_a_hanging_dispatcher_ends_its_process():
     process = alone(length=600, patience=2)
     _, errors = process.communicate(timeout=90)
     assert process.returncode == os.EX_SOFTWARE
     assert "has not moved" in errors
 
 
-def test_a_process_that_was_halted_as_a_whole_has_not_hung():
+def test_a_process_that_was_suspended_as_a_whole_does_not_count_as_hanging():
     with alone(length=0.1, patience=4) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGSTOP)
@@ -183,7 +183,7 @@ def test_a_process_that_was_halted_as_a_whole_has_not_hung():
 @pytest.mark.parametrize(
     ("concurrency", "slots"), [(1, 1), (2, 2), (4, 3), (8, 6), (32, 28), (64, 60)]
 )
-def test_some_threads_are_left_to_mails(concurrency, slots):
+def test_some_threads_are_reserved_for_mails(concurrency, slots):
     assert Dispatcher(concurrency).slots == slots
 
 
@@ -208,7 +208,7 @@ def moved(waiting):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("seconds", [3600, -3600, 10, -10, -20, 0.5, -0.5])
-def test_due_times_follow_this_machines_clock_where_they_are_made_by_it(
+def test_due_times_follow_this_machines_clock_only_on_the_embedded_default(
     settings, monkeypatch, waiting, seconds
 ):
     dispatcher = Dispatcher(8)
@@ -219,7 +219,7 @@ def test_due_times_follow_this_machines_clock_where_they_are_made_by_it(
 
 
 @pytest.mark.django_db
-def test_due_times_follow_later_where_the_database_fails(settings, monkeypatch, waiting):
+def test_due_times_follow_the_clock_later_if_the_database_fails(settings, monkeypatch, waiting):
     def fail(execute, sql, *rest):
         if sql.startswith("UPDATE"):
             raise OperationalError("disk I/O error")
@@ -267,12 +267,12 @@ class TestMessagesThatAreLost:
             else:
                 life.own.close()
 
-    def test_one_now_and_then_ends_nobody(self, dispatcher, monkeypatch, ended):
+    def test_occasional_lost_messages_do_not_end_the_process(self, dispatcher, monkeypatch, ended):
         for _ in range(5):
             self.lose(dispatcher, monkeypatch, seconds_later=3600)
         assert ended == []
 
-    def test_one_after_the_other_ends_the_process(self, dispatcher, monkeypatch, ended):
+    def test_successive_lost_messages_end_the_process(self, dispatcher, monkeypatch, ended):
         for _ in range(8):
             self.lose(dispatcher, monkeypatch, seconds_later=3)
         assert ended == []
@@ -296,7 +296,7 @@ class Unheard(Process):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_dispatcher_whose_messages_nobody_takes_ends_its_process():
+def test_a_dispatcher_without_a_listening_worker_ends_its_process():
     DeliveryFactory(chatbot=EndpointFactory().chatbot)
     with Unheard() as process:
         assert process.wait() == os.EX_SOFTWARE, process.said()

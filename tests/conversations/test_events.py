@@ -27,7 +27,7 @@ def endpoint(chatbot: Chatbot) -> Endpoint:
 
 
 @pytest.mark.proves("Event kinds/NEW_MESSAGE", "Body shapes/NEW_MESSAGE")
-def test_user_and_ai_messages_are_told_in_their_order(
+def test_user_and_ai_messages_are_recorded_in_order(
     send: Send, thread: Thread, chatbot: Chatbot
 ) -> None:
     asked, replied = send("What does it cost?")
@@ -54,21 +54,21 @@ def test_user_and_ai_messages_are_told_in_their_order(
 
 
 @pytest.mark.proves("Event kinds/NEW_MESSAGE", "Body shapes/NEW_MESSAGE")
-def test_an_agent_message_is_told_and_system_messages_are_not(thread: Thread) -> None:
+def test_an_agent_message_is_recorded_and_system_messages_are_not(thread: Thread) -> None:
     agent_message.answer(thread.pk, agent=UserFactory(name="Kim"), content="Hello, Kim here")
     [told] = events("NEW_MESSAGE")
     assert (told["role"], told["question"], told["answer"]) == ("agent", None, "Hello, Kim here")
     assert Message.objects.filter(message_type="SYSTEM_MESSAGE").count() == 1
 
 
-def test_staff_who_take_over_or_return_a_thread_tell_nobody(thread: Thread) -> None:
+def test_a_takeover_or_a_return_by_staff_records_no_event(thread: Thread) -> None:
     escalation.take_over(thread.pk, agent=UserFactory())
     escalation.return_to_ai(thread.pk)
     assert not events("CONVERSATION_ESCALATED")
 
 
 @pytest.mark.proves("Event kinds/CONVERSATION_ESCALATED")
-def test_each_turn_to_true_is_told_once(api: Api, here: str) -> None:
+def test_each_change_to_escalated_is_recorded_once(api: Api, here: str) -> None:
     for _ in range(5):
         api.patch(f"{here}/escalate")
     assert len(events("CONVERSATION_ESCALATED")) == 3
@@ -91,7 +91,7 @@ def test_an_escalation_without_contact_has_no_user(api: Api, here: str, thread: 
 
 
 @pytest.mark.proves("Body shapes/CONVERSATION_ESCALATED")
-def test_an_escalation_tells_who_asks(api: Api, here: str, thread: Thread) -> None:
+def test_an_escalation_contains_the_visitor(api: Api, here: str, thread: Thread) -> None:
     thread.visitor.email = "anna@example.com"
     thread.visitor.save()
     api.post(f"{here}/escalate")
@@ -106,7 +106,7 @@ def test_an_escalation_tells_who_asks(api: Api, here: str, thread: Thread) -> No
     }
 
 
-def test_an_escalation_prompt_is_told_after_its_message(send: Send, chatbot: Chatbot) -> None:
+def test_an_escalation_prompt_is_recorded_after_its_message(send: Send, chatbot: Chatbot) -> None:
     FollowUpPromptFactory(chatbot=chatbot, esclate=True, button_message="A person")
     send("A person")
     kinds = Delivery.objects.order_by("created_at", "id").values_list("event", flat=True)
@@ -122,14 +122,14 @@ def test_an_escalation_prompt_is_told_after_its_message(send: Send, chatbot: Cha
         pytest.param(lambda: Account.objects.update(webhooks_enabled=False), id="no add-on"),
     ],
 )
-def test_nothing_is_recorded_that_nobody_may_get(send: Send, change: Any) -> None:
+def test_without_a_receiver_no_event_is_recorded(send: Send, change: Any) -> None:
     change()
     send()
     assert not Delivery.objects.exists()
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_staff_get_a_mail_of_a_visitors_request_where_the_account_wants_it(
+def test_staff_get_a_mail_about_an_escalation_if_the_account_wants_it(
     api: Api, here: str, chatbot: Chatbot, wanted: bool
 ) -> None:
     owner = chatbot.account.owner

@@ -33,7 +33,9 @@ def have_ended(count):
     return lambda: Delivery.objects.filter(state="SUCCESS", due_at=None).count() == count
 
 
-def test_a_broker_that_dies_and_forgets_delays_and_loses_nothing(receiver, endpoint, broker):
+def test_a_broker_that_crashes_and_loses_its_data_delays_deliveries_but_loses_none(
+    receiver, endpoint, broker
+):
     with Worker(REDIS_URL=broker.url) as worker:
         DeliveryFactory(chatbot=endpoint.chatbot)
         wait_until(have_ended(1), told=worker.said)
@@ -45,7 +47,7 @@ def test_a_broker_that_dies_and_forgets_delays_and_loses_nothing(receiver, endpo
     assert len(receiver.arrivals) == 4
 
 
-def test_a_claim_whose_message_the_broker_does_not_take_is_given_back_at_once(endpoint):
+def test_a_claim_whose_message_the_broker_rejects_is_released_immediately(endpoint):
     DeliveryFactory(chatbot=endpoint.chatbot)
     with OneRound(REDIS_URL=f"redis://127.0.0.1:{free_port()}/0") as dispatcher:
         assert dispatcher.wait() == 0, dispatcher.said()
@@ -53,7 +55,7 @@ def test_a_claim_whose_message_the_broker_does_not_take_is_given_back_at_once(en
     assert Delivery.objects.get().claim is None
 
 
-def test_messages_that_are_doubled_or_made_up_send_nothing(receiver, endpoint, broker):
+def test_duplicated_or_forged_messages_send_nothing(receiver, endpoint, broker):
     with Worker(REDIS_URL=broker.url) as worker:
         made = DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
         wait_until(have_ended(3), told=worker.said)

@@ -29,7 +29,7 @@ class Poison:
         self.worker.signal(signal.SIGKILL)
 
 
-def test_others_survive_what_kills_every_worker_beside_them(receiver, endpoint, settings):
+def test_concurrent_deliveries_survive_one_that_kills_every_worker(receiver, endpoint, settings):
     settings.WEBHOOK_TIMEOUT = 600.0  # no attempt ends by itself
     poison, others = Poison(receiver), []
     receiver.on("/hook", poison)

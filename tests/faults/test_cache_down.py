@@ -55,7 +55,7 @@ class Callers:
 
 
 @pytest.mark.parametrize("fault", ["killed", "hangs"])
-def test_without_its_cache_the_api_goes_on_with_limits_open_and_quotas_held(
+def test_without_its_cache_the_api_works_with_open_limits_and_enforced_quotas(
     api: Api, chatbot: Chatbot, broker: Any, fault: str
 ) -> None:
     Plan.objects.filter(pk=chatbot.account.plan_id).update(monthly_messages=3)

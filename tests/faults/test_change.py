@@ -34,7 +34,7 @@ def held(changed):
 
 
 @pytest.mark.proves("Request headers", "Delivery rules/5")
-def test_the_next_attempt_has_the_new_secret_and_goes_to_the_new_address(
+def test_the_next_attempt_uses_the_new_secret_and_the_new_address(
     receiver, endpoint, held, changed
 ):
     receiver.on("/hook", held)

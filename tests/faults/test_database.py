@@ -19,7 +19,7 @@ END_ALL = """SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
 
-def test_sessions_that_the_database_has_ended_fail_no_request(api: Api) -> None:
+def test_dead_database_sessions_fail_no_request(api: Api) -> None:
     with Web(WEB_WORKERS="1", RATE_LIMIT_IP="off", RATE_LIMIT_USER="off") as web:
 
         def ask(_: int) -> int:

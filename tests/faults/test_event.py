@@ -31,13 +31,13 @@ def say_to_one_that_dies(thread, *, crash_point):
         )
 
 
-def test_before_the_commit_there_is_neither(thread):
+def test_a_crash_before_the_commit_leaves_neither(thread):
     say_to_one_that_dies(thread, crash_point="event-recorded")
     assert not Message.objects.exists()
     assert not Delivery.objects.exists()
 
 
-def test_after_the_commit_the_event_is_delivered(receiver, thread):
+def test_the_event_is_delivered_after_a_crash_after_the_commit(receiver, thread):
     say_to_one_that_dies(thread, crash_point="message-stored")
     delivery = Delivery.objects.get(message_id=Message.objects.get().pk)
     with Worker() as worker:

@@ -40,9 +40,7 @@ claims.claim("77", slots=8)
 BROKEN = Result(outcome=Outcome(1, 503))
 
 
-def test_a_worker_that_is_halted_within_a_claim_stops_the_others_for_seconds_only(
-    receiver, endpoint
-):
+def test_a_worker_halted_within_a_claim_stops_the_others_only_for_seconds(receiver, endpoint):
     with Worker() as worker:
         DeliveryFactory(chatbot=endpoint.chatbot)
         receiver.wait_for(1, 60)
@@ -75,7 +73,7 @@ def in_a_thread(call, *args):
     return thread
 
 
-def test_a_worker_that_ends_leaves_the_attempt_alone_that_is_just_beginning(endpoint, monkeypatch):
+def test_a_stopping_worker_does_not_release_an_attempt_that_is_just_starting(endpoint, monkeypatch):
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     [claimed] = claims.claim("1", slots=8)
     inside, go_on, begun = threading.Event(), threading.Event(), []
@@ -103,7 +101,7 @@ def test_a_worker_that_ends_leaves_the_attempt_alone_that_is_just_beginning(endp
     assert Delivery.objects.get(pk=delivery.pk).state == "SUCCESS"
 
 
-def test_a_worker_takes_hold_again_while_its_lost_session_lives_on(transactional_db):
+def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_db):
     life = liveness.DatabaseLife()
     life.hold()
     ghost = life.own
@@ -133,7 +131,7 @@ def under_way(endpoint):
     return Work(delivery.pk, token, attempt.pk, endpoint.chatbot_id, 1, False, b"{}", target)
 
 
-def test_two_workers_that_settle_the_same_endpoints_do_not_lock_each_other_out(endpoint):
+def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint):
     endpoints = EndpointFactory.create_batch(6)
     faults = []
 

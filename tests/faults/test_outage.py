@@ -109,7 +109,7 @@ def service(django_db_setup: None) -> Iterator[Service]:
         pytest.param(Service.halt, Service.resume, id="silent"),
     ],
 )
-def test_a_database_that_is_away_is_told_at_once_and_logged_once_a_second(
+def test_an_unreachable_database_is_reported_immediately_and_logged_once_a_second(
     service: Service, leave: Callable[[Service], None], come_back: Callable[[Service], None]
 ) -> None:
     wait_until(lambda: service.get().response.ok)

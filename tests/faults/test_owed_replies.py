@@ -99,7 +99,7 @@ def replies() -> list[str]:
     [(saying("Second."), "Second."), (answer(500, b"broken"), FALLBACK)],
     ids=["the model's reply", "the fallback"],
 )
-def test_a_worker_makes_the_reply_of_a_web_process_that_was_killed(
+def test_a_worker_makes_the_reply_of_a_killed_web_process(
     caller: Caller, model: WaitingModel, then: Any, expected: str
 ) -> None:
     model.say(model.first, then)
@@ -139,7 +139,7 @@ def lapse() -> None:
 
 
 @pytest.mark.parametrize("ended", [True, False], ids=["after", "before"])
-def test_a_process_that_was_halted_gives_the_reply_of_the_one_that_took_over(
+def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
     caller: Caller, model: WaitingModel, ended: bool
 ) -> None:
     """It resumes before or after the other process stores its reply."""
@@ -196,7 +196,7 @@ def test_a_worker_that_takes_over_leaves_one_reply_and_one_answer(
 
 
 @pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default is not a server")
-def test_a_reply_waits_for_a_database_that_is_away() -> None:
+def test_a_reply_waits_until_the_database_is_back() -> None:
     needs("redis-server")
     if not postgres.programs():
         needs("initdb")

@@ -62,7 +62,9 @@ def test_every_message_has_one_reply_a_draft_or_an_escalation() -> None:
 
 
 @pytest.mark.proves("Delivery rules/4")
-def test_every_committed_event_arrives_and_every_duplicate_has_its_fault(story: Story) -> None:
+def test_every_committed_event_arrives_and_every_duplicate_has_a_fault_as_its_cause(
+    story: Story,
+) -> None:
     verdict = judge(story)
     assert not verdict.violations
     assert len(story.committed) >= EVENTS

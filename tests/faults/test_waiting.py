@@ -122,7 +122,7 @@ class Senders:
 
 
 @pytest.mark.parametrize("header", [{}, {"Idempotency-Key": "one-for-all"}])
-def test_a_hanging_model_takes_the_places_of_its_account_only(
+def test_a_hanging_model_uses_up_only_the_places_of_its_own_account(
     api: Api, stranger: Api, thread: Thread, model: Any, header: dict[str, str]
 ) -> None:
     escalated = ThreadFactory(chatbot=thread.chatbot, escalated=True)
@@ -158,7 +158,7 @@ def test_a_hanging_model_takes_the_places_of_its_account_only(
     }
 
 
-def test_accounts_together_leave_threads_free(
+def test_many_accounts_together_leave_threads_free(
     api: Api, thread: Thread, model: Any, default_model: Any
 ) -> None:
     slow = GeneralSettings.objects.get(chatbot=thread.chatbot).llm_model

@@ -31,7 +31,7 @@ def has_begun():
 
 
 @pytest.mark.proves("Delivery rules/2", "Delivery rules/4")
-def test_four_attempts_come_at_their_times_and_carry_the_same_bytes(receiver, endpoint):
+def test_the_four_attempts_arrive_on_time_with_the_same_bytes(receiver, endpoint):
     receiver.on("/hook", BROKEN)
     with Worker() as worker:
         delivery = DeliveryFactory(chatbot=endpoint.chatbot)
@@ -75,7 +75,7 @@ def test_a_worker_killed_at_any_point_loses_nothing(receiver, endpoint, settings
     assert set(delivery.attempts.values_list("number", flat=True)) == {1}
 
 
-def test_a_worker_killed_between_two_tries_leaves_the_next_one_its_time(receiver, endpoint):
+def test_a_worker_killed_between_two_tries_does_not_hasten_the_next_one(receiver, endpoint):
     receiver.on("/hook", BROKEN, OK)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point="after-settle") as doomed:
@@ -93,7 +93,9 @@ def test_a_worker_killed_between_two_tries_leaves_the_next_one_its_time(receiver
     assert [each.body for each in receiver.arrivals] == [bytes(delivery.body)] * 2
 
 
-def test_a_worker_killed_while_its_request_is_out_is_followed_at_once(receiver, endpoint, settings):
+def test_after_a_worker_is_killed_during_a_request_the_retry_follows_immediately(
+    receiver, endpoint, settings
+):
     settings.WEBHOOK_TIMEOUT = 600.0  # no lease ends meanwhile
     receiver.on("/hook", stall(), OK)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
@@ -109,7 +111,7 @@ def test_a_worker_killed_while_its_request_is_out_is_followed_at_once(receiver, 
     assert [each.body for each in receiver.arrivals] == [bytes(delivery.body)] * 2
 
 
-def test_what_kills_every_worker_is_given_up(receiver, endpoint):
+def test_a_delivery_that_kills_every_worker_is_given_up(receiver, endpoint):
     """A delivery that waited next to it arrives."""
     DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point="after-answer") as first:
@@ -124,7 +126,7 @@ def test_what_kills_every_worker_is_given_up(receiver, endpoint):
     assert Delivery.objects.get(state="FAILED").last_error == "interrupted three times"
 
 
-def test_a_halted_worker_that_goes_on_changes_nothing_that_was_taken_over(receiver, endpoint):
+def test_a_halted_worker_that_resumes_does_not_change_what_was_taken_over(receiver, endpoint):
     if settings.EMBEDDED:
         pytest.skip("the embedded default has one worker")
     receiver.on("/hook", answer(delay=5.0), OK)
@@ -143,7 +145,7 @@ def test_a_halted_worker_that_goes_on_changes_nothing_that_was_taken_over(receiv
     assert [each.interrupted for each in Attempt.objects.all()] == [True, False]
 
 
-def test_the_death_of_one_of_two_workers_is_noticed_at_once(receiver, endpoint, settings):
+def test_the_death_of_one_of_two_workers_is_noticed_immediately(receiver, endpoint, settings):
     if settings.EMBEDDED:
         pytest.skip("the embedded default has one worker")
     settings.WEBHOOK_TIMEOUT = 600.0  # no lease ends meanwhile
@@ -169,7 +171,7 @@ def test_the_death_of_one_of_two_workers_is_noticed_at_once(receiver, endpoint, 
     assert median(seconds) < TAKEN_OVER, seconds
 
 
-def test_a_worker_that_is_asked_to_stop_finishes_what_it_has_begun(receiver, endpoint):
+def test_a_worker_that_is_asked_to_stop_finishes_its_running_attempts(receiver, endpoint):
     receiver.on("/hook", SLOW)
     DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
     with Worker(slots=4) as worker:
@@ -182,7 +184,7 @@ def test_a_worker_that_is_asked_to_stop_finishes_what_it_has_begun(receiver, end
     assert not Attempt.objects.filter(interrupted=True).exists()
 
 
-def test_a_second_worker_on_one_machine_is_refused(receiver, endpoint):
+def test_a_second_worker_on_one_machine_is_rejected(receiver, endpoint):
     if not settings.MACHINE_BOUND:
         pytest.skip("several workers are served here")
     with Worker() as worker:

@@ -71,7 +71,7 @@ def build(house: Path, imports: dict[tuple[str, str], bool]) -> None:
 
 
 @pytest.mark.parametrize(("contract", "imports"), [("house", HOUSE), ("inside", INSIDE)])
-def test_an_import_upwards_breaks_the_contract_and_one_downwards_keeps_it(
+def test_an_upward_import_breaks_the_contract_and_a_downward_one_keeps_it(
     tmp_path, contract, imports
 ):
     build(tmp_path, imports)
@@ -83,13 +83,13 @@ def test_an_import_upwards_breaks_the_contract_and_one_downwards_keeps_it(
     assert allowed == imports, said
 
 
-def test_a_module_without_a_place_breaks_the_contract(tmp_path):
+def test_a_module_outside_the_layers_breaks_the_contract(tmp_path):
     build(tmp_path, INSIDE)
     (tmp_path / "accounts" / "novelty.py").touch()
     assert "novelty" in broken(tmp_path, contract="inside")
 
 
-def test_no_import_is_let_through():
+def test_the_contracts_have_no_exceptions():
     text = CONTRACTS.read_text()
     assert "ignore_imports =" not in text
     assert all(app in text for app in APPS)

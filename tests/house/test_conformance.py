@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_heading_has_its_rules_or_is_one(folder: Path) -> None:
+def test_a_heading_without_rules_is_a_rule_itself(folder: Path) -> None:
     assert conformance.read_index(folder / "index.toml") == (
         Heading(
             "Personas", (Rule("Personas/update", "a persona changes", ("types",)),), ("texts",)
@@ -80,7 +80,7 @@ def test_the_ledger_ends_where_the_additions_begin(folder: Path) -> None:
     assert ledger["texts"].places == (("a/b.py", "Text"), ("a/c.py", "Class.method"))
 
 
-def test_a_test_proves_what_its_module_its_class_and_itself_name(folder: Path) -> None:
+def test_a_test_proves_what_its_module_its_class_and_its_own_marker_name(folder: Path) -> None:
     found = {proof.test: set(proof.rules) for proof in conformance.collect(folder / "tests")}
     assert found == {
         "tests/test_x.py::test_one": {"Personas", "Personas/update", "another"},
@@ -89,7 +89,7 @@ def test_a_test_proves_what_its_module_its_class_and_itself_name(folder: Path) -
     }
 
 
-def test_what_does_not_fit_together_is_named(folder: Path) -> None:
+def test_mismatches_are_named(folder: Path) -> None:
     headings = conformance.read_index(folder / "index.toml")
     proofs = [Proof("t::a", frozenset({"Personas"})), Proof("t::b", frozenset({"Nothing"}))]
     assert list(conformance.faults(headings, {"texts": Choice("texts", "", ())}, proofs)) == [
@@ -120,7 +120,7 @@ def test_the_page_names_rules_tests_and_choices(folder: Path) -> None:
         assert f"\n{line}\n" in page
 
 
-def test_a_page_that_is_out_of_date_fails_the_check(folder: Path) -> None:
+def test_an_outdated_page_fails_the_check(folder: Path) -> None:
     docs = folder / "docs"
     docs.mkdir()
     (folder / "index.toml").rename(docs / "specification-index.toml")

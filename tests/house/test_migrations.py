@@ -20,7 +20,7 @@ def test_the_models_need_no_other_migration():
 
 
 @pytest.mark.django_db
-def test_every_table_of_the_models_is_there():
+def test_every_table_of_the_models_exists():
     with connection.cursor() as cursor:
         tables = set(connection.introspection.table_names(cursor))
     assert set(connection.introspection.django_table_names()) <= tables

@@ -114,7 +114,7 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("pattern", "method"), FOUND)
-def test_the_worst_64_kib_take_a_pattern_no_longer_than_others(pattern, method):
+def test_a_pattern_needs_little_time_for_the_worst_64_kib(pattern, method):
     taken, attack = worst(pattern, method)
     assert taken < TOO_LONG, f"{pattern.pattern!r} is slow for {attack}"
 

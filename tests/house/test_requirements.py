@@ -24,7 +24,7 @@ def test_tests_run_on_the_versions_that_the_service_is_installed_with():
 
 
 @pytest.mark.parametrize("group", ["base", "dev"])
-def test_everything_is_pinned_by_its_digest(group):
+def test_every_package_is_pinned_by_its_digest(group):
     text = (ROOT / "requirements" / f"{group}.txt").read_text()
     entries = re.split(r"^(?=\S)", text, flags=re.M)
     without = [

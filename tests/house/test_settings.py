@@ -40,12 +40,12 @@ def explained_in_readme() -> set[str]:
     return names
 
 
-def test_a_variable_that_is_read_is_explained():
+def test_every_variable_that_is_read_is_explained():
     assert read_by_settings()
     assert not read_by_settings() - explained_in_readme()
 
 
-def test_a_variable_that_is_explained_is_read():
+def test_every_variable_that_is_explained_is_read():
     families = {name for name in explained_in_readme() if name.endswith("…")}
     read = read_by_settings() | {"LLM_API_KEY"}  # settings.py finds that family by its prefix
     assert not explained_in_readme() - families - OF_THE_TESTS - read

@@ -11,7 +11,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LONGEST_FILE, LONGEST_FUNCTION = 350, 40
 
 
-def test_a_viewset_starts_from_its_own_rows_and_never_from_a_manager():
+def test_a_viewset_uses_its_own_rows_and_never_a_manager():
     found = [
         place(path, node)
         for path in modules(*PACKAGES)
@@ -22,11 +22,11 @@ def test_a_viewset_starts_from_its_own_rows_and_never_from_a_manager():
     assert not found, "use self.rows() or self.get(id)"
 
 
-def test_a_file_is_named_after_what_it_holds():
+def test_a_file_is_named_after_its_content():
     assert not [place(path) for path in modules(*PACKAGES, "tests") if path.name in EMPTY_NAMES]
 
 
-def test_every_public_function_and_class_says_what_it_is_for():
+def test_every_public_function_and_class_has_a_docstring():
     """Commands are exempt: their `help` documents them for operators."""
     found = [
         f"{place(path, node)} {node.name}"
@@ -40,12 +40,12 @@ def test_every_public_function_and_class_says_what_it_is_for():
     assert not found
 
 
-def test_a_file_is_one_resource_or_one_mechanism():
+def test_no_file_is_too_long():
     lengths = {place(path): path.read_text().count("\n") for path in modules(*PACKAGES, "tests")}
     assert not {name: length for name, length in lengths.items() if length > LONGEST_FILE}
 
 
-def test_a_function_is_one_thought():
+def test_no_function_is_too_long():
     found = {
         f"{place(path, node)} {node.name}": length
         for path in modules(*PACKAGES, "tests")
@@ -68,7 +68,7 @@ def test_packages_re_export_only_where_django_needs_it():
     assert not found
 
 
-def test_a_table_of_cases_reads_the_same_in_every_process():
+def test_parametrized_values_are_the_same_in_every_process():
     """Tests run in parallel processes, which must collect the same cases."""
     found = [
         place(path, call)

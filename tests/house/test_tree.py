@@ -17,7 +17,7 @@ def test_no_file_names_a_registry_or_a_folder_of_one_machine():
     assert not {name: found[0] for name, text in texts.items() if (found := FORBIDDEN.search(text))}
 
 
-def test_the_rule_sees_what_it_is_for():
+def test_the_rule_finds_registries_and_folders():
     for text in (f"https://{HOSTS[0]}/simple", "cd /" + "work/main", '"/' + 'root"'):
         assert FORBIDDEN.search(text)
     for text in ("docs/work/plan", "the network/root cause", "{folder}/root", "/workers"):

@@ -106,7 +106,7 @@ def test_documents_are_found():
         ("```\ncode\n```\nIt ceases to be, it ceased to.", [(4, "ceases to"), (4, "ceased to")]),
     ],
 )
-def test_a_word_to_avoid_is_found_by_its_line(text, found):
+def test_a_word_to_avoid_is_found_with_its_line(text, found):
     assert list(avoided(text)) == found
 
 
@@ -124,11 +124,11 @@ def test_a_word_to_avoid_is_found_by_its_line(text, found):
         "- All that there is\n- none of them",
     ],
 )
-def test_other_text_is_left_as_it_is(text):
+def test_other_text_is_accepted(text):
     assert not list(avoided(text))
 
 
-def test_only_comments_and_docstrings_of_a_module_are_read():
+def test_only_comments_and_docstrings_of_a_module_are_checked():
     source = '''"""Nobody."""
 
 def whom(text="nobody"):  # whoever

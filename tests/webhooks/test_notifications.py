@@ -62,15 +62,15 @@ class TestWhen:
     @pytest.mark.parametrize(
         ("length", "mails"), [(HOUR, [FAILS]), (HOUR - timedelta(seconds=1), [])]
     )
-    def test_it_must_have_failed_again_after_an_hour(self, length, mails):
+    def test_a_webhook_must_have_failed_again_after_an_hour(self, length, mails):
         fails_for(length)
         assert subjects() == mails
 
-    def test_a_failure_long_ago_that_nothing_followed_is_not_known_to_last(self):
+    def test_a_single_failure_long_ago_is_not_an_outage(self):
         fails_for(timedelta(seconds=31))
         assert subjects() == []
 
-    def test_an_outage_has_one_mail_and_its_end_has_one(self):
+    def test_an_outage_sends_one_mail_and_its_end_sends_one(self):
         endpoint = fails_for(HOUR)
         assert subjects() == [FAILS]
         Endpoint.objects.update(last_failure_at=BEGAN + 3 * HOUR, failures_in_a_row=70)
@@ -80,19 +80,19 @@ class TestWhen:
         fails_anew(endpoint)
         assert subjects() == [FAILS, WORKS, FAILS]
 
-    def test_a_success_that_nobody_saw_between_two_looks_ends_no_outage(self):
+    def test_a_success_between_two_checks_does_not_end_the_outage(self):
         endpoint = fails_for(HOUR)
         subjects()
         works(endpoint)
         fails_anew(endpoint)
         assert subjects() == [FAILS]
 
-    def test_without_a_mail_that_it_fails_there_is_none_that_it_works(self):
+    def test_without_a_mail_about_the_outage_there_is_no_mail_about_its_end(self):
         works(fails_for(timedelta(minutes=59)))
         assert subjects() == []
 
     @pytest.mark.parametrize("told", [False, True])
-    def test_what_is_switched_off_is_left_alone_until_it_is_on_again(self, told):
+    def test_an_inactive_webhook_causes_no_mail_until_it_is_active_again(self, told):
         endpoint = fails_for(HOUR, owner_told_at=BEGAN + HOUR if told else None, is_active=False)
         if told:
             works(endpoint)
@@ -100,20 +100,20 @@ class TestWhen:
         Endpoint.objects.update(is_active=True)
         assert subjects() == [WORKS if told else FAILS]
 
-    def test_an_account_that_lost_the_add_on_is_left_alone(self):
+    def test_an_account_without_the_add_on_gets_no_mail(self):
         account = fails_for(HOUR).chatbot.account
         account.webhooks_enabled = False
         account.save()
         assert subjects() == []
 
     @pytest.mark.parametrize("told", [False, True])
-    def test_another_url_begins_anew(self, told):
+    def test_another_url_starts_over(self, told):
         endpoint = fails_for(HOUR, owner_told_at=BEGAN + HOUR if told else None)
         configure(endpoint.chatbot, url="https://elsewhere.example.com/", keep_secret=True)
         works(endpoint)
         assert subjects() == []
 
-    def test_nobody_is_told_where_it_is_off(self, settings):
+    def test_no_mail_is_sent_where_notifications_are_off(self, settings):
         settings.WEBHOOK_FAILURE_MAIL_AFTER = None
         works(fails_for(HOUR, owner_told_at=BEGAN))
         fails_for(HOUR)
@@ -127,7 +127,7 @@ class TestWhen:
             pytest.param({"is_active": False}, id="it is switched off"),
         ],
     )
-    def test_what_changes_between_reading_and_writing_makes_no_mail(self, meanwhile):
+    def test_a_change_between_reading_and_writing_prevents_the_mail(self, meanwhile):
         fails_for(HOUR)
 
         def before_the_mark(execute, sql, *rest):
@@ -147,7 +147,7 @@ class TestWhen:
 class TestWords:
     """The text that the owner reads."""
 
-    def test_it_says_what_fails_since_when_and_why_and_nothing_secret(self):
+    def test_the_mail_names_the_webhook_the_time_and_the_cause_but_no_secret(self):
         endpoint = fails_for(HOUR)
         DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", last_reason=Reason.TIMEOUT)
         DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", last_code=503)
@@ -171,12 +171,12 @@ class TestWords:
         assert "hush" not in mail.body
         assert "/bots" not in mail.body
 
-    def test_an_error_without_an_answer_is_told_in_its_words(self):
+    def test_an_error_without_a_response_is_described_in_words(self):
         DeliveryFactory(chatbot=fails_for(HOUR).chatbot, state="FAILED", last_reason=Reason.TIMEOUT)
         tell_owners()
         assert "Last error: timeout\n" in Mail.objects.get().body
 
-    def test_the_second_mail_says_since_when_and_what_is_left_to_do(self):
+    def test_the_second_mail_gives_the_time_and_the_failed_deliveries(self):
         works(fails_for(HOUR, owner_told_at=BEGAN + HOUR))
         tell_owners()
         body = Mail.objects.get().body
@@ -187,7 +187,7 @@ class TestWords:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_mails_once_that_it_fails_and_once_that_it_works(settings):
+def test_a_worker_sends_one_mail_about_the_outage_and_one_about_its_end(settings):
     """Here outages are reported after a second, and the test itself makes each check due."""
     settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
 

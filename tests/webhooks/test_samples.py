@@ -103,7 +103,7 @@ def signature_of(body: bytes, secret: str = SECRET) -> str:
 
 
 @pytest.mark.proves("Request headers")
-def test_a_sample_takes_what_is_sent(sample):
+def test_a_sample_accepts_a_genuine_request(sample):
     for body in (*(payloads.body(sample_of(event)) for event in Event), spoken()):
         assert accepts(sample, body, signature_of(body)), body
 
@@ -116,7 +116,7 @@ def test_a_sample_takes_what_is_sent(sample):
         pytest.param("~" * 256, id="longest"),
     ],
 )
-def test_a_sample_takes_every_secret_that_can_be_configured(sample, secret):
+def test_a_sample_accepts_every_valid_secret(sample, secret):
     signing.check_secret(secret)
     assert accepts(sample, FIXED, signature_of(FIXED, secret), secret=secret)
 
@@ -141,27 +141,27 @@ GENUINE = signature_of(FIXED)
         pytest.param(FIXED, "sha256=é\udce9", id="beyond ASCII"),
     ],
 )
-def test_a_sample_refuses_what_is_forged(sample, body, signature):
+def test_a_sample_rejects_a_forged_request(sample, body, signature):
     assert not accepts(sample, body, signature)
 
 
-def test_a_sample_refuses_a_request_without_a_signature(sample):
+def test_a_sample_rejects_a_request_without_a_signature(sample):
     assert not accepts(sample, FIXED)
 
 
 @pytest.mark.parametrize("secret", [None, ""])
-def test_a_sample_without_a_secret_takes_nothing(sample, secret):
+def test_a_sample_without_a_secret_accepts_nothing(sample, secret):
     assert not accepts(sample, FIXED, signature_of(FIXED, ""), secret=secret)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_document_holds_each_sample_as_it_is(language):
+def test_the_document_contains_each_sample_unchanged(language):
     name = LANGUAGES[language][1]
     block = f"```{language}\n{(SAMPLES / name).read_text()}```"
     assert block in DOCUMENT, f"docs/samples/{name} and docs/webhooks.md differ"
 
 
-def test_every_sample_is_tried():
+def test_every_sample_is_tested():
     assert {path.name for path in SAMPLES.iterdir()} == {name for _, name in LANGUAGES.values()}
 
 
@@ -195,7 +195,7 @@ def test_the_document_names_every_header():
     assert table == list(signing.headers(b"{}", SECRET))
 
 
-def test_the_line_for_trying_a_sample_works_as_it_stands():
+def test_the_documented_command_to_try_a_sample_works_unchanged():
     needs("openssl")
     [line] = re.findall(r"^```sh\n(printf .*?)^```", DOCUMENT, re.M | re.S)
     done = subprocess.run(["sh", "-c", line], cwd=ROOT, capture_output=True, text=True)

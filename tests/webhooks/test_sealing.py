@@ -16,17 +16,17 @@ def _keys(settings):
 
 
 @pytest.mark.parametrize("text", ["", SECRET, "Grüße", "x" * 10_000])
-def test_what_is_sealed_is_unseen_and_comes_back(text):
+def test_a_sealed_secret_is_unreadable_and_can_be_unsealed(text):
     sealed = sealing.seal(text)
     assert text == "" or text not in sealed
     assert sealing.unseal(sealed) == text
 
 
-def test_one_secret_is_sealed_differently_each_time():
+def test_a_secret_is_sealed_differently_each_time():
     assert sealing.seal(SECRET) != sealing.seal(SECRET)
 
 
-def test_an_older_key_still_opens_and_the_newest_seals(settings):
+def test_an_older_key_still_unseals_and_the_newest_key_seals(settings):
     sealed = sealing.seal(SECRET)
     settings.ENCRYPTION_KEYS = (NEW, OLD)
     assert sealing.unseal(sealed) == SECRET
@@ -35,7 +35,7 @@ def test_an_older_key_still_opens_and_the_newest_seals(settings):
     assert sealing.unseal(fresh) == SECRET
 
 
-def test_after_resealing_the_old_key_can_go(settings):
+def test_the_old_key_is_not_needed_after_resealing(settings):
     sealed = sealing.seal(SECRET)
     settings.ENCRYPTION_KEYS = (NEW, OLD)
     assert not sealing.is_newest(sealed)
@@ -47,7 +47,7 @@ def test_after_resealing_the_old_key_can_go(settings):
 
 @pytest.mark.parametrize("open_", [sealing.unseal, sealing.reseal])
 @pytest.mark.parametrize("spoil", ["cut", "changed", "foreign", "rubbish", "empty", "not ascii"])
-def test_a_broken_seal_is_an_error_that_tells_nothing(settings, open_, spoil):
+def test_a_broken_seal_is_an_error_without_details(settings, open_, spoil):
     sealed = sealing.seal(SECRET)
     if spoil == "foreign":
         settings.ENCRYPTION_KEYS = (NEW,)
@@ -80,9 +80,9 @@ AWKWARD = 'a/secret+with"quotes\\and/more'
         pytest.param("it is a/se", "it is a/se", id="nothing of it"),
     ],
 )
-def test_a_secret_is_hidden_in_whatever_a_receiver_quotes(text, hidden):
+def test_a_secret_is_masked_in_everything_that_a_receiver_quotes(text, hidden):
     assert sealing.hide(text, AWKWARD) == hidden
 
 
-def test_a_mask_shows_the_last_four_characters_alone():
+def test_a_mask_shows_only_the_last_four_characters():
     assert sealing.mask(SECRET) == "****hook"

@@ -33,7 +33,7 @@ def states():
     return sorted(Delivery.objects.values_list("state", "attempts_count"))
 
 
-def test_its_deliveries_are_made_at_the_same_time(receiver, message):
+def test_the_deliveries_of_a_message_are_attempted_in_parallel(receiver, message):
     all_are_there = threading.Barrier(3)
 
     def take(arrival):
@@ -46,7 +46,7 @@ def test_its_deliveries_are_made_at_the_same_time(receiver, message):
 
 
 @pytest.mark.parametrize("at", [1, 2], ids=["in the task's thread", "in another one"])
-def test_one_that_fails_in_an_unforeseen_way_is_told_and_leaves_the_others(
+def test_an_unexpected_error_of_one_delivery_is_logged_and_leaves_the_others(
     message, monkeypatch, at
 ):
     send = attempt.send
@@ -62,7 +62,7 @@ def test_one_that_fails_in_an_unforeseen_way_is_told_and_leaves_the_others(
     assert states() == [("PENDING", 0), ("SUCCESS", 1), ("SUCCESS", 1)]
 
 
-def test_nobody_holds_a_connection_while_those_beside_him_are_made(message, monkeypatch):
+def test_no_connection_is_held_while_the_other_deliveries_run(message, monkeypatch):
     held = []
 
     def watch(begun):
@@ -80,7 +80,7 @@ def test_the_second_of_two_equal_messages_finds_nothing(receiver, message):
     assert len(receiver.arrivals) == 3
 
 
-def test_an_unforeseen_error_that_quotes_the_request_tells_the_log_no_secret(
+def test_an_unexpected_error_that_quotes_the_request_logs_no_secret(
     message, endpoint, monkeypatch, caplog
 ):
     """The log, formatted as the service writes it."""

@@ -66,7 +66,7 @@ def terminal(installation, tmp_path):
 
 
 @pytest.mark.proves("Events", "Request headers")
-def test_the_first_screen_ends_with_a_verified_webhook(installation, terminal):
+def test_the_first_screen_of_the_readme_ends_with_a_verified_webhook(installation, terminal):
     needs("curl")
     conversation, sink, start, webhook = blocks()
     python, port = {".venv/bin/python": sys.executable}, str(free_port())

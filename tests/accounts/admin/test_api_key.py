@@ -34,7 +34,7 @@ def test_a_new_key_is_shown_once_and_opens_the_api(owner):
         assert not KEY.search(client.get(address).content.decode())
 
 
-def test_a_key_is_revoked_by_its_button(owner):
+def test_the_revoke_button_revokes_a_key(owner):
     row, key = api_key.issue(owner)
     address = reverse("admin:accounts_apikey_revoke", args=[row.pk])
     client = signed_in(owner)
@@ -44,14 +44,14 @@ def test_a_key_is_revoked_by_its_button(owner):
     assert Api(key).get(MINE).status_code == 401
 
 
-def test_a_button_needs_its_token(owner):
+def test_a_revocation_without_a_csrf_token_is_rejected(owner):
     row, key = api_key.issue(owner)
     client = signed_in(owner, enforce_csrf_checks=True)
     assert client.post(reverse("admin:accounts_apikey_revoke", args=[row.pk])).status_code == 403
     assert Api(key).get(MINE).status_code == 200
 
 
-def test_chosen_keys_are_revoked_together(owner):
+def test_the_list_action_revokes_the_selected_keys(owner):
     keys = [api_key.issue(owner)[0] for _ in range(3)]
     chosen = [str(key.pk) for key in keys[:2]]
     signed_in(owner).post(LIST, {"action": "revoke_selected", "_selected_action": chosen})
@@ -86,7 +86,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("kind", "may"), OTHERS)
-def test_a_manager_handles_own_keys_of_people_who_are_in_no_other_account(owner, kind, may):
+def test_a_manager_handles_keys_only_of_people_who_belong_to_no_other_account(owner, kind, may):
     """Check who may handle a key, which also opens its owner's other accounts."""
     row, key = api_key.issue(person(kind, owner))
     client = signed_in(owner)
@@ -96,7 +96,7 @@ def test_a_manager_handles_own_keys_of_people_who_are_in_no_other_account(owner,
 
 
 @pytest.mark.parametrize("kind", [kind for kind, _ in OTHERS[:-1]])
-def test_a_key_issued_by_another_person_is_shown_to_its_owner_only(owner, kind):
+def test_a_key_issued_by_another_person_is_shown_only_to_its_owner(owner, kind):
     other, account = person(kind, owner), owner.owned_accounts.get()
     manager, holder = signed_in(owner), signed_in(other)
     given = {"email": other.email, "label": "shop", "account": str(account.pk)}
@@ -121,7 +121,7 @@ def test_a_key_issued_by_another_person_is_shown_to_its_owner_only(owner, kind):
 
 @pytest.mark.parametrize("issuer", ["manager", "superuser"])
 @pytest.mark.parametrize("fault", ["no account", "another account", "no member", "cannot sign in"])
-def test_a_key_for_another_person_needs_an_account_of_both(owner, issuer, fault):
+def test_a_key_for_another_person_needs_an_account_that_both_belong_to(owner, issuer, fault):
     account = owner.owned_accounts.get()
     other = person("stranger" if fault == "no member" else "member", owner)
     if fault == "cannot sign in":
@@ -135,14 +135,14 @@ def test_a_key_for_another_person_needs_an_account_of_both(owner, issuer, fault)
     assert not ApiKey.objects.exists()
 
 
-def test_a_waiting_key_that_is_revoked_cannot_be_collected(owner):
+def test_a_revoked_key_cannot_be_collected(owner):
     row = api_key.offer(owner)
     api_key.revoke(row)
     assert api_key.collect(row) is None
     assert row.state == "revoked"
 
 
-def test_ones_own_key_may_be_bound_to_one_account(owner):
+def test_an_own_key_can_be_bound_to_one_account(owner):
     account = owner.owned_accounts.get()
     page = signed_in(owner).post(ISSUE, {"email": owner.email, "account": str(account.pk)})
     [key] = KEY.findall(page.content.decode())
@@ -151,7 +151,7 @@ def test_ones_own_key_may_be_bound_to_one_account(owner):
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "99999", "soon"])
-def test_a_life_that_cannot_be_is_refused(owner, days):
+def test_an_invalid_lifetime_is_rejected(owner, days):
     page = signed_in(owner).post(ISSUE, {"email": owner.email, "label": "", "days": days})
     assert page.status_code == 200
     assert not ApiKey.objects.exists()

@@ -50,7 +50,7 @@ def link(email: str) -> str:
 
 
 @pytest.mark.parametrize("email", ["known@example.com", "KNOWN@example.com", "new@example.com"])
-def test_no_address_is_a_member_before_accepting(
+def test_an_address_becomes_a_member_only_by_accepting(
     manager: Client, account: Account, email: str, default_model: Any
 ) -> None:
     known = UserFactory(email="known@example.com")
@@ -70,7 +70,7 @@ def test_no_address_is_a_member_before_accepting(
     assert User.objects.filter(email__iexact=email).count() == 1
 
 
-def test_an_unknown_and_a_known_address_look_the_same_to_the_manager(
+def test_a_manager_cannot_tell_a_known_address_from_an_unknown_one(
     manager: Client, account: Account
 ) -> None:
     UserFactory(email="known@example.com", name="Ann Other")
@@ -81,7 +81,7 @@ def test_an_unknown_and_a_known_address_look_the_same_to_the_manager(
     assert page.count("known@example.com") == page.count("other@example.com") > 0
 
 
-def test_no_page_shows_a_manager_the_link(manager: Client, account: Account) -> None:
+def test_no_page_shows_the_link_to_a_manager(manager: Client, account: Account) -> None:
     invite(manager, account, {"email": "ann@example.com", "role": "MEMBER"})
     token = link("ann@example.com").partition("token=")[2]
     mail = Mail.objects.get()
@@ -93,7 +93,7 @@ def test_no_page_shows_a_manager_the_link(manager: Client, account: Account) -> 
 
 
 @pytest.mark.parametrize("end", ["accepted", "withdrawn", "expired", "forged"])
-def test_an_invitation_that_is_over_makes_no_member(
+def test_an_invalid_invitation_creates_no_member(
     manager: Client, account: Account, end: str
 ) -> None:
     invite(manager, account, {"email": "ann@example.com", "role": "MEMBER"})
@@ -121,7 +121,7 @@ def test_an_invitation_that_is_over_makes_no_member(
         ("Invited@example.com", "this person is invited already"),
     ],
 )
-def test_no_person_is_invited_twice(email: str, told: str) -> None:
+def test_a_person_cannot_be_invited_twice(email: str, told: str) -> None:
     account = AccountFactory(owner=UserFactory(email="owner@example.com"))
     MembershipFactory(account=account, user=UserFactory(email="member@example.com"))
     Invitation.objects.create(account=account, email="invited@example.com")
@@ -136,7 +136,9 @@ def test_no_person_is_invited_twice(email: str, told: str) -> None:
     assert not Mail.objects.exists()
 
 
-def test_invitations_count_as_mails_of_the_account(manager: Client, account: Account) -> None:
+def test_invitations_count_towards_the_mails_of_an_account(
+    manager: Client, account: Account
+) -> None:
     Mail.objects.bulk_create(
         Mail(account=account, to="x@example.com", subject="s", body="b")
         for _ in range(MAILS_PER_HOUR)
@@ -146,7 +148,7 @@ def test_invitations_count_as_mails_of_the_account(manager: Client, account: Acc
     assert not Invitation.objects.exists()
 
 
-def test_a_member_is_changed_and_removed_but_never_added_directly(
+def test_members_can_be_changed_and_removed_but_not_added_directly(
     manager: Client, account: Account
 ) -> None:
     member = MembershipFactory(account=account)

@@ -138,7 +138,7 @@ def said(answer: Any) -> str:
 
 
 @pytest.mark.parametrize("who", ["manager", "agent"])
-def test_no_address_shows_or_changes_another_accounts_rows(who, request, foreign, own):
+def test_no_address_shows_or_changes_rows_of_another_account(who, request, foreign, own):
     client = request.getfixturevalue(who)
     before, asked = foreign.snapshot(), 0
     for address in dict.fromkeys(addresses(foreign)):
@@ -154,7 +154,7 @@ def test_no_address_shows_or_changes_another_accounts_rows(who, request, foreign
     assert foreign.snapshot() == before
 
 
-def test_the_walk_would_see_what_it_is_for(foreign, own, manager):
+def test_the_same_addresses_show_the_rows_to_a_superuser(foreign, own, manager):
     """Check that the walk works: a superuser sees the other account at the same addresses."""
     User.objects.filter(pk=own.owner.pk).update(is_superuser=True)
     shown = {
@@ -182,12 +182,12 @@ def test_the_walk_would_see_what_it_is_for(foreign, own, manager):
         "conversations_visitor",
     ],
 )
-def test_ones_own_rows_are_there(who, page, request, own):
+def test_the_rows_of_the_users_own_account_are_listed(who, page, request, own):
     answer = request.getfixturevalue(who).get(reverse(f"admin:{page}_changelist"))
     assert "mine" in answer.content.decode()
 
 
-def test_an_agent_sees_the_bots_that_he_or_she_was_added_to_and_no_other(agent, own):
+def test_an_agent_sees_only_the_chatbots_that_the_agent_was_added_to(agent, own):
     ChatbotFactory(account=own.account, name="another bot")
     page = agent.get(reverse("admin:chatbots_chatbot_changelist")).content.decode()
     assert "mine bot" in page
@@ -195,12 +195,12 @@ def test_an_agent_sees_the_bots_that_he_or_she_was_added_to_and_no_other(agent, 
 
 
 @pytest.mark.parametrize("page", ["accounts_plan", "chatbots_llmmodel"])
-def test_plans_and_models_are_for_superusers(page, manager):
+def test_plans_and_models_are_open_only_to_superusers(page, manager):
     assert manager.get(reverse(f"admin:{page}_changelist")).status_code == 403
     assert manager.post(reverse(f"admin:{page}_add"), FORM).status_code == 403
 
 
-def test_an_accounts_manager_changes_neither_plan_nor_owner_nor_add_on(manager, own):
+def test_an_account_manager_cannot_change_the_plan_the_owner_or_the_add_on(manager, own):
     other = AccountFactory(plan=PlanFactory(name="Starter"))
     taken = {"plan": str(other.plan.pk), "owner": str(other.owner.pk), "webhooks_enabled": ""}
     address = reverse("admin:accounts_account_change", args=[own.account.pk])
@@ -210,7 +210,7 @@ def test_an_accounts_manager_changes_neither_plan_nor_owner_nor_add_on(manager, 
     assert (after.owner, after.plan, after.webhooks_enabled) == (own.owner, own.account.plan, True)
 
 
-def test_a_person_without_a_membership_is_told_so(default_model):
+def test_a_person_without_a_membership_sees_a_message(default_model):
     client = signed_in(staff(UserFactory(), AGENTS))
     assert "No chatbot is open to you" in client.get(reverse("admin:index")).content.decode()
 
@@ -234,7 +234,7 @@ CROSSING = (
 
 
 @pytest.mark.parametrize("model", admin.site._registry, ids=lambda model: model._meta.label_lower)
-def test_a_list_takes_the_lookups_of_its_filters_and_no_others(model, default_model):
+def test_a_list_accepts_only_the_lookups_of_its_filters(model, default_model):
     asking = RequestFactory().get("/")
     asking.user = superuser()
     client = signed_in(asking.user, raise_request_exception=False)

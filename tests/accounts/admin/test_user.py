@@ -47,7 +47,7 @@ def ann() -> User:
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_a_manager_sees_the_address_and_no_more_of_people_of_other_accounts(
+def test_a_manager_sees_only_the_address_of_people_in_other_accounts(
     manager: Client, account: Account, ann: User, elsewhere: bool
 ) -> None:
     MembershipFactory(account=account, user=ann)
@@ -66,7 +66,7 @@ def test_a_manager_sees_the_address_and_no_more_of_people_of_other_accounts(
 
 
 @pytest.mark.parametrize("who", ["manager", "superuser"])
-def test_no_page_shows_a_part_of_a_digest(
+def test_no_page_shows_any_part_of_a_digest(
     manager: Client, account: Account, ann: User, who: str
 ) -> None:
     MembershipFactory(account=account, user=ann)
@@ -78,7 +78,7 @@ def test_no_page_shows_a_part_of_a_digest(
     assert digest[:6] not in page
 
 
-def test_a_person_is_made_with_a_password_and_changed():
+def test_a_person_can_be_created_with_a_password_and_changed():
     client = signed_in(superuser())
     secret = "a-long-and-good-one"
     given = {"email": "kim@example.com", "name": "Kim", "usable_password": "true"}
@@ -90,7 +90,7 @@ def test_a_person_is_made_with_a_password_and_changed():
     assert (kim.name, kim.is_staff, kim.check_password(secret)) == ("Kim B.", True, True)
 
 
-def test_a_deleted_person_has_no_access_and_stays_in_the_trail(ann: User, default_model: Any):
+def test_a_deleted_person_loses_access_and_stays_in_the_audit_log(ann: User, default_model: Any):
     account = MembershipFactory(user=staff(ann, ACCOUNT_ADMINS), role="SUPER_ADMIN").account
     key = api_key.issue(ann)[1]
     client = signed_in(ann)
@@ -108,7 +108,7 @@ def test_a_deleted_person_has_no_access_and_stays_in_the_trail(ann: User, defaul
     assert not ann.memberships.exists()
 
 
-def test_the_owner_of_an_account_is_not_deleted(account: Account):
+def test_an_account_owner_cannot_be_deleted(account: Account):
     page = signed_in(superuser()).post(page_of(account.owner, "delete"), {"post": "yes"})
     assert account.name in page.content.decode()
     assert User.objects.find(account.owner.email) == account.owner
@@ -116,7 +116,7 @@ def test_the_owner_of_an_account_is_not_deleted(account: Account):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(settings.EMBEDDED, reason="embedded, a form is judged under the write lock")
-def test_two_who_add_one_person_at_the_same_time_are_both_answered():
+def test_two_requests_that_add_one_person_at_the_same_time_both_succeed():
     client, pages = signed_in(superuser()), []
     given = {"email": "kim@example.com", "name": "Kim", "usable_password": "false"}
 

@@ -41,7 +41,7 @@ def record(name: str, *words: str) -> Any:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_a_help_text(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         call_command(name, "--help")
     assert ended.value.code == 0
@@ -103,7 +103,7 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
         pytest.param(["revoke_api_key", "cbk_none"], "no API key cbk_none", id="unknown prefix"),
     ],
 )
-def test_bad_input_is_named_and_changes_nothing(words: list[str], message: str) -> None:
+def test_invalid_input_is_reported_and_changes_nothing(words: list[str], message: str) -> None:
     people, accounts = User.objects.count(), Account.objects.count()
     with pytest.raises(CommandError) as refusal:
         run(*words)
@@ -117,7 +117,7 @@ class TestCreateAccount:
 
     WORDS = ("create_account", "Acme", "--plan", "scale", "--owner")
 
-    def test_an_account_is_made_with_its_owner(self) -> None:
+    def test_it_creates_an_account_with_its_owner(self) -> None:
         made = record(*self.WORDS, "new@example.com")
         account = Account.objects.get()
         assert made == {
@@ -130,7 +130,7 @@ class TestCreateAccount:
         assert account.webhooks_enabled
         assert not account.owner.has_usable_password()
 
-    def test_an_owner_who_is_known_is_found_whatever_the_letter_case(self) -> None:
+    def test_it_finds_a_known_owner_in_any_letter_case(self) -> None:
         known = UserFactory(email="Known@Example.com")
         assert record(*self.WORDS, "known@example.COM")["ownerId"] == str(known.pk)
 
@@ -138,7 +138,7 @@ class TestCreateAccount:
 class TestIssueApiKey:
     """`issue_api_key`."""
 
-    def test_the_key_works_and_is_shown_this_once(self, chatbot: Chatbot) -> None:
+    def test_the_key_works_and_is_shown_only_once(self, chatbot: Chatbot) -> None:
         owner = chatbot.account.owner
         made = record("issue_api_key", owner.email.upper(), "--label", "shop", "--expires", "2")
         assert list(made) == ["email", "label", "prefix", "apiKey", "expiresAt"]
@@ -146,7 +146,7 @@ class TestIssueApiKey:
         assert ApiKey.objects.get().label == "shop"
         assert made["expiresAt"] is not None
 
-    def test_for_people_it_prints_lines(self) -> None:
+    def test_the_output_for_people_is_plain_lines(self) -> None:
         user = UserFactory()
         said = run("issue_api_key", user.email)
         assert f"email: {user.email}\n" in said
@@ -176,7 +176,7 @@ class TestRotateApiKeys:
             (["--all"], {"owner", "member", "other"}),
         ],
     )
-    def test_only_the_chosen_keys_are_rotated(
+    def test_only_the_selected_keys_are_rotated(
         self, people: dict[str, Any], words: list[str], whose: set[str]
     ) -> None:
         persons = ("owner", "member", "other")
@@ -204,7 +204,7 @@ class TestRotateApiKeys:
         assert answers == [old_key, old_key, 200]
         assert len(record(*words, "24")) == 1
 
-    def test_who_owns_and_belongs_gets_one_key_for_one(self, people: dict[str, Any]) -> None:
+    def test_an_owner_who_is_also_a_member_gets_one_new_key(self, people: dict[str, Any]) -> None:
         MembershipFactory(account=people["account"], user=people["owner"])
         record("issue_api_key", people["owner"].email)
         made = record("rotate_api_keys", "--account", str(people["account"].pk), "--grace", "1")
@@ -236,7 +236,7 @@ class TestSeedDemo:
     def seeded(self, default_model: LlmModel) -> Any:
         return record("seed_demo")
 
-    def test_it_has_exactly_the_promised_shape(self, seeded: Any) -> None:
+    def test_it_has_exactly_the_documented_shape(self, seeded: Any) -> None:
         assert list(seeded) == [
             "baseUrl",
             "adminUrl",
@@ -256,7 +256,7 @@ class TestSeedDemo:
             assert all(set(user) == self.USER for user in account["users"])
             assert all(set(chatbot) == self.CHATBOT for chatbot in account["chatbots"])
 
-    def test_its_people_are_of_every_kind(self, seeded: Any) -> None:
+    def test_it_contains_people_of_every_role(self, seeded: Any) -> None:
         first, second = seeded["accounts"]
         shop = first["chatbots"][0]["chatbotId"]
         assert (first["plan"], second["plan"]) == ("Scale", "Starter")
@@ -268,7 +268,7 @@ class TestSeedDemo:
         ]
         assert [u["role"] for u in second["users"]] == [Role.OWNER]
 
-    def test_its_bots_can_be_used_at_once(self, seeded: Any) -> None:
+    def test_its_chatbots_can_be_used_immediately(self, seeded: Any) -> None:
         first, second = seeded["accounts"]
         assert (len(first["chatbots"]), len(second["chatbots"])) == (2, 1)
         for chatbot in first["chatbots"]:
@@ -283,7 +283,7 @@ class TestSeedDemo:
             details = owner.get(path).json()["data"]["thread"]
             assert details["visitorId"] == thread["visitorId"]
 
-    def test_a_second_run_finds_everything_and_makes_fresh_secrets(self, seeded: Any) -> None:
+    def test_a_second_run_finds_everything_and_creates_new_secrets(self, seeded: Any) -> None:
         def counted() -> list[int]:
             return [m.objects.count() for m in (User, Account, Chatbot, Thread, Message, LlmModel)]
 
@@ -304,7 +304,7 @@ class TestSeedDemo:
         admin = User.objects.get(email=again["adminEmail"])
         assert admin.check_password(again["adminPassword"])
 
-    def test_for_people_it_lists_the_keys(self, default_model: LlmModel) -> None:
+    def test_the_output_for_people_lists_the_keys(self, default_model: LlmModel) -> None:
         said = run("seed_demo")
         assert said.count("cbk_") == 5
         assert Plan.objects.count() == 3

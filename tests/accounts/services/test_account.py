@@ -22,7 +22,7 @@ def test_a_person_is_found_in_any_letter_case(email: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["find", "get_by_natural_key"])
-def test_a_person_is_found_over_the_index(way: str, django_assert_num_queries: Any) -> None:
+def test_a_person_is_found_through_the_index(way: str, django_assert_num_queries: Any) -> None:
     User.objects.bulk_create(User(email=f"{number}@example.com") for number in range(2_000))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE accounts_user")
@@ -37,7 +37,7 @@ def test_a_person_is_found_over_the_index(way: str, django_assert_num_queries: A
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(settings.EMBEDDED, reason="embedded, there is one writer at a time")
-def test_two_who_create_one_person_at_the_same_time_get_the_same_one() -> None:
+def test_two_calls_that_create_one_person_at_the_same_time_return_the_same_person() -> None:
     made: list[Any] = []
 
     def create() -> None:
@@ -56,7 +56,7 @@ def test_two_who_create_one_person_at_the_same_time_get_the_same_one() -> None:
     assert made == [kim]
 
 
-def test_an_address_that_only_the_database_takes_for_a_persons_is_not_the_persons() -> None:
+def test_an_address_that_matches_only_in_the_databases_lower_case_is_not_accepted() -> None:
     """PostgreSQL's LOWER turns a dotted capital I into an i, so another domain may match."""
     UserFactory(email="ann@city.example")
     invitation = Invitation.objects.create(

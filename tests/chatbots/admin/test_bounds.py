@@ -34,7 +34,7 @@ def fill(model: Any, chatbot: Chatbot, *, free: int = 0) -> None:
 
 
 @pytest.mark.parametrize(("model", "name", "fields"), FORMS)
-def test_the_last_row_that_fits_is_saved_and_one_more_is_an_error_of_the_form(
+def test_the_last_free_row_is_saved_and_one_more_is_a_form_error(
     client: Client, chatbot: Chatbot, model: Any, name: str, fields: dict[str, str]
 ) -> None:
     fill(model, chatbot, free=1)

@@ -54,7 +54,7 @@ def stored(chatbot: Chatbot) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k != "updated_at"} for row in rows]
 
 
-def test_a_chatbot_is_made_with_its_settings(client, chatbot):
+def test_a_chatbot_is_created_with_its_settings(client, chatbot):
     given = {"account": str(chatbot.account_id), "name": " Second ", "description": "more"}
     answer = client.post(ADD, given)
     made = Chatbot.objects.get(name=" Second ")
@@ -72,20 +72,20 @@ def test_a_chatbot_is_made_with_its_settings(client, chatbot):
         ({"name": ""}, "required"),
     ],
 )
-def test_a_chatbot_that_cannot_be_is_refused(client, chatbot, changes, fault):
+def test_an_invalid_chatbot_is_rejected(client, chatbot, changes, fault):
     ChatbotFactory(account=chatbot.account, name="Taken")
     given = {"account": str(chatbot.account_id), "name": "New", "description": "more"}
     assert fault in client.post(ADD, given | changes).content.decode()
     assert Chatbot.objects.filter(account=chatbot.account).count() == 2
 
 
-def test_the_plans_quota_holds_in_the_admin_too(client, chatbot):
+def test_the_quota_of_the_plan_also_applies_in_the_admin(client, chatbot):
     Plan.objects.update(max_chatbots=1)
     given = {"account": str(chatbot.account_id), "name": "New", "description": "more"}
     assert "chatbot quota exceeded" in client.post(ADD, given).content.decode()
 
 
-def test_saving_a_page_unchanged_changes_nothing(client, chatbot, address):
+def test_saving_an_unchanged_page_changes_nothing(client, chatbot, address):
     LeadSettingsFactory(
         chatbot=chatbot,
         lead_notification_email=["a@example.com", "b@example.com"],
@@ -140,7 +140,9 @@ def test_settings_are_saved_from_the_page(client, chatbot, address):
         ("leadsettings-0-customer_form_field", '{"a": 1}', "Expected array"),
     ],
 )
-def test_a_bad_setting_is_named_and_nothing_is_saved(client, chatbot, address, field, value, fault):
+def test_an_invalid_setting_is_named_and_nothing_is_saved(
+    client, chatbot, address, field, value, fault
+):
     LeadSettingsFactory(chatbot=chatbot)
     before = stored(chatbot)
     page = submit(client, address, **{field: value, "description": "new words"})
@@ -155,13 +157,13 @@ def test_a_bad_setting_is_named_and_nothing_is_saved(client, chatbot, address, f
         ({"button_message": ""}, "Must provide either (buttonTitle + buttonMessage)"),
     ],
 )
-def test_a_prompt_is_a_button_or_a_link(client, chatbot, address, fields, fault):
+def test_a_prompt_is_either_a_button_or_a_link(client, chatbot, address, fields, fault):
     FollowUpPromptFactory(chatbot=chatbot)
     changes = {f"follow_up_prompts-0-{name}": value for name, value in fields.items()}
     assert fault in submit(client, address, **changes).content.decode()
 
 
-def test_one_instruction_is_active_after_its_button(client, chatbot):
+def test_only_one_instruction_is_active_after_its_button_is_pressed(client, chatbot):
     first = InstructionFactory(chatbot=chatbot, is_active=True)
     second = InstructionFactory(chatbot=chatbot)
     button = reverse("admin:chatbots_instruction_activate", args=[second.pk])
@@ -175,7 +177,7 @@ def test_one_instruction_is_active_after_its_button(client, chatbot):
     assert Instruction.objects.get(pk=first.pk).title == "renamed"
 
 
-def test_what_is_not_deletable_is_not_deleted(client, chatbot):
+def test_an_instruction_that_is_not_deletable_is_kept(client, chatbot):
     kept = InstructionFactory(chatbot=chatbot, deletable=False)
     gone = InstructionFactory(chatbot=chatbot)
     for row in (kept, gone):
@@ -183,7 +185,7 @@ def test_what_is_not_deletable_is_not_deleted(client, chatbot):
     assert [row.pk for row in Instruction.objects.all()] == [kept.pk]
 
 
-def test_only_changed_texts_are_kept_and_the_others_are_shown_as_they_are(client, chatbot):
+def test_only_changed_texts_are_stored_and_the_others_are_shown_as_shipped(client, chatbot):
     row = chatbot.localizations.get()
     address = reverse("admin:chatbots_localization_change", args=[row.pk])
     submit(client, address, homeTitle="Ahoy", retryButton=" Once more ")
@@ -197,13 +199,13 @@ def test_only_changed_texts_are_kept_and_the_others_are_shown_as_they_are(client
     assert row.texts == {"retryButton": " Once more "}
 
 
-def test_a_text_set_of_another_locale_is_added(client, chatbot):
+def test_a_text_set_for_another_locale_can_be_added(client, chatbot):
     address = f"{reverse('admin:chatbots_localization_add')}?chatbot={chatbot.pk}"
     submit(client, address, locale_code="de", homeTitle="Hallo")
     assert chatbot.localizations.get(locale_code="de").texts == {"homeTitle": "Hallo"}
 
 
-def test_another_model_is_made_the_default(default_model):
+def test_another_model_can_be_made_the_default(default_model):
     other = LlmModelFactory(title="other")
     signed_in(superuser()).post(reverse("admin:chatbots_llmmodel_make_default", args=[other.pk]))
     assert LlmModel.objects.get(is_default=True) == other
@@ -252,7 +254,7 @@ def test_the_page_of_a_crowded_chatbot_is_small_and_can_be_saved(client, crowded
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "²", "9" * 5_000, "99"])
-def test_a_page_of_rows_that_is_not_there_is_the_first_one(client, chatbot, address, number):
+def test_an_invalid_page_of_rows_shows_the_first_page(client, chatbot, address, number):
     InstructionFactory(chatbot=chatbot, title="the only one")
     page = client.get(address, {"instructions-page": number})
     assert "the only one" in page.content.decode()
@@ -270,7 +272,7 @@ def test_a_large_starter_is_changed_on_its_own_page(client, chatbot):
 
 
 @pytest.mark.parametrize("content", ["[]", '"text"', "", '{"a": "\\u0000"}', "[" * 5_000, "{"])
-def test_what_the_api_refuses_is_no_starter_in_the_admin_either(client, chatbot, content):
+def test_a_starter_that_the_api_rejects_is_rejected_in_the_admin_too(client, chatbot, content):
     address = reverse("admin:chatbots_conversationstarter_add")
     answer = client.post(address, {"chatbot": str(chatbot.pk), "content": content})
     assert answer.status_code == 200

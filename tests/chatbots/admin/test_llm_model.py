@@ -68,7 +68,7 @@ KEPT = [
 
 @pytest.mark.parametrize(("make", "reason"), KEPT)
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_a_model_that_is_needed_is_kept_and_the_page_says_why(
+def test_a_model_in_use_is_kept_and_the_page_gives_the_reason(
     client: Client, chatbot: Chatbot, make: Any, reason: str, method: str
 ) -> None:
     model = make(chatbot)
@@ -84,7 +84,7 @@ def test_a_model_that_is_needed_is_kept_and_the_page_says_why(
 
 
 @pytest.mark.parametrize(("make", "reason"), KEPT)
-def test_code_cannot_delete_it_either(chatbot: Chatbot, make: Any, reason: str) -> None:
+def test_code_cannot_delete_a_model_in_use_either(chatbot: Chatbot, make: Any, reason: str) -> None:
     model = make(chatbot)
     with pytest.raises(ProtectedError, match=reason):
         model.delete()
@@ -96,7 +96,7 @@ def test_code_cannot_delete_it_either(chatbot: Chatbot, make: Any, reason: str) 
             transaction.set_rollback(True)
 
 
-def test_whether_messages_use_a_model_is_found_over_an_index(chatbot: Chatbot) -> None:
+def test_messages_that_use_a_model_are_found_through_an_index(chatbot: Chatbot) -> None:
     rows = Message.objects.filter(llm_model=used_by_messages(chatbot))
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -104,13 +104,13 @@ def test_whether_messages_use_a_model_is_found_over_an_index(chatbot: Chatbot) -
     assert "message_llm_model" in rows.explain()
 
 
-def test_a_model_that_is_not_needed_is_deleted(client: Client) -> None:
+def test_an_unused_model_is_deleted(client: Client) -> None:
     model = LlmModelFactory()
     client.post(reverse("admin:chatbots_llmmodel_delete", args=[model.pk]), {"post": "yes"})
     assert not LlmModel.objects.filter(pk=model.pk).exists()
 
 
-def test_the_list_deletes_no_model(client: Client, chatbot: Chatbot) -> None:
+def test_the_list_action_cannot_delete_models(client: Client, chatbot: Chatbot) -> None:
     model = used_by_messages(chatbot)
     chosen = {"action": "delete_selected", "_selected_action": [str(model.pk)], "post": "yes"}
     client.post(reverse("admin:chatbots_llmmodel_changelist"), chosen)

@@ -36,14 +36,14 @@ def text(content):
         pytest.param(saying("<think>\nHm.\n</think>\n\nyes"), "yes", id="a thought"),
     ],
 )
-def test_what_official_clients_accept_is_accepted(server, behaviour, reply):
+def test_everything_that_official_clients_accept_is_accepted(server, behaviour, reply):
     server.say(behaviour)
     model = Model("compatible", "gpt-test", server.base_url)
     assert ask(model, [Turn("user", "Well?")], temperature=0).content == reply
 
 
 @pytest.mark.parametrize("parts", [[1], [{}], [{"type": "text"}], [text(1)], {"type": "text"}])
-def test_content_of_another_shape_is_not_understood(server, parts):
+def test_content_of_another_shape_is_rejected(server, parts):
     server.say(saying(parts))
     with pytest.raises(ReplyFailed, match="answer not understood"):
         ask(Model("compatible", "gpt-test", server.base_url), [Turn("user", "?")], temperature=0)
@@ -61,7 +61,7 @@ def test_content_of_another_shape_is_not_understood(server, parts):
         ("<think></think>" * 60_000 + "said", "said"),
     ],
 )
-def test_thoughts_are_left_out_in_linear_time(said, left):
+def test_thoughts_are_removed_in_linear_time(said, left):
     began = time.thread_time()
     assert without_thoughts(said) == left
     assert time.thread_time() - began < 1

@@ -55,7 +55,7 @@ def fails(model, turns=TURNS):
     return caught.value.reason
 
 
-def test_a_model_is_asked_with_the_turns_in_their_order(server, model):
+def test_the_request_contains_the_turns_in_order(server, model):
     reply = ask(model, TURNS, temperature=0.25)
     assert (reply.content, reply.sources) == ("You said: Grüße?", [])
     assert server.questions == [
@@ -71,18 +71,18 @@ def test_a_model_is_asked_with_the_turns_in_their_order(server, model):
     assert arrival.header("Content-Type") == "application/json"
 
 
-def test_a_base_address_may_end_with_a_slash(server):
+def test_a_base_url_may_end_with_a_slash(server):
     ask(Model("compatible", "gpt-test", f"{server.base_url}/"), TURNS, temperature=0)
     assert [arrival.path for arrival in server.arrivals] == [PATH]
 
 
-def test_a_model_without_a_key_is_asked_without_one(server):
+def test_a_model_without_a_key_is_called_without_one(server):
     ask(Model("compatible", "gpt-test", server.base_url), TURNS, temperature=0)
     assert server.arrivals[0].header("Authorization") is None
 
 
 @pytest.mark.parametrize("variable", ["LLM_API_KEY_ABSENT", "LLM_API_KEY_BROKEN", "SECRET_KEY"])
-def test_a_key_that_is_missing_or_cannot_be_sent_is_named_and_nothing_is_asked(server, variable):
+def test_a_missing_or_invalid_key_is_named_and_no_request_is_sent(server, variable):
     reason = fails(Model("compatible", "gpt-test", server.base_url, variable))
     assert reason.startswith(f"{variable} must be set")
     assert "Injected" not in reason
@@ -147,7 +147,7 @@ def test_a_key_that_is_missing_or_cannot_be_sent_is_named_and_nothing_is_asked(s
         ),
     ],
 )
-def test_whatever_a_model_does_the_reply_fails_with_a_reason(server, model, behaviour, reason):
+def test_every_bad_response_fails_the_reply_with_a_reason(server, model, behaviour, reason):
     server.say(behaviour)
     assert reason in fails(model)
     assert len(server.arrivals) == 1, "nothing is asked twice, nowhere else"
@@ -164,7 +164,7 @@ def test_whatever_a_model_does_the_reply_fails_with_a_reason(server, model, beha
         pytest.param(say.stall(say.head(200, length=99)), id="hangs within"),
     ],
 )
-def test_a_model_that_is_late_ends_with_the_time_that_it_has(server, model, settings, behaviour):
+def test_a_slow_model_is_cut_off_at_the_timeout(server, model, settings, behaviour):
     settings.LLM_TIMEOUT = 0.3
     server.say(behaviour)
     began = time.monotonic()
@@ -183,7 +183,7 @@ def test_a_model_that_is_late_ends_with_the_time_that_it_has(server, model, sett
         ("", "URL not allowed"),
     ],
 )
-def test_an_endpoint_that_is_not_there_is_a_reason(base_url, reason):
+def test_an_unreachable_endpoint_fails_with_a_reason(base_url, reason):
     assert reason in fails(Model("compatible", "gpt-test", base_url, "LLM_API_KEY"))
 
 
@@ -196,7 +196,7 @@ def test_an_endpoint_that_is_not_there_is_a_reason(base_url, reason):
         pytest.param(say.reset(), id="reset"),
     ],
 )
-def test_a_connection_that_closes_is_a_reason(server, model, settings, behaviour):
+def test_a_closed_connection_fails_with_a_reason(server, model, settings, behaviour):
     settings.LLM_TIMEOUT = 0.45  # too short for a pause and a second request
     server.say(behaviour)
     assert fails(model).startswith("connection closed")
@@ -214,14 +214,14 @@ OVERLOADED = say.answer(503, b"", "Retry-After: 0")
         pytest.param(say.hang_up(), id="closed"),
     ],
 )
-def test_what_may_pass_is_asked_for_again(server, model, fault):
+def test_a_temporary_failure_is_retried(server, model, fault):
     server.say(fault, saying("at last"))
     assert ask(model, TURNS, temperature=0).content == "at last"
     first, second = server.questions
     assert first == second
 
 
-def test_a_retry_waits_as_long_as_the_endpoint_asks_for(server, model):
+def test_a_retry_waits_as_long_as_the_endpoint_asks(server, model):
     server.say(say.answer(429, b"", "Retry-After: 1"), saying("at last"))
     assert ask(model, TURNS, temperature=0).content == "at last"
     first, second = server.arrivals
@@ -237,7 +237,7 @@ def test_a_retry_waits_as_long_as_the_endpoint_asks_for(server, model):
         pytest.param(say.answer(400, b"bad"), 1, id="the request's own fault"),
     ],
 )
-def test_retries_are_few_and_end_with_the_time_that_a_reply_has(server, model, fault, times):
+def test_retries_are_few_and_stop_at_the_deadline_of_the_reply(server, model, fault, times):
     server.say(fault)
     assert "the model's endpoint answered" in fails(model)
     assert len(server.arrivals) == times
@@ -250,7 +250,7 @@ def test_retries_are_few_and_end_with_the_time_that_a_reply_has(server, model, f
         {"message": "litellm.UnsupportedParamsError: gpt-5 models don't support temperature=0.5."},
     ],
 )
-def test_a_model_that_refuses_the_temperature_is_asked_once_without_it(server, model, fault):
+def test_a_model_that_rejects_the_temperature_is_asked_once_more_without_it(server, model, fault):
     server.say(failing(400, fault), saying("warm enough"))
     assert ask(model, TURNS, temperature=0.5).content == "warm enough"
     first, second = server.questions
@@ -260,7 +260,7 @@ def test_a_model_that_refuses_the_temperature_is_asked_once_without_it(server, m
     assert len(server.arrivals) == 4
 
 
-def test_a_model_whose_row_says_so_gets_no_temperature(server, model):
+def test_a_model_marked_as_such_gets_no_temperature(server, model):
     ask(replace(model, sends_temperature=False), TURNS, temperature=0.5)
     assert "temperature" not in server.questions[0]
 
@@ -273,7 +273,7 @@ LONG_TALK = [
 ]
 
 
-def test_a_conversation_that_is_too_long_is_asked_again_with_less_history(server, model):
+def test_a_too_long_conversation_is_sent_again_with_less_history(server, model):
     def reply(messages):
         return f"{len(messages)} messages"
 
@@ -296,13 +296,13 @@ def test_a_message_that_is_too_long_by_itself_fails_with_the_reason(server, mode
     assert len(server.arrivals) == 4, "there is nothing to leave out"
 
 
-def test_connections_are_kept_between_replies(server, model):
+def test_connections_are_reused_between_replies(server, model):
     for _ in range(5):
         ask(model, TURNS, temperature=0)
     assert server.connections == 1
 
 
-def test_250_replies_at_once_wait_for_the_model_alone(server, model):
+def test_250_concurrent_replies_wait_only_for_the_model(server, model):
     """The model answers once all of the requests have arrived."""
     together = Barrier(250)
 

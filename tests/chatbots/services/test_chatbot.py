@@ -18,7 +18,9 @@ pytestmark = [
 MANY = 12
 
 
-def test_of_many_creations_with_one_name_one_succeeds(api: Api, chatbot: Chatbot) -> None:
+def test_one_of_many_concurrent_creations_with_the_same_name_succeeds(
+    api: Api, chatbot: Chatbot
+) -> None:
     path = f"/v1/chatbots/account/{chatbot.account_id}/create-chatbot"
     create = partial(api.post, path, {"name": "same", "description": "x"})
     answers = at_once([create] * MANY)
@@ -29,7 +31,9 @@ def test_of_many_creations_with_one_name_one_succeeds(api: Api, chatbot: Chatbot
     assert GeneralSettings.objects.count() == Chatbot.objects.count() == 2
 
 
-def test_of_many_renamings_to_one_name_one_succeeds(api: Api, chatbot: Chatbot) -> None:
+def test_one_of_many_concurrent_renames_to_the_same_name_succeeds(
+    api: Api, chatbot: Chatbot
+) -> None:
     bots = ChatbotFactory.create_batch(6, account=chatbot.account)
     path = f"/v1/chatbots/account/{chatbot.account_id}/chatbot"
     rename = [partial(api.patch, f"{path}/{bot.pk}", {"name": "same"}) for bot in bots]
@@ -38,9 +42,7 @@ def test_of_many_renamings_to_one_name_one_succeeds(api: Api, chatbot: Chatbot) 
     assert Chatbot.objects.filter(name="same").count() == 1
 
 
-def test_of_many_creations_only_as_many_succeed_as_the_plan_allows(
-    api: Api, chatbot: Chatbot
-) -> None:
+def test_concurrent_creations_stop_at_the_limit_of_the_plan(api: Api, chatbot: Chatbot) -> None:
     account = chatbot.account
     account.plan = PlanFactory(name="Small", max_chatbots=4)
     account.save()

@@ -21,7 +21,7 @@ def active(chatbot: Chatbot) -> int:
     return Instruction.objects.filter(chatbot=chatbot, is_active=True).count()
 
 
-def test_parallel_selections_leave_exactly_one_active(
+def test_concurrent_selections_leave_exactly_one_instruction_active(
     api: Api, here: str, chatbot: Chatbot
 ) -> None:
     rows = InstructionFactory.create_batch(6, chatbot=chatbot)
@@ -40,7 +40,7 @@ def test_parallel_selections_leave_exactly_one_active(
     assert active(chatbot) == 1
 
 
-def test_parallel_selections_of_a_new_title_create_it_once(
+def test_concurrent_selections_of_a_new_title_create_one_instruction(
     api: Api, here: str, chatbot: Chatbot
 ) -> None:
     body = {"title": "new", "instruction": "x"}
@@ -52,7 +52,7 @@ def test_parallel_selections_of_a_new_title_create_it_once(
     assert len(created) == 1
 
 
-def test_an_instruction_is_activated_in_its_own_chatbot_only(chatbot: Chatbot) -> None:
+def test_an_instruction_is_activated_only_in_its_own_chatbot(chatbot: Chatbot) -> None:
     elsewhere = InstructionFactory()
     with pytest.raises(NotFound):
         instructions.activate(chatbot.pk, elsewhere.pk)

@@ -22,7 +22,7 @@ def nothing_there(chatbot: Chatbot) -> None:
         kind.objects.filter(chatbot=chatbot).delete()
 
 
-def test_parallel_first_writes_make_one_row_of_each_kind(
+def test_concurrent_first_writes_create_one_row_of_each_kind(
     api: Api, here: str, here_v0: str, chatbot: Chatbot
 ) -> None:
     calls = [
@@ -47,13 +47,13 @@ def test_parallel_first_writes_make_one_row_of_each_kind(
     assert (general.description, general.fallback_message) == ("x", "x")
 
 
-def test_of_many_deletions_one_answers_the_record(api: Api, here: str) -> None:
+def test_one_of_many_concurrent_deletions_returns_the_record(api: Api, here: str) -> None:
     api.post(f"{here}/lead-settings", {})
     answers = at_once([partial(api.delete, f"{here}/lead-settings")] * MANY)
     assert Counter(answer.status_code for answer in answers) == {200: 1, 404: MANY - 1}
 
 
-def test_deletions_and_writes_at_once_never_fail(api: Api, here: str) -> None:
+def test_concurrent_deletions_and_writes_never_fail(api: Api, here: str) -> None:
     write = partial(api.post, f"{here}/lead-settings", {"leadNotification": True})
     answers = at_once([write, partial(api.delete, f"{here}/lead-settings")] * MANY)
     assert {answer.status_code for answer in answers} <= {200, 404}

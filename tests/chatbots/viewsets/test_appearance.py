@@ -29,7 +29,7 @@ def row(chatbot: Chatbot) -> Appearance:
 
 
 @pytest.mark.proves("Appearance and localization/appearance", "Appearance/record")
-def test_the_appearance_is_read(
+def test_the_appearance_is_returned(
     api: Api, there: str, chatbot: Chatbot, row: Appearance, django_assert_max_num_queries: Any
 ) -> None:
     with django_assert_max_num_queries(4):
@@ -41,7 +41,7 @@ def test_the_appearance_is_read(
     assert all(record[name].startswith("#") for name in COLOURS)
 
 
-def test_a_bot_that_lacks_its_row_gets_it(api: Api, there: str, row: Appearance) -> None:
+def test_a_missing_row_is_created_on_demand(api: Api, there: str, row: Appearance) -> None:
     row.delete()
     first, second = (api.get(there).json()["data"] for _ in range(2))
     check(first, APPEARANCE)
@@ -50,7 +50,7 @@ def test_a_bot_that_lacks_its_row_gets_it(api: Api, there: str, row: Appearance)
 
 @pytest.mark.proves("Endpoints named without shape/put-appearance")
 @put
-def test_every_field_can_be_set_and_is_kept(api: Api, there: str) -> None:
+def test_every_field_can_be_set_and_is_stored(api: Api, there: str) -> None:
     values: dict[type, Any] = {
         bool: True,
         int: 7,
@@ -68,7 +68,7 @@ def test_every_field_can_be_set_and_is_kept(api: Api, there: str) -> None:
 
 @pytest.mark.proves("Endpoints named without shape/put-appearance")
 @put
-def test_only_what_is_given_is_changed(api: Api, there: str, row: Appearance) -> None:
+def test_only_provided_fields_are_changed(api: Api, there: str, row: Appearance) -> None:
     before = stored(row)
     api.put(there, {"fontSize": 20, "id": "x", "chatbotId": "x", "extra": 1})
     after = stored(row)
@@ -93,7 +93,7 @@ def test_a_wrong_type_is_named_and_nothing_changes(
 @pytest.mark.parametrize(
     ("name", "bound"), [*((name, 255) for name in SHORT), ("welcomeMessage", 65_535)]
 )
-def test_bounds_count_characters(api: Api, there: str, name: str, bound: int) -> None:
+def test_length_limits_count_characters(api: Api, there: str, name: str, bound: int) -> None:
     assert api.put(there, {name: "😀" * bound}).json()["data"][name] == "😀" * bound
     answer = api.put(there, {name: "x" * (bound + 1)})
     assert answer.json()["errors"] == [
@@ -134,19 +134,19 @@ def test_a_colour_is_rrggbb_or_rgb(
 
 
 @put
-def test_integers_have_the_databases_range(api: Api, there: str) -> None:
+def test_integers_have_the_range_of_the_database(api: Api, there: str) -> None:
     for value in (0, 2**31 - 1):
         assert api.put(there, {"chatHeight": value}).json()["data"]["chatHeight"] == value
 
 
 @put
 @pytest.mark.parametrize("number", [10**30, -(2**63) - 1, 1e300, 5e-324, -0.0, 2**64])
-def test_a_number_inside_a_free_object_is_kept(api: Api, there: str, number: float) -> None:
+def test_a_number_inside_a_free_form_object_is_kept(api: Api, there: str, number: float) -> None:
     body = b'{"fontFamily": {"n": %s}}' % repr(number).encode()
     for answer in (api.put(there, body), api.get(there)):
         assert answer.status_code == 200
         assert type(number)(answer.json()["data"]["fontFamily"]["n"]) == number
 
 
-def test_all_documented_fields_but_the_ordinary_ones_are_settings() -> None:
+def test_every_documented_field_except_the_standard_ones_is_a_setting() -> None:
     assert len(Appearance.own_fields()) == len(set(APPEARANCE) - NOT_SETTABLE)

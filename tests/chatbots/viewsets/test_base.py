@@ -70,7 +70,7 @@ def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
 
 @pytest.mark.proves("Authentication/6", "HTTP statuses/200")
 @every_operation
-def test_the_owner_a_super_admin_and_an_added_member_may(
+def test_the_owner_a_super_admin_and_an_added_member_have_access(
     api: Api, chatbot: Chatbot, ids: dict[str, Any], method: str, path: str, body: Any
 ) -> None:
     callers = [
@@ -88,7 +88,7 @@ def test_the_owner_a_super_admin_and_an_added_member_may(
 
 @pytest.mark.proves("Authentication/6", "HTTP statuses/403", "Codes/CHATBOT_FETCH_FORBIDDEN")
 @every_operation
-def test_nobody_else_may(
+def test_other_callers_have_no_access(
     chatbot: Chatbot, ids: dict[str, Any], stranger: Api, method: str, path: str, body: Any
 ) -> None:
     elsewhere = member(chatbot)
@@ -113,7 +113,7 @@ def test_nobody_else_may(
 @pytest.mark.proves("HTTP statuses/404", "Codes/CHATBOT_NOT_FOUND")
 @every_operation
 @pytest.mark.parametrize("chatbot_id", ["0190a000-0000-7000-8000-000000000000", "nonsense", "1"])
-def test_an_unknown_chatbot_is_missing_before_the_body_is_read(
+def test_an_unknown_chatbot_is_a_404_before_the_body_is_read(
     api: Api, ids: dict[str, Any], method: str, path: str, body: Any, chatbot_id: Any
 ) -> None:
     there = path.format(**ids | {"chatbot": chatbot_id})
@@ -122,7 +122,7 @@ def test_an_unknown_chatbot_is_missing_before_the_body_is_read(
 
 
 @every_operation
-def test_a_foreign_chatbot_is_refused_before_the_body_is_read(
+def test_a_foreign_chatbot_is_a_403_before_the_body_is_read(
     stranger: Api, ids: dict[str, Any], method: str, path: str, body: Any
 ) -> None:
     answer = stranger.call(method, path.format(**ids), None if body is None else b"[")
@@ -143,7 +143,7 @@ def test_a_body_must_be_an_object(
 
 @pytest.mark.proves("HTTP statuses/405")
 @every_operation
-def test_another_method_is_refused(
+def test_another_method_is_a_405(
     api: Api, ids: dict[str, Any], method: str, path: str, body: Any
 ) -> None:
     allowed = {each for each, there, _ in OPERATIONS if there == path}
@@ -154,7 +154,7 @@ def test_another_method_is_refused(
 
 
 @pytest.mark.parametrize(("kind", "bad", "good"), BELOW)
-def test_the_body_is_judged_before_the_rest_of_the_path(
+def test_the_body_is_checked_before_the_rest_of_the_path(
     api: Api, here: str, kind: str, bad: Any, good: Any
 ) -> None:
     there = f"{here}/{kind}/{uuid.uuid4()}"
@@ -163,7 +163,7 @@ def test_the_body_is_judged_before_the_rest_of_the_path(
 
 
 @pytest.mark.parametrize(("kind", "bad", "good"), BELOW)
-def test_a_missing_a_malformed_and_a_foreign_id_are_answered_alike(
+def test_missing_malformed_and_foreign_ids_get_the_same_response(
     api: Api, here: str, kind: str, bad: Any, good: Any
 ) -> None:
     foreign = {

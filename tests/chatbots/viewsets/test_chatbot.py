@@ -82,7 +82,7 @@ def test_a_chatbot_is_created_with_its_settings(api: Api, account: Account, ther
         ),
     ],
 )
-def test_a_bad_chatbot_is_refused_by_its_fields(
+def test_an_invalid_chatbot_is_rejected_and_its_fields_are_named(
     api: Api, there: str, body: Any, errors: dict[str, str]
 ) -> None:
     answer = api.post(f"{there}/create-chatbot", body)
@@ -97,19 +97,19 @@ def test_a_bad_chatbot_is_refused_by_its_fields(
 
 
 @pytest.mark.proves("Chatbot/description")
-def test_bounds_of_a_new_chatbot_count_characters(api: Api, there: str) -> None:
+def test_length_limits_of_a_new_chatbot_count_characters(api: Api, there: str) -> None:
     body = {"name": "😀" * 255, "description": "😀" * 50}
     record = api.post(f"{there}/create-chatbot", body).json()["data"]
     assert (record["name"], record["description"]) == (body["name"], body["description"])
 
 
-def test_what_is_not_documented_is_ignored(api: Api, there: str) -> None:
+def test_undocumented_fields_are_ignored(api: Api, there: str) -> None:
     body = {"name": "a", "description": "b", "isActive": False, "chatbotId": "x", "extra": None}
     assert api.post(f"{there}/create-chatbot", body).json()["data"]["isActive"] is True
 
 
 @pytest.mark.proves("Chatbot/name")
-def test_a_name_is_unique_within_its_account_and_case_matters(
+def test_a_name_is_unique_within_its_account_and_case_sensitive(
     api: Api, there: str, chatbot: Chatbot
 ) -> None:
     body = {"name": chatbot.name, "description": "b"}
@@ -122,7 +122,7 @@ def test_a_name_is_unique_within_its_account_and_case_matters(
 
 
 @pytest.mark.proves("Codes/CHATBOT_LIMIT_REACHED")
-def test_the_plan_bounds_the_number_of_chatbots(
+def test_the_plan_limits_the_number_of_chatbots(
     api: Api, account: Account, there: str, chatbot: Chatbot
 ) -> None:
     account.plan = PlanFactory(name="Small", max_chatbots=2)
@@ -149,7 +149,7 @@ def test_the_plan_bounds_the_number_of_chatbots(
         ({"role": Role.MEMBER, "permissions": [CHATBOT_VIEW]}, 403),
     ],
 )
-def test_owner_and_super_admin_create(
+def test_only_owners_and_super_admins_can_create(
     account: Account, there: str, fields: dict[str, Any], status: int
 ) -> None:
     answer = member(account, **fields).post(
@@ -169,7 +169,7 @@ def test_owner_and_super_admin_create(
         ("PATCH", "chatbot/{chatbot}", b"["),
     ],
 )
-def test_the_account_is_judged_before_the_body(
+def test_the_account_is_checked_before_the_body(
     api: Api, stranger: Api, chatbot: Chatbot, method: str, rest: str, body: Any
 ) -> None:
     for account_id in (uuid.uuid4(), "nonsense"):
@@ -190,7 +190,7 @@ def test_the_account_is_judged_before_the_body(
 
 
 @pytest.mark.proves("Chatbots/update", "States and transitions/Chatbot.isActive")
-def test_only_what_is_given_is_changed(api: Api, one: str, chatbot: Chatbot) -> None:
+def test_only_provided_fields_are_changed(api: Api, one: str, chatbot: Chatbot) -> None:
     before = stored(chatbot)
     answer = api.patch(one, {"description": "new"})
     assert (answer.status_code, answer.json()["message"]) == (200, "success")
@@ -200,7 +200,7 @@ def test_only_what_is_given_is_changed(api: Api, one: str, chatbot: Chatbot) -> 
     assert (after["description"], changed) == ("new", {"description", "updated_at"})
 
 
-def test_a_record_tells_what_is_stored(api: Api, one: str, chatbot: Chatbot) -> None:
+def test_the_record_shows_what_is_stored(api: Api, one: str, chatbot: Chatbot) -> None:
     Chatbot.objects.filter(pk=chatbot.pk).update(created_by_user=chatbot.account.owner)
     record = api.patch(one, {"name": "N", "isActive": False}).json()["data"]
     row = stored(chatbot)
@@ -231,7 +231,7 @@ def test_an_empty_body_changes_nothing(api: Api, one: str, chatbot: Chatbot) -> 
         pytest.param({"isActive": None}, ["isActive"], id="null is no boolean"),
     ],
 )
-def test_a_bad_change_is_named_and_nothing_changes(
+def test_an_invalid_change_is_named_and_nothing_changes(
     api: Api, one: str, chatbot: Chatbot, body: Any, path: list[str]
 ) -> None:
     before = stored(chatbot)
@@ -241,13 +241,13 @@ def test_a_bad_change_is_named_and_nothing_changes(
 
 
 @pytest.mark.proves("Chatbot/description")
-def test_bounds_of_a_change_count_characters(api: Api, one: str) -> None:
+def test_length_limits_of_a_change_count_characters(api: Api, one: str) -> None:
     body = {"name": "😀" * 255, "description": "😀" * 100}
     record = api.patch(one, body).json()["data"]
     assert (record["name"], record["description"]) == (body["name"], body["description"])
 
 
-def test_a_taken_name_is_refused_and_the_own_one_is_not(
+def test_a_taken_name_is_rejected_but_the_chatbots_own_name_is_accepted(
     api: Api, account: Account, one: str, chatbot: Chatbot
 ) -> None:
     ChatbotFactory(account=account, name="taken")
@@ -257,7 +257,7 @@ def test_a_taken_name_is_refused_and_the_own_one_is_not(
     assert api.patch(one, {"name": chatbot.name}).status_code == 200
 
 
-def test_a_chatbot_of_another_account_is_missing_even_to_its_owner(
+def test_a_chatbot_of_another_account_is_a_404_even_for_its_owner(
     api: Api, there: str, account: Account
 ) -> None:
     elsewhere = ChatbotFactory(account=AccountFactory(owner=account.owner))
@@ -268,7 +268,7 @@ def test_a_chatbot_of_another_account_is_missing_even_to_its_owner(
     assert not Chatbot.objects.filter(name="taken over").exists()
 
 
-def test_a_foreign_account_is_refused_even_with_a_chatbot_of_ones_own(
+def test_a_foreign_account_is_a_403_even_with_a_chatbot_of_the_callers_own(
     chatbot: Chatbot, there: str
 ) -> None:
     own = ChatbotFactory()
@@ -276,7 +276,7 @@ def test_a_foreign_account_is_refused_even_with_a_chatbot_of_ones_own(
     assert answer.status_code == 403
 
 
-def test_a_member_changes_the_chatbots_that_he_was_added_to(
+def test_a_member_can_change_the_chatbots_that_the_member_was_added_to(
     account: Account, there: str, one: str, chatbot: Chatbot
 ) -> None:
     membership = MembershipFactory(account=account, permissions=[CHATBOT_VIEW])

@@ -68,7 +68,7 @@ def test_the_account_list_needs_its_permission(account: Account, chatbot: Chatbo
     assert answer.status_code == 403
 
 
-def test_the_account_list_costs_the_same_at_any_size(
+def test_the_account_list_needs_the_same_queries_at_any_size(
     api: Api, account: Account, there: str, django_assert_max_num_queries: Any
 ) -> None:
     ChatbotFactory.create_batch(10, account=account)
@@ -80,7 +80,7 @@ def test_the_account_list_costs_the_same_at_any_size(
 
 
 @pytest.mark.proves("Chatbots/my-chatbots", "Chatbot/record")
-def test_the_owner_sees_all_with_his_role_on_each(
+def test_an_owner_sees_every_chatbot_with_the_owners_role_on_each(
     api: Api, account: Account, chatbot: Chatbot
 ) -> None:
     joined = ChatbotFactory(account=account)
@@ -116,7 +116,7 @@ def test_the_owner_sees_all_with_his_role_on_each(
         ({"role": Role.MEMBER, "permissions": [CHATBOT_VIEW]}, {"second"}),
     ],
 )
-def test_a_super_admin_sees_all_and_a_member_what_he_was_added_to(
+def test_a_super_admin_sees_every_chatbot_and_a_member_only_added_ones(
     account: Account, chatbot: Chatbot, fields: dict[str, Any], seen: set[str]
 ) -> None:
     Chatbot.objects.filter(pk=chatbot.pk).update(name="first")
@@ -130,19 +130,19 @@ def test_a_super_admin_sees_all_and_a_member_what_he_was_added_to(
     assert data["totalCount"] == len(seen)
 
 
-def test_who_has_left_the_account_sees_nothing_of_it(chatbot: Chatbot) -> None:
+def test_a_former_member_sees_nothing_of_the_account(chatbot: Chatbot) -> None:
     left = ChatbotMemberFactory(chatbot=chatbot).user
     assert caller(left).get(MY).json()["data"] == {"accounts": [], "totalCount": 0}
 
 
-def test_an_owner_who_is_a_member_too_is_listed_once_as_owner(api: Api, account: Account) -> None:
+def test_an_owner_who_is_also_a_member_is_listed_once_as_owner(api: Api, account: Account) -> None:
     MembershipFactory(account=account, user=account.owner, role=Role.MEMBER)
     data = api.get(MY).json()["data"]
     assert [each["userRole"] for each in data["accounts"]] == ["OWNER"]
     assert data["totalCount"] == 1
 
 
-def test_my_chatbots_cost_the_same_at_any_size(
+def test_my_chatbots_needs_the_same_queries_at_any_size(
     api: Api, account: Account, django_assert_max_num_queries: Any
 ) -> None:
     for other in [account, *AccountFactory.create_batch(3, owner=account.owner)]:
@@ -159,7 +159,7 @@ def test_my_chatbots_cost_the_same_at_any_size(
     "Endpoints named without shape/list-chatbots", "Pagination (list endpoints)/figures"
 )
 @pytest.mark.proves("Endpoints named without shape", "Pagination (list endpoints)")
-def test_the_callers_chatbots_come_in_pages_newest_first(
+def test_the_callers_chatbots_are_paginated_newest_first(
     api: Api, account: Account, chatbot: Chatbot
 ) -> None:
     bots = [chatbot, *ChatbotFactory.create_batch(4, account=account)]
@@ -181,7 +181,7 @@ def test_the_callers_chatbots_come_in_pages_newest_first(
 
 @pytest.mark.proves("Pagination (list endpoints)/query")
 @pytest.mark.proves("Pagination (list endpoints)")
-def test_a_page_holds_twenty_unless_asked(api: Api, account: Account, chatbot: Chatbot) -> None:
+def test_a_page_has_twenty_rows_by_default(api: Api, account: Account, chatbot: Chatbot) -> None:
     ChatbotFactory.create_batch(20, account=account)
     data = api.get("/v1/chatbots").json()["data"]
     assert len(data["chatbots"]) == 20
@@ -203,17 +203,17 @@ def test_a_page_holds_twenty_unless_asked(api: Api, account: Account, chatbot: C
         ("page=x", ["page"]),
     ],
 )
-def test_a_bad_page_is_refused(api: Api, query: str, path: list[str]) -> None:
+def test_an_invalid_page_is_rejected(api: Api, query: str, path: list[str]) -> None:
     answer = api.get(f"/v1/chatbots?{query}")
     assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [path])
 
 
 @pytest.mark.proves("Pagination (list endpoints)")
-def test_the_largest_page_is_allowed(api: Api) -> None:
+def test_the_largest_limit_is_accepted(api: Api) -> None:
     assert api.get("/v1/chatbots?limit=100").status_code == 200
 
 
-def test_the_list_costs_the_same_at_any_size(
+def test_the_list_needs_the_same_queries_at_any_size(
     api: Api, account: Account, django_assert_max_num_queries: Any
 ) -> None:
     ChatbotFactory.create_batch(10, account=account)

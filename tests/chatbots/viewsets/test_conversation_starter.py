@@ -30,7 +30,7 @@ def there(here: str) -> str:
         {"big": 10**30, "small": 5e-324},
     ],
 )
-def test_an_object_is_kept_and_returned_as_given(
+def test_an_object_is_stored_and_returned_as_given(
     api: Api, there: str, chatbot: Chatbot, body: dict[str, Any]
 ) -> None:
     answer = api.post(there, json.dumps(body).encode())
@@ -43,12 +43,14 @@ def test_an_object_is_kept_and_returned_as_given(
     assert (row.content, row.chatbot) == (body, chatbot)
 
 
-def test_the_names_that_are_added_count(api: Api, there: str, chatbot: Chatbot) -> None:
+def test_the_added_fields_take_precedence_over_given_ones(
+    api: Api, there: str, chatbot: Chatbot
+) -> None:
     record = api.post(there, dict.fromkeys(ADDED, "mine")).json()["data"]
     assert "mine" not in record.values()
     assert record["chatbotId"] == str(chatbot.pk)
 
 
-def test_each_post_makes_one(api: Api, there: str) -> None:
+def test_each_post_creates_one_starter(api: Api, there: str) -> None:
     keys = {api.post(there, {"title": "same"}).json()["data"]["id"] for _ in range(3)}
     assert len(keys) == ConversationStarter.objects.count() == 3

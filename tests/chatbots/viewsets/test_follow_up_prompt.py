@@ -36,7 +36,7 @@ def there(here: str, prompt: FollowUpPrompt) -> str:
 )
 @pytest.mark.parametrize("pair", [BUTTON, LINK])
 @pytest.mark.parametrize("other", [{}, "", None])
-def test_a_pair_makes_the_type_and_clears_the_other(
+def test_a_pair_sets_the_type_and_clears_the_other_pair(
     api: Api, there: str, prompt: FollowUpPrompt, pair: tuple[str, str], other: Any
 ) -> None:
     texts = dict.fromkeys((*BUTTON, *LINK), "") | {pair[0]: " first ✓", pair[1]: "second"}
@@ -57,7 +57,7 @@ def test_a_pair_makes_the_type_and_clears_the_other(
 
 
 @pytest.mark.parametrize(("given_", "becomes"), [(ABSENT, False), (False, False), (True, True)])
-def test_esclate_is_false_unless_given(api: Api, there: str, given_: Any, becomes: bool) -> None:
+def test_esclate_is_false_by_default(api: Api, there: str, given_: Any, becomes: bool) -> None:
     body = dict.fromkeys(BUTTON, "x") | ({} if given_ is ABSENT else {"esclate": given_})
     assert api.patch(there, body).json()["data"]["esclate"] is becomes
 
@@ -71,7 +71,9 @@ def verdict(values: tuple[Any, ...]) -> str | None:
 
 
 @pytest.mark.proves("Follow-up prompts/1", "Follow-up prompts/2", "Follow-up prompts/3")
-def test_every_combination_of_present_and_absent_fields(api: Api, there: str) -> None:
+def test_every_combination_of_present_and_absent_fields_follows_the_rules(
+    api: Api, there: str
+) -> None:
     seen = set()
     for values in product(("x", "", None, ABSENT), repeat=4):
         pairs = zip((*BUTTON, *LINK), values, strict=True)
@@ -100,7 +102,9 @@ def test_every_combination_of_present_and_absent_fields(api: Api, there: str) ->
         ),
     ],
 )
-def test_a_text_of_white_space_makes_no_pair(api: Api, there: str, body: Any, message: str) -> None:
+def test_a_blank_text_does_not_complete_a_pair(
+    api: Api, there: str, body: Any, message: str
+) -> None:
     answer = api.patch(there, body)
     assert (answer.status_code, answer.json()["message"]) == (400, message)
 
@@ -126,7 +130,7 @@ def test_a_bad_field_is_named_and_nothing_changes(
     assert stored(prompt) == before
 
 
-def test_bounds_count_characters(api: Api, there: str) -> None:
+def test_length_limits_count_characters(api: Api, there: str) -> None:
     for body in (
         {"buttonTitle": "😀" * 255, "buttonMessage": "😀" * 65_535},
         {"linkText": "😀" * 255, "linkSrc": "😀" * 255},
@@ -135,7 +139,7 @@ def test_bounds_count_characters(api: Api, there: str) -> None:
         assert {name: record[name] for name in body} == body
 
 
-def test_a_refused_body_changes_nothing(api: Api, there: str, prompt: FollowUpPrompt) -> None:
+def test_a_rejected_body_changes_nothing(api: Api, there: str, prompt: FollowUpPrompt) -> None:
     before = stored(prompt)
     for body in ({}, {"buttonTitle": "x"}, dict.fromkeys((*BUTTON, *LINK), "x")):
         assert api.patch(there, body).status_code == 400
@@ -154,7 +158,7 @@ def test_a_refused_body_changes_nothing(api: Api, there: str, prompt: FollowUpPr
         st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3) | st.just([]),
     )
 )
-def test_no_body_makes_a_prompt_of_no_type_or_of_both(
+def test_no_body_gives_a_prompt_both_types_or_neither(
     api: Api, there: str, prompt: FollowUpPrompt, body: dict[str, Any]
 ) -> None:
     assert api.patch(there, body).status_code in (200, 400)

@@ -27,7 +27,7 @@ def row(chatbot: Chatbot) -> GeneralSettings:
 
 
 @pytest.mark.proves("General settings (one per chatbot)/record")
-def test_settings_never_set_show_their_defaults(
+def test_settings_that_were_never_set_have_their_defaults(
     api: Api, there: str, row: GeneralSettings, default_model: LlmModel
 ) -> None:
     answer = api.patch(there, {})
@@ -40,7 +40,7 @@ def test_settings_never_set_show_their_defaults(
     assert (record["maxMessagesPerConversation"], record["chatStart"]) == (50, "")
 
 
-def test_a_bot_that_lacks_its_row_gets_it(api: Api, there: str, row: GeneralSettings) -> None:
+def test_a_missing_row_is_created_on_demand(api: Api, there: str, row: GeneralSettings) -> None:
     row.delete()
     record = api.patch(there, {"description": "new"}).json()["data"]
     check(record, GENERAL)
@@ -49,7 +49,7 @@ def test_a_bot_that_lacks_its_row_gets_it(api: Api, there: str, row: GeneralSett
 
 
 @pytest.mark.proves("General and user-data settings (v0 paths)/general")
-def test_every_field_can_be_set_and_is_kept(api: Api, there: str) -> None:
+def test_every_field_can_be_set_and_is_stored(api: Api, there: str) -> None:
     values: dict[type, Any] = {bool: True, int: 7, str: "x ✓"}
     body = {name: values[GENERAL[name]] for name in INPUTS}
     assert body | LIMITED == body
@@ -58,7 +58,7 @@ def test_every_field_can_be_set_and_is_kept(api: Api, there: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in INPUTS if name != "maxMessagesPerConversation"])
-def test_only_what_is_given_is_changed(
+def test_only_provided_fields_are_changed(
     api: Api, there: str, row: GeneralSettings, name: str
 ) -> None:
     before = stored(row)
@@ -83,7 +83,7 @@ def test_a_wrong_type_is_named_and_nothing_changes(
 
 
 @pytest.mark.parametrize("name", ["description", "fallbackMessage"])
-def test_bounds_count_characters(api: Api, there: str, name: str) -> None:
+def test_length_limits_count_characters(api: Api, there: str, name: str) -> None:
     assert api.patch(there, {name: "😀" * 65_535}).json()["data"][name] == "😀" * 65_535
     answer = api.patch(there, {name: "x" * 65_536})
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, [name])
@@ -94,7 +94,7 @@ def test_bounds_count_characters(api: Api, there: str, name: str) -> None:
 
 
 @pytest.mark.proves("General settings (one per chatbot)/record")
-def test_an_active_model_is_chosen(api: Api, there: str, default_model: LlmModel) -> None:
+def test_an_active_model_can_be_chosen(api: Api, there: str, default_model: LlmModel) -> None:
     chosen = LlmModelFactory()
     for body in ({"llmModelId": str(chosen.pk)}, {}, {"llmModelId": str(chosen.pk).upper()}):
         assert api.patch(there, body).json()["data"]["llmId"] == str(chosen.pk)
@@ -104,7 +104,7 @@ def test_an_active_model_is_chosen(api: Api, there: str, default_model: LlmModel
 
 @pytest.mark.proves("General and user-data settings (v0 paths)/general")
 @pytest.mark.parametrize("value", ["unknown", "inactive", "nonsense", "", 5, None, True, []])
-def test_another_than_an_active_model_is_refused(
+def test_only_an_active_model_is_accepted(
     api: Api, there: str, row: GeneralSettings, value: Any
 ) -> None:
     before = stored(row)
@@ -132,7 +132,7 @@ def test_another_than_an_active_model_is_refused(
         (True, {"maxMessagesPerConversation": 5, "limitMessagesPerConversation": False}, 400),
     ],
 )
-def test_the_number_needs_the_switch(
+def test_the_message_limit_can_be_set_only_while_it_is_enabled(
     api: Api,
     there: str,
     row: GeneralSettings,
@@ -152,7 +152,7 @@ def test_the_number_needs_the_switch(
         assert stored(row) == before
 
 
-def test_the_number_is_kept_while_the_switch_is_off(api: Api, there: str) -> None:
+def test_the_message_limit_is_kept_while_it_is_disabled(api: Api, there: str) -> None:
     api.patch(there, LIMITED | {"maxMessagesPerConversation": 7})
     record = api.patch(there, {"limitMessagesPerConversation": False}).json()["data"]
     assert record["maxMessagesPerConversation"] == 7

@@ -79,7 +79,7 @@ def test_an_instruction_is_created_with_its_defaults(
     assert Instruction.objects.get(pk=record["id"]).creativity_level == 0.5
 
 
-def test_an_instruction_keeps_what_it_is_given(api: Api, there: str) -> None:
+def test_an_instruction_is_stored_as_given(api: Api, there: str) -> None:
     body = {"title": "😀" * 100, "instruction": "😀" * 65_535, "deletable": False, "isActive": True}
     record = api.post(there, body | {"creativityLevel": 1}).json()["data"]
     assert {name: record[name] for name in body} == body
@@ -114,7 +114,7 @@ def test_title_and_instruction_are_required(api: Api, there: str) -> None:
         ({"isActive": True}, "is_active"),
     ],
 )
-def test_only_what_is_given_is_changed(
+def test_only_provided_fields_are_changed(
     api: Api, there: str, second: Instruction, body: dict[str, Any], column: str
 ) -> None:
     before = stored(second)
@@ -137,7 +137,7 @@ def test_a_bad_field_changes_nothing(
 
 
 @pytest.mark.proves("States and transitions/Instruction.isActive by writing")
-def test_an_activated_one_takes_the_others_place(
+def test_activating_an_instruction_deactivates_the_other_one(
     api: Api, there: str, select: str, chatbot: Chatbot, first: Instruction, second: Instruction
 ) -> None:
     elsewhere = InstructionFactory(is_active=True)
@@ -205,7 +205,7 @@ def test_an_instruction_is_selected_by_its_title(
 
 
 @pytest.mark.proves("Instructions/select")
-def test_a_title_that_is_not_found_becomes_a_new_instruction(
+def test_an_unknown_title_creates_an_instruction(
     api: Api, select: str, chatbot: Chatbot, first: Instruction
 ) -> None:
     InstructionFactory(title="Sales")  # of another chatbot
@@ -235,7 +235,7 @@ def test_a_title_that_is_not_found_becomes_a_new_instruction(
         pytest.param({"title": "Sales", "instruction": 5}, ["instruction"], id="a number no text"),
     ],
 )
-def test_a_bad_selection_is_named_and_nothing_changes(
+def test_an_invalid_selection_is_named_and_nothing_changes(
     api: Api, select: str, chatbot: Chatbot, first: Instruction, body: Any, path: list[str]
 ) -> None:
     answer = api.post(select, body)
@@ -244,7 +244,7 @@ def test_a_bad_selection_is_named_and_nothing_changes(
     assert Instruction.objects.filter(chatbot=chatbot).count() == 1
 
 
-def test_the_missing_text_of_a_new_instruction_is_required(api: Api, select: str) -> None:
+def test_a_new_instruction_needs_its_text(api: Api, select: str) -> None:
     assert api.post(select, {"title": "Sales"}).json() == {
         "success": False,
         "message": "request body is not valid",
@@ -253,7 +253,7 @@ def test_the_missing_text_of_a_new_instruction_is_required(api: Api, select: str
     }
 
 
-def test_an_unknown_id_is_missing_whatever_else_is_given(
+def test_an_unknown_id_is_a_404_whatever_else_is_given(
     api: Api, select: str, chatbot: Chatbot, first: Instruction
 ) -> None:
     foreign = InstructionFactory()
@@ -265,6 +265,6 @@ def test_an_unknown_id_is_missing_whatever_else_is_given(
     assert Instruction.objects.filter(chatbot=chatbot).count() == 1
 
 
-def test_a_new_title_of_a_hundred_characters_fits(api: Api, select: str) -> None:
+def test_a_new_title_may_have_a_hundred_characters(api: Api, select: str) -> None:
     body = {"title": "😀" * 100, "instruction": "x"}
     assert api.post(select, body).json()["data"]["title"] == body["title"]

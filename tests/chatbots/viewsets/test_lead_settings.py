@@ -32,7 +32,7 @@ def row(chatbot: Chatbot) -> LeadSettings:
 
 
 @pytest.mark.proves("Lead settings/create", "Lead settings (one per chatbot)/record")
-def test_the_first_post_makes_the_record_of_defaults(
+def test_the_first_post_creates_the_record_with_defaults(
     api: Api, there: str, chatbot: Chatbot
 ) -> None:
     assert not LeadSettings.objects.exists()
@@ -45,7 +45,7 @@ def test_the_first_post_makes_the_record_of_defaults(
     assert (record["leadNotificationEmail"], record["customerFormField"]) == ([], [])
 
 
-def test_every_field_can_be_set_and_is_kept(api: Api, there: str) -> None:
+def test_every_field_can_be_set_and_is_stored(api: Api, there: str) -> None:
     values: dict[type, Any] = {bool: True, str: "x ✓"}
     kinds = {name: LEAD_SETTINGS[name] for name in settable(LEAD_SETTINGS)}
     lists = {
@@ -62,7 +62,7 @@ def test_every_field_can_be_set_and_is_kept(api: Api, there: str) -> None:
 
 
 @pytest.mark.proves("Lead settings/create")
-def test_a_second_post_is_applied_to_the_record(api: Api, there: str, row: LeadSettings) -> None:
+def test_a_second_post_updates_the_record(api: Api, there: str, row: LeadSettings) -> None:
     before = stored(row)
     answer = api.post(there, {"leadNotification": True, "whenUserShareDetails": "optional"})
     assert (answer.status_code, answer.json()["message"]) == (200, CREATED)
@@ -73,7 +73,7 @@ def test_a_second_post_is_applied_to_the_record(api: Api, there: str, row: LeadS
 
 
 @pytest.mark.proves("Lead settings/read")
-def test_the_record_is_read(api: Api, there: str, row: LeadSettings) -> None:
+def test_the_record_is_returned(api: Api, there: str, row: LeadSettings) -> None:
     answer = api.get(there)
     assert (answer.status_code, answer.json()["message"]) == (200, "success")
     check(answer.json()["data"], LEAD_SETTINGS)
@@ -81,9 +81,7 @@ def test_the_record_is_read(api: Api, there: str, row: LeadSettings) -> None:
 
 
 @pytest.mark.proves("Lead settings/delete")
-def test_the_record_is_deleted_and_answered_as_it_was(
-    api: Api, there: str, row: LeadSettings
-) -> None:
+def test_a_deletion_returns_the_deleted_record(api: Api, there: str, row: LeadSettings) -> None:
     before = api.get(there).json()["data"]
     answer = api.delete(there)
     assert answer.status_code == 200
@@ -92,7 +90,7 @@ def test_the_record_is_deleted_and_answered_as_it_was(
     assert not LeadSettings.objects.exists()
 
 
-def test_without_a_record_there_is_nothing_to_read_or_delete(api: Api, there: str) -> None:
+def test_without_a_record_get_and_delete_are_a_404(api: Api, there: str) -> None:
     LeadSettingsFactory(chatbot__name="another")
     for answer in (api.get(there), api.delete(there)):
         assert answer.status_code == 404
@@ -113,7 +111,7 @@ def test_a_wrong_type_is_named_and_nothing_changes(
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_bounds_count_characters(api: Api, there: str, name: str) -> None:
+def test_length_limits_count_characters(api: Api, there: str, name: str) -> None:
     bound = 65_535 if name == "customerTriggerKeywords" else 255
     assert api.post(there, {name: "😀" * bound}).json()["data"][name] == "😀" * bound
     answer = api.post(there, {name: "x" * (bound + 1)})
@@ -135,7 +133,7 @@ def test_bounds_count_characters(api: Api, there: str, name: str) -> None:
         pytest.param(["a@example.com"] * 51, [], id="too many"),
     ],
 )
-def test_each_address_must_be_one(
+def test_every_address_must_be_a_valid_email_address(
     api: Api, there: str, row: LeadSettings, addresses: list[Any], path: list[str]
 ) -> None:
     before = stored(row)
@@ -145,7 +143,7 @@ def test_each_address_must_be_one(
     assert stored(row) == before
 
 
-def test_as_many_addresses_and_fields_as_allowed(api: Api, there: str) -> None:
+def test_the_largest_number_of_addresses_and_fields_is_accepted(api: Api, there: str) -> None:
     body = {"leadNotificationEmail": ["a@example.com"] * 50, "customerFormField": [FIELD] * 50}
     record = api.post(there, body).json()["data"]
     assert {name: record[name] for name in body} == body
@@ -174,7 +172,7 @@ def test_as_many_addresses_and_fields_as_allowed(api: Api, there: str) -> None:
         ({"options": "x" * 256}, "options", None),
     ],
 )
-def test_a_bad_property_of_a_form_field_is_named_by_its_place(
+def test_a_bad_property_of_a_form_field_is_named_by_its_path(
     api: Api, there: str, row: LeadSettings, change: Any, name: str, message: str | None
 ) -> None:
     before = stored(row)
@@ -187,7 +185,9 @@ def test_a_bad_property_of_a_form_field_is_named_by_its_place(
 
 
 @pytest.mark.parametrize("name", FIELD)
-def test_a_missing_property_of_a_form_field_is_required(api: Api, there: str, name: str) -> None:
+def test_a_missing_property_of_a_form_field_is_named_as_required(
+    api: Api, there: str, name: str
+) -> None:
     broken = {key: value for key, value in WHOLE_FIELD.items() if key != name}
     assert api.post(there, {"customerFormField": [FIELD, broken]}).json()["errors"] == [
         {"path": ["customerFormField", "1", name], "message": "Required"}
@@ -204,7 +204,7 @@ def test_a_form_field_must_be_an_object(api: Api, there: str) -> None:
 
 @pytest.mark.proves("Lead settings (one per chatbot)/fields")
 @pytest.mark.parametrize("field_type", ["text", "textarea", "email", "phone"])
-def test_only_documented_properties_are_kept(api: Api, there: str, field_type: str) -> None:
+def test_only_documented_properties_are_stored(api: Api, there: str, field_type: str) -> None:
     given = FIELD | {"field_type": field_type, "display_label": "", "displayLabel": "x", "more": 1}
     [kept] = api.post(there, {"customerFormField": [given]}).json()["data"]["customerFormField"]
     assert kept == FIELD | {"field_type": field_type, "display_label": ""}

@@ -17,7 +17,7 @@ def there(here: str) -> str:
 
 
 @pytest.mark.proves("Appearance and localization/localization", "Localization text set/record")
-def test_every_set_has_every_text(api: Api, there: str, chatbot: Chatbot) -> None:
+def test_every_set_contains_every_text(api: Api, there: str, chatbot: Chatbot) -> None:
     german = LocalizationFactory(chatbot=chatbot, locale_code="de")
     ChatbotFactory()
     answer = api.get(there)
@@ -36,7 +36,7 @@ def test_every_set_has_every_text(api: Api, there: str, chatbot: Chatbot) -> Non
 @pytest.mark.parametrize(
     ("locale_code", "language"), [("de", "de"), ("de-CH", "de"), ("fr", "en"), ("en-GB", "en")]
 )
-def test_what_a_bot_left_alone_is_as_shipped(
+def test_texts_that_were_not_changed_are_the_shipped_ones(
     api: Api, there: str, chatbot: Chatbot, locale_code: str, language: str
 ) -> None:
     Localization.objects.filter(chatbot=chatbot).delete()
@@ -49,12 +49,12 @@ def test_what_a_bot_left_alone_is_as_shipped(
     assert record["localeCode"] == locale_code
 
 
-def test_a_bot_without_sets_has_an_empty_list(api: Api, there: str, chatbot: Chatbot) -> None:
+def test_a_chatbot_without_sets_has_an_empty_list(api: Api, there: str, chatbot: Chatbot) -> None:
     Localization.objects.filter(chatbot=chatbot).delete()
     assert api.get(there).json()["data"] == {"data": [], "count": 0}
 
 
-def test_the_sets_cost_the_same_at_any_number(
+def test_the_sets_need_the_same_queries_at_any_number(
     api: Api, there: str, chatbot: Chatbot, django_assert_max_num_queries: Any
 ) -> None:
     for code in ("de", "fr", "it", "es", "nl"):

@@ -37,7 +37,7 @@ def there(here: str, persona: Persona) -> str:
         pytest.param({"creativityLevel": 0.75}, id="between"),
     ],
 )
-def test_only_what_is_given_is_changed(
+def test_only_provided_fields_are_changed(
     api: Api, there: str, persona: Persona, body: dict[str, Any]
 ) -> None:
     before = stored(persona)

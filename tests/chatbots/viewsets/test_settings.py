@@ -17,7 +17,9 @@ def there(here: str) -> str:
 
 
 @pytest.mark.proves("Endpoints named without shape/put-settings")
-def test_both_kinds_are_set_at_once(api: Api, there: str, here: str, chatbot: Chatbot) -> None:
+def test_both_kinds_are_set_in_one_request(
+    api: Api, there: str, here: str, chatbot: Chatbot
+) -> None:
     model = LlmModelFactory()
     body = {
         "description": "new",
@@ -39,14 +41,14 @@ def test_both_kinds_are_set_at_once(api: Api, there: str, here: str, chatbot: Ch
     assert {name: record[name] for name in USER_DATA} == {name: shown[name] for name in USER_DATA}
 
 
-def test_without_user_data_no_collection_begins(api: Api, there: str) -> None:
+def test_without_user_data_lead_collection_stays_off(api: Api, there: str) -> None:
     record = api.put(there, {"description": "new"}).json()["data"]
     check(record, ALL_SETTINGS)
     assert not any(record[name] for name in USER_DATA)
     assert not LeadSettings.objects.exists()
 
 
-def test_without_user_data_the_record_shows_what_is_stored(
+def test_without_user_data_the_record_shows_the_stored_values(
     api: Api, there: str, chatbot: Chatbot
 ) -> None:
     LeadSettingsFactory(chatbot=chatbot, customer_name_take=False)

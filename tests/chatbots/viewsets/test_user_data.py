@@ -29,7 +29,7 @@ def row(chatbot: Chatbot) -> LeadSettings:
 )
 @pytest.mark.parametrize("name", USER_DATA)
 @pytest.mark.parametrize("value", [True, False])
-def test_a_switch_is_that_of_the_lead_settings(
+def test_the_booleans_are_those_of_the_lead_settings(
     api: Api, there: str, here: str, name: str, value: bool
 ) -> None:
     api.post(f"{here}/lead-settings", dict.fromkeys(USER_DATA, not value))
@@ -43,7 +43,7 @@ def test_a_switch_is_that_of_the_lead_settings(
     assert {each: lead[each] for each in USER_DATA} == record
 
 
-def test_lead_settings_are_made_on_demand(api: Api, there: str, chatbot: Chatbot) -> None:
+def test_lead_settings_are_created_on_demand(api: Api, there: str, chatbot: Chatbot) -> None:
     answer = api.patch(there, {"customerPhoneTake": False})
     check(answer.json()["data"], USER_DATA)
     assert LeadSettings.objects.get().chatbot == chatbot
@@ -52,7 +52,7 @@ def test_lead_settings_are_made_on_demand(api: Api, there: str, chatbot: Chatbot
 
 @pytest.mark.proves("General and user-data settings (v0 paths)/user-data")
 @pytest.mark.parametrize("value", ["mandatory", "optional", "do_not_collect"])
-def test_when_users_share_details_is_kept_and_not_returned(
+def test_when_user_share_details_is_stored_but_not_returned(
     api: Api, there: str, row: LeadSettings, value: str
 ) -> None:
     check(api.patch(there, {"whenUserShareDetails": value}).json()["data"], USER_DATA)

@@ -33,7 +33,7 @@ def slow_names(monkeypatch):
             thread.join(10)
 
 
-def test_a_deadline_within_another_can_only_shorten_it():
+def test_a_nested_deadline_can_only_be_shorter():
     with within(200):
         with within(100):
             assert left() <= 100
@@ -59,7 +59,7 @@ def test_each_thread_has_its_own_deadline():
         assert left() <= NEVER
 
 
-def test_the_addresses_of_a_connection_share_the_time_that_is_left():
+def test_the_addresses_of_a_name_share_the_remaining_time():
     """The first is silent, as where half of the internet is unreachable; the second answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         port = full.getsockname()[1]
@@ -83,14 +83,14 @@ def test_a_literal_address_needs_no_look_up(monkeypatch):
     assert look_up("::1") == (ipaddress.ip_address("::1"),)
 
 
-def test_a_silent_name_server_ends_with_the_deadline(slow_names):
+def test_a_silent_name_server_is_cut_off_at_the_deadline(slow_names):
     began = time.monotonic()
     with within(0.3), pytest.raises(TimeoutError, match="while looking the name up"):
         look_up("slow.example.com")
     assert time.monotonic() - began < SLACK
 
 
-def test_a_look_up_has_less_than_all_of_the_time(slow_names, monkeypatch):
+def test_a_look_up_has_a_shorter_limit_than_the_deadline(slow_names, monkeypatch):
     monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", 0.2)
     began = time.monotonic()
     with within(NEVER), pytest.raises(TimeoutError):
@@ -98,7 +98,7 @@ def test_a_look_up_has_less_than_all_of_the_time(slow_names, monkeypatch):
     assert time.monotonic() - began < SLACK
 
 
-def test_many_silent_names_leave_the_others_alone(slow_names, monkeypatch):
+def test_many_unanswered_names_do_not_block_other_names(slow_names, monkeypatch):
     monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", NEVER)
 
     def ask(number):
@@ -114,7 +114,7 @@ def test_many_silent_names_leave_the_others_alone(slow_names, monkeypatch):
     assert slow_names.count("slow7.example.com") == 1, "who asks meanwhile shares the answer"
 
 
-def test_names_that_were_found_are_found_while_silent_ones_fill_the_rest(slow_names, monkeypatch):
+def test_known_names_can_be_looked_up_while_unanswered_ones_fill_the_limit(slow_names, monkeypatch):
     for name, value in (("LOOK_UPS", 3), ("KEPT_FREE", 1), ("LOOK_UP_SECONDS", NEVER)):
         monkeypatch.setattr(deadline, name, value)
     with within(NEVER):
@@ -129,7 +129,7 @@ def test_names_that_were_found_are_found_while_silent_ones_fill_the_rest(slow_na
             assert look_up("quick.example.com") == (LOOPBACK,)
 
 
-def test_a_name_that_falls_silent_loses_its_place(slow_names, monkeypatch):
+def test_a_known_name_that_stops_answering_loses_its_reserved_place(slow_names, monkeypatch):
     for name, value in (("LOOK_UPS", 2), ("KEPT_FREE", 1), ("LOOK_UP_SECONDS", NEVER)):
         monkeypatch.setattr(deadline, name, value)
     silent = socket.getaddrinfo
@@ -149,7 +149,7 @@ def raising(host, *args, **kwargs):
     raise socket.gaierror(socket.EAI_AGAIN, "try again")
 
 
-def test_look_ups_are_bounded(slow_names, monkeypatch):
+def test_the_number_of_concurrent_look_ups_is_limited(slow_names, monkeypatch):
     monkeypatch.setattr(deadline, "LOOK_UPS", 3)
     monkeypatch.setattr(deadline, "KEPT_FREE", 0)
     for number in range(3):
@@ -161,7 +161,7 @@ def test_look_ups_are_bounded(slow_names, monkeypatch):
         look_up("bounded0.example.com")
 
 
-def test_a_name_is_asked_for_anew_each_time(slow_names):
+def test_a_name_is_looked_up_again_each_time(slow_names):
     for _ in range(3):
         with within(NEVER):
             look_up("quick.example.com")
@@ -169,7 +169,7 @@ def test_a_name_is_asked_for_anew_each_time(slow_names):
 
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example.com", "a..example.com", "no-such.invalid"])
-def test_a_name_that_cannot_be_is_not_found(host, monkeypatch):
+def test_an_invalid_name_is_not_found(host, monkeypatch):
     monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", NEVER)  # as on a machine without a name server
     with within(NEVER), pytest.raises(socket.gaierror):
         look_up(host)

@@ -55,7 +55,7 @@ def wrapped(error):
         (urllib3.exceptions.InvalidHeader(URL), Reason.ANSWER_NOT_UNDERSTOOD, ""),
     ],
 )
-def test_a_failure_has_one_reason_however_it_was_wrapped(through, error, reason, detail):
+def test_a_failure_has_one_reason_however_it_is_wrapped(through, error, reason, detail):
     failure = explain(through(error))
     assert failure.reason == reason
     assert detail in failure.detail
@@ -71,18 +71,18 @@ def test_a_failure_has_one_reason_however_it_was_wrapped(through, error, reason,
         wrapped(OSError()),
     ],
 )
-def test_no_detail_quotes_a_url(error):
+def test_no_detail_contains_a_url(error):
     assert "geheim" not in explain(error).detail
 
 
-def test_a_detail_is_one_short_line_whatever_the_peer_says():
+def test_a_detail_is_one_short_line_whatever_the_peer_sends():
     said = http.client.BadStatusLine("a\0b\r\nc\u2028" + "d" * 70_000)
     assert explain(said) == (Reason.ANSWER_NOT_UNDERSTOOD, explain(said).detail)
     assert explain(said).detail.isprintable()
     assert len(explain(said).detail) <= 200
 
 
-def test_every_reason_but_none_has_words():
+def test_every_reason_except_none_has_a_text():
     assert [reason for reason in Reason if not reason.label] == [Reason.NONE]
     assert issubclass(requests.exceptions.RequestException, FAILURES)
 
@@ -125,11 +125,11 @@ def caused(error):
         (RuntimeError("Too many open files"), False),
     ],
 )
-def test_a_shortage_of_this_machine_is_told_from_a_peer_s_failure(through, error, shortage):
+def test_a_local_shortage_is_distinguished_from_a_failure_of_the_peer(through, error, shortage):
     assert is_shortage(through(error)) is shortage
 
 
-def test_a_shortage_is_found_in_a_circle_of_errors():
+def test_a_shortage_is_found_in_a_cycle_of_errors():
     first, second = ValueError(), ValueError()
     first.__context__, second.__context__ = second, first
     assert is_shortage(first) is False

@@ -40,12 +40,12 @@ def get(client, url, *, seconds=30.0, most=1_000_000):
         return response.status_code, b"".join(pieces(response, most=most))
 
 
-def test_nothing_older_than_tls_1_2_is_spoken(client):
+def test_the_oldest_accepted_version_is_tls_1_2(client):
     # asserted on the context, because this machine's OpenSSL may refuse older versions anyway
     assert client.get_adapter("https://").context.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
-def test_a_connection_serves_one_request_after_the_other(receiver, client):
+def test_a_connection_serves_several_requests_in_turn(receiver, client):
     receiver.on("/", say.answer(200, b"yes"), say.answer(500, b"no" * 50_000))
     assert get(client, receiver.url()) == (200, b"yes")
     assert get(client, receiver.url()) == (500, b"no" * 50_000)
@@ -61,7 +61,7 @@ def test_a_connection_serves_one_request_after_the_other(receiver, client):
         pytest.param(say.hang_up(b"HTTP/1.0 200 OK\r\n\r\nyes"), id="HTTP/1.0"),
     ],
 )
-def test_a_connection_that_is_not_left_open_is_not_used_again(receiver, client, first):
+def test_a_connection_that_the_peer_closes_is_not_reused(receiver, client, first):
     receiver.on("/", first, say.answer(201))
     assert get(client, receiver.url())[0] == 200
     assert get(client, receiver.url())[0] == 201
@@ -69,7 +69,9 @@ def test_a_connection_that_is_not_left_open_is_not_used_again(receiver, client, 
 
 
 @pytest.mark.parametrize("end", [say.hang_up, say.reset])
-def test_a_kept_connection_that_the_peer_ends_is_no_failure(receiver, client, end, monkeypatch):
+def test_a_kept_connection_that_the_peer_has_closed_is_not_a_failure(
+    receiver, client, end, monkeypatch
+):
     monkeypatch.setattr(transport, "AT_ONCE", SLACK)
     receiver.on("/", say.answer(200), end(), say.answer(201))
     assert get(client, receiver.url())[0] == 200
@@ -78,7 +80,7 @@ def test_a_kept_connection_that_the_peer_ends_is_no_failure(receiver, client, en
 
 
 @pytest.mark.parametrize("end", [say.hang_up, say.reset])
-def test_a_fresh_connection_that_the_peer_ends_is_a_failure_at_once(receiver, client, end):
+def test_a_new_connection_that_the_peer_closes_is_an_immediate_failure(receiver, client, end):
     receiver.on("/", end())
     with pytest.raises(FAILURES) as caught:
         get(client, receiver.url())
@@ -87,7 +89,7 @@ def test_a_fresh_connection_that_the_peer_ends_is_a_failure_at_once(receiver, cl
 
 
 @pytest.mark.parametrize("end", [say.CLOSE, say.RESET])
-def test_a_peer_that_takes_its_time_before_it_ends_is_not_asked_again(
+def test_a_peer_that_pauses_before_closing_does_not_get_the_request_again(
     receiver, client, end, monkeypatch
 ):
     """The peer has read the request and may have acted on it."""
@@ -100,7 +102,7 @@ def test_a_peer_that_takes_its_time_before_it_ends_is_not_asked_again(
     assert [arrival.connection for arrival in receiver.arrivals] == [1, 1]
 
 
-def test_a_peer_that_ends_the_second_connection_too_is_not_asked_a_third_time(
+def test_a_peer_that_also_closes_the_second_connection_gets_no_third_request(
     receiver, client, monkeypatch
 ):
     monkeypatch.setattr(transport, "AT_ONCE", SLACK)
@@ -112,7 +114,7 @@ def test_a_peer_that_ends_the_second_connection_too_is_not_asked_a_third_time(
 
 
 @pytest.mark.parametrize("said", [b"HTTP/1.1 200 O", say.head(200, length=5)[:-2]])
-def test_a_kept_connection_that_ends_within_an_answer_is_a_failure(receiver, client, said):
+def test_a_kept_connection_that_closes_within_a_response_is_a_failure(receiver, client, said):
     receiver.on("/", say.answer(200), say.hang_up(said))
     assert get(client, receiver.url())[0] == 200
     with suppress(FAILURES):
@@ -120,7 +122,7 @@ def test_a_kept_connection_that_ends_within_an_answer_is_a_failure(receiver, cli
     assert len(receiver.arrivals) == 2, "it was not asked again"
 
 
-def test_a_kept_connection_that_is_silent_is_late_and_not_asked_again(receiver, client):
+def test_a_silent_kept_connection_is_a_timeout_and_not_a_retry(receiver, client):
     receiver.on("/", say.answer(200), say.stall())
     assert get(client, receiver.url())[0] == 200
     with pytest.raises(FAILURES) as caught:
@@ -129,14 +131,14 @@ def test_a_kept_connection_that_is_silent_is_late_and_not_asked_again(receiver, 
     assert len(receiver.wait_for(2)) == 2
 
 
-def test_a_connection_that_was_quiet_for_long_is_not_used_again(receiver, client, monkeypatch):
+def test_a_connection_that_was_idle_for_long_is_not_reused(receiver, client, monkeypatch):
     get(client, receiver.url())
     monkeypatch.setattr(transport, "IDLE_SECONDS", 0.0)
     get(client, receiver.url())
     assert receiver.connections == 2
 
 
-def test_a_connection_to_an_address_that_the_name_no_longer_has_is_not_used(client, monkeypatch):
+def test_a_connection_to_an_address_that_the_name_no_longer_has_is_not_reused(client, monkeypatch):
     addresses, ask = ["127.0.0.1"], socket.getaddrinfo
     monkeypatch.setattr(
         socket, "getaddrinfo", lambda host, *args, **kwargs: ask(addresses[0], *args, **kwargs)
@@ -150,7 +152,7 @@ def test_a_connection_to_an_address_that_the_name_no_longer_has_is_not_used(clie
         assert receiver.connections == 1
 
 
-def test_every_request_is_judged_by_all_addresses_before_it_is_made(receiver):
+def test_every_request_checks_all_addresses_before_it_is_sent(receiver):
     judged = []
 
     def judge(address):
@@ -176,7 +178,7 @@ def test_the_deadline_spans_headers_and_body(receiver, client):
 
 
 @pytest.mark.parametrize("context", [None, certificates.good()])
-def test_the_deadline_spans_what_is_sent_to_a_peer_that_reads_nothing(client, context):
+def test_the_deadline_spans_sending_to_a_peer_that_does_not_read(client, context):
     began = time.monotonic()
     with (
         Receiver(context, greeting=hear_nothing) as receiver,
@@ -188,7 +190,7 @@ def test_the_deadline_spans_what_is_sent_to_a_peer_that_reads_nothing(client, co
     assert time.monotonic() - began < TIMEOUT + SLACK
 
 
-def test_a_body_is_read_to_its_bound_and_its_connection_given_up(receiver, client):
+def test_a_body_is_read_up_to_its_limit_and_the_connection_is_closed(receiver, client):
     receiver.on("/", say.endless_body())
     assert get(client, receiver.url(), most=100_000) == (200, b"a" * 100_000)
     receiver.on("/", say.answer(201))
@@ -196,7 +198,7 @@ def test_a_body_is_read_to_its_bound_and_its_connection_given_up(receiver, clien
     assert receiver.connections == 2
 
 
-def test_chunks_are_put_together_and_the_connection_is_kept(receiver, client):
+def test_chunks_are_joined_and_the_connection_is_kept(receiver, client):
     whole = (
         say.head(200, "Transfer-Encoding: chunked")
         + b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nA: b\r\n\r\n"
@@ -206,7 +208,7 @@ def test_chunks_are_put_together_and_the_connection_is_kept(receiver, client):
     assert receiver.connections == 1
 
 
-def test_interim_answers_are_passed_over_and_the_connection_is_kept(receiver, client):
+def test_interim_responses_are_skipped_and_the_connection_is_kept(receiver, client):
     receiver.on("/", say.early_hints(204))
     assert [get(client, receiver.url())[0] for _ in range(3)] == [204] * 3
     assert receiver.connections == 1
@@ -219,7 +221,7 @@ def test_a_cookie_is_never_sent_back(receiver, client):
     assert [arrival.header("Cookie") for arrival in receiver.arrivals] == [None, None]
 
 
-def test_verification_cannot_be_turned_off(client):
+def test_certificate_verification_cannot_be_disabled(client):
     with Receiver(certificates.self_signed()) as receiver, within(30):
         with pytest.raises(FAILURES) as caught:
             client.get(receiver.url(), stream=True, verify=False)
@@ -227,14 +229,14 @@ def test_verification_cannot_be_turned_off(client):
         assert receiver.arrivals == []
 
 
-def test_the_system_s_certificates_are_trusted_where_no_bundle_is_named():
+def test_without_a_bundle_the_certificates_of_the_system_are_trusted():
     with session() as client, Receiver(certificates.good()) as receiver, within(30):
         with pytest.raises(FAILURES) as caught:
             client.get(receiver.url(), stream=True)
         assert explain(caught.value).reason == Reason.CERTIFICATE_NOT_TRUSTED
 
 
-def test_more_requests_at_once_than_connections_are_kept_wait_for_no_other(receiver, client):
+def test_requests_beyond_the_number_of_kept_connections_do_not_wait(receiver, client):
     for at_once in (40, 4):
         together = threading.Barrier(at_once)
 
@@ -250,7 +252,7 @@ def test_more_requests_at_once_than_connections_are_kept_wait_for_no_other(recei
     assert receiver.connections == 40, "four were kept"
 
 
-def test_a_connection_that_is_reset_while_it_is_made_is_a_failure(client, monkeypatch):
+def test_a_connection_that_is_reset_while_connecting_is_a_failure(client, monkeypatch):
     def connect(sock, address):
         raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
 
@@ -260,7 +262,7 @@ def test_a_connection_that_is_reset_while_it_is_made_is_a_failure(client, monkey
     assert explain(caught.value).reason == Reason.CONNECTION_CLOSED
 
 
-def test_what_a_receiver_sends_never_reaches_the_log(receiver, client, caplog):
+def test_response_bytes_never_reach_the_log(receiver, client, caplog):
     caplog.set_level(logging.DEBUG, "config")
     receiver.on("/", say.answer(200, b"", "no header at all", ": nameless"))
     get(client, receiver.url("/?token=geheim"))
@@ -270,7 +272,7 @@ def test_what_a_receiver_sends_never_reaches_the_log(receiver, client, caplog):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_whatever_bytes_come_back_only_named_failures_are_raised(client, seed):
+def test_malformed_responses_raise_only_the_named_failures(client, seed):
     """Mutate good responses: change, insert or remove a few bytes."""
     chance = random.Random(seed)
     good = say.head(200, "Transfer-Encoding: chunked", "A: b") + b"3\r\nabc\r\n0\r\n\r\n"

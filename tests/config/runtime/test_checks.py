@@ -40,7 +40,7 @@ def checked(folder: Path, *options: str, **environment: str) -> str:
 
 
 @pytest.mark.parametrize("production", [False, True], ids=["embedded", "production"])
-def test_a_deployment_behind_https_has_nothing_to_be_said_of(
+def test_a_complete_deployment_behind_https_has_no_warnings(
     tmp_path: Path, production: bool
 ) -> None:
     environment = PRODUCTION | {"REDIS_URL": SHARED} if production else PRODUCTION
@@ -62,7 +62,7 @@ def test_a_deployment_behind_https_has_nothing_to_be_said_of(
         ({"HOST": "127.0.0.1"}, ""),
     ],
 )
-def test_what_is_worth_a_warning_is_named(
+def test_a_questionable_setting_causes_its_warning(
     tmp_path: Path, environment: dict[str, str], warning: str
 ) -> None:
     said = checked(tmp_path, "--deploy", **environment)
@@ -72,7 +72,7 @@ def test_what_is_worth_a_warning_is_named(
 
 
 @pytest.mark.parametrize("exposed", [True, False])
-def test_the_admin_says_that_a_demo_is_open_to_the_network(
+def test_the_admin_warns_about_a_demo_that_is_open_to_the_network(
     db: None, settings: object, admin_client: Client, exposed: bool
 ) -> None:
     settings.EXPOSED = exposed  # type: ignore[attr-defined]
@@ -81,7 +81,7 @@ def test_the_admin_says_that_a_demo_is_open_to_the_network(
 
 
 @pytest.mark.parametrize("exposed", [True, False])
-def test_the_start_says_that_a_demo_is_open_to_the_network(
+def test_the_start_warns_about_a_demo_that_is_open_to_the_network(
     db: None, settings: object, exposed: bool
 ) -> None:
     settings.EXPOSED = exposed  # type: ignore[attr-defined]

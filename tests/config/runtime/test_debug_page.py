@@ -37,7 +37,7 @@ def secretive(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("accept", ["text/html", "text/plain"])
-def test_a_page_of_an_error_shows_no_secret(secretive: None, accept: str) -> None:
+def test_an_error_page_shows_no_secret(secretive: None, accept: str) -> None:
     client = Client(raise_request_exception=False)
     given = {"Accept": accept}
     extra = {"DATABASE_URL": f"postgresql://user:{PASSWORDS['DATABASE_URL']}@127.0.0.1:1/name"}

@@ -28,7 +28,7 @@ def ready() -> tuple[int, str, str]:
     return answer.status_code, told["status"], told["parts"]["database"]
 
 
-def test_a_service_that_lacks_nothing_is_ready() -> None:
+def test_a_complete_service_is_ready() -> None:
     assert ready() == (200, "ok", "ok")
 
 
@@ -52,7 +52,7 @@ def read_only() -> Iterator[None]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_database_that_cannot_be_written_is_not_ready() -> None:
+def test_a_service_is_not_ready_while_its_database_is_read_only() -> None:
     with read_only():
         told = ready()
     assert told == (503, "unavailable", "cannot be written")
@@ -60,7 +60,9 @@ def test_a_database_that_cannot_be_written_is_not_ready() -> None:
 
 
 @pytest.mark.skipif("connection.vendor != 'sqlite'", reason="the disk is the server's")
-def test_a_disk_that_is_nearly_full_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_is_not_ready_while_its_disk_is_nearly_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=4096))
     assert ready() == (503, "unavailable", "cannot be written")
 
@@ -72,13 +74,13 @@ def test_many_probes_write_once() -> None:
         assert ready() == (200, "ok", "ok")  # nothing was written
 
 
-def test_a_database_that_lacks_a_migration_is_not_ready() -> None:
+def test_a_service_is_not_ready_while_a_migration_is_missing() -> None:
     MigrationRecorder(connection).record_unapplied("webhooks", "0001_initial")
     assert ready() == (503, "unavailable", "lacks migrations")
 
 
 @pytest.mark.parametrize(("sending", "told"), [(True, "on"), (False, "off")])
-def test_held_mails_and_deliveries_are_told_and_leave_it_ready(
+def test_held_mails_and_deliveries_are_reported_and_keep_the_service_ready(
     settings: Any, sending: bool, told: str
 ) -> None:
     settings.SENDING = sending

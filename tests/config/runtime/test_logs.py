@@ -58,13 +58,13 @@ def line(message: str, *args: Any, **extra: Any) -> dict[str, Any]:
         f"cannot reach redis://:{SECRET}@127.0.0.1/0",
     ],
 )
-def test_what_looks_like_a_secret_is_masked(message: str) -> None:
+def test_text_that_looks_like_a_secret_is_masked(message: str) -> None:
     written = line(message)["message"]
     assert SECRET not in written
     assert "****" in written
 
 
-def test_an_api_key_shows_its_public_part_alone() -> None:
+def test_only_the_public_part_of_an_api_key_is_shown() -> None:
     made = keys.make()
     assert line("used %s twice", made.text)["message"] == f"used {made.prefix}**** twice"
 
@@ -76,7 +76,7 @@ def test_ordinary_words_stay_readable(message: str) -> None:
     assert line(message)["message"] == message
 
 
-def test_a_line_says_when_who_and_what() -> None:
+def test_a_line_has_its_time_level_logger_message_and_details() -> None:
     token = logs.request_id.set("named")
     try:
         written = line("delivered %s", 5, delivery="d-1", ms=12, odd=object())
@@ -93,7 +93,7 @@ def test_a_line_says_when_who_and_what() -> None:
     }
 
 
-def test_a_trace_is_one_line_and_masked() -> None:
+def test_a_traceback_is_one_masked_line() -> None:
     try:
         raise ValueError(f"password={SECRET}\nsecond line")
     except ValueError:
@@ -168,7 +168,7 @@ def keys_of(api: Api) -> str:
 
 
 @pytest.mark.parametrize("access_log", [True, False])
-def test_every_call_has_one_line_with_its_request_route_and_caller(
+def test_every_request_has_one_line_with_its_route_and_caller(
     api: Api, chatbot: Chatbot, lines: Lines, settings: Any, access_log: bool
 ) -> None:
     settings.ACCESS_LOG = access_log
@@ -184,7 +184,7 @@ def test_every_call_has_one_line_with_its_request_route_and_caller(
     assert "canary" not in lines.stream.getvalue()
 
 
-def test_calls_that_are_unavailable_have_one_line_a_second(
+def test_unavailable_responses_are_logged_once_a_second(
     api: Api, chatbot: Chatbot, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def create(*_: Any) -> None:
@@ -200,14 +200,14 @@ def test_calls_that_are_unavailable_have_one_line_a_second(
     assert {"requestId", "route", "key", "account"} <= set(written[0])
 
 
-def test_a_page_of_the_admin_names_who_opened_it(db: None, lines: Lines) -> None:
+def test_a_request_of_an_admin_page_names_the_user(db: None, lines: Lines) -> None:
     person = superuser()
     signed_in(person).get("/admin/")
     [line] = [line for line in lines.read() if line["logger"] == "access"]
     assert (line["status"], line["route"], line["user"]) == (200, "GET /admin/", str(person.pk))
 
 
-def test_a_line_within_a_request_carries_what_is_known_by_then(lines: Lines) -> None:
+def test_a_line_within_a_request_contains_the_known_context(lines: Lines) -> None:
     with logs.request("named"):
         logs.note(key="cbk_12345678")
         logging.getLogger("tests").warning("something")
@@ -217,7 +217,7 @@ def test_a_line_within_a_request_carries_what_is_known_by_then(lines: Lines) -> 
     assert not {"requestId", "key"} & set(second)
 
 
-def test_refused_calls_do_not_flood_the_log(
+def test_rejected_requests_do_not_flood_the_log(
     api: Api, lines: Lines, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.RATE_LIMIT_IP = (1, LONG)
@@ -239,7 +239,7 @@ def test_refused_calls_do_not_flood_the_log(
     assert lines.read()[-1]["route"]  # lines of the next window are logged again
 
 
-def test_unknown_hosts_do_not_flood_the_log_and_have_no_trace(
+def test_unknown_hosts_do_not_flood_the_log_and_cause_no_traceback(
     db: None, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lines.bound, "WINDOW", LONG)
@@ -253,7 +253,7 @@ def test_unknown_hosts_do_not_flood_the_log_and_have_no_trace(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_all_that_a_worker_says_is_json() -> None:
+def test_every_line_of_a_worker_is_json() -> None:
     worker = Worker()
     worker.command = tuple(word for word in worker_command()[1:] if word != "--quiet")
     with worker:

@@ -17,14 +17,14 @@ def mode(path: Path) -> int:
 class TestKeptSecret:
     """Secrets that are generated once and kept in a file."""
 
-    def test_it_is_made_once_and_for_its_owner_alone(self, tmp_path: Path) -> None:
+    def test_it_is_generated_once_and_readable_only_by_its_owner(self, tmp_path: Path) -> None:
         first = state.kept_secret(tmp_path / "new", "key", lambda: "made")
         again = state.kept_secret(tmp_path / "new", "key", lambda: "made again")
         assert first == again == "made"
         [kept] = (tmp_path / "new").iterdir()
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
-    def test_all_who_begin_at_once_agree(self, tmp_path: Path) -> None:
+    def test_concurrent_first_reads_agree_on_one_secret(self, tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as threads:
             found = threads.map(
                 lambda n: state.kept_secret(tmp_path, "key", lambda: f"made by {n}"),
@@ -34,7 +34,7 @@ class TestKeptSecret:
         assert [path.name for path in tmp_path.iterdir()] == ["key"]
 
 
-def test_a_new_folder_and_its_files_are_the_owner_s_only(tmp_path: Path) -> None:
+def test_a_new_folder_and_its_files_belong_only_to_the_owner(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         state.make_private(tmp_path / "above" / "state")
@@ -45,7 +45,9 @@ def test_a_new_folder_and_its_files_are_the_owner_s_only(tmp_path: Path) -> None
     assert mode(tmp_path / "above" / "state" / "web.lock") == 0o600
 
 
-def test_a_folder_that_others_could_read_is_closed_and_foreign_files_stay(tmp_path: Path) -> None:
+def test_a_folder_that_others_could_read_is_closed_and_foreign_files_are_kept(
+    tmp_path: Path,
+) -> None:
     names = [
         *("database.sqlite3", "database.sqlite3-wal", "database.sqlite3-shm"),
         *("web.lock", "worker.lock", "secret_key", "encryption_key", ".secret_key.7.ab"),
@@ -60,13 +62,13 @@ def test_a_folder_that_others_could_read_is_closed_and_foreign_files_stay(tmp_pa
     assert mode(tmp_path / "start.sh") == 0o755
 
 
-def test_a_folder_that_all_users_share_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_that_all_users_share_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
     assert "is shared by all users" in state.obstacle(tmp_path)
     assert state.obstacle(tmp_path / "own") == ""
 
 
 @pytest.mark.parametrize("path", ["file", "file/below", "x" * 300])
-def test_what_is_in_the_way_of_a_folder_is_named(tmp_path: Path, path: str) -> None:
+def test_a_file_in_place_of_the_folder_is_reported(tmp_path: Path, path: str) -> None:
     (tmp_path / "file").touch()
     assert state.obstacle(tmp_path / path)

@@ -57,18 +57,18 @@ def furnish(chatbot: Chatbot) -> None:
 WANTED = {"waiting for a person": "2", "messages in 24 h": "3", "deliveries failed in 24 h": "3"}
 
 
-def test_the_figures_are_those_of_ones_own_chatbots(client, chatbot):
+def test_the_figures_count_only_the_users_own_chatbots(client, chatbot):
     furnish(chatbot)
     furnish(ChatbotFactory())
     assert figures(client) == WANTED
 
 
-def test_a_superuser_sees_all_of_them(chatbot):
+def test_a_superuser_sees_the_figures_of_all_chatbots(chatbot):
     furnish(chatbot)
     assert figures(signed_in(superuser())) == WANTED
 
 
-def test_the_cards_lead_to_lists_of_what_they_count(client, chatbot):
+def test_the_cards_link_to_lists_of_the_rows_that_they_count(client, chatbot):
     furnish(chatbot)
     for card in client.get(HOME).context["cards"]:
         page = client.get(card.link)
@@ -85,7 +85,7 @@ def test_failing_receivers_are_named(client, chatbot):
     assert "foreign.example" not in text
 
 
-def test_the_home_costs_the_same_queries_however_much_is_going_on(client, chatbot):
+def test_the_home_page_needs_the_same_queries_at_any_volume(client, chatbot):
     def queries() -> int:
         with CaptureQueriesContext(connection) as asked:
             client.get(HOME)
@@ -106,18 +106,18 @@ def test_a_figure_is_capped(count, cap, text):
     assert figure(count, cap) == text
 
 
-def test_ids_made_later_are_greater_than_the_first_of_a_moment():
+def test_the_first_id_of_a_moment_separates_earlier_from_later_ids():
     assert first_id_of(datetime.now(UTC) - timedelta(seconds=1)) < new_id()
     assert new_id() < first_id_of(datetime.now(UTC) + timedelta(seconds=1))
 
 
-def test_the_menu_shows_what_may_be_opened(client):
+def test_the_menu_shows_only_permitted_pages(client):
     shown = client.get(HOME).content.decode()
     assert reverse("admin:webhooks_delivery_changelist") in shown
     assert reverse("admin:accounts_plan_changelist") not in shown
 
 
-def test_the_menu_knows_every_model_that_is_not_reached_from_its_chatbot():
+def test_the_menu_lists_every_model_without_a_link_on_its_chatbots_page():
     listed = {entry.model for entries in MENU.values() for entry in entries}
     names = ("conversationstarter", "instruction", "localization", "persona")
     below = {f"chatbots.{name}" for name in names}
@@ -125,7 +125,7 @@ def test_the_menu_knows_every_model_that_is_not_reached_from_its_chatbot():
 
 
 @pytest.mark.parametrize("sending", [True, False])
-def test_the_home_says_that_deliveries_and_mails_are_held(client, settings, sending):
+def test_the_home_page_says_that_deliveries_and_mails_are_held(client, settings, sending):
     settings.SENDING = sending
     page = client.get(HOME).content.decode()
     assert ("Sending is off (SENDING=off)" in page) is not sending

@@ -51,7 +51,7 @@ def kinds(thread: Thread) -> list[str]:
     )
 
 
-def test_a_message_is_text_whatever_is_in_it(client, thread):
+def test_a_message_is_shown_as_plain_text(client, thread):
     MessageFactory(thread=thread, content=HOSTILE)
     MessageFactory(
         thread=thread,
@@ -70,7 +70,7 @@ def test_a_message_is_text_whatever_is_in_it(client, thread):
     assert 'rel="nofollow"' in text
 
 
-def test_every_speaker_is_named(client, thread, agent):
+def test_every_author_is_named(client, thread, agent):
     for kind in MessageType.values:
         name = "Sam <x>" if kind == MessageType.AGENT_MESSAGE else None
         MessageFactory(thread=thread, message_type=kind, agent_name=name)
@@ -79,7 +79,7 @@ def test_every_speaker_is_named(client, thread, agent):
         assert f"<b>{who}</b>" in text
 
 
-def test_the_newest_fifty_are_shown_and_older_ones_behind_a_link(client, thread):
+def test_the_newest_fifty_messages_are_shown_and_older_ones_are_linked(client, thread):
     for index in range(1, 121):
         MessageFactory(thread=thread, content=f"line {index}.")
     shown: list[list[int]] = []
@@ -93,12 +93,12 @@ def test_the_newest_fifty_are_shown_and_older_ones_behind_a_link(client, thread)
 
 
 @pytest.mark.parametrize("before", ["x", "01890000-0000-7000-8000-000000000001"])
-def test_a_message_that_is_not_there_is_no_mark(client, thread, before):
+def test_an_unknown_message_in_the_address_is_ignored(client, thread, before):
     MessageFactory(thread=thread, content="hello")
     assert "hello" in text_of(client, f"{at(thread)}?before={before}")
 
 
-def test_a_page_costs_the_same_queries_however_much_was_said(client, thread):
+def test_a_page_needs_the_same_queries_at_any_number_of_messages(client, thread):
     def queries() -> int:
         with CaptureQueriesContext(connection) as asked:
             client.get(at(thread))
@@ -113,7 +113,7 @@ def test_a_page_costs_the_same_queries_however_much_was_said(client, thread):
     assert few < 20
 
 
-def test_an_answer_takes_the_thread_over_and_no_visitor_asked_for_it(client, thread, agent):
+def test_an_answer_takes_the_thread_over_without_an_escalation_event(client, thread, agent):
     EndpointFactory(chatbot=thread.chatbot)
     assert "Send and take over" in text_of(client, at(thread))
     client.post(at(thread, "reply"), {"content": " Let me look \n"})
@@ -127,14 +127,14 @@ def test_an_answer_takes_the_thread_over_and_no_visitor_asked_for_it(client, thr
 
 
 @pytest.mark.parametrize("content", ["", "   ", "x" * 65_536])
-def test_what_cannot_be_sent_is_refused_and_stays_in_the_box(client, thread, content):
+def test_an_invalid_answer_is_rejected_and_stays_in_the_box(client, thread, content):
     page = client.post(at(thread, "reply"), {"content": content})
     assert "Not sent" in page.content.decode()
     assert fields_of(page)["content"] == content
     assert kinds(thread) == []
 
 
-def test_the_buttons_hand_the_thread_over_and_back(client, thread, agent):
+def test_the_buttons_take_the_thread_over_and_return_it(client, thread, agent):
     client.post(at(thread, "mode"), {"to": "AGENT"})
     thread.refresh_from_db()
     assert (thread.escalated, thread.taken_over_by) == (True, agent)
@@ -144,13 +144,13 @@ def test_the_buttons_hand_the_thread_over_and_back(client, thread, agent):
 
 
 @pytest.mark.parametrize(("value", "resolved"), [("1", True), ("0", False)])
-def test_a_thread_is_resolved_and_opened_again(client, thread, value, resolved):
+def test_a_thread_can_be_resolved_and_reopened(client, thread, value, resolved):
     Thread.objects.filter(pk=thread.pk).update(resolved=not resolved)
     client.post(at(thread, "resolve"), {"resolved": value})
     assert Thread.objects.get(pk=thread.pk).resolved is resolved
 
 
-def test_details_are_changed(client, thread):
+def test_details_can_be_changed(client, thread):
     form = {"tags": "billing, vip ,billing,", "internal_notes": "calls back", "important": "on"}
     client.post(at(thread, "details"), fields_of(client.get(at(thread))) | form)
     thread.refresh_from_db()
@@ -158,7 +158,7 @@ def test_details_are_changed(client, thread):
     assert (thread.important, thread.archived) == (True, False)
 
 
-def test_only_what_was_changed_is_written(client, thread):
+def test_only_changed_fields_are_written(client, thread):
     form = fields_of(client.get(at(thread)))
     Thread.objects.filter(pk=thread.pk).update(internal_notes="a colleague's")
     page = client.get(at(thread))
@@ -168,14 +168,14 @@ def test_only_what_was_changed_is_written(client, thread):
     assert form["internal_notes"] == ""
 
 
-def test_too_long_a_title_is_refused_and_kept(client, thread):
+def test_a_too_long_title_is_rejected_and_kept_in_the_form(client, thread):
     page = client.post(at(thread, "details"), {"title": "x" * 256})
     assert page.status_code == 200
     assert fields_of(page)["title"] == "x" * 256
     assert Thread.objects.get(pk=thread.pk).title == ""
 
 
-def test_a_poll_answers_what_is_new_and_else_nothing(client, thread):
+def test_a_poll_returns_new_messages_or_nothing(client, thread):
     MessageFactory(thread=thread, content="first")
     first = client.get(at(thread, "messages"), {"after": "0"})
     assert "first" in first.json()["html"]
@@ -195,12 +195,12 @@ def test_a_poll_answers_what_is_new_and_else_nothing(client, thread):
 
 
 @pytest.mark.parametrize("after", ["", "x", "-1", "9" * 30])
-def test_a_poll_from_nowhere_does_no_harm(client, thread, after):
+def test_a_poll_after_an_unknown_message_is_harmless(client, thread, after):
     MessageFactory(thread=thread)
     assert client.get(at(thread, "messages"), {"after": after}).status_code == 200
 
 
-def test_seen_ends_the_count_of_unread_messages(client, thread):
+def test_seen_resets_the_count_of_unread_messages(client, thread):
     Thread.objects.filter(pk=thread.pk).update(unread_messages_count=3)
     text_of(client, at(thread))
     assert Thread.objects.get(pk=thread.pk).unread_messages_count == 3  # a GET changes nothing
@@ -213,7 +213,7 @@ def draft(thread: Thread) -> Draft:
     return Draft.objects.create(message=MessageFactory(thread=thread), content="came too late")
 
 
-def test_a_draft_is_used_as_an_answer_and_is_gone_then(client, thread, draft):
+def test_a_draft_is_deleted_once_it_is_used_as_an_answer(client, thread, draft):
     form = fields_of(client.get(at(thread), {"draft": str(draft.pk)}))
     assert form["content"] == "came too late"
     assert set(form["draft"]) == {str(draft.pk)}  # in the answer's form and in the draft's form
@@ -222,19 +222,19 @@ def test_a_draft_is_used_as_an_answer_and_is_gone_then(client, thread, draft):
     assert kinds(thread)[-1] == "AGENT_MESSAGE"
 
 
-def test_a_draft_is_thrown_away(client, thread, draft):
+def test_a_draft_can_be_discarded(client, thread, draft):
     client.post(at(thread, "discard"), {"draft": str(draft.pk)})
     assert not Draft.objects.exists()
     assert kinds(thread) == ["USER_MESSAGE"]
 
 
 @pytest.mark.parametrize("name", ["reply", "mode", "resolve", "details", "seen", "discard"])
-def test_a_get_does_nothing(client, thread, name):
+def test_a_get_changes_nothing(client, thread, name):
     assert client.get(at(thread, name)).status_code == 405
 
 
 @pytest.mark.parametrize("name", ["reply", "mode", "resolve", "details", "seen", "discard"])
-def test_a_post_needs_its_token(agent, thread, name):
+def test_a_post_without_a_csrf_token_is_rejected(agent, thread, name):
     strict = signed_in(agent, enforce_csrf_checks=True)
     given: dict[str, Any] = {"content": "hello", "to": "AGENT", "resolved": "1", "title": "x"}
     assert strict.post(at(thread, name), given).status_code == 403
@@ -242,13 +242,13 @@ def test_a_post_needs_its_token(agent, thread, name):
     assert (thread.escalated, thread.resolved, thread.title) == (False, False, "")
 
 
-def test_the_sidebar_leads_on(client, thread):
+def test_the_sidebar_links_to_related_pages(client, thread):
     lead = LeadFactory(thread=thread)
     text = text_of(client, at(thread))
     assert reverse("admin:conversations_lead_change", args=[lead.pk]) in text
 
 
-def test_an_answer_that_failed_is_sent_by_the_same_form_again(agent, client, thread):
+def test_a_failed_answer_is_sent_when_the_same_form_is_submitted_again(agent, client, thread):
     browser = signed_in(agent, raise_request_exception=False)
     form = fields_of(client.get(at(thread))) | {"content": "Let me look"}
     with refusing(Message):
@@ -259,7 +259,7 @@ def test_an_answer_that_failed_is_sent_by_the_same_form_again(agent, client, thr
     assert "Let me look" in text_of(client, at(thread))
 
 
-def test_a_form_that_was_sent_with_another_text_keeps_the_new_one_in_the_box(client, thread):
+def test_a_resubmitted_form_with_another_text_keeps_the_new_text_in_the_box(client, thread):
     form = fields_of(client.get(at(thread))) | {"content": "first"}
     client.post(at(thread, "reply"), form)
     page = client.post(at(thread, "reply"), form | {"content": "second"})
@@ -271,7 +271,7 @@ def test_a_form_that_was_sent_with_another_text_keeps_the_new_one_in_the_box(cli
     assert list(sent.order_by("position").values_list("content", flat=True)) == ["first", "second"]
 
 
-def test_the_token_of_one_thread_says_nothing_in_another(client, thread):
+def test_a_form_token_is_valid_only_in_its_own_thread(client, thread):
     other = ThreadFactory(chatbot=thread.chatbot)
     form = fields_of(client.get(at(thread))) | {"content": "hello"}
     for place in (thread, other):
@@ -280,7 +280,7 @@ def test_the_token_of_one_thread_says_nothing_in_another(client, thread):
 
 
 @pytest.mark.parametrize("token", ["", "x", "0" * 33, "\0"])
-def test_a_made_up_token_is_no_server_error(client, thread, token):
+def test_a_forged_form_token_causes_no_server_error(client, thread, token):
     answer = client.post(at(thread, "reply"), {"content": "hello", "form_token": token})
     assert answer.status_code in (200, 302)
 

@@ -34,7 +34,7 @@ WAYS: dict[str, tuple[Callable[[Chatbot], object], int]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_number_follows_every_way_that_threads_come_and_go(chatbot: Chatbot, way: str) -> None:
+def test_the_count_follows_every_creation_and_deletion(chatbot: Chatbot, way: str) -> None:
     other = ThreadFactory(chatbot=ChatbotFactory()).chatbot
     for thread in ThreadFactory.create_batch(5, chatbot=chatbot):
         MessageFactory(thread=thread)
@@ -46,7 +46,7 @@ def test_the_number_follows_every_way_that_threads_come_and_go(chatbot: Chatbot,
     assert ThreadCount.of(other.pk) == Thread.objects.filter(chatbot=other).count()
 
 
-def test_what_is_rolled_back_does_not_count(chatbot: Chatbot) -> None:
+def test_a_rollback_does_not_change_the_count(chatbot: Chatbot) -> None:
     with transaction.atomic():
         threads.create(chatbot, {})
         transaction.set_rollback(True)
@@ -54,7 +54,7 @@ def test_what_is_rolled_back_does_not_count(chatbot: Chatbot) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_threads_created_at_once_are_all_counted(chatbot: Chatbot) -> None:
+def test_concurrent_creations_are_all_counted(chatbot: Chatbot) -> None:
     def create(number: int) -> None:
         threads.create(chatbot, {"visitor_id": f"visitor {number % 3}"})
         connection.close()

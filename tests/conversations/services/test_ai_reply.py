@@ -44,7 +44,7 @@ def asked(model: ModelServer, chatbot: Chatbot) -> ModelServer:
     return model
 
 
-def test_the_prompt_is_made_of_the_settings(
+def test_the_prompt_is_built_from_the_settings(
     asked: ModelServer, send: Send, chatbot: Chatbot, thread: Thread
 ) -> None:
     GeneralSettings.objects.update(description="A shop's bot.", history_message_context=3)
@@ -78,7 +78,7 @@ def test_the_prompt_is_made_of_the_settings(
     ]
 
 
-def test_a_reply_has_the_bound_of_every_content(asked: ModelServer, send: Send) -> None:
+def test_a_reply_has_the_length_limit_of_every_content(asked: ModelServer, send: Send) -> None:
     asked.say(saying("x" * 70_000))
     assert len(send()[1]["content"]) == 65_535
 
@@ -86,7 +86,7 @@ def test_a_reply_has_the_bound_of_every_content(asked: ModelServer, send: Send) 
 @pytest.mark.parametrize(
     ("persona", "temperature"), [(0.75, 0.75), (None, 0.5)], ids=["the persona's", "the default"]
 )
-def test_without_an_active_instruction_another_creativity_counts(
+def test_without_an_active_instruction_another_creativity_level_applies(
     asked: ModelServer, send: Send, chatbot: Chatbot, persona: float | None, temperature: float
 ) -> None:
     if persona:
@@ -106,7 +106,7 @@ def test_without_an_active_instruction_another_creativity_counts(
     ],
 )
 @pytest.mark.parametrize("fallback", [FALLBACK, "  "], ids=["with a fallback", "without one"])
-def test_a_failed_model_is_answered_by_the_fallback(
+def test_a_failed_model_is_replaced_by_the_fallback(
     asked: ModelServer, send: Send, settings: Any, fault: Any, fallback: str
 ) -> None:
     settings.LLM_TIMEOUT = 0.4
@@ -126,7 +126,7 @@ def prompted(asked: ModelServer) -> list[str]:
     return [one["content"] for one in asked.questions[-1]["messages"]]
 
 
-def test_the_history_in_a_prompt_is_bounded_whatever_the_settings_say(
+def test_the_history_in_a_prompt_is_limited_whatever_the_settings(
     asked: ModelServer, send: Send, thread: Thread
 ) -> None:
     GeneralSettings.objects.update(history_message_context=2_147_483_647)
@@ -140,7 +140,7 @@ def test_the_history_in_a_prompt_is_bounded_whatever_the_settings_say(
     assert prompted(asked) == [*(f"m{number}" for number in range(51, 151)), "now"]
 
 
-def test_the_history_in_a_prompt_has_a_budget_of_characters_and_whole_messages(
+def test_the_history_in_a_prompt_is_limited_to_whole_messages_within_a_character_budget(
     asked: ModelServer, send: Send, thread: Thread
 ) -> None:
     sizes = (10, 20_001, 30_000, 10_000, 19_999)
@@ -158,9 +158,7 @@ def test_the_history_in_a_prompt_has_a_budget_of_characters_and_whole_messages(
     assert limits == ["10", "3"], "ten sizes are read, and three contents"
 
 
-def test_a_fallback_is_not_shown_to_the_model_as_its_own_words(
-    asked: ModelServer, send: Send
-) -> None:
+def test_a_fallback_is_not_part_of_the_history_in_a_prompt(asked: ModelServer, send: Send) -> None:
     asked.say(answer(400), saying("fine"))
     assert send("one")[1]["content"] == FALLBACK
     assert send("two")[1]["content"] == "fine"
@@ -169,7 +167,7 @@ def test_a_fallback_is_not_shown_to_the_model_as_its_own_words(
     assert prompted(asked) == ["one", "two", "fine", "three"]
 
 
-def test_a_long_message_does_not_mute_its_thread(asked: ModelServer, send: Send) -> None:
+def test_a_long_message_does_not_silence_its_thread(asked: ModelServer, send: Send) -> None:
     too_long = failing(400, {"code": "context_length_exceeded"})
 
     def limited(arrival: Arrival) -> Any:
@@ -201,7 +199,7 @@ class TestFailure:
             assert named in line
         assert "canary" not in line
 
-    def test_the_fallback_keeps_its_reason_and_its_bubble_shows_it(
+    def test_the_fallback_stores_its_reason_and_the_thread_page_shows_it(
         self, failed: None, admin_client: Any, thread: Thread
     ) -> None:
         reply = Message.objects.get(message_type=MessageType.AI_MESSAGE)
@@ -216,7 +214,7 @@ class TestFailure:
         page = admin_client.get(f"/admin/chatbots/llmmodel/{model.pk}/change/")
         assert f"UTC: {self.REASON}" in unescape(page.content.decode())
 
-    def test_of_a_minute_s_failures_the_first_is_kept_on_the_model(
+    def test_only_the_first_failure_of_a_minute_is_stored_on_the_model(
         self, failed: None, asked: ModelServer, send: Send
     ) -> None:
         asked.say(answer(400))
@@ -229,7 +227,7 @@ class TestFailure:
         assert model.last_failure_reason == "the model's endpoint answered 400"
 
 
-def test_a_model_whose_row_says_so_gets_no_temperature(asked: ModelServer, send: Send) -> None:
+def test_a_model_marked_as_such_gets_no_temperature(asked: ModelServer, send: Send) -> None:
     LlmModel.objects.update(sends_temperature=False)
     send()
     assert "temperature" not in asked.questions[0]
@@ -257,7 +255,7 @@ class TestWaiting:
 
         return replying(reply)
 
-    def test_the_message_and_its_event_are_stored_before_the_model_is_asked(
+    def test_the_message_and_its_event_are_committed_before_the_model_is_called(
         self, asked: ModelServer, send: Send, chatbot: Chatbot
     ) -> None:
         EndpointFactory(chatbot=chatbot)
@@ -270,7 +268,7 @@ class TestWaiting:
         assert [one["content"] for one in send("Hi")] == ["Hi", "answered"]
         assert seen == [(1, 1)]
 
-    def test_a_reply_after_a_person_took_over_stays_a_draft(
+    def test_a_reply_that_arrives_after_a_person_took_over_becomes_a_draft(
         self, api: Api, asked: ModelServer, send: Send, thread: Thread, here: str
     ) -> None:
         agent = UserFactory(name="Kim")
@@ -291,7 +289,7 @@ class TestWaiting:
         assert history[0]["agentName"] == "Kim"
         assert b"answered" not in api.get(f"{here}/messages").content
 
-    def test_a_model_deleted_while_it_answers_answers_all_the_same(
+    def test_a_reply_of_a_model_that_is_deleted_meanwhile_is_still_stored(
         self, asked: ModelServer, send: Send
     ) -> None:
         def delete() -> None:
@@ -302,7 +300,7 @@ class TestWaiting:
         _, reply = send("Hi")
         assert (reply["content"], reply["llmModelId"]) == ("answered", None)
 
-    def test_messages_sent_at_once_are_each_answered(
+    def test_concurrent_messages_are_each_answered(
         self, api: Api, asked: ModelServer, here: str
     ) -> None:
         asked.say(replying(lambda messages: f"re: {messages[-1]['content']}", delay=0.3))

@@ -72,7 +72,7 @@ def log():
     return list(lines), any(bodies) or any(echoes)
 
 
-def test_a_conversation_is_gone_at_once_and_its_rows_soon(chatbot, api, talk, thread):
+def test_a_conversation_disappears_immediately_and_its_rows_soon_after(chatbot, api, talk, thread):
     MessageFactory(thread=thread, content="of another conversation")
     lines, _ = log()
     assert {"NEW_MESSAGE", "NEW_LEAD"} <= set(lines)
@@ -96,7 +96,7 @@ def test_a_conversation_is_gone_at_once_and_its_rows_soon(chatbot, api, talk, th
     assert purge() == 0
 
 
-def test_nobody_writes_into_an_erased_conversation(chatbot, api, talk):
+def test_writes_to_an_erased_conversation_are_rejected(chatbot, api, talk):
     erasure.erase_thread(talk.pk)
     path = f"/v1/chatting/{chatbot.pk}/thread/{talk.pk}"
     assert api.post(f"{path}/message", {"content": "hello"}).status_code == 404
@@ -107,7 +107,7 @@ def test_nobody_writes_into_an_erased_conversation(chatbot, api, talk):
 
 
 @pytest.mark.parametrize("gone", ["conversation", "visitor", "chatbot"])
-def test_answers_that_were_kept_for_retries_go_too(chatbot, api, gone):
+def test_stored_answers_for_retries_are_deleted_too(chatbot, api, gone):
     base = f"/v1/chatting/{chatbot.pk}"
     contact = {"visitorId": "anna", "visitorEmail": "anna@example.com"}
     created = api.post(f"{base}/threads", contact, Idempotency_Key="1").json()
@@ -134,7 +134,7 @@ def test_answers_that_were_kept_for_retries_go_too(chatbot, api, gone):
         assert same.json() == other
 
 
-def test_a_visitor_goes_with_all_conversations_and_may_come_again(chatbot, api, talk, thread):
+def test_a_visitor_is_erased_with_all_conversations_and_may_return(chatbot, api, talk, thread):
     second = threads.create(chatbot, CONTACT)
     lines, _ = log()
     erasure.erase_visitor(talk.visitor_id)
@@ -152,7 +152,7 @@ def test_a_visitor_goes_with_all_conversations_and_may_come_again(chatbot, api, 
     assert log() == (lines, False)
 
 
-def test_a_lead_goes_and_the_conversation_stays(chatbot, talk):
+def test_a_lead_is_erased_and_the_conversation_stays(chatbot, talk):
     erasure.erase_lead(Lead.objects.get(thread=talk))
     assert not Lead.objects.exists()
     assert not Mail.objects.exists()
@@ -161,7 +161,7 @@ def test_a_lead_goes_and_the_conversation_stays(chatbot, talk):
         assert bool(bytes(body)) == (event == "NEW_MESSAGE"), event
 
 
-def test_a_chatbot_goes_with_all_it_has_and_its_log_stays(chatbot, api, talk):
+def test_a_chatbot_is_erased_with_everything_below_it_and_its_log_stays(chatbot, api, talk):
     InstructionFactory(chatbot=chatbot)
     ConversationStarter.objects.create(chatbot=chatbot, content={"a": 1})
     DeliveryFactory(chatbot=chatbot, is_test=True)
@@ -207,7 +207,7 @@ def test_a_long_conversation_is_deleted_in_short_transactions(chatbot, thread, m
     assert left[-1] == 0
 
 
-def test_a_worker_does_it(chatbot, talk):
+def test_a_worker_deletes_the_rows(chatbot, talk):
     PeriodicWork.objects.add(PERIODIC)
     erasure.erase_thread(talk.pk)
     assert tasks.PURGE in PeriodicWork.objects.claim()
@@ -218,7 +218,7 @@ def test_a_worker_does_it(chatbot, talk):
     assert row.due_at > timezone.now()
 
 
-def test_what_is_left_after_a_while_is_done_next_time(chatbot, talk, monkeypatch):
+def test_a_run_stops_after_a_while_and_the_next_one_continues(chatbot, talk, monkeypatch):
     monkeypatch.setattr(tasks, "ONE_GO", -1.0)
     PeriodicWork.objects.add(PERIODIC)
     erasure.erase_thread(talk.pk)
@@ -228,7 +228,7 @@ def test_what_is_left_after_a_while_is_done_next_time(chatbot, talk, monkeypatch
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_visitor_who_writes_while_being_erased_fails_nobody(chatbot):
+def test_a_visitor_who_writes_during_an_erasure_causes_no_error(chatbot):
     threads.create(chatbot, CONTACT)
     stop, faults = threading.Event(), []
 

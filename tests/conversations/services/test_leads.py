@@ -57,7 +57,7 @@ def endpoint(chatbot: Chatbot) -> Any:
     ],
 )
 @pytest.mark.parametrize("way", ["created", "updated"])
-def test_a_lead_is_what_may_be_taken(
+def test_a_lead_contains_only_the_permitted_fields(
     api: Api,
     base: str,
     chatbot: Chatbot,
@@ -80,13 +80,13 @@ def test_a_lead_is_what_may_be_taken(
     ] == leads
 
 
-def test_without_lead_settings_nothing_is_captured(api: Api, base: str, endpoint: Any) -> None:
+def test_without_lead_settings_no_lead_is_captured(api: Api, base: str, endpoint: Any) -> None:
     api.post(f"{base}/threads", CONTACT)
     assert not Lead.objects.exists()
     assert not Delivery.objects.exists()
 
 
-def test_a_thread_has_one_lead_kept_up_to_date_and_told_once(
+def test_a_thread_has_one_lead_that_is_updated_and_one_event(
     api: Api, base: str, chatbot: Chatbot, endpoint: Any
 ) -> None:
     LeadSettingsFactory(chatbot=chatbot)
@@ -111,7 +111,7 @@ def test_a_thread_has_one_lead_kept_up_to_date_and_told_once(
 
 @pytest.mark.parametrize("collects", [True, False])
 @pytest.mark.parametrize("blank", ["", "  "])
-def test_a_lead_loses_what_the_visitor_withdraws_and_is_told_once(
+def test_withdrawn_contact_is_removed_from_the_lead_without_another_event(
     api: Api, base: str, chatbot: Chatbot, endpoint: Any, blank: str, collects: bool
 ) -> None:
     settings = LeadSettingsFactory(chatbot=chatbot)
@@ -140,7 +140,7 @@ def test_a_lead_loses_what_the_visitor_withdraws_and_is_told_once(
     assert len(events("NEW_LEAD")) == 3
 
 
-def test_an_escalation_after_the_contact_was_withdrawn_has_none(
+def test_an_escalation_after_the_contact_was_withdrawn_has_no_contact(
     api: Api, base: str, chatbot: Chatbot, endpoint: Any
 ) -> None:
     LeadSettingsFactory(chatbot=chatbot)
@@ -153,7 +153,7 @@ def test_an_escalation_after_the_contact_was_withdrawn_has_none(
 
 
 @pytest.mark.parametrize("on", [True, False])
-def test_every_address_gets_a_mail_where_the_settings_say_so(
+def test_every_notification_address_gets_a_mail_if_enabled(
     api: Api, base: str, chatbot: Chatbot, on: bool
 ) -> None:
     addresses = ["sales@example.com", "boss@example.com"]
@@ -168,7 +168,7 @@ def test_every_address_gets_a_mail_where_the_settings_say_so(
 
 
 @pytest.mark.parametrize("auto", [True, False])
-def test_a_lead_escalates_where_the_settings_say_so(
+def test_a_lead_escalates_the_thread_if_enabled(
     api: Api, base: str, chatbot: Chatbot, endpoint: Any, auto: bool
 ) -> None:
     LeadSettingsFactory(chatbot=chatbot, auto_escalate_on_lead_capture=auto)

@@ -57,7 +57,7 @@ def work() -> None:
         tasks.make_reply(str(message_id), str(token))
 
 
-def test_a_task_that_comes_twice_makes_one_reply(model: ModelServer, thread: Thread) -> None:
+def test_a_repeated_task_makes_one_reply(model: ModelServer, thread: Thread) -> None:
     message = owed(thread)
     [(message_id, token)] = owed_reply.claim("1", most=8)
     assert owed_reply.claim("2", most=8) == []
@@ -68,7 +68,7 @@ def test_a_task_that_comes_twice_makes_one_reply(model: ModelServer, thread: Thr
     assert not OwedReply.objects.exists()
 
 
-def test_a_claim_serves_one_beginning(thread: Thread) -> None:
+def test_a_claim_can_be_confirmed_only_once(thread: Thread) -> None:
     owed(thread)
     [(message_id, token)] = owed_reply.claim("1", most=8)
     assert owed_reply.confirm(message_id, token)
@@ -89,7 +89,7 @@ def test_a_lost_claim_settles_nothing(model: ModelServer, thread: Thread) -> Non
     assert Message.objects.filter(parent_message=message).count() == 1
 
 
-def test_without_a_fallback_a_failed_model_leaves_nothing_owed(
+def test_without_a_fallback_a_failed_model_leaves_no_owed_reply(
     model: ModelServer, thread: Thread
 ) -> None:
     GeneralSettings.objects.update(fallback_message="")
@@ -129,7 +129,7 @@ def test_an_erased_conversation_owes_no_reply(
     assert not OwedReply.objects.exists()
 
 
-def test_a_chatbot_that_is_erased_while_its_model_answers_gets_no_reply(
+def test_a_chatbot_that_is_erased_during_the_model_call_gets_no_reply(
     model: ModelServer, chatbot: Chatbot, thread: Thread
 ) -> None:
     message = MessageFactory(thread=thread)
@@ -140,7 +140,7 @@ def test_a_chatbot_that_is_erased_while_its_model_answers_gets_no_reply(
     assert not Message.objects.filter(parent_message=message).exists()
 
 
-def test_a_message_that_ends_processes_gets_the_fallback(
+def test_a_message_that_repeatedly_kills_the_process_gets_the_fallback(
     model: ModelServer, thread: Thread
 ) -> None:
     message = owed(thread, begun=owed_reply.MOST_TRIES)
@@ -149,12 +149,12 @@ def test_a_message_that_ends_processes_gets_the_fallback(
     assert Message.objects.get(parent_message=message).content == FALLBACK
 
 
-def test_a_clock_that_was_set_back_holds_up_no_reply(thread: Thread) -> None:
+def test_a_clock_that_was_set_back_delays_no_reply(thread: Thread) -> None:
     owed(thread, ago=-3_600)
     assert len(owed_reply.claim("1", most=8)) == 1
 
 
-def test_one_account_takes_half_of_what_a_worker_makes(thread: Thread) -> None:
+def test_one_account_gets_at_most_half_of_the_replies_of_a_worker(thread: Thread) -> None:
     for _ in range(10):
         owed(thread, ago=9)
     other = owed(ThreadFactory())
@@ -164,7 +164,7 @@ def test_one_account_takes_half_of_what_a_worker_makes(thread: Thread) -> None:
     assert claimed == [other.pk]
 
 
-def test_a_renewed_lease_is_not_taken(thread: Thread) -> None:
+def test_a_renewed_lease_is_not_claimed(thread: Thread) -> None:
     message = owed(thread)
     row = OwedReply.objects.get()
     owed_reply.renewal.renew([row.claim])
@@ -191,7 +191,7 @@ def no_file_descriptors() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_shortage_of_file_descriptors_is_no_failure_of_the_model(
+def test_a_shortage_of_file_descriptors_is_not_a_failure_of_the_model(
     model: ModelServer, thread: Thread
 ) -> None:
     LlmModel.objects.update(base_url="http://127.0.0.1:9/v1")
@@ -245,7 +245,7 @@ def test_a_reply_waits_for_no_lock_of_another_account(
 
 @ON_SERVERS
 @pytest.mark.django_db(transaction=True)
-def test_a_model_that_is_deleted_while_its_reply_is_stored_leaves_the_reply(
+def test_a_model_that_is_deleted_while_its_reply_is_stored_does_not_lose_the_reply(
     model: ModelServer, send: Send
 ) -> None:
     """The reply looks up its model, waits for a lock, and only then commits."""

@@ -26,9 +26,7 @@ def update(api: Api, base: str, thread: Any, **given: Any) -> bool:
     return shown.pop()
 
 
-def test_contact_that_comes_later_ends_it_and_withdrawn_contact_brings_it_back(
-    api: Api, base: str
-) -> None:
+def test_contact_ends_anonymity_and_withdrawn_contact_restores_it(api: Api, base: str) -> None:
     thread = begin(api, base)
     other = begin(api, base)
     assert (thread["anonymous"], other["anonymous"]) == (True, True)
@@ -45,9 +43,7 @@ def test_contact_that_comes_later_ends_it_and_withdrawn_contact_brings_it_back(
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_what_the_caller_said_holds_until_the_contact_changes(
-    api: Api, base: str, given: bool
-) -> None:
+def test_the_given_value_holds_until_the_contact_changes(api: Api, base: str, given: bool) -> None:
     contact = {"visitorEmail": "a@b.c"} if given else {}
     thread = begin(api, base, anonymous=given, **contact)
     assert thread["anonymous"] is given
@@ -57,7 +53,7 @@ def test_what_the_caller_said_holds_until_the_contact_changes(
     assert update(api, base, thread, visitorEmail="a@b.c") is False
 
 
-def test_white_space_identifies_no_visitor(api: Api, base: str) -> None:
+def test_white_space_does_not_identify_a_visitor(api: Api, base: str) -> None:
     thread = begin(api, base, visitorEmail="  ", visitorPhone="\t")
     details = api.get(f"{base}/thread/{thread['id']}").json()["data"]["thread"]
     assert (details["visitorEmail"], details["visitorPhoneNumber"]) == ("  ", "\t")

@@ -18,7 +18,7 @@ from tests.patience import PATIENCE
 pytestmark = pytest.mark.proves("Threads and messages")
 
 
-def test_a_thread_returned_while_a_message_is_under_way_gets_its_reply(thread: Thread) -> None:
+def test_a_thread_returned_to_the_ai_while_a_message_is_sent_gets_a_reply(thread: Thread) -> None:
     escalation.take_over(thread.pk, agent=UserFactory())
     stale = Thread.objects.get(pk=thread.pk)
     escalation.return_to_ai(thread.pk)
@@ -29,7 +29,7 @@ def test_a_thread_returned_while_a_message_is_under_way_gets_its_reply(thread: T
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_send_that_was_halted_before_it_stored_its_message_gives_the_other_ones_reply(
+def test_a_send_that_loses_the_race_returns_the_reply_of_the_other_one(
     thread: Thread, default_model: Any
 ) -> None:
     """It finds no stored message, then waits while another request stores it."""
@@ -54,7 +54,7 @@ def test_a_send_that_was_halted_before_it_stored_its_message_gives_the_other_one
     assert Message.objects.count() == 2
 
 
-def test_a_send_that_is_resumed_takes_a_place_while_its_reply_is_owed(
+def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
     thread: Thread, default_model: Any, settings: Any
 ) -> None:
     """Otherwise the sends of a dead process would take all threads of the next one."""

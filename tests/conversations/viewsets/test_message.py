@@ -17,7 +17,7 @@ pytestmark = pytest.mark.proves("Threads and messages", "Message")
 
 class TestSend:
     @pytest.mark.proves("Endpoints named without shape/send-message", "Message/record")
-    def test_the_reply_is_in_the_answer(self, api: Api, here: str, thread: Thread) -> None:
+    def test_the_reply_is_in_the_response(self, api: Api, here: str, thread: Thread) -> None:
         answer = api.post(f"{here}/message", {"content": "What does delivery cost?"})
         data = answer.json()["data"]
         assert (answer.status_code, answer.json()["message"]) == (200, "success")
@@ -39,7 +39,7 @@ class TestSend:
             "unreadMessagesCount": 1,
         }
 
-    def test_the_first_message_names_the_thread(
+    def test_the_first_message_becomes_the_title(
         self, api: Api, here: str, send: Send, base: str
     ) -> None:
         send("😀" * 100)
@@ -47,7 +47,7 @@ class TestSend:
         [listed] = api.get(f"{base}/threads").json()["data"]["threads"]
         assert listed["title"] == "😀" * 80
 
-    def test_a_given_title_stays(self, api: Api, base: str) -> None:
+    def test_a_given_title_is_kept(self, api: Api, base: str) -> None:
         begun = api.post(f"{base}/threads", {"title": "Mine"}).json()["data"]["thread"]
         api.post(f"{base}/thread/{begun['id']}/message", {"content": "Hello"})
         assert api.get(f"{base}/threads").json()["data"]["threads"][0]["title"] == "Mine"
@@ -66,7 +66,7 @@ class TestSend:
             ),
         ],
     )
-    def test_a_bad_message_is_refused_and_not_stored(
+    def test_an_invalid_message_is_rejected_and_not_stored(
         self, api: Api, here: str, body: Any, message: str
     ) -> None:
         answer = api.post(f"{here}/message", body)
@@ -74,11 +74,11 @@ class TestSend:
         assert answer.json()["errors"] == [{"path": ["content"], "message": message}]
         assert not Message.objects.exists()
 
-    def test_a_message_may_fill_its_bound_and_is_kept_as_it_is(self, send: Send) -> None:
+    def test_a_message_of_the_maximum_length_is_stored_unchanged(self, send: Send) -> None:
         content = "  " + "😀" * 65_531 + " \n"
         assert send(content)[0]["content"] == content
 
-    def test_an_inactive_chatbot_takes_no_message(self, api: Api, here: str) -> None:
+    def test_an_inactive_chatbot_accepts_no_message(self, api: Api, here: str) -> None:
         Chatbot.objects.update(is_active=False)
         answer = api.post(f"{here}/message", {"content": "Hello"})
         assert (answer.status_code, answer.json()["message"]) == (403, "chatbot is not active")
@@ -105,7 +105,7 @@ class TestSend:
         assert (reopened["resolved"], reopened["endedAt"]) == (False, None)
         assert reopened["escalated"] is escalated
 
-    def test_the_message_of_an_escalation_prompt_escalates(
+    def test_the_message_of_an_escalation_prompt_escalates_the_thread(
         self, api: Api, here: str, send: Send, chatbot: Chatbot
     ) -> None:
         FollowUpPromptFactory(chatbot=chatbot, esclate=True, button_message="A person, please")
@@ -122,7 +122,9 @@ class TestSend:
         assert history["messages"][1]["id"] == only["id"]
 
     @pytest.mark.proves("Endpoints named without shape/send-message")
-    def test_a_conversation_has_its_limit(self, api: Api, here: str, send: Send) -> None:
+    def test_a_conversation_stops_at_its_message_limit(
+        self, api: Api, here: str, send: Send
+    ) -> None:
         GeneralSettings.objects.update(
             limit_messages_per_conversation=True, max_messages_per_conversation=2
         )
@@ -133,7 +135,7 @@ class TestSend:
         assert answer.json()["message"] == "this conversation is limited to 2 messages"
         assert Message.objects.filter(message_type=MessageType.USER_MESSAGE).count() == 2
 
-    def test_a_send_costs_a_bounded_number_of_queries(
+    def test_a_send_needs_a_limited_number_of_queries(
         self, api: Api, here: str, send: Send, django_assert_max_num_queries: Any
     ) -> None:
         send("warm")
@@ -143,7 +145,7 @@ class TestSend:
 
 class TestHistory:
     @pytest.mark.proves("Threads and messages/history")
-    def test_paging_sees_each_message_once_while_others_arrive(
+    def test_paging_returns_each_message_once_while_others_arrive(
         self, api: Api, here: str, thread: Thread
     ) -> None:
         MessageFactory.create_batch(45, thread=thread)
@@ -163,7 +165,7 @@ class TestHistory:
         )
         assert (seen, pages) == (stored, 3)
 
-    def test_messages_of_one_moment_keep_their_order(
+    def test_messages_with_the_same_timestamp_keep_their_order(
         self, api: Api, here: str, thread: Thread
     ) -> None:
         written = MessageFactory.create_batch(30, thread=thread)
@@ -183,16 +185,18 @@ class TestHistory:
         check(page["messages"][0], MESSAGE)
 
     @pytest.mark.parametrize("limit", ["0", "101", "-1", "x", "1.0", ""])
-    def test_a_limit_out_of_bounds_is_refused(self, api: Api, here: str, limit: str) -> None:
+    def test_a_limit_out_of_bounds_is_rejected(self, api: Api, here: str, limit: str) -> None:
         answer = api.get(f"{here}/messages?limit={limit}")
         assert (answer.status_code, answer.json()["message"]) == (400, "request body is not valid")
         assert [error["path"] for error in answer.json()["errors"]] == [["limit"]]
 
     @pytest.mark.parametrize("edge", [1, 100])
-    def test_the_limit_may_be_at_its_edge(self, api: Api, here: str, edge: int) -> None:
+    def test_the_smallest_and_the_largest_limit_are_accepted(
+        self, api: Api, here: str, edge: int
+    ) -> None:
         assert api.get(f"{here}/messages?limit={edge}").status_code == 200
 
-    def test_an_unknown_before_is_refused_the_same_wherever_it_lies(
+    def test_an_unknown_before_is_rejected_the_same_way_wherever_it_exists(
         self, api: Api, here: str, chatbot: Chatbot
     ) -> None:
         elsewhere = MessageFactory(thread=ThreadFactory(chatbot=chatbot))
@@ -205,7 +209,7 @@ class TestHistory:
         assert len({answer.content for answer in answers}) == 1
         assert answers[0].json()["errors"][0]["path"] == ["before"]
 
-    def test_the_history_costs_the_same_at_any_size(
+    def test_the_history_needs_the_same_queries_at_any_size(
         self, api: Api, here: str, thread: Thread, django_assert_num_queries: Any
     ) -> None:
         api.get(f"{here}/messages")  # records the key's use
@@ -218,7 +222,7 @@ class TestHistory:
 @pytest.mark.proves("Endpoints named without shape")
 class TestReaction:
     @pytest.mark.proves("Endpoints named without shape/reaction")
-    def test_reactions_move_the_counters_of_the_thread(
+    def test_reactions_change_the_counters_of_the_thread(
         self, api: Api, base: str, here: str, send: Send
     ) -> None:
         _, reply = send()
@@ -246,7 +250,7 @@ class TestReaction:
             ({"reaction": "x" * 256}, "Must have at most 255 characters"),
         ],
     )
-    def test_a_bad_reaction_is_refused(
+    def test_an_invalid_reaction_is_rejected(
         self, api: Api, base: str, send: Send, body: Any, message: str
     ) -> None:
         _, reply = send()
@@ -254,7 +258,7 @@ class TestReaction:
         assert answer.status_code == 400
         assert answer.json()["errors"] == [{"path": ["reaction"], "message": message}]
 
-    def test_a_message_of_another_chatbot_is_missing(self, api: Api, base: str) -> None:
+    def test_a_message_of_another_chatbot_is_a_404(self, api: Api, base: str) -> None:
         foreign = MessageFactory()
         answer = api.patch(f"{base}/message/{foreign.pk}", {"reaction": "POSITIVE"})
         assert answer.status_code == 404

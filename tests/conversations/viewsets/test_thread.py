@@ -18,7 +18,7 @@ pytestmark = pytest.mark.proves("Threads and messages", "Thread", "Endpoints nam
 
 
 @pytest.mark.proves("Endpoints named without shape/create-thread", "Thread/record")
-def test_a_thread_begins_with_nothing_given(api: Api, base: str, chatbot: Chatbot) -> None:
+def test_a_thread_can_be_created_with_an_empty_body(api: Api, base: str, chatbot: Chatbot) -> None:
     answer = api.post(f"{base}/threads")
     thread = answer.json()["data"]["thread"]
     assert (answer.status_code, answer.json()["message"]) == (200, "success")
@@ -32,7 +32,7 @@ def test_a_thread_begins_with_nothing_given(api: Api, base: str, chatbot: Chatbo
 
 
 @pytest.mark.proves("Endpoints named without shape/create-thread")
-def test_a_thread_keeps_what_it_is_given(api: Api, base: str) -> None:
+def test_a_thread_is_stored_as_given(api: Api, base: str) -> None:
     given = {
         "visitorId": "  my visitor ✓ ",
         "title": "About an order",
@@ -62,7 +62,7 @@ def test_a_thread_keeps_what_it_is_given(api: Api, base: str) -> None:
         pytest.param({"visitorEmail": ["a@b.c"]}, ["visitorEmail"], id="an array is no string"),
     ],
 )
-def test_a_bad_field_is_named_and_no_thread_begins(
+def test_a_bad_field_is_named_and_no_thread_is_created(
     api: Api, base: str, body: Any, path: list[str]
 ) -> None:
     answer = api.post(f"{base}/threads", body)
@@ -71,19 +71,19 @@ def test_a_bad_field_is_named_and_no_thread_begins(
     assert not Visitor.objects.exists()
 
 
-def test_too_many_items_are_refused_as_one_fault(api: Api, base: str) -> None:
+def test_too_many_items_are_one_error(api: Api, base: str) -> None:
     answer = api.post(f"{base}/threads", {"tags": [1] * 9_000})
     assert answer.status_code == 400
     assert answer.json()["errors"] == [{"path": ["tags"], "message": "Must have at most 100 items"}]
 
 
-def test_bounds_count_characters(api: Api, base: str) -> None:
+def test_length_limits_count_characters(api: Api, base: str) -> None:
     body = {"visitorId": "😀" * 255, "title": "😀" * 255}
     thread = api.post(f"{base}/threads", body).json()["data"]["thread"]
     assert (thread["visitorId"], thread["title"]) == (body["visitorId"], body["title"])
 
 
-def test_a_visitor_who_comes_again_is_the_same_one(api: Api, base: str) -> None:
+def test_a_returning_visitor_is_recognised(api: Api, base: str) -> None:
     first = api.post(f"{base}/threads", {"visitorId": "v", "visitorName": "Anna"}).json()
     second = api.post(f"{base}/threads", {"visitorId": "v"}).json()
     assert second["data"]["thread"]["visitorName"] == "Anna"
@@ -92,14 +92,14 @@ def test_a_visitor_who_comes_again_is_the_same_one(api: Api, base: str) -> None:
     assert details["visitorTotalSessions"] == 2
 
 
-def test_a_name_names_one_visitor_in_each_chatbot(api: Api, base: str, chatbot: Chatbot) -> None:
+def test_a_visitor_id_is_unique_within_each_chatbot(api: Api, base: str, chatbot: Chatbot) -> None:
     other = ChatbotFactory(account=chatbot.account)
     api.post(f"{base}/threads", {"visitorId": "v", "visitorName": "Anna"})
     there = api.post(f"/v1/chatting/{other.pk}/threads", {"visitorId": "v"}).json()
     assert there["data"]["thread"]["visitorName"] == ""
 
 
-def test_an_inactive_chatbot_begins_no_thread(api: Api, base: str, chatbot: Chatbot) -> None:
+def test_an_inactive_chatbot_creates_no_thread(api: Api, base: str, chatbot: Chatbot) -> None:
     Chatbot.objects.update(is_active=False)
     answer = api.post(f"{base}/threads", {"title": 5})
     assert (answer.status_code, answer.json()["message"]) == (403, "chatbot is not active")
@@ -147,12 +147,12 @@ def test_details_show_the_webhook_with_its_token_masked(
 @pytest.mark.parametrize(
     "thread_id", ["0199d7a0-0000-7000-8000-000000000000", "not-a-uuid", "1", "update-thread"]
 )
-def test_an_unknown_thread_is_missing(api: Api, base: str, thread_id: str) -> None:
+def test_an_unknown_thread_is_a_404(api: Api, base: str, thread_id: str) -> None:
     answer = api.get(f"{base}/thread/{thread_id}/messages")
     assert (answer.status_code, answer.json()["success"]) == (404, False)
 
 
-def test_a_thread_of_another_chatbot_is_missing(api: Api, base: str, chatbot: Chatbot) -> None:
+def test_a_thread_of_another_chatbot_is_a_404(api: Api, base: str, chatbot: Chatbot) -> None:
     elsewhere = ThreadFactory(chatbot=ChatbotFactory(account=chatbot.account))
     for path in ("", "/messages"):
         assert api.get(f"{base}/thread/{elsewhere.pk}{path}").status_code == 404
@@ -175,7 +175,9 @@ class TestList:
     @pytest.mark.proves(
         "Endpoints named without shape/list-threads", "Pagination (list endpoints)/figures"
     )
-    def test_pages_have_true_figures(self, api: Api, base: str, chatbot: Chatbot) -> None:
+    def test_the_pagination_figures_are_correct(
+        self, api: Api, base: str, chatbot: Chatbot
+    ) -> None:
         ThreadFactory.create_batch(5, chatbot=chatbot)
         ThreadFactory()
         seen = []
@@ -197,14 +199,14 @@ class TestList:
             ("page=1.5", ["page"]),
         ],
     )
-    def test_a_page_out_of_bounds_is_refused(
+    def test_a_page_out_of_bounds_is_rejected(
         self, api: Api, base: str, query: str, path: list[str]
     ) -> None:
         answer = api.get(f"{base}/threads?{query}")
         assert (answer.status_code, answer.json()["message"]) == (400, "request body is not valid")
         assert [error["path"] for error in answer.json()["errors"]] == [path]
 
-    def test_the_list_costs_the_same_at_any_size(
+    def test_the_list_needs_the_same_queries_at_any_size(
         self, api: Api, base: str, chatbot: Chatbot, django_assert_num_queries: Any
     ) -> None:
         api.get(f"{base}/threads")  # records the key's use
@@ -238,7 +240,7 @@ class TestList:
 
 class TestUpdate:
     @pytest.mark.proves("Endpoints named without shape/update-thread")
-    def test_only_what_is_given_changes(self, api: Api, base: str, thread: Thread) -> None:
+    def test_only_provided_fields_are_changed(self, api: Api, base: str, thread: Thread) -> None:
         changes = {
             "title": "New",
             "important": True,
@@ -256,13 +258,15 @@ class TestUpdate:
         unchanged = again.json()["data"]["thread"]
         assert {name: unchanged[name] for name in changes} == changes
 
-    def test_notes_stay_internal(self, api: Api, base: str, here: str, thread: Thread) -> None:
+    def test_internal_notes_are_shown_only_in_the_details(
+        self, api: Api, base: str, here: str, thread: Thread
+    ) -> None:
         body = {"threadId": str(thread.pk), "internalNotes": "be nice"}
         answer = api.patch(f"{base}/thread/update-thread", body)
         assert "internalNotes" not in answer.json()["data"]["thread"]
         assert api.get(here).json()["data"]["thread"]["internalNotes"] == "be nice"
 
-    def test_a_resolved_thread_ends_and_a_reopened_one_does_not(
+    def test_a_resolved_thread_has_an_end_and_a_reopened_one_has_not(
         self, api: Api, base: str, thread: Thread
     ) -> None:
         body = {"threadId": str(thread.pk), "resolved": True}
@@ -283,14 +287,14 @@ class TestUpdate:
             pytest.param({"threadId": 7}, ["threadId"], "Expected string", id="number"),
         ],
     )
-    def test_the_thread_must_be_named(
+    def test_the_thread_id_is_required(
         self, api: Api, base: str, body: Any, path: list[str], message: str
     ) -> None:
         answer = api.patch(f"{base}/thread/update-thread", body)
         assert answer.status_code == 400
         assert answer.json()["errors"] == [{"path": path, "message": message}]
 
-    def test_the_body_is_judged_before_the_thread(self, api: Api, base: str) -> None:
+    def test_the_body_is_checked_before_the_thread(self, api: Api, base: str) -> None:
         body = {"threadId": str(uuid.uuid4()), "title": 5}
         assert api.patch(f"{base}/thread/update-thread", body).status_code == 400
         body["title"] = "fine"
@@ -300,7 +304,7 @@ class TestUpdate:
 class TestEscalate:
     @pytest.mark.proves("Threads and messages/escalate", "States and transitions/Thread.escalated")
     @pytest.mark.parametrize("verb", ["PATCH", "POST"])
-    def test_each_call_flips_and_tells(
+    def test_each_call_flips_the_flag_and_adds_a_system_message(
         self, api: Api, here: str, thread: Thread, verb: str
     ) -> None:
         MessageFactory(thread=thread)
@@ -321,5 +325,5 @@ class TestEscalate:
             assert newest["messages"] == [data["systemMessage"]]
             assert newest["thread"]["mode"] == ("AGENT" if escalated else "AI")
 
-    def test_a_body_is_not_read(self, api: Api, here: str) -> None:
+    def test_a_body_is_ignored(self, api: Api, here: str) -> None:
         assert api.patch(f"{here}/escalate", b"not json").status_code == 200

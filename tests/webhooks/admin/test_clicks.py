@@ -24,7 +24,7 @@ def tried():
 
 
 @pytest.mark.proves("Delivery rules/3")
-def test_a_hundred_clicks_at_once_are_one_attempt(receiver, endpoint):
+def test_a_hundred_concurrent_clicks_cause_one_attempt(receiver, endpoint):
     """Half of the clicks come while the attempt is in progress.
 
     It ends after the last click, because a delivery that is FAILED again may be clicked again.

@@ -63,12 +63,12 @@ def text_of(client: Client, address: str) -> str:
         ({"is_test": True}, "NEW_MESSAGE, test"),
     ],
 )
-def test_a_row_says_what_came_back(client, chatbot, fields, shown):
+def test_a_row_shows_the_response_of_the_last_attempt(client, chatbot, fields, shown):
     DeliveryFactory(chatbot=chatbot, **fields)
     assert shown in text_of(client, LOG)
 
 
-def test_a_page_shows_what_was_sent_and_what_came_back_and_runs_none_of_it(client, failed):
+def test_a_page_shows_the_request_and_the_response_as_inert_text(client, failed):
     EndpointFactory(chatbot=failed.chatbot)
     Delivery.objects.filter(pk=failed.pk).update(body=b'{"question":"' + HOSTILE + b'"}')
     Attempt.objects.create(
@@ -104,7 +104,7 @@ def tried(delivery: Delivery, number: int, **fields: Any) -> Attempt:
 @pytest.mark.parametrize(
     ("made_hours_ago", "token"), [(9, "****test"), (1, "**** (replaced since)")]
 )
-def test_a_page_shows_the_request_that_the_last_attempt_sent(client, failed, made_hours_ago, token):
+def test_a_page_shows_the_request_of_the_last_attempt(client, failed, made_hours_ago, token):
     made = timezone.now() - timedelta(hours=made_hours_ago)
     EndpointFactory(chatbot=failed.chatbot, masked_secret="****test", secret_made_at=made)
     tried(failed, 1, url="https://shop.example/first")
@@ -117,7 +117,7 @@ def test_a_page_shows_the_request_that_the_last_attempt_sent(client, failed, mad
     assert re.search(r"<dt>X-WEBHOOK-TOKEN</dt><dd[^>]*>([^<]*)<", text)[1] == token
 
 
-def test_an_answer_without_a_body_and_a_signature_never_made_are_said_in_words(client, failed):
+def test_a_missing_response_body_and_a_missing_signature_are_stated_in_words(client, failed):
     tried(failed, 1, response_code=503, response_ms=41)
     text = text_of(client, page_of(failed))
     assert "The answer has no body." in text
@@ -125,13 +125,13 @@ def test_an_answer_without_a_body_and_a_signature_never_made_are_said_in_words(c
     assert re.search(r"<dt>X-SIGNATURE</dt><dd[^>]*>not made<", text)
 
 
-def test_a_request_that_led_nowhere_is_not_shown_with_the_url_of_today(client, failed):
+def test_a_request_that_was_never_sent_is_not_shown_with_the_current_url(client, failed):
     tried(failed, 1, reason=Refusal.WEBHOOK_DELETED)
     EndpointFactory(chatbot=failed.chatbot, url="https://shop.example/today")
     assert "https://shop.example/today" not in text_of(client, page_of(failed))
 
 
-def test_a_page_of_a_delivery_that_was_never_tried_says_so(client, chatbot):
+def test_a_page_of_an_untried_delivery_says_so(client, chatbot):
     waiting = DeliveryFactory(chatbot=chatbot, body=b"not json")
     text = text_of(client, page_of(waiting))
     assert "None yet." in text
@@ -139,7 +139,7 @@ def test_a_page_of_a_delivery_that_was_never_tried_says_so(client, chatbot):
 
 
 @pytest.mark.parametrize("is_test", [False, True])
-def test_a_failed_delivery_is_due_again_after_its_button(client, failed, is_test):
+def test_the_retry_button_makes_a_failed_delivery_due(client, failed, is_test):
     Delivery.objects.filter(pk=failed.pk).update(is_test=is_test)
     assert "Retry now" in text_of(client, page_of(failed))
     client.post(reverse("admin:webhooks_delivery_retry", args=[failed.pk]))
@@ -156,7 +156,9 @@ def test_a_get_retries_nothing(client, failed):
     assert failed.due_at is None
 
 
-def test_of_the_chosen_ones_only_the_failed_are_retried_and_the_rest_is_counted(client, chatbot):
+def test_of_the_selected_deliveries_only_failed_ones_are_retried_and_the_rest_are_counted(
+    client, chatbot
+):
     states = ("FAILED", "FAILED", "SUCCESS", "RETRYING", "PENDING")
     rows = [DeliveryFactory(chatbot=chatbot, state=state, due_at=None) for state in states]
     rows.append(DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, is_test=True))
@@ -172,7 +174,7 @@ def test_of_the_chosen_ones_only_the_failed_are_retried_and_the_rest_is_counted(
     assert set(due) == {rows[0].pk, rows[1].pk}
 
 
-def test_where_none_of_the_chosen_is_retried_only_that_is_said(client, chatbot):
+def test_a_selection_without_failed_deliveries_gets_only_a_warning(client, chatbot):
     row = DeliveryFactory(chatbot=chatbot, state="SUCCESS", due_at=None)
     chosen = {"action": "retry_selected", "_selected_action": [str(row.pk)]}
     text = client.post(LOG, chosen, follow=True).content.decode()
@@ -190,7 +192,7 @@ def test_where_none_of_the_chosen_is_retried_only_that_is_said(client, chatbot):
         ("created_at_to_0=2000-01-01&created_at_to_1=00:00:00", 0),
     ],
 )
-def test_the_log_is_filtered(client, chatbot, query, count):
+def test_the_log_can_be_filtered(client, chatbot, query, count):
     DeliveryFactory(chatbot=chatbot, state="FAILED")
     DeliveryFactory(chatbot=chatbot, event="NEW_LEAD")
     DeliveryFactory(chatbot=chatbot, event="NEW_LEAD", state="SUCCESS")
@@ -199,7 +201,7 @@ def test_the_log_is_filtered(client, chatbot, query, count):
 
 
 @pytest.mark.parametrize("day", ["x", "2026-13-01", "2026-02-30"])
-def test_a_day_that_is_none_is_turned_away(client, day):
+def test_an_invalid_day_redirects_to_the_log(client, day):
     answer = client.get(f"{LOG}?created_at_from_0={day}&created_at_from_1=00:00:00")
     assert (answer.status_code, answer["Location"]) == (302, f"{LOG}?e=1")
 
@@ -220,7 +222,7 @@ def test_a_day_that_is_none_is_turned_away(client, day):
         (None, Refusal.INTERRUPTED_TOO_OFTEN, "retry"),
     ],
 )
-def test_each_kind_of_failure_has_a_line_that_says_what_to_do(settings, code, reason, words):
+def test_each_kind_of_failure_has_a_line_of_advice(settings, code, reason, words):
     settings.WEBHOOK_TIMEOUT = 2.5
     assert words in advice(code, reason)
 
@@ -230,11 +232,11 @@ def test_every_reason_has_words_and_advice(reason):
     assert bool(reason.label) == bool(advice(None, reason)) == (reason is not Reason.NONE)
 
 
-def test_success_needs_no_advice():
+def test_a_success_has_no_advice():
     assert advice(204, "") == ""
 
 
-def test_what_is_retried_while_sending_is_off_is_said_to_wait(client, failed, settings):
+def test_a_retry_while_sending_is_off_is_reported_as_waiting(client, failed, settings):
     settings.SENDING = False
     button = reverse("admin:webhooks_delivery_retry", args=[failed.pk])
     text = client.post(button, follow=True).content.decode()
@@ -242,7 +244,7 @@ def test_what_is_retried_while_sending_is_off_is_said_to_wait(client, failed, se
     assert "will be tried once more" not in text
 
 
-def test_what_was_erased_says_so_and_cannot_be_retried(client, chatbot):
+def test_the_page_of_an_erased_delivery_says_so_and_offers_no_retry(client, chatbot):
     row = DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, body=b"")
     address = reverse("admin:webhooks_delivery_change", args=[row.pk])
     page = client.get(address).content.decode()

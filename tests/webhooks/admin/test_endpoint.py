@@ -47,7 +47,7 @@ def given(**changes: Any) -> dict[str, Any]:
     return made | {"secret": ""} | changes
 
 
-def test_a_secret_is_made_and_shown_once_on_a_page_that_is_not_kept(client, address, chatbot):
+def test_a_generated_secret_is_shown_once_on_a_page_that_is_not_cached(client, address, chatbot):
     page = client.post(address, given())
     [secret] = SHOWN.findall(page.content.decode())
     assert "no-store" in page["Cache-Control"]
@@ -59,13 +59,13 @@ def test_a_secret_is_made_and_shown_once_on_a_page_that_is_not_kept(client, addr
     assert endpoint.masked_secret in again
 
 
-def test_a_new_webhook_begins_with_all_events_and_a_secret_that_is_made(client, address):
+def test_a_new_webhook_defaults_to_all_events_and_a_generated_secret(client, address):
     fields = fields_of(client.get(address))
     assert set(fields["events"]) == {"NEW_MESSAGE", "CONVERSATION_ESCALATED", "NEW_LEAD"}
     assert (fields["secret_choice"], fields["is_active"]) == ("make", "on")
 
 
-def test_the_secret_is_kept_unless_another_is_asked_for(client, address, chatbot):
+def test_the_secret_is_kept_unless_another_one_is_requested(client, address, chatbot):
     EndpointFactory(chatbot=chatbot)
     answer = client.post(address, fields_of(client.get(address)) | {"url": f"{URL}/other"})
     assert (answer.status_code, answer["Location"]) == (302, address)
@@ -86,14 +86,16 @@ def test_the_secret_is_kept_unless_another_is_asked_for(client, address, chatbot
         ({"secret_choice": "keep"}, "not one of the available choices"),
     ],
 )
-def test_what_cannot_be_is_refused_and_the_input_is_kept(client, address, changes, fault):
+def test_an_invalid_configuration_is_rejected_and_the_input_is_kept(
+    client, address, changes, fault
+):
     page = client.post(address, given(**changes))
     assert page.status_code == 200
     assert fault in page.content.decode()
     assert not Endpoint.objects.exists()
 
 
-def test_an_own_secret_that_was_not_chosen_is_asked_about_and_not_written_back(
+def test_a_typed_secret_without_its_choice_is_questioned_and_not_shown_again(
     client, address, chatbot
 ):
     EndpointFactory(chatbot=chatbot)
@@ -104,12 +106,12 @@ def test_an_own_secret_that_was_not_chosen_is_asked_about_and_not_written_back(
     assert (endpoint.events, sealing.unseal(endpoint.sealed_secret)) == (all_events(), SECRET)
 
 
-def test_an_own_secret_of_sixteen_characters_is_taken(client, address):
+def test_a_custom_secret_of_sixteen_characters_is_accepted(client, address):
     client.post(address, given(secret_choice="own", secret="x" * 16))
     assert sealing.unseal(Endpoint.objects.get().sealed_secret) == "x" * 16
 
 
-def test_without_the_add_on_the_page_is_read_only_and_says_why(client, address, chatbot):
+def test_without_the_add_on_the_page_is_read_only_and_gives_the_reason(client, address, chatbot):
     EndpointFactory(chatbot=chatbot)
     Account.objects.update(webhooks_enabled=False)
     text = client.get(address).content.decode()
@@ -119,7 +121,7 @@ def test_without_the_add_on_the_page_is_read_only_and_says_why(client, address, 
     assert Endpoint.objects.get().url == URL
 
 
-def test_a_member_switches_events_but_moves_neither_secret_nor_receiver(member, address, chatbot):
+def test_a_member_can_change_the_events_but_not_the_secret_or_the_url(member, address, chatbot):
     """A member who could choose the receiver's address would be sent the secret."""
     EndpointFactory(chatbot=chatbot)
     elsewhere = {"url": "https://127.0.0.2:9/elsewhere", "secret_choice": "keep"}
@@ -140,7 +142,7 @@ def test_a_sample_is_sent_as_a_test(client, address, chatbot):
     assert client.get(test).status_code == 405
 
 
-def test_a_sample_while_sending_is_off_is_said_to_wait(client, address, chatbot, settings):
+def test_a_sample_while_sending_is_off_is_reported_as_waiting(client, address, chatbot, settings):
     settings.SENDING = False
     EndpointFactory(chatbot=chatbot)
     test = reverse("admin:webhooks_endpoint_test", args=[chatbot.pk])
@@ -150,7 +152,7 @@ def test_a_sample_while_sending_is_off_is_said_to_wait(client, address, chatbot,
 
 
 @pytest.mark.parametrize("event", ["", "NEW_MOON"])
-def test_a_sample_of_no_event_is_refused(client, address, chatbot, event):
+def test_a_sample_of_an_unknown_event_is_rejected(client, address, chatbot, event):
     EndpointFactory(chatbot=chatbot)
     test = reverse("admin:webhooks_endpoint_test", args=[chatbot.pk])
     page = client.post(test, {"event": event}, follow=True)
@@ -158,7 +160,7 @@ def test_a_sample_of_no_event_is_refused(client, address, chatbot, event):
     assert not Delivery.objects.exists()
 
 
-def test_a_reload_of_the_secrets_page_makes_no_other_secret(client, address, chatbot):
+def test_reloading_the_secrets_page_generates_no_other_secret(client, address, chatbot):
     form = fields_of(client.get(address)) | {"url": URL}
     [secret] = SHOWN.findall(client.post(address, form).content.decode())
     again = client.post(address, form)
@@ -192,7 +194,7 @@ class TestHealth:
             ({"sealed_secret": "not sealed with any key"}, "secret cannot be decrypted"),
         ],
     )
-    def test_one_word_says_how_it_is(self, client, address, endpoint, fields, state):
+    def test_one_word_describes_the_state(self, client, address, endpoint, fields, state):
         Endpoint.objects.update(**fields)
         assert states_of(client) == [state]
         assert f">{state}</span>" in client.get(address).content.decode()
@@ -208,19 +210,21 @@ class TestHealth:
             ("?state=nonsense", ["failing", "healthy", "off", "untried"]),
         ],
     )
-    def test_the_list_is_filtered_by_it(self, chatbot, query, states):
+    def test_the_list_can_be_filtered_by_state(self, chatbot, query, states):
         EndpointFactory(chatbot=chatbot, failing_since=SINCE)
         EndpointFactory(failing_since=SINCE, is_active=False)
         EndpointFactory(last_success_at=SINCE)
         EndpointFactory()
         assert states_of(signed_in(superuser()), query) == states
 
-    def test_a_page_of_one_that_was_never_tried_claims_nothing(self, client, address, endpoint):
+    def test_the_page_of_an_untried_endpoint_shows_no_success_and_no_failure(
+        self, client, address, endpoint
+    ):
         text = client.get(address).content.decode()
         assert "Last success</dt><dd>none at this URL yet</dd>" in text
         assert "Failing since</dt><dd>-</dd>" in text
 
-    def test_the_page_says_since_when_it_fails_and_when_the_owner_was_told(
+    def test_the_page_shows_when_the_failures_began_and_when_the_owner_was_notified(
         self, client, address, endpoint
     ):
         assert "Owner told" not in client.get(address).content.decode()
@@ -231,7 +235,7 @@ class TestHealth:
         assert "2026-03-01 08:30 UTC</time>, 12 in a row" in text
         assert re.search(r"Owner told</dt><dd><time [^>]*>2026-03-01 09:30 UTC<", text)
 
-    def test_a_secret_that_cannot_be_read_says_what_to_do(self, client, address, endpoint):
+    def test_the_page_of_an_unreadable_secret_says_what_to_do(self, client, address, endpoint):
         assert "Replace the secret" not in client.get(address).content.decode()
         Endpoint.objects.update(sealed_secret="not sealed with any key")
         assert "Replace the secret: the stored one" in client.get(address).content.decode()

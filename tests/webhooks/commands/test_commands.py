@@ -45,7 +45,7 @@ def said(*arguments):
         ("webhook_sink", "needs a way to fail"),
     ],
 )
-def test_the_help_says_what_would_surprise(command, words, capsys, settings):
+def test_the_help_explains_surprising_behaviour(command, words, capsys, settings):
     settings.WEBHOOK_TIMEOUT = 7.5
     with pytest.raises(SystemExit):
         call_command(command, "--help")
@@ -55,13 +55,13 @@ def test_the_help_says_what_would_surprise(command, words, capsys, settings):
 class TestConfigureWebhook:
     """configure_webhook CHATBOT_ID --url URL."""
 
-    def test_it_prints_a_new_secret_this_once(self, chatbot):
+    def test_it_prints_a_new_secret_only_once(self, chatbot):
         record = said("configure_webhook", chatbot.pk, "--url", URL)
         assert sealing.unseal(Endpoint.objects.get().sealed_secret) == record["secret"]
         assert (record["chatbotId"], record["url"]) == (str(chatbot.pk), URL)
         assert "secret" not in said("configure_webhook", chatbot.pk, "--url", URL, "--keep-secret")
 
-    def test_people_read_lines(self, chatbot):
+    def test_the_output_for_people_is_plain_lines(self, chatbot):
         out = io.StringIO()
         call_command("configure_webhook", str(chatbot.pk), "--url", URL, stdout=out)
         assert {
@@ -71,7 +71,7 @@ class TestConfigureWebhook:
         } < set(out.getvalue().splitlines())
 
     @pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
-    def test_a_secret_can_come_by_standard_input(self, chatbot, monkeypatch, ending):
+    def test_a_secret_can_be_read_from_standard_input(self, chatbot, monkeypatch, ending):
         monkeypatch.setattr("sys.stdin", io.StringIO(f"out-of-everybodys-sight{ending}"))
         record = said("configure_webhook", chatbot.pk, "--url", URL, "--secret", "-")
         assert "secret" not in record
@@ -97,7 +97,7 @@ class TestConfigureWebhook:
             (["BOT"], "--url"),
         ],
     )
-    def test_bad_input_is_a_clear_error(self, chatbot, arguments, words, monkeypatch):
+    def test_invalid_input_is_a_clear_error(self, chatbot, arguments, words, monkeypatch):
         monkeypatch.setattr("sys.stdin", io.StringIO())
         arguments = [chatbot.pk if each == "BOT" else each for each in arguments]
         with pytest.raises(CommandError, match=words):
@@ -125,7 +125,7 @@ class TestRetryDeliveries:
             (["--chatbot", "OTHER"], 0),
         ],
     )
-    def test_it_retries_what_matches(self, chatbot, failed, arguments, retried):
+    def test_it_retries_the_matching_deliveries(self, chatbot, failed, arguments, retried):
         names = {"BOT": chatbot.pk, "OTHER": EndpointFactory().chatbot_id}
         arguments = [names.get(each, each) for each in arguments]
         assert said("retry_deliveries", *arguments) == {"retried": retried}
@@ -139,7 +139,7 @@ class TestRetryDeliveries:
             (["--event", "OTHER"], "invalid choice"),
         ],
     )
-    def test_bad_input_is_a_clear_error(self, failed, arguments, words):
+    def test_invalid_input_is_a_clear_error(self, failed, arguments, words):
         with pytest.raises(CommandError, match=words):
             said("retry_deliveries", *arguments)
 
@@ -147,7 +147,7 @@ class TestRetryDeliveries:
 class TestPruneDeliveries:
     """prune_deliveries --older-than DAYS."""
 
-    def test_it_deletes_what_is_older(self, chatbot):
+    def test_it_deletes_older_deliveries(self, chatbot):
         for days in (1, 5):
             made = DeliveryFactory(chatbot=chatbot, state="SUCCESS", due_at=None)
             then = timezone.now() - timedelta(days=days)
@@ -155,7 +155,7 @@ class TestPruneDeliveries:
         assert said("prune_deliveries", "--older-than", 3) == {"deleted": 1}
 
     @pytest.mark.parametrize("days", ["0", "-1", "many"])
-    def test_a_wrong_age_is_a_clear_error(self, days):
+    def test_an_invalid_age_is_a_clear_error(self, days):
         with pytest.raises(CommandError, match="not a number from 1"):
             said("prune_deliveries", "--older-than", days)
 
@@ -174,25 +174,27 @@ class TestRotateEncryptionKeys:
     def sealed(self):
         return list(Endpoint.objects.order_by("pk").values_list("sealed_secret", flat=True))
 
-    def test_afterwards_the_old_key_is_not_needed(self, old_key, settings):
+    def test_the_old_key_is_no_longer_needed_after_a_rotation(self, old_key, settings):
         assert said("rotate_encryption_keys") == {"secrets": 3}
         settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
         assert [sealing.unseal(each) for each in self.sealed()] == [SECRET] * 3
 
-    def test_running_it_again_changes_nothing(self, old_key):
+    def test_a_second_run_changes_nothing(self, old_key):
         said("rotate_encryption_keys")
         before = self.sealed()
         said("rotate_encryption_keys")
         assert self.sealed() == before
 
-    def test_one_that_no_key_opens_is_named_and_does_not_stop_the_others(self, old_key, settings):
+    def test_a_secret_that_no_key_opens_is_reported_and_does_not_stop_the_others(
+        self, old_key, settings
+    ):
         Endpoint.objects.filter(pk=old_key[0].pk).update(sealed_secret="sealed by nobody")
         with pytest.raises(CommandError, match="1 of 3 secrets"):
             said("rotate_encryption_keys")
         settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
         assert [sealing.is_newest(each) for each in self.sealed()].count(True) == 2
 
-    def test_a_secret_that_is_replaced_meanwhile_stays(self, old_key):
+    def test_a_secret_that_is_replaced_during_the_rotation_is_kept(self, old_key):
         rotating = rotate()
         next(rotating)
         last = Endpoint.objects.order_by("pk").last()
@@ -204,7 +206,7 @@ class TestRotateEncryptionKeys:
         ]
 
 
-def test_a_retry_names_what_was_erased(capsys):
+def test_a_retry_reports_erased_deliveries(capsys):
     endpoint = EndpointFactory()
     DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None)
     DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None, body=b"")

@@ -94,7 +94,7 @@ def made(chatbot, count):
         ),
     ],
 )
-def test_what_was_done_stays_and_the_next_run_goes_on(
+def test_finished_work_is_kept_and_the_next_run_continues(
     chatbot, command, batch, statement, nth, words
 ):
     made(chatbot, batch * 2 + 1)

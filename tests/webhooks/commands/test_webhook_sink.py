@@ -135,7 +135,7 @@ def test_a_delivery_is_printed_and_verified(start, options, given, sent, verdict
     assert SECRET not in said
 
 
-def test_at_a_terminal_the_secret_is_asked_for_and_not_shown(start):
+def test_on_a_terminal_the_secret_is_prompted_for_and_not_echoed(start):
     terminal, stdin = pty.openpty()
     sink = start("--secret", "-", stdin=stdin)
     os.close(stdin)
@@ -150,7 +150,7 @@ def test_at_a_terminal_the_secret_is_asked_for_and_not_shown(start):
     assert SECRET.encode() not in shown
 
 
-def test_json_is_all_that_a_program_reads_and_holds_what_was_signed(start):
+def test_the_json_output_contains_only_events_and_their_signed_bytes(start):
     sink = start("--json", "--secret", SECRET)
     deliver(sink)
     deliver(sink, body=b"not JSON")
@@ -164,7 +164,7 @@ def test_json_is_all_that_a_program_reads_and_holds_what_was_signed(start):
     assert (second["number"], second["event"], second["body"]) == (2, None, "not JSON")
 
 
-def test_a_request_without_the_headers_is_told_from_a_wrong_one(start):
+def test_missing_headers_are_distinguished_from_wrong_ones(start):
     sink = start("--json", "--secret", SECRET)
     post(sink.url(), body=BODY, headers={}, timeout=PATIENCE)
     wait_until(lambda: sink.events, told=lambda: sink.said)
@@ -184,7 +184,7 @@ def test_a_request_without_the_headers_is_told_from_a_wrong_one(start):
     ],
 )
 @pytest.mark.proves("Delivery rules")
-def test_it_fails_as_it_is_told_and_prints_the_event_all_the_same(start, options, code, reason):
+def test_it_fails_as_configured_and_still_prints_the_event(start, options, code, reason):
     sink = start("--json", *options)
     outcome = deliver(sink, timeout=3.0 if reason is Reason.TIMEOUT else PATIENCE)
     assert (outcome.response_code, outcome.reason) == (code, reason)
@@ -194,14 +194,14 @@ def test_it_fails_as_it_is_told_and_prints_the_event_all_the_same(start, options
         assert outcome.response_headers["Location"] == "https://example.com/"
 
 
-def test_with_times_only_the_first_ones_fail(start):
+def test_with_times_only_the_first_requests_fail(start):
     sink = start("--json", "--status", "500", "--times", "2")
     assert [deliver(sink).response_code for _ in range(3)] == [500, 500, 200]
     wait_until(lambda: len(sink.events) == 3, told=lambda: sink.said)
     assert [event["answer"] for event in sink.events] == ["500", "500", "200"]
 
 
-def test_a_caller_that_does_not_wait_for_the_answer_is_told_of(start):
+def test_a_caller_that_does_not_wait_for_the_response_is_reported(start):
     sink = start("--delay", "2.5")
     assert deliver(sink, timeout=1.5).reason is Reason.TIMEOUT
     sink.wait_for("#1: the caller hung up before the answer")
@@ -209,7 +209,7 @@ def test_a_caller_that_does_not_wait_for_the_answer_is_told_of(start):
     assert "#2: the caller hung up" not in sink.said
 
 
-def test_its_lines_for_copying_name_the_certificate_and_the_address(start):
+def test_the_lines_to_copy_contain_the_certificate_and_the_url(start):
     sink = start()
     url = sink.url()
     said = sink.wait_for("Started again")
@@ -223,14 +223,14 @@ def test_its_lines_for_copying_name_the_certificate_and_the_address(start):
     assert f"configure_webhook CHATBOT_ID --url {url}\n" in said
 
 
-def test_a_caller_that_does_not_trust_it_is_told_what_to_do(start, settings):
+def test_a_caller_that_does_not_trust_the_sink_is_reported_with_the_remedy(start, settings):
     sink = start()
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     assert deliver(sink).reason is Reason.CERTIFICATE_NOT_TRUSTED
     sink.wait_for("was it started with WEBHOOK_CA_BUNDLE?")
 
 
-def test_a_caller_of_plain_http_is_told_what_to_do(start):
+def test_a_plain_http_caller_is_reported_with_the_remedy(start):
     sink = start()
     port = int(sink.url().rstrip("/").rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as plain:
@@ -247,7 +247,7 @@ def test_a_caller_of_plain_http_is_told_what_to_do(start):
         (b"Transfer-Encoding: chunked", b" 411 "),
     ],
 )
-def test_a_body_without_bound_is_refused_and_the_next_one_taken(start, head, answer):
+def test_an_endless_body_is_rejected_and_the_next_one_is_accepted(start, head, answer):
     sink = start("--json")
     port = int(sink.url().rstrip("/").rpartition(":")[2])
     context = ssl.create_default_context(cafile=sink.ca_file)
@@ -261,7 +261,7 @@ def test_a_body_without_bound_is_refused_and_the_next_one_taken(start, head, ans
     assert deliver(sink).response_code == 200
 
 
-def test_what_a_visitor_wrote_cannot_steer_the_terminal(start):
+def test_text_written_by_a_visitor_cannot_control_the_terminal(start):
     sink = start()
     body = '{"event":"NEW_LEAD\\n#2 NEW_LEAD","data":"\\u001b[2J\x9b2J\u202e"}'.encode()
     post(sink.url(), body=body, headers={"X-SIGNATURE": "\x1b[2J"}, timeout=PATIENCE)
@@ -279,13 +279,13 @@ def test_it_stops_cleanly(start, number):
     assert "Stopped." in sink.said
 
 
-def test_an_answer_under_way_does_not_hold_up_its_end(start):
+def test_a_pending_response_does_not_delay_the_stop(start):
     sink = start("--json", "--delay", "3600")
     deliver(sink, timeout=0.5)
     assert sink.stop() == 0
 
 
-def test_its_key_is_its_own_and_the_certificates_are_made_once(start):
+def test_it_has_its_own_private_key_and_creates_its_certificates_once(start):
     first = start()
     first.url()
     folder = first.state_dir / "webhook_sink"
@@ -299,7 +299,7 @@ def test_its_key_is_its_own_and_the_certificates_are_made_once(start):
 
 
 @pytest.mark.parametrize("name", ["ca.pem", "server.pem"])
-def test_certificates_that_are_broken_are_made_again(start, name):
+def test_broken_certificates_are_replaced(start, name):
     first = start("--json")
     first.url()
     first.stop()
@@ -321,7 +321,7 @@ def test_certificates_that_are_broken_are_made_again(start, name):
         (["--port", "65536"], "not a port"),
     ],
 )
-def test_bad_options_are_refused_with_the_rule(options, words):
+def test_invalid_options_are_rejected_with_the_rule(options, words):
     with pytest.raises(CommandError, match=words):
         call_command("webhook_sink", *options)
 

@@ -9,7 +9,7 @@ from django.db import DataError, OperationalError
 from webhooks.engine.batch import Batch
 
 
-def test_what_comes_while_another_writes_is_written_together():
+def test_items_that_arrive_during_a_write_are_written_together():
     sizes, first, go = [], threading.Event(), threading.Event()
 
     def write(items):
@@ -30,7 +30,7 @@ def test_what_comes_while_another_writes_is_written_together():
     assert sizes == [1, 9]
 
 
-def test_an_item_that_cannot_be_written_fails_alone():
+def test_an_item_that_cannot_be_written_fails_without_the_others():
     first, go = threading.Event(), threading.Event()
 
     def write(items):
@@ -53,7 +53,7 @@ def test_an_item_that_cannot_be_written_fails_alone():
             begun["bad"].result(5)
 
 
-def test_what_befalls_all_is_told_to_each_and_the_next_write_is_free():
+def test_an_error_of_the_whole_batch_reaches_every_caller_and_the_next_write_succeeds():
     answers = [OperationalError("gone"), ["well"]]
 
     def write(items):

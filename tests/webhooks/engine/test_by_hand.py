@@ -19,7 +19,7 @@ def overdue(endpoint, count, *, state, seconds):
     return DeliveryFactory.create_batch(count, chatbot=endpoint.chatbot, state=state, due_at=due)
 
 
-def test_a_replay_waits_for_automatic_retries_and_for_what_is_new(endpoint):
+def test_a_manual_retry_waits_for_automatic_retries_and_new_deliveries(endpoint):
     replayed = overdue(endpoint, 40, state="FAILED", seconds=60)
     [retry] = overdue(endpoint, 1, state="RETRYING", seconds=1)
     event = DeliveryFactory(chatbot=endpoint.chatbot)
@@ -28,7 +28,7 @@ def test_a_replay_waits_for_automatic_retries_and_for_what_is_new(endpoint):
     assert set(claimed[2:]) <= {one.pk for one in replayed}
 
 
-def test_a_replay_takes_half_of_an_endpoints_places_at_most(endpoint):
+def test_manual_retries_take_at_most_half_of_the_slots_of_an_endpoint(endpoint):
     overdue(endpoint, 40, state="FAILED", seconds=60)
     assert len(claims.claim(ME, slots=64)) == fairness.MANUAL_PER_ENDPOINT
     assert claims.claim(ME, slots=64) == []
@@ -40,7 +40,7 @@ def test_a_replay_takes_half_of_an_endpoints_places_at_most(endpoint):
     assert left < {one.pk for one in events}
 
 
-def test_of_those_that_died_with_their_workers_twice_one_is_under_way_at_a_time(endpoint):
+def test_deliveries_that_were_interrupted_twice_run_one_at_a_time(endpoint):
     twice = DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot, interruptions=2)
     others = DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot, interruptions=1)
     claimed = {one.delivery_id for one in claims.claim(ME, slots=64)}
@@ -50,7 +50,7 @@ def test_of_those_that_died_with_their_workers_twice_one_is_under_way_at_a_time(
     assert [one.delivery_id for one in claims.claim(ME, slots=64)] == [twice[1].pk]
 
 
-def test_who_may_not_start_beside_a_suspect_takes_nobodys_turn(endpoint):
+def test_a_delivery_that_must_wait_for_a_suspect_does_not_use_up_a_turn(endpoint):
     dead = EndpointFactory(timed_out=True)
     suspects = overdue(dead, 3, state="RETRYING", seconds=60)
     Delivery.objects.filter(pk__in=[one.pk for one in suspects]).update(interruptions=2)
@@ -61,7 +61,7 @@ def test_who_may_not_start_beside_a_suspect_takes_nobodys_turn(endpoint):
     assert [one.delivery_id for one in claims.claim(ME, slots=64)] == [other.pk]
 
 
-def test_a_replay_keeps_the_order_of_a_thread(endpoint):
+def test_a_manual_retry_keeps_the_order_of_its_thread(endpoint):
     thread, due = new_id(), timezone.now() - timedelta(seconds=60)
     made = DeliveryFactory.create_batch(
         3, chatbot=endpoint.chatbot, state="FAILED", due_at=due, thread_id=thread

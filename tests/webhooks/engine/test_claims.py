@@ -36,13 +36,13 @@ class TestClaims:
         assert schedule.confirm(Claimed(delivery.pk, uuid4()), worker=ME) is None
         assert schedule.confirm(Claimed(uuid4(), uuid4()), worker=ME) is None
 
-    def test_two_workers_never_claim_the_same(self, endpoint):
+    def test_two_workers_never_claim_the_same_delivery(self, endpoint):
         DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
         mine, others = claims.claim(ME, slots=6), claims.claim(OTHER, slots=32)
         assert (len(mine), len(others)) == (5, 3), "eight of one endpoint over all workers"
         assert not {one.delivery_id for one in mine} & {one.delivery_id for one in others}
 
-    def test_what_a_dead_worker_had_begun_is_made_again_under_its_number(self, delivery):
+    def test_an_attempt_of_a_dead_worker_is_repeated_under_its_number(self, delivery):
         [late] = begin(OTHER)
         assert recovery.take_over({OTHER}) == 0
         interrupted = delivery.attempts.get()
@@ -54,13 +54,13 @@ class TestClaims:
         assert not schedule.settle(late, attempt.send(late))
         assert stored(delivery) == before
 
-    def test_what_a_dead_worker_had_not_begun_is_no_interruption(self, delivery):
+    def test_a_delivery_that_a_dead_worker_had_not_begun_was_not_interrupted(self, delivery):
         claims.claim(OTHER, slots=8)
         recovery.take_over({OTHER})
         assert stored(delivery)["interruptions"] == 0
         assert run() == 1
 
-    def test_the_third_interruption_ends_it(self, delivery):
+    def test_the_third_interruption_ends_a_delivery(self, delivery):
         for _ in range(3):
             assert stored(delivery)["state"] == "PENDING"
             begin(OTHER)
@@ -74,20 +74,20 @@ class TestClaims:
         assert run() == 0
         assert states(delivery) == [(1, "RETRYING"), (1, "RETRYING"), (1, "FAILED")]
 
-    def test_a_living_worker_keeps_what_it_holds(self, delivery):
+    def test_a_live_worker_keeps_its_claims(self, delivery):
         begin(OTHER)
         before = stored(delivery)
         assert recovery.take_over(set()) == 0
         assert stored(delivery) == before
 
-    def test_a_lease_that_ran_out_frees_it_whoever_lives(self, delivery):
+    def test_an_expired_lease_frees_a_delivery_even_of_a_live_worker(self, delivery):
         begin(OTHER)
         Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
         recovery.take_over(set())
         assert delivery.attempts.get().interrupted
         assert run() == 1
 
-    def test_a_message_that_was_lost_is_published_again(self, delivery, monkeypatch):
+    def test_a_lost_message_is_published_again(self, delivery, monkeypatch):
         monkeypatch.setattr(claims, "START", timedelta(minutes=10))
         claims.claim(ME, slots=8)
         assert recovery.take_over(set()) == 0, "it may still be on its way"
@@ -96,7 +96,7 @@ class TestClaims:
         assert recovery.take_over(set()) == 1, "one claim ran out before anything began"
         assert run() == 1
 
-    def test_a_worker_that_ends_gives_back_what_it_has_not_begun(self, endpoint):
+    def test_a_stopping_worker_releases_the_deliveries_that_it_has_not_begun(self, endpoint):
         DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
         one, other = claims.claim(ME, slots=8)
         schedule.confirm(one, worker=ME)
@@ -119,7 +119,7 @@ class TestOrder:
             assert begin() == []
             Delivery.objects.filter(pk=delivery.pk).update(state="SUCCESS", due_at=None, claim=None)
 
-    def test_one_that_waits_for_its_retry_holds_up_nobody(self, receiver, endpoint):
+    def test_a_delivery_that_waits_for_its_retry_delays_no_other_delivery(self, receiver, endpoint):
         thread = new_id()
         receiver.on("/hook", BROKEN)
         first, second = DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot, thread_id=thread)
@@ -127,21 +127,21 @@ class TestOrder:
         assert stored(first)["state"] == "RETRYING"
         assert self.heads() == [second.pk]
 
-    def test_retries_go_before_first_attempts(self, endpoint):
+    def test_retries_start_before_first_attempts(self, endpoint):
         DeliveryFactory.create_batch(9, chatbot=endpoint.chatbot)
         retry = DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", attempts_count=1)
         assert self.heads()[0] == retry.pk
 
-    def test_threads_of_one_endpoint_start_beside_each_other(self, endpoint):
+    def test_threads_of_one_endpoint_start_in_parallel(self, endpoint):
         made = [DeliveryFactory(chatbot=endpoint.chatbot, thread_id=new_id()) for _ in range(10)]
         assert self.heads() == [delivery.pk for delivery in made[:8]]
 
-    def test_the_older_event_goes_first_though_its_thread_is_the_younger_one(self, endpoint):
+    def test_the_older_event_starts_first_even_if_its_thread_is_newer(self, endpoint):
         old, young = new_id(), new_id()
         made = [DeliveryFactory(chatbot=endpoint.chatbot, thread_id=one) for one in (young, old)]
         assert self.heads() == [delivery.pk for delivery in made]
 
-    def test_a_first_attempt_is_due_whatever_the_clock_of_its_writer_said(self, endpoint):
+    def test_a_first_attempt_is_due_whatever_the_clock_of_its_writer(self, endpoint):
         DeliveryFactory(chatbot=endpoint.chatbot, due_at=timezone.now() + timedelta(hours=1))
         assert len(self.heads()) == 1
 
@@ -156,7 +156,7 @@ class TestOrder:
         DeliveryFactory(chatbot=endpoint.chatbot)
         assert queue.glance()[0] == queue.LONG_AGO
 
-    def test_a_long_queue_of_one_endpoint_hides_nobody(self, endpoint):
+    def test_a_long_queue_of_one_endpoint_hides_no_other_endpoint(self, endpoint):
         row = DeliveryFactory(chatbot=endpoint.chatbot)
         Delivery.objects.bulk_create(
             Delivery(

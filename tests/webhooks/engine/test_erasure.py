@@ -28,7 +28,7 @@ def contents(delivery):
     return [one for one in found if one] + [headers for _, headers in attempts if headers]
 
 
-def test_the_line_stays_and_its_content_goes(receiver, delivery):
+def test_the_row_stays_and_its_content_is_deleted(receiver, delivery):
     receiver.on("/hook", BROKEN)
     run()
     before = stored(delivery)
@@ -41,7 +41,7 @@ def test_the_line_stays_and_its_content_goes(receiver, delivery):
 
 
 @pytest.mark.parametrize("state", ["PENDING", "RETRYING", "FAILED"])
-def test_what_waits_ends_as_failed_and_says_why(receiver, delivery, state):
+def test_a_waiting_delivery_ends_as_failed_with_the_reason(receiver, delivery, state):
     receiver.on("/hook", OK)
     Delivery.objects.filter(pk=delivery.pk).update(state=state)
     erase(delivery)
@@ -67,7 +67,7 @@ def test_an_attempt_in_progress_stores_nothing_of_the_response(receiver, deliver
     assert states(delivery) == [(1, state)]
 
 
-def test_what_was_erased_is_not_retried(delivery):
+def test_an_erased_delivery_is_not_retried(delivery):
     Delivery.objects.filter(pk=delivery.pk).update(state="FAILED", due_at=None)
     other = DeliveryFactory(chatbot=delivery.chatbot, state="FAILED", due_at=None)
     erase(delivery)
@@ -76,7 +76,7 @@ def test_what_was_erased_is_not_retried(delivery):
     assert list(Delivery.objects.filter(due_at__isnull=False)) == [other]
 
 
-def test_many_are_erased_in_batches(delivery, monkeypatch):
+def test_many_deliveries_are_erased_in_batches(delivery, monkeypatch):
     monkeypatch.setattr(erasure, "BATCH", 2)
     rows = [delivery, *(DeliveryFactory(chatbot=delivery.chatbot) for _ in range(4))]
     for row in rows:

@@ -101,7 +101,7 @@ def test_slots_are_shared(market, slots, queues, expected):
     assert market.start(slots) == expected
 
 
-def test_what_runs_counts_on_whichever_worker_it_runs(market):
+def test_running_attempts_count_on_every_worker(market):
     one = market.queue("a")
     market.running = [Running(one.chatbot_id, one.account_id, None, mine=False, slow=False)] * (
         PER_ENDPOINT - 1
@@ -109,7 +109,7 @@ def test_what_runs_counts_on_whichever_worker_it_runs(market):
     assert market.start(32) == {"a": 1}
 
 
-def test_accounts_take_turns_not_endpoints(market):
+def test_slots_rotate_between_accounts_and_not_between_endpoints(market):
     big = new_id()
     for name in ("a", "b", "c"):
         market.queue(name, account=big)
@@ -119,14 +119,14 @@ def test_accounts_take_turns_not_endpoints(market):
     assert sum(started.values()) == 8
 
 
-def test_in_an_account_the_endpoint_with_least_under_way_comes_first(market):
+def test_within_an_account_the_endpoint_with_the_fewest_running_attempts_is_first(market):
     account = new_id()
     market.queue("a", account=account)
     market.queue("b", account=account)
     assert market.start(8) == {"a": 3, "b": 3}
 
 
-def test_with_one_slot_everybody_has_a_turn(market):
+def test_with_a_single_slot_every_endpoint_gets_its_turn(market):
     for name in range(5):
         market.queue(name)
     rotation, served = Rotation(), Counter()
@@ -137,7 +137,7 @@ def test_with_one_slot_everybody_has_a_turn(market):
 
 
 @pytest.mark.parametrize("remembered", [1, 6, 10_000])
-def test_nobody_who_waits_is_passed_over_however_few_are_remembered(
+def test_every_waiting_endpoint_is_served_even_if_few_are_remembered(
     market, monkeypatch, remembered
 ):
     monkeypatch.setattr(fairness, "REMEMBERED", remembered)
@@ -150,7 +150,7 @@ def test_nobody_who_waits_is_passed_over_however_few_are_remembered(
     assert set(served.values()) == {3}
 
 
-def test_those_for_whom_nothing_waits_any_more_are_forgotten(monkeypatch):
+def test_endpoints_without_waiting_deliveries_are_forgotten(monkeypatch):
     monkeypatch.setattr(fairness, "REMEMBERED", 20)
     rotation, ids = Rotation(), []
     for _ in range(200):
@@ -165,14 +165,14 @@ def test_those_for_whom_nothing_waits_any_more_are_forgotten(monkeypatch):
     assert 2 <= len([each for each in ids if each()]) <= 22
 
 
-def test_an_endpoint_whose_attempt_drags_on_is_slow_at_once(market):
+def test_an_endpoint_with_a_long_running_attempt_is_slow_immediately(market):
     one = market.queue("was well")
     market.queue("well")
     market.running = [Running(one.chatbot_id, one.account_id, None, mine=True, slow=True)] * 2
     assert market.start(5) == {"well": 2}
 
 
-def test_many_who_have_not_answered_leave_room_for_those_who_have(market):
+def test_many_unproven_endpoints_leave_room_for_proven_ones(market):
     for name in count():
         if name == 50:
             break
@@ -183,13 +183,13 @@ def test_many_who_have_not_answered_leave_room_for_those_who_have(market):
     assert market.start(32) == {}
 
 
-def test_one_thread_has_one_first_attempt_under_way(market):
+def test_a_thread_has_one_first_attempt_in_progress(market):
     market.queue("a", thread=new_id())
     assert market.start(32) == {"a": 1}
     assert market.start(32) == {}
 
 
-def test_queues_are_read_only_for_those_whose_turn_comes(market):
+def test_queues_are_read_only_for_endpoints_that_get_a_slot(market):
     for name in range(100):
         market.queue(name)
     asked, rotation = [], Rotation()
@@ -205,7 +205,7 @@ def test_queues_are_read_only_for_those_whose_turn_comes(market):
     assert len(asked) == 3
 
 
-def test_what_has_ceased_to_answer_leaves_room_for_the_others(market):
+def test_endpoints_that_stop_answering_leave_room_for_others(market):
     for name in range(50):
         market.queue(name)
     assert market.start(64).total() == 50
@@ -213,7 +213,7 @@ def test_what_has_ceased_to_answer_leaves_room_for_the_others(market):
     assert market.start(64) == {"well": 1}
 
 
-def test_what_timed_out_begins_one_by_one(market):
+def test_endpoints_that_timed_out_start_one_by_one(market):
     for number in range(10):
         market.queue(f"dead {number}", slow=True)
     market.queue("well")
@@ -222,7 +222,7 @@ def test_what_timed_out_begins_one_by_one(market):
     assert round_one.total() == 1
 
 
-def test_what_hangs_is_spread_over_the_timeout_and_has_its_share(market):
+def test_attempts_to_hanging_endpoints_are_spread_over_the_timeout_and_get_their_share(market):
     for number in range(100):
         market.queue(number, slow=True)
     slots, lasts = 64, int(TIMEOUT * 100)  # rounds of 10 ms
@@ -237,7 +237,7 @@ def test_what_hangs_is_spread_over_the_timeout_and_has_its_share(market):
     assert max(in_a_second) <= 2 * (sum(settled) / len(in_a_second)) + 1
 
 
-def test_who_has_not_answered_lately_begins_a_few_at_a_time(market):
+def test_endpoints_without_a_recent_response_start_a_few_at_a_time(market):
     for number in range(100):
         market.queue(number, unproven=True)
     rotation = Rotation()
@@ -250,7 +250,7 @@ def test_who_has_not_answered_lately_begins_a_few_at_a_time(market):
 
 @pytest.mark.parametrize("kind", ["slow", "unproven"])
 @pytest.mark.parametrize("slots", [1, 3, 64])
-def test_who_answers_at_once_is_not_kept_waiting(market, kind, slots):
+def test_an_endpoint_that_answers_quickly_does_not_wait(market, kind, slots):
     for number in range(100):
         market.queue(number, length=1, **{kind: True})
     rotation, served = Rotation(), 0

@@ -103,7 +103,7 @@ def test_the_table_is_large_enough():
 
 
 @pytest.mark.parametrize("address", [*V4_FORBIDDEN, *V6_FORBIDDEN])
-def test_an_address_that_is_not_public_is_refused(address):
+def test_an_address_that_is_not_public_is_rejected(address):
     with pytest.raises(AddressNotAllowed, match="is not a public address"):
         guard.judge(ipaddress.ip_address(address))
 
@@ -113,13 +113,13 @@ def test_a_public_address_is_allowed(address):
     assert guard.judge(ipaddress.ip_address(address)) is None
 
 
-def test_an_address_of_this_machine_is_refused_though_it_is_public(monkeypatch):
+def test_a_public_address_of_this_machine_is_rejected(monkeypatch):
     monkeypatch.setattr(guard, "is_public", lambda address: True)  # as if it had such an address
     with pytest.raises(AddressNotAllowed, match="is an address of this machine"):
         guard.judge(ipaddress.ip_address("127.0.0.1"))
 
 
-def test_an_address_of_this_machine_is_known_as_such():
+def test_an_address_of_this_machine_is_recognised():
     assert guard.is_own(ipaddress.ip_address("127.0.0.1"))
     assert not guard.is_own(ipaddress.ip_address("8.8.8.8"))
     assert not guard.is_own(ipaddress.ip_address("2606:4700:4700::1111"))
@@ -127,7 +127,7 @@ def test_an_address_of_this_machine_is_known_as_such():
 
 @pytest.mark.proves("Events")
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_url_that_shows_a_forbidden_address_is_refused(host):
+def test_a_url_that_contains_a_forbidden_address_is_rejected(host):
     with pytest.raises(ValueError, match=r"^URL must "):
         guard.check_url(f"https://{host}/hook")
     with pytest.raises(ValueError, match=r"^URL must "):
@@ -135,7 +135,7 @@ def test_a_url_that_shows_a_forbidden_address_is_refused(host):
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_whatever_the_system_reads_in_a_spelling_is_refused_when_connecting(host):
+def test_every_spelling_is_rejected_when_connecting_if_the_system_accepts_it(host):
     """The text is never trusted, so this holds even if a check of the text is wrong."""
     try:
         read = socket.getaddrinfo(host.strip("[]").encode(), 443, flags=socket.AI_NUMERICHOST)
@@ -206,7 +206,7 @@ def test_whatever_the_system_reads_in_a_spelling_is_refused_when_connecting(host
         ("https://hooks.example.com/\r\nX-Injected: 1", "white space"),
     ],
 )
-def test_a_url_against_a_rule_is_refused_with_that_rule(url, rule):
+def test_a_url_that_breaks_a_rule_is_rejected_with_that_rule(url, rule):
     with pytest.raises(ValueError, match=f"^URL must .*{rule}"):
         guard.check_url(url)
 
@@ -234,7 +234,7 @@ def test_a_url_against_a_rule_is_refused_with_that_rule(url, rule):
         f"https://hooks.example.com/{'a' * (2_048 - 26)}",
     ],
 )
-def test_a_url_that_may_lead_to_the_public_is_taken(url):
+def test_a_url_that_may_be_public_is_accepted(url):
     assert guard.check_url(url) is None
 
 
@@ -249,7 +249,7 @@ def test_a_url_that_may_lead_to_the_public_is_taken(url):
         ("0.0.0.0/0", ["127.0.0.1", "::ffff:127.0.0.1"], ["::1"]),
     ],
 )
-def test_an_allowed_network_opens_itself_and_no_other(settings, network, allowed, refused):
+def test_an_allowed_network_opens_only_itself(settings, network, allowed, refused):
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network(network),)
     for address in allowed:
         guard.judge(ipaddress.ip_address(address))
@@ -259,7 +259,7 @@ def test_an_allowed_network_opens_itself_and_no_other(settings, network, allowed
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "127.1", "a.localhost."])
-def test_a_url_into_an_allowed_network_is_taken(settings, host):
+def test_a_url_in_an_allowed_network_is_accepted(settings, host):
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
     assert guard.check_url(f"https://{host}:8443/hook") is None
     with pytest.raises(ValueError, match="public address"):

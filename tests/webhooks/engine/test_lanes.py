@@ -43,7 +43,7 @@ def known(count):
     return made
 
 
-def test_those_that_timed_out_have_half_of_the_slots_in_however_many_rounds(clock):
+def test_endpoints_that_timed_out_get_half_of_the_slots_in_any_number_of_rounds(clock):
     queue(EndpointFactory.create_batch(HALF + 8, timed_out=True), 3)
     begun = []
     for _ in range(2 * HALF):
@@ -54,7 +54,7 @@ def test_those_that_timed_out_have_half_of_the_slots_in_however_many_rounds(cloc
     assert len(begin()) == 1
 
 
-def test_one_that_has_been_under_way_for_more_than_a_second_counts_as_slow(clock):
+def test_an_endpoint_with_an_attempt_of_more_than_a_second_counts_as_slow(clock):
     drag_on = known(HALF)
     queue(drag_on, 1)
     assert len(begin()) == HALF

@@ -29,7 +29,7 @@ def reads_bodies(act):
     return any(re.search(r"\bbody\b", query["sql"]) for query in queries.captured_queries)
 
 
-def test_bodies_are_read_by_the_attempt_alone(endpoint):
+def test_only_an_attempt_reads_bodies(endpoint):
     DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
     DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", attempts_count=1)
     assert not reads_bodies(lambda: claims.claim(OTHER, slots=2))
@@ -49,7 +49,7 @@ def test_bodies_are_read_by_the_attempt_alone(endpoint):
         pytest.param(say.endless_body(200, "Content-Encoding: gzip"), id="no end, packed"),
     ],
 )
-def test_a_large_answer_is_not_kept_in_memory(receiver, endpoint, behaviour):
+def test_a_large_response_is_not_kept_in_memory(receiver, endpoint, behaviour):
     DeliveryFactory(chatbot=endpoint.chatbot)
     run()  # allocate what is created only once
     receiver.on("/hook", behaviour)

@@ -55,7 +55,7 @@ def send(url, *, body=BODY, timeout=AMPLE):
 
 
 @pytest.mark.proves("Request headers")
-def test_a_receiver_gets_the_very_bytes_and_the_documented_headers(receiver):
+def test_a_receiver_gets_the_exact_bytes_and_the_documented_headers(receiver):
     assert send(receiver.url("/hook?a=b")).success
     [arrival] = receiver.arrivals
     assert (arrival.method, arrival.path, arrival.body) == ("POST", "/hook?a=b", BODY)
@@ -71,7 +71,7 @@ def test_a_receiver_gets_the_very_bytes_and_the_documented_headers(receiver):
 @pytest.mark.proves("Delivery rules/1")
 @pytest.mark.proves("Delivery rules")
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 206, 226, 299])
-def test_a_2xx_is_success(receiver, status):
+def test_a_2xx_is_a_success(receiver, status):
     receiver.on("/", say.answer(status))
     outcome = send(receiver.url())
     assert (outcome.success, outcome.response_code, outcome.reason) == (True, status, Reason.NONE)
@@ -79,7 +79,7 @@ def test_a_2xx_is_success(receiver, status):
 
 @pytest.mark.proves("Delivery rules")
 @pytest.mark.parametrize("status", [300, 304, 400, 401, 404, 410, 429, 500, 503, 599, 600, 999])
-def test_anything_else_is_none_and_carries_its_code(receiver, status):
+def test_every_other_status_is_a_failure_with_its_code(receiver, status):
     receiver.on("/", say.answer(status, b"why" if status != 304 else b""))
     outcome = send(receiver.url())
     assert (outcome.success, outcome.response_code, outcome.reason) == (False, status, "")
@@ -113,7 +113,7 @@ def test_anything_else_is_none_and_carries_its_code(receiver, status):
         pytest.param(say.hang_up(say.head(103)), "CONNECTION_CLOSED", id="closed after a 103"),
     ],
 )
-def test_a_hostile_receiver_gets_no_success_and_no_more_than_its_time(receiver, behaviour, reason):
+def test_a_hostile_receiver_gets_no_success_and_no_extra_time(receiver, behaviour, reason):
     receiver.on("/", behaviour)
     timeout = TIMEOUT if reason == "TIMEOUT" else AMPLE
     outcome = send(receiver.url(), timeout=timeout)
@@ -133,7 +133,7 @@ def test_a_hostile_receiver_gets_no_success_and_no_more_than_its_time(receiver, 
         (servers.speak_plainly, "TLS_FAILED", "wrong version number"),
     ],
 )
-def test_a_receiver_that_never_comes_to_a_request_ends_in_time(greeting, reason, doing):
+def test_a_receiver_that_never_accepts_a_request_is_cut_off_in_time(greeting, reason, doing):
     with Receiver(certificates.good(), greeting=greeting) as receiver:
         outcome = send(receiver.url(), timeout=TIMEOUT if reason == "TIMEOUT" else AMPLE)
     assert (outcome.success, outcome.reason) == (False, reason)
@@ -156,7 +156,7 @@ def test_a_receiver_that_never_comes_to_a_request_ends_in_time(greeting, reason,
         pytest.param(say.early_hints(), 0.0, id="100, 103, 102, then 2xx"),
     ],
 )
-def test_the_verdict_stands_at_the_end_of_the_headers(receiver, behaviour, waited):
+def test_the_status_decides_at_the_end_of_the_headers(receiver, behaviour, waited):
     receiver.on("/", behaviour)
     began = time.monotonic()
     outcome = send(receiver.url())
@@ -166,14 +166,14 @@ def test_the_verdict_stands_at_the_end_of_the_headers(receiver, behaviour, waite
     assert len(outcome.response_body) <= BODY_KEPT
 
 
-def test_a_body_is_waited_for_no_longer_than_a_second(receiver):
+def test_a_body_is_awaited_for_no_longer_than_a_second(receiver):
     receiver.on("/", say.drip_body())
     began = time.monotonic()
     assert send(receiver.url()).response_body.startswith(b"a")
     assert time.monotonic() - began < 1 + SLACK
 
 
-def test_a_body_without_an_end_is_not_read_on(receiver, monkeypatch):
+def test_an_endless_body_is_not_read_further(receiver, monkeypatch):
     monkeypatch.setattr(module, "BODY_SECONDS", 60.0)
     receiver.on("/", say.endless_body())
     began = time.monotonic()
@@ -191,7 +191,7 @@ def test_a_body_without_an_end_is_not_read_on(receiver, monkeypatch):
         (b"\x1f\x8b\x00\xff", b"\x1f\x8b\x00\xff"),
     ],
 )
-def test_the_beginning_of_a_body_is_kept_as_it_came(receiver, sent, kept):
+def test_the_beginning_of_a_body_is_stored_as_received(receiver, sent, kept):
     receiver.on(
         "/", say.answer(500, sent, "Content-Encoding: gzip", "X-Why: b\x01\xe9", "X-Why: c")
     )
@@ -210,7 +210,7 @@ def test_the_beginning_of_a_body_is_kept_as_it_came(receiver, sent, kept):
         ),
     ],
 )
-def test_a_secret_that_is_quoted_is_hidden_where_the_body_breaks_off(receiver, behaviour):
+def test_a_quoted_secret_is_masked_even_where_the_body_breaks_off(receiver, behaviour):
     receiver.on("/", behaviour)
     outcome = post(
         receiver.url(),
@@ -225,7 +225,7 @@ def test_a_secret_that_is_quoted_is_hidden_where_the_body_breaks_off(receiver, b
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("body", [say.answer, say.endless_body])
-def test_a_redirect_is_an_answer_and_is_not_followed(receiver, status, body):
+def test_a_redirect_is_a_response_and_is_not_followed(receiver, status, body):
     headers = (f"Location: {receiver.url('/elsewhere')}", "Set-Cookie: a=b")
     receiver.on("/", body(status, b"", *headers) if body is say.answer else body(status, *headers))
     outcome = send(receiver.url())
@@ -253,7 +253,7 @@ def test_a_bad_certificate_gets_no_request(context, reason):
         assert outcome.detail
 
 
-def test_the_certificate_and_the_headers_go_by_the_name(names):
+def test_the_certificate_and_the_host_header_use_the_name(names):
     names["hooks.example.com"] = ["127.0.0.1"]
     seen, context = [], certificates.good_of_its_own()
     context.sni_callback = lambda sock, name, context: seen.append(name)
@@ -278,14 +278,14 @@ def test_the_certificate_and_the_headers_go_by_the_name(names):
         ["64:ff9b::a00:1"],
     ],
 )
-def test_one_forbidden_address_among_a_names_answers_refuses_it(receiver, names, addresses):
+def test_one_forbidden_address_of_a_name_rejects_it(receiver, names, addresses):
     names["hooks.example.com"] = addresses
     outcome = send(receiver.url(host="hooks.example.com"))
     assert (outcome.success, outcome.reason) == (False, Reason.ADDRESS_NOT_ALLOWED)
     assert receiver.connections == 0
 
 
-def test_a_name_that_turns_to_another_address_is_judged_on_every_attempt(receiver, names):
+def test_the_addresses_of_a_name_are_checked_at_every_attempt(receiver, names):
     """This holds even if a connection to the good address is still open."""
     url = receiver.url(host="hooks.example.com")
     for _ in range(50):
@@ -296,7 +296,7 @@ def test_a_name_that_turns_to_another_address_is_judged_on_every_attempt(receive
     assert len(receiver.arrivals) == 50
 
 
-def test_a_name_that_turns_within_an_attempt_is_not_asked_again(receiver, monkeypatch, settings):
+def test_a_name_is_resolved_only_once_per_attempt(receiver, monkeypatch, settings):
     """The connection goes to the checked address, whatever the name resolves to next."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.1/32"),)
     ask, asked = socket.getaddrinfo, []
@@ -335,14 +335,12 @@ def test_a_url_is_checked_again_when_it_is_used(receiver, url, rule):
         (socket.gaierror(socket.EAI_AGAIN, "try again"), Reason.NAME_LOOK_UP_FAILED),
     ],
 )
-def test_a_name_without_an_address_is_told_from_a_name_server_without_an_answer(
-    names, error, reason
-):
+def test_a_name_without_an_address_is_distinguished_from_an_unanswered_query(names, error, reason):
     names["hooks.example.com"] = error
     assert send("https://hooks.example.com/").reason == reason
 
 
-def test_a_port_that_nobody_listens_on_is_a_refusal(receiver):
+def test_a_closed_port_is_a_refused_connection(receiver):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         outcome = send(f"https://127.0.0.1:{unused.getsockname()[1]}/")

@@ -67,7 +67,7 @@ def test_no_spelling_of_a_forbidden_address_is_connected_to(
             listener.accept()
 
 
-def test_a_receiver_on_ipv6_is_reached_where_it_is_allowed(settings):
+def test_a_receiver_on_ipv6_is_reached_if_it_is_allowed(settings):
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("::1/128"),)
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     try:

@@ -39,7 +39,7 @@ def made(chatbot, *, days, **fields):
         pytest.param({"days": 31, "state": "FAILED", "due_at": NOW}, True, id="is retried"),
     ],
 )
-def test_the_daily_pruning_takes_what_is_old_and_done(chatbot, fields, stays):
+def test_the_daily_pruning_deletes_old_finished_deliveries(chatbot, fields, stays):
     made(chatbot, **fields)
     PeriodicWork.objects.add([tasks.PRUNE])
     tasks.prune()
@@ -48,7 +48,7 @@ def test_the_daily_pruning_takes_what_is_old_and_done(chatbot, fields, stays):
     assert timedelta(hours=23) < left <= DAYS
 
 
-def test_it_goes_batch_by_batch(chatbot, monkeypatch):
+def test_pruning_works_in_batches(chatbot, monkeypatch):
     monkeypatch.setattr(retention, "BATCH", 2)
     for _ in range(5):
         made(chatbot, days=2)

@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 
-def test_a_delivery_that_is_taken_at_once_is_a_success(receiver, delivery):
+def test_a_delivery_that_is_accepted_at_first_is_a_success(receiver, delivery):
     assert run() == 1
     now = stored(delivery)
     assert (now["state"], now["due_at"], now["claim"], now["last_code"]) == (
@@ -43,7 +43,9 @@ def test_a_delivery_that_is_taken_at_once_is_a_success(receiver, delivery):
     "States and transitions/Webhook delivery, retried",
     "States and transitions/Webhook delivery, failed",
 )
-def test_three_retries_follow_after_their_delays_and_then_it_has_failed(receiver, delivery):
+def test_three_retries_follow_after_their_delays_and_then_the_delivery_has_failed(
+    receiver, delivery
+):
     receiver.on("/hook", BROKEN)
     for number, delay in enumerate((600, 1200, 1800), start=1):
         before = timezone.now()
@@ -61,7 +63,7 @@ def test_three_retries_follow_after_their_delays_and_then_it_has_failed(receiver
     assert len(receiver.arrivals) == 4
 
 
-def test_a_retry_that_is_taken_is_a_success(receiver, delivery):
+def test_a_retry_that_is_accepted_is_a_success(receiver, delivery):
     receiver.on("/hook", BROKEN, OK)
     run()
     make_due(delivery)
@@ -71,7 +73,7 @@ def test_a_retry_that_is_taken_is_a_success(receiver, delivery):
 
 
 @pytest.mark.proves("Delivery rules/5")
-def test_an_attempt_says_what_was_sent_and_what_came_back(receiver, delivery, endpoint):
+def test_an_attempt_records_what_was_sent_and_received(receiver, delivery, endpoint):
     receiver.on("/hook", answer(503, b"x" * 5000, "X-Reason: overload"))
     run()
     made = delivery.attempts.get()
@@ -85,7 +87,7 @@ def test_an_attempt_says_what_was_sent_and_what_came_back(receiver, delivery, en
     assert made.started_at <= made.finished_at
 
 
-def test_a_pending_attempt_stands_in_the_log_while_it_runs(delivery):
+def test_a_pending_attempt_is_in_the_log_while_it_runs(delivery):
     begin()
     assert states(delivery) == [(1, "PENDING")]
     assert stored(delivery)["state"] == "PENDING"
@@ -105,7 +107,7 @@ def test_a_pending_attempt_stands_in_the_log_while_it_runs(delivery):
         ),
     ],
 )
-def test_what_waits_when_the_webhook_goes_ends_as_failed_with_the_reason(
+def test_deliveries_waiting_when_the_webhook_is_removed_fail_with_the_reason(
     receiver, delivery, endpoint, change, refusal
 ):
     change(endpoint)
@@ -127,7 +129,7 @@ def test_what_waits_when_the_webhook_goes_ends_as_failed_with_the_reason(
         ),
     ],
 )
-def test_a_refused_address_is_an_attempt_with_a_clear_error(
+def test_a_forbidden_address_is_an_attempt_with_a_clear_error(
     delivery, monkeypatch, url, reason, detail
 ):
     ask = socket.getaddrinfo
@@ -145,7 +147,7 @@ def test_a_refused_address_is_an_attempt_with_a_clear_error(
     assert (now["state"], now["due_at"]) == ("RETRYING", made.finished_at + timedelta(seconds=600))
 
 
-def test_a_secret_that_cannot_be_read_is_an_ordinary_failure_with_clear_words(
+def test_an_unreadable_secret_is_an_ordinary_failure_with_a_clear_error(
     receiver, delivery, endpoint, settings
 ):
     type(endpoint).objects.update(sealed_secret="not sealed with any key")
@@ -158,7 +160,7 @@ def test_a_secret_that_cannot_be_read_is_an_ordinary_failure_with_clear_words(
     assert stored(delivery)["state"] == "SUCCESS"
 
 
-def test_a_secret_that_cannot_be_read_stops_nobody_elses_deliveries(receiver, delivery, endpoint):
+def test_an_unreadable_secret_does_not_stop_other_deliveries(receiver, delivery, endpoint):
     type(endpoint).objects.update(sealed_secret="not sealed with any key")
     other = DeliveryFactory(chatbot=EndpointFactory(url=receiver.url("/other")).chatbot)
     assert run() == 2
@@ -166,7 +168,7 @@ def test_a_secret_that_cannot_be_read_stops_nobody_elses_deliveries(receiver, de
     assert [arrival.path for arrival in receiver.arrivals] == ["/other"]
 
 
-def test_a_url_changed_between_attempts_counts_from_the_next_one(receiver, delivery, endpoint):
+def test_a_url_changed_between_attempts_applies_from_the_next_attempt(receiver, delivery, endpoint):
     receiver.on("/hook", BROKEN)
     run()
     type(endpoint).objects.update(url=receiver.url("/new"))
@@ -196,7 +198,7 @@ class TestManualRetry:
         )
 
     @pytest.mark.proves("Delivery rules/3", "States and transitions/Webhook delivery, failed")
-    def test_it_stays_failed_until_it_succeeds(self, receiver, failed):
+    def test_a_delivery_stays_failed_until_it_succeeds(self, receiver, failed):
         receiver.on("/hook", BROKEN, OK)
         for state in ("FAILED", "SUCCESS"):
             assert schedule.retry([failed.pk], by="Kim") == 1
@@ -206,13 +208,13 @@ class TestManualRetry:
         assert states(failed) == [(5, "FAILED"), (6, "SUCCESS")]
         assert set(failed.attempts.values_list("by", flat=True)) == {"Kim"}
 
-    def test_twice_asked_is_one_attempt(self, receiver, failed):
+    def test_two_requests_for_a_retry_cause_one_attempt(self, receiver, failed):
         assert [schedule.retry([failed.pk], by="Kim") for _ in range(3)] == [1, 0, 0]
         begin()
         assert schedule.retry([failed.pk], by="Kim") == 0
 
     @pytest.mark.parametrize("state", ["PENDING", "RETRYING", "SUCCESS"])
-    def test_only_what_has_failed_is_retried(self, endpoint, state):
+    def test_only_failed_deliveries_are_retried(self, endpoint, state):
         delivery = DeliveryFactory(chatbot=endpoint.chatbot, state=state, due_at=None)
         before = stored(delivery)
         assert schedule.retry([delivery.pk], by="Kim") == 0
@@ -244,7 +246,7 @@ class TestHealth:
         run()
         assert self.health(endpoint) == (False, 0, False)
 
-    def test_a_receiver_that_does_not_answer_goes_to_the_slow_lane(
+    def test_a_receiver_that_does_not_answer_is_moved_to_the_slow_lane(
         self, receiver, delivery, endpoint, settings
     ):
         settings.WEBHOOK_TIMEOUT = 1.0
@@ -254,7 +256,7 @@ class TestHealth:
         delivery.refresh_from_db()
         assert delivery.last_error == "timeout: while waiting for the answer"
 
-    def test_what_another_url_answered_says_nothing_of_the_one_that_took_its_place(
+    def test_a_response_of_a_former_url_does_not_count_for_the_current_one(
         self, receiver, delivery, endpoint
     ):
         receiver.on("/hook", BROKEN)
@@ -263,7 +265,7 @@ class TestHealth:
         assert schedule.settle(work, attempt.send(work))
         assert self.health(endpoint) == (False, 0, False)
 
-    def test_what_was_never_sent_says_nothing_of_the_receiver(self, delivery, endpoint):
+    def test_a_request_that_was_never_sent_does_not_count(self, delivery, endpoint):
         type(endpoint).objects.update(is_active=False)
         run()
         assert self.health(endpoint) == (False, 0, False)
@@ -273,7 +275,7 @@ class TestClock:
     """The machine's clock changes while deliveries wait."""
 
     @pytest.mark.parametrize("hours", [1, -1])
-    def test_due_times_move_along(self, endpoint, hours):
+    def test_due_times_follow_the_clock(self, endpoint, hours):
         jump = timedelta(hours=hours)
         running = DeliveryFactory(chatbot=endpoint.chatbot)
         begin()
@@ -289,9 +291,7 @@ class TestClock:
         assert leases.get().claimed_until > timezone.now()
 
     @pytest.mark.parametrize("seconds", [10, -10, -20, 0.5, -0.5])
-    def test_a_small_step_moves_what_was_written_before_it_and_nothing_else(
-        self, endpoint, seconds
-    ):
+    def test_a_small_step_moves_only_times_that_were_written_before_it(self, endpoint, seconds):
         jump, long_ago = timedelta(seconds=seconds), timezone.now() - timedelta(minutes=10)
         old_claim, new_claim, old, new = (
             DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING") for _ in range(4)

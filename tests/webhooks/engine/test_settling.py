@@ -45,7 +45,7 @@ def unreachable(receiver, caplog, monkeypatch):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("trusting")
 @pytest.mark.proves("Delivery rules")
-def test_what_was_taken_is_settled_once_the_database_answers_again(
+def test_an_accepted_delivery_is_settled_once_the_database_is_back(
     receiver, delivery, unreachable, caplog
 ):
     def take(arrival):

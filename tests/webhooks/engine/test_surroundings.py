@@ -15,7 +15,7 @@ from tests.webhooks.engine.test_post import send
 pytestmark = pytest.mark.usefixtures("trusting")
 
 
-def test_nothing_of_the_environment_is_believed(receiver, monkeypatch, tmp_path):
+def test_proxies_and_credentials_of_the_environment_are_ignored(receiver, monkeypatch, tmp_path):
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login a password b\n")
     with Receiver() as proxy:
@@ -29,7 +29,7 @@ def test_nothing_of_the_environment_is_believed(receiver, monkeypatch, tmp_path)
     assert receiver.arrivals[0].header("Authorization") is None
 
 
-def test_many_receivers_that_never_answer_hold_up_no_other_one(receiver):
+def test_many_receivers_that_never_answer_delay_no_other_receiver(receiver):
     with (
         Receiver(certificates.good(), greeting=servers.say_nothing) as silent,
         ThreadPoolExecutor(60) as threads,

@@ -26,7 +26,7 @@ def secret_of(endpoint):
     return sealing.unseal(Endpoint.objects.get(pk=endpoint.pk).sealed_secret)
 
 
-def test_a_secret_is_made_and_given_back_once(chatbot):
+def test_a_generated_secret_is_returned_once(chatbot):
     endpoint, secret = configure(chatbot, url=URL)
     assert secret is not None
     assert len(secret) >= 16
@@ -36,13 +36,13 @@ def test_a_secret_is_made_and_given_back_once(chatbot):
     assert endpoint.events == [event.value for event in Event]
 
 
-def test_a_secret_that_is_given_is_kept_and_not_told(chatbot):
+def test_a_given_secret_is_stored_and_not_returned(chatbot):
     endpoint, told = configure(chatbot, url=URL, secret="sixteen-or-more-!", events=["NEW_LEAD"])
     assert (told, secret_of(endpoint)) == (None, "sixteen-or-more-!")
     assert endpoint.events == ["NEW_LEAD"]
 
 
-def test_configuring_again_replaces_all_but_what_is_to_be_kept(chatbot):
+def test_a_second_configuration_replaces_everything_that_is_not_kept(chatbot):
     first, secret = configure(chatbot, url=URL)
     Endpoint.objects.update(failures_in_a_row=3, timed_out=True)
     second, told = configure(chatbot, url=f"{URL}/2", keep_secret=True, is_active=False)
@@ -64,7 +64,7 @@ def test_configuring_again_replaces_all_but_what_is_to_be_kept(chatbot):
         ({"keep_secret": True, "secret": "x" * 16}, ["secret"], "given or kept"),
     ],
 )
-def test_what_cannot_be_is_refused_by_the_field_and_nothing_is_stored(chatbot, given, path, words):
+def test_an_invalid_configuration_names_the_field_and_stores_nothing(chatbot, given, path, words):
     with pytest.raises(ConfigurationError) as refused:
         configure(chatbot, **{"url": URL} | given)
     assert refused.value.path == path
@@ -72,7 +72,7 @@ def test_what_cannot_be_is_refused_by_the_field_and_nothing_is_stored(chatbot, g
     assert not Endpoint.objects.exists()
 
 
-def test_without_the_add_on_it_is_refused_with_the_reason(chatbot):
+def test_without_the_add_on_a_configuration_is_rejected_with_the_reason(chatbot):
     chatbot.account.webhooks_enabled = False
     chatbot.account.save()
     with pytest.raises(ConfigurationError, match="add-on") as refused:

@@ -21,7 +21,7 @@ def failed(chatbot, **fields):
     return DeliveryFactory(chatbot=chatbot, **{"state": "FAILED", "due_at": None} | fields)
 
 
-def test_it_says_how_many_it_is_made_for_and_leaves_the_rest_alone(chatbot):
+def test_it_retries_only_failed_deliveries_and_returns_their_number(chatbot):
     failed(chatbot)
     for state in ("PENDING", "RETRYING", "SUCCESS"):
         failed(chatbot, state=state)
@@ -30,7 +30,7 @@ def test_it_says_how_many_it_is_made_for_and_leaves_the_rest_alone(chatbot):
     assert retry(Delivery.objects.all(), by="Kim") == 0
 
 
-def test_many_are_spread_over_time_by_endpoint_in_the_order_of_their_events(chatbot):
+def test_many_retries_are_spread_over_time_by_endpoint_in_the_order_of_their_events(chatbot):
     thread = new_id()
     mine = [failed(chatbot, thread_id=thread) for _ in range(25)]
     other = failed(EndpointFactory().chatbot)
@@ -42,14 +42,14 @@ def test_many_are_spread_over_time_by_endpoint_in_the_order_of_their_events(chat
     assert abs(beside) < timedelta(seconds=2), "each endpoint's begin at once"
 
 
-def test_samples_are_left_alone_where_many_are_retried(chatbot):
+def test_a_retry_of_many_leaves_samples_out(chatbot):
     sample, event = failed(chatbot, is_test=True), failed(chatbot)
     assert sum(retry_slowly(Delivery.objects.all(), by="Kim")) == 1
     assert Delivery.objects.get(due_at__isnull=False) == event
     assert retry(Delivery.objects.filter(pk=sample.pk), by="Kim") == 1
 
 
-def test_whoever_stops_leaves_the_rest_as_it_was(chatbot, monkeypatch):
+def test_a_stopped_retry_leaves_the_remaining_deliveries_unchanged(chatbot, monkeypatch):
     monkeypatch.setattr("webhooks.services.retry.BATCH", 2)
     for _ in range(5):
         failed(chatbot)
