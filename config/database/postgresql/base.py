@@ -5,8 +5,11 @@ import time
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from django.db.backends.postgresql import base
+from psycopg.adapt import AdaptersMap
 from psycopg.pq import ConnStatus
+from psycopg.types.datetime import TimestamptzLoader
 from psycopg_pool import PoolTimeout
 
 from config.database.postgresql.outage import outage
@@ -23,6 +26,41 @@ class DatabaseWrapper(base.DatabaseWrapper):
     Django's CONN_HEALTH_CHECKS would check too, but the pool then sleeps between one dead
     connection and the next, and waits without a limit for a server that is suspended.
     """
+
+    prepares = False  # while a cursor for a prepared statement is made
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """Read times with psycopg's loader, which is written in C; Django's is written in Python.
+
+        It returns times in the connection's time zone, which Django sets to UTC.
+        """
+        params: dict[str, Any] = super().get_connection_params()
+        params["context"] = adapters = AdaptersMap(params["context"])
+        adapters.register_loader("timestamptz", TimestamptzLoader)
+        if settings.PREPARED_STATEMENTS:
+            params["prepare_threshold"] = 0  # from the first run: `prepared_cursor` is for hot SQL
+        return params
+
+    def create_cursor(self, name: str | None = None) -> Any:  # Any: psycopg's
+        """Make a cursor that keeps the connection's loaders. A name makes one on the server."""
+        kinds: Any = base  # Any: the stubs lack the arguments of its cursors
+        if name:
+            held = self.connection.autocommit
+            return kinds.ServerSideCursor(
+                self.connection, name=name, scrollable=False, withhold=held
+            )
+        return (kinds.ServerBindingCursor if self.prepares else kinds.Cursor)(self.connection)
+
+    def prepared_cursor(self) -> Any:  # Any: Django's wrapper of a cursor
+        """Make a cursor whose statement the server parses and plans once per connection.
+
+        While queries are logged, an ordinary one: the log needs the values in the SQL.
+        """
+        self.prepares = settings.PREPARED_STATEMENTS and not self.queries_logged
+        try:
+            return self.cursor()
+        finally:
+            self.prepares = False
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
         """Take a live connection from the pool. Raises OperationalError if there is none."""

@@ -18,6 +18,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     has_turn = False
 
+    def prepared_cursor(self) -> Any:  # Any, here and below: as in the base class
+        """Make a cursor for a prepared statement. SQLite keeps its plan for any cursor."""
+        return self.cursor()
+
     def _start_transaction_under_autocommit(self) -> None:
         if not _turn.acquire(timeout=self.settings_dict["OPTIONS"]["timeout"]):
             raise OperationalError("database is locked")
@@ -28,7 +32,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._end_turn()
             raise
 
-    def _commit(self) -> Any:  # Any, here and below: as in the base class
+    def _commit(self) -> Any:
         committed = super()._commit()  # type: ignore[misc] # the stubs lack it
         self._end_turn()
         return committed

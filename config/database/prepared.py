@@ -1,0 +1,134 @@
+"""Statements that are compiled once and run many times.
+
+Building and compiling a queryset costs far more than running it. `prepared` takes a function that
+builds a queryset, and calls it only once:
+
+    CHATBOT = prepared(lambda: Chatbot.objects.filter(pk=Given("id", UUIDField())))
+
+    chatbot = CHATBOT.first(id=chatbot_id)
+
+Keyword arguments are the given values. Positional arguments are passed to the function and choose
+a shape: a limit, the columns to read. Everything else that the function computes is fixed at the
+first run, so a time or a uuid in it must be a `Given`.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+from django.db.models import Model, QuerySet
+from django.db.transaction import mark_for_rollback_on_error
+
+from config.database.statements import (
+    WINDOW,
+    Given,
+    Insert,
+    Statement,
+    Update,
+    compile_insert,
+    compile_select,
+    compile_update,
+)
+
+__all__ = ["Given", "Update", "insert", "page", "prepared", "prepared_update", "update_columns"]
+
+SHAPES = 128  # that a statement keeps; beyond, it compiles the least recently used ones again
+ResultT = TypeVar("ResultT")
+Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
+
+
+class Prepared(Generic[ResultT]):
+    """A statement in all its shapes. Threads may share it."""
+
+    def __init__(self, compile_shape: Callable[..., Statement]) -> None:
+        self.compile_shape = compile_shape
+        self.statement = lru_cache(SHAPES)(self.compile)
+
+    def compile(self, vendor: str, *shape: Any) -> Statement:
+        """Compile a shape for the kind of database that this thread is connected to."""
+        return self.compile_shape(*shape, database=connections[DEFAULT_DB_ALIAS])
+
+    def execute(self, shape: tuple[Any, ...], given: dict[str, Any]) -> tuple[list[Any], int]:
+        """Run a shape. Returns what it reads, and the number of its rows."""
+        database = connections[DEFAULT_DB_ALIAS]
+        return self.statement(database.vendor, *shape).execute(given, database)
+
+    def rows(self, *shape: Any, **given: Any) -> list[ResultT]:
+        """Return all rows, as the queryset makes them."""
+        return self.execute(shape, given)[0]
+
+    def first(self, *shape: Any, **given: Any) -> ResultT | None:
+        """Return the first row. A queryset that may find many needs a slice of its own."""
+        rows = self.rows(*shape, **given)
+        return rows[0] if rows else None
+
+    def get(self, *shape: Any, **given: Any) -> ResultT:
+        """Return the only row. Raises ValueError if there are none or several."""
+        [row] = self.rows(*shape, **given)
+        return row
+
+
+class PreparedWrite(Prepared[tuple[Any, ...]]):
+    """A statement that changes rows. It sends no signals."""
+
+    def execute(self, shape: tuple[Any, ...], given: dict[str, Any]) -> tuple[list[Any], int]:
+        """Run a shape. A failure inside a transaction marks it, as in Django."""
+        with mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
+            return super().execute(shape, given)
+
+    def run(self, *shape: Any, **given: Any) -> int:
+        """Change the rows. Returns their number."""
+        return self.execute(shape, given)[1]
+
+
+def prepared(build: "Callable[..., QuerySet[Any, ResultT]]") -> Prepared[ResultT]:
+    """Prepare the queryset that a function builds."""
+    return Prepared(lambda *shape, database: compile_select(build(*shape), database))
+
+
+def prepared_update(build: Callable[..., Update]) -> PreparedWrite:
+    """Prepare the UPDATE that a function builds. A value in it may be a `Given` that is None."""
+    return PreparedWrite(lambda *shape, database: compile_update(build(*shape), database))
+
+
+def page(rows: Rows) -> Rows:
+    """Slice a queryset, or a subquery, by the given values `limit` and `offset`.
+
+    A limit that rarely changes is better a shape: the database then plans for it.
+    """
+    sliced: Rows = rows[WINDOW[0] : WINDOW[1]]
+    return sliced
+
+
+_insert = PreparedWrite(lambda model, rows, database: compile_insert(Insert(model, rows), database))
+
+
+@prepared_update
+def _update_columns(model: type[Model], *names: str) -> Update:
+    fields = [model._meta.get_field(name) for name in names]
+    return Update(
+        model._base_manager.filter(pk=Given("pk", model._meta.pk)),
+        {field.name: Given(f"new {field.name}", field) for field in fields},
+    )
+
+
+def insert(*rows: Model) -> None:
+    """Store new rows of one model in one statement. Raises IntegrityError."""
+    given = {
+        Insert.place(number, field.attname): field.pre_save(row, add=True)
+        for number, row in enumerate(rows)
+        for field in row._meta.concrete_fields
+    }
+    _insert.run(type(rows[0]), len(rows), **given)
+    for row in rows:
+        row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+
+
+def update_columns(row: Model, names: Iterable[str]) -> None:
+    """Save only the named columns of a row. Raises DatabaseError if the row no longer exists."""
+    fields: list[Any] = [row._meta.get_field(name) for name in sorted(names)]
+    given = {f"new {field.name}": field.pre_save(row, add=False) for field in fields}
+    shape = type(row), *(field.name for field in fields)
+    if not _update_columns.run(*shape, pk=row.pk, **given):
+        raise DatabaseError(f"{type(row).__name__} {row.pk} no longer exists")

@@ -1,0 +1,239 @@
+"""Compile querysets to SQL with places for given values. `config.database.prepared` keeps it."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models import Expression, IntegerField, Model, QuerySet
+from django.db.models.query import (
+    FlatValuesListIterable,
+    ModelIterable,
+    ValuesIterable,
+    ValuesListIterable,
+    get_related_populators,
+)
+from django.db.models.sql import InsertQuery, UpdateQuery
+from django.db.transaction import TransactionManagementError
+
+# Any, below: a database wrapper, a compiler or a model's field. Django's stubs do not type them.
+Row = list[Any]
+WINDOW = 2_000_000_011, 2_100_000_011  # a slice that stands for given values
+WINDOW_SQL = f"LIMIT {WINDOW[1] - WINDOW[0]} OFFSET {WINDOW[0]}"
+# A time or a uuid. On SQLite they are text when they reach the parameters.
+COMPUTED = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?|[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of a given value among a statement's parameters."""
+
+    name: str
+    field: Any
+    stored: bool  # as a column's value, so that None is NULL
+
+    def value(self, given: Mapping[str, Any], database: Any) -> Any:
+        """Convert the given value for the database. Raises ValueError if it must not be None."""
+        value = given[self.name]
+        if self.stored:
+            return self.field.get_db_prep_save(value, database)
+        if value is None:
+            raise ValueError(f"{self.name} is None: a comparison with NULL needs its own statement")
+        return self.field.get_db_prep_value(value, database)
+
+
+class Given(Expression):
+    """A value that a prepared statement gets by name whenever it runs."""
+
+    def __init__(self, name: str, field: Any) -> None:
+        super().__init__(output_field=field)
+        self.name, self.stored = name, False
+
+    def resolve_expression(
+        self,
+        query: Any = None,
+        allow_joins: bool = True,
+        reuse: Any = None,
+        summarize: bool = False,
+        for_save: bool = False,
+    ) -> "Given":
+        given = super().resolve_expression(query, allow_joins, reuse, summarize, for_save)
+        given.stored = for_save
+        return given
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        return "%s", [Slot(self.name, self.output_field, self.stored)]
+
+
+@dataclass(frozen=True)
+class Update:
+    """An UPDATE of a queryset's rows. Reads the columns in `returning` of each changed row."""
+
+    rows: "QuerySet[Any, Any]"
+    values: Mapping[str, Any]
+    returning: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Insert:
+    """An INSERT of several rows of a model. The given values are named by `place`."""
+
+    model: type[Model]
+    rows: int = 1
+
+    @staticmethod
+    def place(row: int, attribute: str) -> str:
+        """Return the name of a given value: an attribute of one of the rows, counted from 0."""
+        return f"{row}.{attribute}"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """SQL with its parameters, constants and slots, and a function that reads fetched rows."""
+
+    sql: str
+    parameters: tuple[Any, ...]
+    read: Callable[[list[Any], Any], list[Any]] | None
+    locks: bool = False
+
+    def execute(self, given: Mapping[str, Any], database: Any) -> tuple[list[Any], int]:
+        """Run the statement. Returns what it reads, and the number of its rows."""
+        if self.locks and not database.in_atomic_block:
+            raise TransactionManagementError("select_for_update needs a transaction")
+        values = [
+            part.value(given, database) if isinstance(part, Slot) else part
+            for part in self.parameters
+        ]
+        with database.prepared_cursor() as cursor:
+            cursor.execute(self.sql, values)
+            found = self.read(cursor.fetchall(), database) if self.read else []
+            return found, cursor.rowcount
+
+
+def compile_select(rows: "QuerySet[Any, Any]", database: Any) -> Statement:
+    """Compile a queryset. Raises EmptyResultSet if it can never find a row."""
+    compiler = rows.query.get_compiler(connection=database)
+    sql, parameters = with_window(*checked(*compiler.as_sql()))
+    read = reader(compiler, [column for column, *_ in compiler.select], making(rows, compiler))
+    return Statement(sql, parameters, read, rows.query.select_for_update)
+
+
+def compile_update(update: Update, database: Any) -> Statement:
+    """Compile an UPDATE."""
+    query: Any = update.rows.query.chain(UpdateQuery)
+    query.annotations = {}
+    query.clear_ordering(force=True)
+    query.add_update_values(update.values)
+    compiler = query.get_compiler(connection=database)
+    sql, parameters = checked(*compiler.as_sql())
+    if not update.returning:
+        return Statement(sql, parameters, None)
+    fields = [update.rows.model._meta.get_field(name) for name in update.returning]
+    names = ", ".join(database.ops.quote_name(field.column) for field in fields)
+    columns = [field.get_col(query.base_table) for field in fields]
+    return Statement(f"{sql} RETURNING {names}", parameters, reader(compiler, columns, tuple))
+
+
+def compile_insert(insert: Insert, database: Any) -> Statement:
+    """Compile an INSERT. Raises TypeError for a model whose rows Django must save."""
+    if insert.model.save is not Model.save or insert.model._meta.db_returning_fields:
+        raise TypeError(
+            f"{insert.model.__name__} has a save() or columns that a row is inserted by"
+        )
+    fields = insert.model._meta.concrete_fields
+    places = [
+        {field.attname: Given(Insert.place(row, field.attname), field) for field in fields}
+        for row in range(insert.rows)
+    ]
+    query = InsertQuery(insert.model)
+    rows: Any = [SimpleNamespace(**row) for row in places]  # Any: only the attributes are read
+    query.insert_values(fields, rows, raw=True)
+    [(sql, parameters)] = query.get_compiler(connection=database).as_sql()
+    return Statement(*checked(sql, parameters), None)
+
+
+def checked(sql: str, parameters: Iterable[Any]) -> tuple[str, tuple[Any, ...]]:
+    """Refuse computed constants: later runs would repeat the first one's. Raises TypeError."""
+    for part in parameters:
+        plain = isinstance(part, (Slot, str, int, float, type(None)))
+        if not plain or (isinstance(part, str) and COMPUTED.fullmatch(part)):
+            raise TypeError(f"a prepared statement contains a computed value: {part!r}")
+    return sql, tuple(parameters)
+
+
+def with_window(sql: str, parameters: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Replace the slice WINDOW by the given values `limit` and `offset`."""
+    before, window, after = sql.partition(WINDOW_SQL)
+    if not window:
+        return sql, parameters
+    place = before.replace("%%", "").count("%s")
+    slots = [Slot(name, IntegerField(), False) for name in ("limit", "offset")]
+    return (
+        f"{before}LIMIT %s OFFSET %s{after}",
+        (*parameters[:place], *slots, *parameters[place:]),
+    )
+
+
+def reader(
+    compiler: Any, columns: list[Any], make: Callable[[Row], Any]
+) -> Callable[[list[Any], Any], list[Any]]:
+    """Return the function that converts fetched rows as Django does, and makes results of them."""
+    converters = [
+        (position, converts, column)
+        for position, (converts, column) in compiler.get_converters(columns).items()
+    ]
+
+    def read(fetched: list[Any], database: Any) -> list[Any]:
+        rows = map(list, fetched) if converters else fetched
+        return [make(converted(row, converters, database)) for row in rows]
+
+    return read
+
+
+def converted(row: Row, converters: list[tuple[int, list[Any], Any]], database: Any) -> Row:
+    """Convert the columns of a row in place."""
+    for position, converts, column in converters:
+        value = row[position]
+        for convert in converts:
+            value = convert(value, column, database)
+        row[position] = value
+    return row
+
+
+def making(rows: "QuerySet[Any, Any]", compiler: Any) -> Callable[[Row], Any]:
+    """Return the function that makes a queryset's result of a converted row."""
+    kind = rows._iterable_class
+    if rows._prefetch_related_lookups:  # type: ignore[attr-defined]  # the stubs lack it
+        raise TypeError("a prepared statement cannot prefetch")
+    if kind is ModelIterable:
+        return making_instances(compiler)
+    if kind is ValuesListIterable:
+        return tuple
+    if kind is FlatValuesListIterable:
+        return lambda row: row[0]
+    if kind is ValuesIterable:
+        names = [*rows.query.values_select, *rows.query.annotation_select]
+        return lambda row: dict(zip(names, row, strict=True))
+    raise TypeError(f"a prepared statement cannot make {kind.__name__}")
+
+
+def making_instances(compiler: Any) -> Callable[[Row], Any]:
+    """Return the function that makes an instance, with its related ones and annotations."""
+    model, own = compiler.klass_info["model"], compiler.klass_info["select_fields"]
+    first, last = own[0], own[-1] + 1
+    names = [column.target.attname for column, *_ in compiler.select[first:last]]
+    populators: Any = get_related_populators  # Any: the stubs are of another version
+    related = populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)
+    annotations = list((compiler.annotation_col_map or {}).items())
+
+    def make(row: Row) -> Any:
+        instance = model.from_db(DEFAULT_DB_ALIAS, names, row[first:last])
+        for populator in related:
+            populator.populate(row, instance)
+        for name, position in annotations:
+            setattr(instance, name, row[position])
+        return instance
+
+    return make
