@@ -243,8 +243,6 @@ CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
 # Tasks for which a thread keeps its connection. Embedded, there is no pool to return it to.
 CELERY_DB_REUSE_MAX = 1_000_000_000 if EMBEDDED else 0
 
-CRASH_POINT = ""  # where the process kills itself (config.runtime.crash); set only by tests
-
 # Mail
 EMAIL_BACKEND = MAIL["EMAIL_BACKEND"]
 EMAIL_FILE_PATH = MAIL["EMAIL_FILE_PATH"]

@@ -16,7 +16,6 @@ from chatbots.models import FollowUpPrompt, GeneralSettings
 from config.api import limits
 from config.api.errors import Refused, TooManyRequests, Unavailable
 from config.database.ids import new_id
-from config.runtime.crash import crash_point
 from conversations import events
 from conversations.access import lock_thread
 from conversations.models import Message, Thread, Visitor
@@ -126,7 +125,6 @@ def accept(thread: Thread, content: str, *, escalates: bool, message_id: UUID) -
                 give_back()
     if claim is None:
         return [message]
-    crash_point("message-stored")
     return exchange(message, answer(message, claim))
 
 

@@ -8,7 +8,6 @@ from functools import partial
 from django.conf import settings
 
 from config.database.connections import release_connection
-from config.runtime.crash import crash_point
 from webhooks import sealing, signing
 from webhooks.engine import post
 from webhooks.engine.work import Result, Work
@@ -39,5 +38,4 @@ def send(work: Work) -> Result:
         timeout=settings.WEBHOOK_TIMEOUT,
         hide=partial(sealing.hide, secret=secret),
     )
-    crash_point("after-answer")
     return Result(outcome=outcome, signature=headers["X-SIGNATURE"])

@@ -15,7 +15,6 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.db import connection, transaction
 
-from config.runtime.crash import crash_point
 from webhooks.engine import queue
 from webhooks.engine.fairness import Rotation
 from webhooks.engine.liveness import NAMESPACE
@@ -43,10 +42,6 @@ def claim(worker: str, *, slots: int) -> list[Claimed]:
         _one_claimer_at_a_time()
         token = uuid4()
         chosen = _take(_choose(worker, slots), worker, token)
-        if chosen:
-            crash_point("in-claim")
-    if chosen:
-        crash_point("after-claim")
     return [Claimed(one, token) for one in chosen]
 
 

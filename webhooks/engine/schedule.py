@@ -24,7 +24,6 @@ from django.utils import timezone
 
 from config.database.ids import new_id
 from config.outbound.failures import Reason
-from config.runtime.crash import crash_point
 from webhooks.engine import claims, health
 from webhooks.engine.batch import Batch
 from webhooks.engine.claims import NO_CLAIM, lease
@@ -40,10 +39,7 @@ logger = logging.getLogger(__name__)
 
 def confirm(claimed: Claimed, *, worker: str) -> Work | None:
     """Begin an attempt and write its row. Returns None if the claim no longer holds."""
-    work = _confirm((claimed, worker))
-    if work:
-        crash_point("attempt-begun")
-    return work
+    return _confirm((claimed, worker))
 
 
 def settle(work: Work, result: Result) -> bool:
@@ -175,10 +171,6 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
         _write_each(Delivery, {w.delivery_id: _delivery_columns(w, r, moment) for w, r in ended})
         _write_each(Attempt, {w.attempt_id: _attempt_columns(w, r, moment) for w, r in ended})
         health.record(ended, moment)
-        if ended:
-            crash_point("before-settle-commit")
-    if ended:
-        crash_point("after-settle")
     for work, result in ended:
         if not (result.outcome and result.outcome.reason is Reason.TIMEOUT):
             claims.note_answer(work.chatbot_id)

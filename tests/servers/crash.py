@@ -1,0 +1,79 @@
+"""Kill the process at one of its SQL statements, between two steps that must take effect together.
+
+A process under test reads the point from TEST_CRASH_POINT, as `name` or `name:n` for the nth pass.
+The wrappers of Django's connections see every statement; the product knows nothing of it.
+"""
+
+import itertools
+import os
+import re
+import signal
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+
+
+class Point(NamedTuple):
+    """When to die: once a matching statement has run, or once its transaction is committed."""
+
+    statement: str  # a regular expression
+    committed: bool = False
+
+
+CLAIM = r'UPDATE "?webhooks_delivery"? SET .*claimed_by.* IN '
+BEGIN = r'INSERT INTO "?webhooks_attempt'
+ANSWER = r'SELECT .*is_erased.* FROM "?webhooks_delivery'  # the first statement of settling
+SETTLE = r'UPDATE "?webhooks_attempt"? SET .*finished_at'
+RECORD = r'INSERT INTO "?webhooks_delivery'
+POINTS = {
+    "in-claim": Point(CLAIM),
+    "after-claim": Point(CLAIM, committed=True),
+    "attempt-begun": Point(BEGIN, committed=True),
+    "after-answer": Point(ANSWER),
+    "before-settle-commit": Point(SETTLE),
+    "after-settle": Point(SETTLE, committed=True),
+    "event-recorded": Point(RECORD),
+    "message-stored": Point(RECORD, committed=True),
+}
+
+
+def install(wanted: str) -> None:
+    """Die at a point of POINTS, given as `name` or `name:n`; an empty text installs nothing."""
+    if not wanted:
+        return
+    name, _, times = wanted.partition(":")
+    point, passes = POINTS[name], itertools.count(1)
+    matching = re.compile(point.statement, re.DOTALL)
+    commit = BaseDatabaseWrapper.commit
+    passed: set[BaseDatabaseWrapper] = set()  # connections whose transaction holds the statement
+
+    def die() -> None:
+        if next(passes) == int(times or 1):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(
+        execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
+    ) -> Any:  # Any: as Django hands them on
+        result = execute(sql, params, many, context)
+        if matching.match(sql.strip()):
+            connection = context["connection"]
+            if point.committed and connection.in_atomic_block:
+                passed.add(connection)
+            else:
+                die()
+        return result
+
+    def commit_and_die(connection: BaseDatabaseWrapper) -> None:
+        commit(connection)
+        if connection in passed:
+            passed.discard(connection)
+            die()
+
+    def see(connection: BaseDatabaseWrapper, **_: Any) -> None:
+        if watch not in connection.execute_wrappers:
+            connection.execute_wrappers.append(watch)
+
+    connection_created.connect(see, weak=False)
+    BaseDatabaseWrapper.commit = commit_and_die  # type: ignore[method-assign]
