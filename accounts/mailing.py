@@ -98,7 +98,7 @@ def send(mail_id: str, claimed_until: str) -> None:
     if mail is None:  # its invitation has just been withdrawn
         return
     if mail.tries > MOST_TRIES:
-        _settle(mail, until, error="the process ended in every try", delay=None)
+        _settle(mail, until, error="every attempt to send it ended the process", delay=None)
         return
     release_connection()
     try:
@@ -107,7 +107,7 @@ def send(mail_id: str, claimed_until: str) -> None:
         _settle(mail, until, error=str(error), delay=None)
     except REFUSED as error:
         if is_shortage(error):  # on this machine, so it does not count as a try
-            logger.warning("mails wait: %s", error, extra={"bounded": True})
+            logger.warning("mails are delayed: %s", error, extra={"bounded": True})
             release_connection()
             _held(mail_id, until).update(claimed_until=None, tries=F("tries") - 1)
             return

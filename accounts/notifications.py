@@ -47,7 +47,7 @@ def write(
     left = room(account)
     if len(unique) >= left > 0:
         logger.warning(
-            "account %s has written %s mails within an hour: further ones are left out",
+            "account %s has reached its limit of %s mails an hour: further mails are dropped",
             account.pk,
             MAILS_PER_HOUR,
         )
@@ -74,14 +74,14 @@ def quota_used(account: Account, *, percent: int, quota: int) -> None:
     consequence = (
         "Further messages are refused until the first of next month (UTC)."
         if percent >= 100
-        else "When all are used, further messages are refused until the first of next month (UTC)."
+        else "Once all are used, further messages are refused until the first of next month (UTC)."
     )
     tell_owner(
         account,
-        subject=f"{account.name}: {percent} % of this month's messages used",
+        subject=f"{account.name}: {percent}% of this month's messages used",
         body=(
-            f"The account {account.name} has used {percent} % of the {quota} messages of its plan "
-            f"({account.plan}) this month.\n\n{consequence}\n"
+            f"The account {account.name} has used {percent}% of this month's {quota} messages "
+            f"(plan {account.plan}).\n\n{consequence}\n"
         ),
     )
 
@@ -99,7 +99,7 @@ def invited(invitation: Invitation) -> None:
         body=(
             f"You are invited to join the account {name} as {invitation.role}.\n"
             f"The invitation is valid until {invitation.expires_at:%Y-%m-%d %H:%M} UTC. "
-            "If you do not want to join, do nothing."
+            "If you do not want to join, ignore this mail."
         ),
         invitation=invitation,
     )

@@ -44,7 +44,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no t
         except TooManyRequests as refusal:
             minutes = ceil(refusal.retry_after / 60)
             raise ValidationError(
-                f"Too many attempts have failed. Try again in {minutes} min.", code="too_many"
+                f"Too many failed attempts. Try again in {minutes} min.", code="too_many"
             ) from None
         if failure:
             raise failure

@@ -51,7 +51,7 @@ def delays(text: str) -> tuple[float, ...]:
     except ValueError as error:
         raise EnvError('expected seconds separated by commas, such as "1,5,25"') from error
     if any(not 0 <= second < 86_400 for second in seconds):
-        raise EnvError("each delay must lie between 0 and 86400 seconds")
+        raise EnvError("each delay must be between 0 and 86400 seconds")
     return seconds
 
 
@@ -199,7 +199,7 @@ def certificates(text: str) -> str:
     try:
         ssl.create_default_context(cafile=text)
     except ssl.SSLError:
-        raise EnvError(f"{text} holds no certificates") from None
+        raise EnvError(f"{text} contains no certificates") from None
     except OSError as error:
         raise EnvError(f"{text} cannot be read: {error.strerror}") from None
     return text

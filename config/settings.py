@@ -72,7 +72,7 @@ if MACHINE_BOUND and (problem := state.obstacle(STATE_DIR)):
     faults["STATE_DIR"] = [problem]
 if not EMBEDDED:
     required = {"SECRET_KEY": SECRET_KEY, "ENCRYPTION_KEYS": ENCRYPTION_KEYS}
-    faults |= {n: ["must be set where DATABASE_URL is"] for n in required if not required[n]}
+    faults |= {n: ["must be set if DATABASE_URL is set"] for n in required if not required[n]}
 refuse(env, faults | header_values(LLM_KEYS))
 
 ALLOWED_HOSTS += filter(None, [urlsplit(PUBLIC_URL).hostname])

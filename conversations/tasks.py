@@ -15,7 +15,7 @@ from conversations.models import Message
 from conversations.services import ai_reply, erasure, owed_reply
 from conversations.services.ai_reply import ClaimLost
 
-PURGE = "delete what was erased"
+PURGE = "delete erased rows"
 PURGED_EVERY = timedelta(seconds=5)
 ONE_GO = 60.0  # seconds, much less than the lease of periodic work; the next run continues
 

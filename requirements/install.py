@@ -45,8 +45,8 @@ def lacking() -> str:
 
 
 @contextmanager
-def alone():
-    """Hold the lock file that keeps other `make` processes of this tree from installing."""
+def install_lock():
+    """Keep other `make` processes of this tree from installing at the same time."""
     path = LOCKS.parent / "build" / "install.lock"
     path.parent.mkdir(exist_ok=True)
     with path.open("w") as file:
@@ -92,7 +92,7 @@ def is_usable() -> bool:
 def install(group: str) -> None:
     """Install a lock file. The stamp is written last, so only a complete environment has one."""
     if not is_usable():
-        say(f"making {VENV.name} with Python {sys.version.split()[0]}")
+        say(f"creating {VENV.name} with Python {sys.version.split()[0]}")
         shutil.rmtree(VENV, ignore_errors=True)
         # Not sys.executable: that may be the environment that was just removed.
         run(sys._base_executable, "-m", "venv", VENV, check=True)
@@ -107,7 +107,7 @@ def install(group: str) -> None:
 
 def main(group: str) -> None:
     """Install a group's lock files that are not current; "dev" includes "base"."""
-    with alone():
+    with install_lock():
         for each in ("base", "dev") if group == "dev" else ("base",):
             if not is_current(each) or not is_usable():
                 install(each)
@@ -122,7 +122,7 @@ if __name__ == "__main__":
             main(sys.argv[1])
     except subprocess.CalledProcessError as failure:
         sys.exit(
-            f"{failure.cmd[2]} failed, see above; the first start needs a network for its packages"
+            f"{failure.cmd[2]} failed, see above; the first run needs a network to get packages"
         )
     except KeyboardInterrupt:
         sys.exit(130)

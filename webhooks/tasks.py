@@ -18,7 +18,7 @@ from webhooks.engine import attempt, claims, liveness, retention, schedule
 from webhooks.engine.work import Claimed, Work
 
 PRUNE = "prune deliveries"
-TELL_OWNERS = "tell owners of webhooks that fail"
+TELL_OWNERS = "mail owners of failing webhooks"
 BREATHER = 0.5  # seconds for other attempts to end and free what this machine is short of
 
 logger = logging.getLogger(__name__)

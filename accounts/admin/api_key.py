@@ -23,13 +23,13 @@ from accounts.services import api_key
 from config.admin.dates import at
 from config.admin.page import first_time, page, secret_page
 
-MADE, ENDS = at("created_at", "made"), at("expires_at", "ends", empty="never")
+MADE, ENDS = at("created_at", "created"), at("expires_at", "expires", empty="never")
 LONGEST_LIFE = 3_650  # days
 KEY_WARNING = (
-    "This is the only time that the key is shown. Anyone who has it can read and change the "
-    "chatbots of its owner, or those of one account if it is bound to it: keep it on your server."
+    "This is the only time the key is shown. Anyone who has it can read and change its owner's "
+    "chatbots, or those of one account if it is bound to one. Keep it on your server."
 )
-NOT_ISSUABLE = "no member of staff with this e-mail in an account that you manage"
+NOT_ISSUABLE = "no staff member with this e-mail address in an account that you manage"
 
 
 def holders(request: HttpRequest) -> "QuerySet[User]":
@@ -58,13 +58,13 @@ class IssueForm(forms.Form):
     email = forms.CharField(
         label="Owner's e-mail",
         widget=UnfoldAdminTextInputWidget,
-        help_text="Another person collects the key on its page: a key is shown to its owner only",
+        help_text="Another person collects the key on its page, because only the owner may see it",
     )
     account = forms.ModelChoiceField(
         Account.objects.none(),
         required=False,
         widget=UnfoldAdminSelectWidget,
-        help_text="The account in which the key works; empty: all accounts of its owner",
+        help_text="The only account in which the key works; if empty, all accounts of its owner",
     )
     label = forms.CharField(
         max_length=100,
@@ -77,7 +77,7 @@ class IssueForm(forms.Form):
         max_value=LONGEST_LIFE,
         required=False,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="Days until it ends; empty: never",
+        help_text="Days until the key expires; empty: never",
     )
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
@@ -97,7 +97,7 @@ class IssueForm(forms.Form):
         if owner == self.issuer:
             return given | {"user": owner}
         if account is None:
-            self.add_error("account", "choose the account in which another person's key works")
+            self.add_error("account", "choose the account in which their key will work")
         elif not (owner and owner.is_staff and accounts_of(owner).filter(pk=account.pk).exists()):
             self.add_error("email", NOT_ISSUABLE)
         return given | {"user": owner}
@@ -110,7 +110,7 @@ class ApiKeyAdmin(ScopedAdmin):
     list_display = ("prefix", "label", "owner", "account", "state", MADE, "last_used", ENDS)
     list_select_related = ("user", "account")
     search_fields = ("prefix__startswith", "user__email__istartswith")
-    search_help_text = "the beginning of a prefix or of the owner's e-mail"
+    search_help_text = "the beginning of a prefix or of the owner's e-mail address"
     fields = readonly_fields = (
         "prefix",
         "label",
@@ -124,7 +124,7 @@ class ApiKeyAdmin(ScopedAdmin):
     )
     actions = ("revoke_selected",)
     change_form_outer_before_template = "admin/accounts/api_key_buttons.html"
-    empty_text = "No key was issued yet."
+    empty_text = "No key has been issued yet."
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Keep the person's own keys, keys bound to managed accounts, and their people's keys."""
@@ -195,7 +195,7 @@ class ApiKeyAdmin(ScopedAdmin):
         """Generate the text of a key that another person issued, and show it once to its owner."""
         text = api_key.collect(key)
         if text is None:
-            messages.error(request, f"{key.prefix} has been collected or revoked")
+            messages.error(request, f"{key.prefix} has already been collected or revoked")
             return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
         self.log_change(request, key, "Collected.")
         return self.show(request, key, text)
@@ -244,7 +244,7 @@ class ApiKeyAdmin(ScopedAdmin):
             return self.show(request, key, text)
         key = api_key.offer(owner, **given)
         self.log_addition(request, key, f"Issued for {owner.email}.")
-        messages.success(request, f"{key.prefix} waits for {owner.email} to collect it")
+        messages.success(request, f"{key.prefix} is waiting for {owner.email} to collect it")
         return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
 
     def show(self, request: HttpRequest, key: ApiKey, text: str) -> HttpResponse:
@@ -252,7 +252,7 @@ class ApiKeyAdmin(ScopedAdmin):
         return secret_page(
             self,
             request,
-            title="The new API key",
+            title="New API key",
             name="API key",
             secret=text,
             warning=KEY_WARNING,

@@ -29,11 +29,11 @@ class InvitationForm(StandingForm):
         email, account = self.cleaned_data.get("email", "").lower(), self.instance.account
         members = Membership.objects.filter(account=account, user__email__lower=email)
         if email == account.owner.email.lower() or members.exists():
-            self.add_error("email", "this person is a member already")
+            self.add_error("email", "this person is already a member")
         if Invitation.objects.filter(account=account, email__iexact=email).exists():
-            self.add_error("email", "this person is invited already")
+            self.add_error("email", "this person is already invited")
         if room(account) <= 0:
-            self.add_error(None, f"an account writes at most {MAILS_PER_HOUR} mails an hour")
+            self.add_error(None, f"an account sends at most {MAILS_PER_HOUR} mails an hour")
         return given
 
     def save(self, commit: bool = True) -> Invitation:

@@ -8,7 +8,7 @@ from accounts.admin.scope import AccountRows, ReadOnly
 from accounts.models import Mail
 from config.admin.dates import at
 
-MADE, DUE = at("created_at", "written"), at("due_at", "next try")
+MADE, DUE = at("created_at", "created"), at("due_at", "next attempt")
 
 
 @admin.register(Mail)
@@ -31,7 +31,7 @@ class MailAdmin(ReadOnly, AccountRows):
         MADE,
     )
     readonly_fields = fields
-    empty_text = "No mail was written yet."
+    empty_text = "There are no mails yet."
 
     @display(
         description="state",

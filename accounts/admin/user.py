@@ -56,7 +56,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     list_display = ("email", "name", "is_active", "is_staff", "is_superuser", SEEN)
     list_filter = ("is_active", "is_staff", "is_superuser")
     search_fields = ("email__istartswith", "name__istartswith")
-    search_help_text = "the beginning of an e-mail or a name"
+    search_help_text = "the beginning of an e-mail address or a name"
     ordering = key
     filter_horizontal = ()
     readonly_fields = ("can_sign_in", SEEN, MADE)
@@ -136,6 +136,6 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         field = super().formfield_for_manytomany(db_field, request, **options)
         if db_field.name == "groups" and field:
             field.help_text = (
-                "The pages that a staff member can open; memberships decide whose data"
+                "Which pages a staff member can open; memberships decide whose data they show"
             )
         return field

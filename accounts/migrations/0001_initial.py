@@ -100,8 +100,8 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=50, unique=True)),
                 ('messages_per_minute', models.PositiveIntegerField()),
                 ('ai_replies_per_minute', models.PositiveIntegerField()),
-                ('monthly_messages', models.PositiveIntegerField(blank=True, help_text='Visitor messages a month; empty: unlimited', null=True)),
-                ('max_chatbots', models.PositiveIntegerField(blank=True, help_text='Chatbots of an account; empty: unlimited', null=True)),
+                ('monthly_messages', models.PositiveIntegerField(blank=True, help_text='Visitor messages per month; empty: unlimited', null=True)),
+                ('max_chatbots', models.PositiveIntegerField(blank=True, help_text='Chatbots per account; empty: unlimited', null=True)),
                 ('webhooks_by_default', models.BooleanField(default=False, help_text='New accounts on this plan have the webhooks add-on')),
             ],
             options={
@@ -135,8 +135,8 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('name', models.CharField(max_length=255)),
-                ('webhooks_enabled', models.BooleanField(default=None, help_text='Without it webhooks can neither be set up nor sent', verbose_name='webhooks add-on')),
-                ('mail_on_escalation', models.BooleanField(default=False, help_text='Mail the staff of the account when a visitor asks for a person')),
+                ('webhooks_enabled', models.BooleanField(default=None, help_text='Without it, webhooks can be neither set up nor sent', verbose_name='webhooks add-on')),
+                ('mail_on_escalation', models.BooleanField(default=False, help_text="Mail the account's staff when a visitor asks for a person")),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='owned_accounts', to=settings.AUTH_USER_MODEL)),
                 ('plan', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='accounts', to='accounts.plan')),
             ],
@@ -157,7 +157,7 @@ class Migration(migrations.Migration):
                 ('last_used_at', models.DateTimeField(editable=False, null=True)),
                 ('revoked_at', models.DateTimeField(editable=False, null=True)),
                 ('replaced_at', models.DateTimeField(editable=False, null=True)),
-                ('account', models.ForeignKey(help_text='The account in which the key works; empty: all accounts of its owner', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='api_keys', to='accounts.account')),
+                ('account', models.ForeignKey(help_text='The only account in which the key works; if empty, all accounts of its owner', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='api_keys', to='accounts.account')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_keys', to=settings.AUTH_USER_MODEL)),
             ],
             options={
@@ -251,7 +251,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='user',
-            constraint=models.UniqueConstraint(django.db.models.functions.text.Lower('email'), name='user_email_unique', violation_error_message='a person with this e-mail exists'),
+            constraint=models.UniqueConstraint(django.db.models.functions.text.Lower('email'), name='user_email_unique', violation_error_message='a person with this e-mail address already exists'),
         ),
         migrations.AddConstraint(
             model_name='invitation',

@@ -59,10 +59,10 @@ class Account(Row):
     webhooks_enabled = models.BooleanField(
         "webhooks add-on",
         default=None,
-        help_text="Without it webhooks can neither be set up nor sent",
+        help_text="Without it, webhooks can be neither set up nor sent",
     )
     mail_on_escalation = models.BooleanField(
-        default=False, help_text="Mail the staff of the account when a visitor asks for a person"
+        default=False, help_text="Mail the account's staff when a visitor asks for a person"
     )
 
     objects = AccountQuerySet.as_manager()

@@ -42,7 +42,7 @@ class ApiKey(Row):
         null=True,
         on_delete=models.CASCADE,
         related_name="api_keys",
-        help_text="The account in which the key works; empty: all accounts of its owner",
+        help_text="The only account in which the key works; if empty, all accounts of its owner",
     )
     label = models.CharField(max_length=100, blank=True)
     prefix = models.CharField(max_length=20, unique=True, editable=False)

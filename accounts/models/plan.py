@@ -15,10 +15,10 @@ class Plan(Row):
     messages_per_minute = models.PositiveIntegerField()
     ai_replies_per_minute = models.PositiveIntegerField()
     monthly_messages = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Visitor messages a month; empty: unlimited"
+        null=True, blank=True, help_text="Visitor messages per month; empty: unlimited"
     )
     max_chatbots = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Chatbots of an account; empty: unlimited"
+        null=True, blank=True, help_text="Chatbots per account; empty: unlimited"
     )
     webhooks_by_default = models.BooleanField(
         default=False, help_text="New accounts on this plan have the webhooks add-on"

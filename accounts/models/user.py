@@ -58,7 +58,7 @@ class User(AbstractBaseUser, PermissionsMixin):
             models.UniqueConstraint(
                 Lower("email"),
                 name="user_email_unique",
-                violation_error_message="a person with this e-mail exists",
+                violation_error_message="a person with this e-mail address already exists",
             )
         ]
 

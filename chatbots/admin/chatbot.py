@@ -42,7 +42,8 @@ class ChatbotAdmin(Erasing, ChatbotRows):
     asks_for_name = True
     stays = ("deliveries",)
     consequences = (
-        "Its conversations go with all their messages. To keep them, switch the chatbot off.",
+        "Its conversations are deleted with all their messages. To keep them, switch the chatbot "
+        "off instead.",
         KEPT_IN_THE_LOG,
     )
     list_display = ("name", "account", "active", "description", at("created_at", "made"))
@@ -51,7 +52,9 @@ class ChatbotAdmin(Erasing, ChatbotRows):
     search_fields = ("name__istartswith",)
     search_help_text = "the beginning of a name"
     change_form_outer_before_template = "admin/chatbots/chatbot_links.html"
-    empty_text = "No chatbot is open to you. Ask a manager of the account to add you to one."
+    empty_text = (
+        "You do not have access to any chatbot. Ask a manager of the account to add you to one."
+    )
     inlines = (
         inlines.GeneralInline,
         inlines.AppearanceInline,
@@ -113,7 +116,7 @@ class ChatbotAdmin(Erasing, ChatbotRows):
             title="Add chatbot",
             form=form,
             button="Create",
-            intro="It begins with settings that work out of the box.",
+            intro="A new chatbot has settings that work out of the box.",
         )
 
     def accounts(self, request: HttpRequest) -> "QuerySet[Account]":

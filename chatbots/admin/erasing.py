@@ -16,8 +16,8 @@ from accounts.permissions import Action
 from config.admin.page import bounded, page
 
 KEPT_IN_THE_LOG = (
-    "Webhook deliveries keep their line in the log, without the content that was sent. "
-    "Those that still wait are not sent."
+    "Webhook deliveries stay in the log, without their content. "
+    "Deliveries that are still waiting are not sent."
 )
 
 
@@ -88,7 +88,7 @@ class Erasing(ScopedAdmin):
         if request.method == "POST":
             if not self.asks_for_name or request.POST.get("name", "").strip() == name.strip():
                 return self.delete_now(request, row)
-            wrong = "This is not the name."
+            wrong = "The name does not match."
         return page(
             self,
             request,

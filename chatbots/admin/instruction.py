@@ -53,7 +53,7 @@ class InstructionAdmin(ChatbotRows):
         """Make the instruction the active one of its chatbot."""
         activate(instruction.chatbot_id, instruction.pk)
         self.log_change(request, instruction, "Activated.")
-        messages.success(request, f"{instruction} is active now")
+        messages.success(request, f"{instruction} is now active")
         return HttpResponseRedirect(
             reverse("admin:chatbots_instruction_change", args=[instruction.pk])
         )

@@ -60,7 +60,7 @@ class LlmModelAdmin(SharedRows):
         """Make the model the default of bots that have not chosen one."""
         make_default(model)
         self.log_change(request, model, "Made the default.")
-        messages.success(request, f"{model} is the default now")
+        messages.success(request, f"{model} is now the default")
         return HttpResponseRedirect(reverse("admin:chatbots_llmmodel_change", args=[model.pk]))
 
     @with_row("delete")

@@ -62,7 +62,7 @@ class LocalizationAdmin(ChatbotRows):
     list_filter = (ChatbotFilter,)
     fieldsets = ((None, {"fields": ("chatbot", "locale_code")}), ("Texts", {"fields": NAMES}))
 
-    @admin.display(description="texts of its own")
+    @admin.display(description="custom texts")
     def changed(self, row: Localization) -> str:
         """Show how many texts have been changed for the bot."""
         return f"{len(row.texts)} / {len(NAMES)}"

@@ -13,7 +13,7 @@ BYTES = 1024 * 1024  # the most in a response, compressed and decompressed
 BOM = b"\xef\xbb\xbf"
 PACKED = ("gzip", "x-gzip", "deflate")
 NOT_UNDERSTOOD = "answer not understood"
-STREAMED = "the model streamed its answer, which it was not asked to do"
+STREAMED = "the model streamed its answer without being asked to"
 EVENT_STREAM = "text/event-stream"
 
 # An unclosed tag reaches to the end of the text: the model was cut off while thinking.

@@ -19,10 +19,10 @@ KNOWN_WEIGHT = 2  # weight of a known subject; any other word weighs 1
 UNKNOWN = "I am sorry, I do not know that. A member of our team will be glad to help you."
 UNCLEAR = "I am sorry, I did not understand that. Could you put it another way?"
 WELCOME = "Hello! How can I help you?"
-MORE = "Is there anything else that I can help you with?"
+MORE = "Is there anything else I can help you with?"
 THANKED = f"You are welcome! {MORE}"
-GOODBYE = "Goodbye! Come back at any time."
-CHATBOT = "I am a chatbot: I answer common questions, and our team answers the others."
+GOODBYE = "Goodbye! Come back any time."
+CHATBOT = "I am a chatbot. I answer common questions, and our team answers everything else."
 
 WORD = re.compile(r"[^\W\d_]{3,30}")
 SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")

@@ -46,9 +46,7 @@ def complete(model: Model, turns: Sequence[Turn], *, temperature: float) -> Repl
                     conversation = shorter
                 elif fault.remedy is Remedy.NO_TEMPERATURE and warmth is not None:
                     warmth = None
-                    logger.info(
-                        "model %s rejects the temperature: its page can stop it", model.name
-                    )
+                    logger.info("model %s rejects the temperature: set it to send none", model.name)
                 elif fault.remedy is not Remedy.WAIT or not _waited(fault, next(pauses, None)):
                     raise
 
@@ -143,5 +141,5 @@ def _authorization(variable: str) -> dict[str, str]:
         return {}
     key = settings.LLM_KEYS.get(variable, "")
     if not re.fullmatch("[!-~]+", key):
-        raise ReplyFailed(f"{variable} must be set, to visible ASCII characters without spaces")
+        raise ReplyFailed(f"{variable} must be set to visible ASCII characters without spaces")
     return {"Authorization": f"Bearer {key}"}

@@ -71,7 +71,7 @@ class Chatbot(ErasableRow):
             models.UniqueConstraint(
                 fields=["account", "name"],
                 name="chatbot_name_unique",
-                violation_error_message="a chatbot with this name exists in the account",
+                violation_error_message="the account already has a chatbot with this name",
             )
         ]
         indexes = [

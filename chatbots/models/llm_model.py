@@ -17,7 +17,7 @@ class LlmModel(Row):
     OFFLINE = "offline"
 
     provider = models.CharField(
-        max_length=50, help_text='"offline" is built in; all else is OpenAI-compatible'
+        max_length=50, help_text='"offline" is the built-in model; all others are OpenAI-compatible'
     )
     title = models.CharField(max_length=100)
     name = models.CharField("model name", max_length=SHORT, blank=True)
@@ -26,20 +26,20 @@ class LlmModel(Row):
         max_length=SHORT,
         blank=True,
         validators=[RegexValidator(r"^https?://[^\s@]+\Z", "enter an http or https URL")],
-        help_text="Such as http://127.0.0.1:11434/v1",
+        help_text="For example http://127.0.0.1:11434/v1",
     )
     key_variable = models.CharField(
         max_length=100,
         blank=True,
         validators=[
-            RegexValidator(r"^LLM_API_KEY\w*\Z", "name a variable LLM_API_KEY or LLM_API_KEY_…")
+            RegexValidator(r"^LLM_API_KEY\w*\Z", "must be LLM_API_KEY or begin with LLM_API_KEY_")
         ],
-        help_text="The environment variable that holds its key: LLM_API_KEY or LLM_API_KEY_…",
+        help_text="The environment variable that holds the API key: LLM_API_KEY or LLM_API_KEY_…",
     )
     sends_temperature = models.BooleanField(
         "send the temperature",
         default=True,
-        help_text="Switch it off for a model that accepts only its own temperature.",
+        help_text="Switch this off for a model that accepts only its default temperature.",
     )
     is_active = models.BooleanField(default=True)
     is_default = models.BooleanField(default=False)

@@ -51,7 +51,7 @@ def settings_shape(
     rule: Mapping[str, Any] | None = None,
 ) -> type[Shape]:
     """Create the shape of a settings body. `open_points` are listed by field name."""
-    doc = "Only what is given is applied."
+    doc = "Only the given fields are changed."
     about = {"__doc__": doc, "open_points": open_points or {}, "rule": rule}
     return type(name, (Shape,), {**about, **fields})
 

@@ -41,7 +41,7 @@ class MyChatbotRecord(Record):
 
     chatbot_id = Identifier(source="id")
     user_chatbot_role = Text(
-        source="caller_role", allow_null=True, help_text="null: the caller was not added to it."
+        source="caller_role", allow_null=True, help_text="null if the caller was not added to it."
     )
     open_points = {"user_chatbot_role": ["roles", "my-chatbots"]}
 
@@ -73,7 +73,7 @@ class MyChatbots(Shape):
     """The caller's chatbots by account."""
 
     accounts = MyAccount(many=True)
-    total_count = Whole(help_text="Chatbots in all accounts.")
+    total_count = Whole(help_text="The number of chatbots in all accounts.")
     open_points = {"total_count": ["my-chatbots"]}
 
 

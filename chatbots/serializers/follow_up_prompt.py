@@ -58,7 +58,10 @@ class FollowUpPromptInput(Shape):
     link_text = part("link_text")
     link_src = part("link_src")
     esclate = like(
-        FollowUpPrompt, "esclate", default=False, help_text="true: hands over to a person."
+        FollowUpPrompt,
+        "esclate",
+        default=False,
+        help_text="If true, it escalates the conversation.",
     )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from config.api.fields import Identifier
 
 OWN_FIELDS = ["llm_id" if name == "llm_model" else name for name in GeneralSettings.own_fields()]
 GENERAL_FIELDS = settings_fields(GeneralSettings, without={"llm_model", "chat_start"}) | {
-    "llm_model_id": Identifier(required=False, help_text="An active model."),
+    "llm_model_id": Identifier(required=False, help_text="The id of an active model."),
     "max_messages_per_conversation": like(
         GeneralSettings,
         "max_messages_per_conversation",
         required=False,
-        help_text="Settable only when limitMessagesPerConversation is true, here or already.",
+        help_text="Can be set only if limitMessagesPerConversation is or becomes true.",
     ),
 }
 LIMITED = {  # a body cannot set a limit and switch it off

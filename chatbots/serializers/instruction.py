@@ -32,7 +32,7 @@ class InstructionInput(Shape):
     creativity_level = like(Instruction, "creativity_level", default=DEFAULT_CREATIVITY)
     deletable = like(Instruction, "deletable", default=True)
     is_active = like(
-        Instruction, "is_active", default=False, help_text="true: it takes another's place."
+        Instruction, "is_active", default=False, help_text="If true, it replaces the active one."
     )
 
 
@@ -43,7 +43,7 @@ class InstructionChanges(Shape):
     instruction = like(Instruction, "instruction")
     creativity_level = like(Instruction, "creativity_level")
     deletable = like(Instruction, "deletable")
-    is_active = like(Instruction, "is_active", help_text="true: it takes another's place.")
+    is_active = like(Instruction, "is_active", help_text="If true, it replaces the active one.")
 
 
 class InstructionChoice(Shape):
@@ -56,13 +56,16 @@ class InstructionChoice(Shape):
             for name, part in (("instructionId", {"minLength": 1}), ("title", {"pattern": r"\S"}))
         ]
     }
-    instruction_id = Text(required=False, help_text="Where given, the title is not looked up.")
+    instruction_id = Text(required=False, help_text="If given, the title is not looked up.")
     title = like(
-        Instruction, "title", required=False, help_text="Of one that exists, or of a new one."
+        Instruction,
+        "title",
+        required=False,
+        help_text="The title of an existing instruction or a new one.",
     )
     instruction = like(
         Instruction,
         "instruction",
         required=False,
-        help_text="The text of a new one; required where the title is not found.",
+        help_text="The text of a new instruction; required if no instruction has the title.",
     )

@@ -46,7 +46,7 @@ def keep_environment_model() -> None:
                 from_environment=True,
                 defaults={
                     "provider": "openai",
-                    "title": settings.LLM_MODEL or "Model of the environment",
+                    "title": settings.LLM_MODEL or "Model from the environment",
                     "name": settings.LLM_MODEL,
                     "base_url": settings.LLM_BASE_URL.rstrip("/"),
                     "key_variable": "LLM_API_KEY" if "LLM_API_KEY" in settings.LLM_KEYS else "",

@@ -16,19 +16,19 @@ PAGES = {
     ),
     403: (
         "This is not allowed",
-        "You do not have the permission, or you have signed in again since the page was opened. "
-        "In the second case, go back, reload the page and try again.",
+        "You do not have permission, or you have signed in again since you opened the page. "
+        "In the latter case, go back, reload the page and try again.",
     ),
-    404: ("Page not found", "The URL is wrong, or what it named was deleted."),
+    404: ("Page not found", "The URL is wrong, or the object was deleted."),
     405: (
-        "This URL does not accept such a request",
-        "It belongs to a button. Open the page instead.",
+        "This page cannot be opened directly",
+        "The URL belongs to a button. Go back and press the button.",
     ),
     413: ("The form is too large", "Go back and shorten it: what you typed is still there."),
-    429: ("Too many requests", "Wait for a minute, then try again."),
+    429: ("Too many requests", "Wait a minute, then try again."),
     503: (
         "The service is not available",
-        "Wait for a moment, then try again. If you sent a form, go back: what you typed is still "
+        "Wait a moment, then try again. If you sent a form, go back: what you typed is still "
         "there.",
     ),
 }

@@ -14,9 +14,9 @@ Rows = TypeVar("Rows", bound="QuerySet[Any]")
 class PageQuery(Shape):
     """Which page of a list."""
 
-    page = QueryWhole(default=PAGE, min_value=1, help_text="Counted from 1.")
+    page = QueryWhole(default=PAGE, min_value=1, help_text="The page number, from 1.")
     limit = QueryWhole(
-        default=LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="Records on a page."
+        default=LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="Records per page."
     )
 
 

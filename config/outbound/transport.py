@@ -52,10 +52,12 @@ class _Bounded:
         line: bytes = self.file.readline(min(limit, self.left + 1))
         self.left -= len(line)
         if self.left < 0:
-            raise http.client.HTTPException(f"a head of more than {HEAD_BYTES // 1024} KiB")
+            raise http.client.HTTPException(
+                f"a response head of more than {HEAD_BYTES // 1024} KiB"
+            )
         if self.left < HEAD_BYTES and not line.endswith(b"\n"):
             # http.client would treat the end of the connection as the end of the head.
-            raise http.client.RemoteDisconnected("closed within a head")
+            raise http.client.RemoteDisconnected("closed within a response head")
         return line
 
     def close(self) -> None:
@@ -79,7 +81,7 @@ class _Answer(http.client.HTTPResponse):
         while True:
             version, status, text = super()._read_status()  # type: ignore[misc] # no public seam
             if status == http.client.SWITCHING_PROTOCOLS:
-                raise http.client.HTTPException("another protocol, unasked")
+                raise http.client.HTTPException("switched to another protocol unasked")
             if not 100 <= status < 200:
                 return version, status, text
             left()  # many of them may be buffered, where reading checks no deadline

@@ -15,8 +15,8 @@ def cache_is_shared(**_: Any) -> list[checks.CheckMessage]:
         return []
     return [
         checks.Warning(
-            "the cache is of one process: limits count by process, so one web process is served",
-            hint="set REDIS_URL, and all processes count together",
+            "without a shared cache, each process counts limits for itself: one web process is run",
+            hint="set REDIS_URL so that all processes share the counters",
             id="config.W001",
         )
     ]
@@ -30,7 +30,7 @@ def networks_are_public(**_: Any) -> list[checks.CheckMessage]:
     return [
         checks.Warning(
             f"webhooks may reach networks that are not public: {names}",
-            hint="leave WEBHOOK_ALLOWED_NETWORKS empty unless receivers are there",
+            hint="leave WEBHOOK_ALLOWED_NETWORKS empty unless these networks contain receivers",
             id="config.W002",
         )
     ]
@@ -42,8 +42,8 @@ def demo_is_at_home(**_: Any) -> list[checks.CheckMessage]:
         return []
     return [
         checks.Warning(
-            f"a demo installation listens beyond this machine ({settings.HOST})",
-            hint="set HOST=127.0.0.1, or DATABASE_URL and REDIS_URL for production",
+            f"a demo installation can be reached from other machines ({settings.HOST})",
+            hint="set HOST=127.0.0.1, or set DATABASE_URL and REDIS_URL for production",
             id="config.W003",
         )
     ]

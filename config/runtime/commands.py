@@ -58,7 +58,7 @@ def secret_given(text: str | None) -> str | None:
     except (EOFError, KeyboardInterrupt):
         read = ""
     if not read:
-        raise CommandError("nothing came on standard input")
+        raise CommandError("standard input is empty")
     return read
 
 

@@ -123,7 +123,7 @@ class BoundFilter(logging.Filter):
             left_out = self.seen.pop((name, status)) - self.MOST
         if left_out > 0:
             extra = {"leftOut": left_out} | ({"status": status} if status else {})
-            words = "%d more lines of %s in %g s were left out"
+            words = "%d more lines from %s within %g s were suppressed"
             logging.getLogger(__name__).warning(words, left_out, name, self.WINDOW, extra=extra)
 
 

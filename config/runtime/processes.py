@@ -98,7 +98,7 @@ def hold(name: str) -> IO[str]:
         file = locked(path)
     except BlockingIOError:
         raise CannotStart(
-            f"the service already runs on {settings.STATE_DIR} ({path.name} is held): "
+            f"the service is already running on {settings.STATE_DIR} ({path.name} is held): "
             "stop it first, or set another STATE_DIR"
         ) from None
     except OSError as error:
@@ -117,7 +117,7 @@ def check_port() -> None:
         except OSError as error:
             raise CannotStart(
                 f"cannot listen on {settings.HOST}:{settings.PORT} ({error.strerror}): "
-                "stop what is served there, or set HOST or PORT to something free"
+                "stop the program that uses it, or set another HOST or PORT"
             ) from None
 
 

@@ -50,6 +50,6 @@ class Renewal:
             try:
                 self.renew(claims)
             except DatabaseError as error:
-                logger.warning("leases are not renewed: %s", error)
+                logger.warning("leases could not be renewed: %s", error)
             finally:
                 connection.close()

@@ -23,7 +23,7 @@ def obstacle(folder: Path) -> str:
     if not os.access(there, os.W_OK | os.X_OK):
         return f"{there} cannot be written to"
     if there == folder and there.stat().st_mode & stat.S_ISVTX:
-        return f"{there} is shared by all users; name a directory of the service's own"
+        return f"{there} is shared by all users: choose a directory that only the service uses"
     return ""
 
 

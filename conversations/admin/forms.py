@@ -26,7 +26,7 @@ class ReplyForm(forms.Form):
         """Refuse a blank answer. Raises ValidationError."""
         content: str = self.cleaned_data["content"]
         if not content.strip():
-            raise forms.ValidationError("a message must hold more than white space")
+            raise forms.ValidationError("a message must contain more than white space")
         return content
 
 

@@ -107,7 +107,7 @@ class ThreadAdmin(Erasing, ReadOnly, ThreadDetailAdmin, ChatbotRows):
     """The list of threads; a thread's own page is ThreadDetailAdmin."""
 
     key = ("-updated_at", "-id")
-    consequences = ("The visitor stays.", KEPT_IN_THE_LOG)
+    consequences = ("The visitor is kept.", KEPT_IN_THE_LOG)
     list_display = (
         "visitor_name",
         "last_words",
@@ -122,8 +122,8 @@ class ThreadAdmin(Erasing, ReadOnly, ThreadDetailAdmin, ChatbotRows):
     list_before_template = "admin/conversations/inbox_tabs.html"
     id_columns = ("pk",)
     search_fields = ("pk",)
-    search_help_text = "a thread's whole id"
-    empty_text = "Nobody is here. Conversations appear with their first message."
+    search_help_text = "a thread's complete id"
+    empty_text = "There are no conversations yet. A conversation appears with its first message."
 
     def erase(self, row: Thread) -> None:
         """Erase a conversation."""

@@ -21,16 +21,16 @@ class LeadAdmin(Erasing, ReadOnly, ChatbotRows):
 
     key = ("-id",)
     consequences = (
-        "The conversation and the visitor stay, with the visitor's contact.",
-        "Mails about this conversation are deleted. Webhook deliveries that hold the contact keep "
-        "their line in the log, without the content that was sent.",
+        "The conversation and the visitor are kept, with the visitor's contact information.",
+        "Mails about this conversation are deleted. Webhook deliveries with the contact "
+        "information stay in the log, without their content.",
     )
     list_display = (CAPTURED, "name", "email", "phone", "chatbot")
     list_select_related = ("chatbot",)
     list_filter = (ChatbotFilter,)
     id_columns = ("pk", "thread_id")
     search_fields = ("pk",)
-    search_help_text = "a whole id of a lead or a thread"
+    search_help_text = "the complete id of a lead or a thread"
     fields = readonly_fields = ("chatbot", "name", "email", "phone", CAPTURED, "conversation")
     empty_text = "No visitor has left an e-mail address or a phone number yet."
 

@@ -23,8 +23,8 @@ from conversations.models.thread import Mode, mode
 from conversations.services import agent_message, escalation, threads
 
 ALREADY_SENT = (
-    "Not sent: this form was sent before, with another text, which the conversation shows. "
-    "To send this text as well, press Send again."
+    "Not sent: this form was already sent with another text, which the conversation shows. "
+    "To send this text too, press Send again."
 )
 
 

@@ -17,7 +17,7 @@ class VisitorAdmin(Erasing, ReadOnly, ChatbotRows):
     """Visitors, newest first."""
 
     key = ("-id",)
-    consequences = ("The conversations go with their messages and leads.", KEPT_IN_THE_LOG)
+    consequences = ("All conversations and leads of the visitor are deleted.", KEPT_IN_THE_LOG)
     list_display = (
         "__str__",
         "email",
@@ -31,7 +31,7 @@ class VisitorAdmin(Erasing, ReadOnly, ChatbotRows):
     list_filter = (ChatbotFilter,)
     id_columns = ("pk",)
     search_fields = ("pk",)
-    search_help_text = "a visitor's whole id"
+    search_help_text = "a visitor's complete id"
     fields = readonly_fields = (
         "chatbot",
         "external_id",
@@ -43,7 +43,7 @@ class VisitorAdmin(Erasing, ReadOnly, ChatbotRows):
         "total_sessions",
         "total_messages",
     )
-    empty_text = "No visitor has come yet."
+    empty_text = "There are no visitors yet."
 
     def erase(self, row: Visitor) -> None:
         """Erase a visitor."""

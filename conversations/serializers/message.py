@@ -84,11 +84,11 @@ class HistoryQuery(Shape):
     """Which part of the history."""
 
     limit = QueryWhole(
-        default=LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="Messages on a page."
+        default=LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="Messages per page."
     )
     before = Identifier(
         required=False,
-        help_text="A message's id; the answer has the messages older than it.",
+        help_text="The id of a message; only older messages are returned.",
         error_messages={"invalid": "Expected the id of a message of this thread"},
     )
 

@@ -27,7 +27,7 @@ def answer(
     deleted. Raises ThreadNotFound, and ValueError for a blank message.
     """
     if not content.strip():
-        raise ValueError("a message must hold more than white space")
+        raise ValueError("a message must contain more than white space")
     with transaction.atomic():
         thread = lock_thread(thread_id)
         if form_token and (sent := thread.messages.filter(form_token=form_token).first()):

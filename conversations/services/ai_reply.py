@@ -43,7 +43,7 @@ STORED_AGAIN = 0.5  # seconds between two attempts to store
 LONGER = 60.0  # seconds beyond the model's timeout that a request waits for another process
 LOOK = 0.25  # seconds between two checks on another process
 
-GIVEN_UP = "processes ended while they made this reply"
+GIVEN_UP = "every process that tried to make this reply died"
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +87,10 @@ def ask(message: Message, briefing: Briefing) -> Reply:
     if this machine lacked the resources to ask.
     """
     if briefing.model is None:
-        logger.error("no model is marked default: thread %s gets no reply", message.thread_id)
-        return Reply(briefing.fallback, failure="no model is marked default")
+        logger.error(
+            "no model is marked as the default: thread %s gets no reply", message.thread_id
+        )
+        return Reply(briefing.fallback, failure="no model is marked as the default")
     conversation = turns(message, briefing)
     release_connection()
     try:
@@ -199,7 +201,7 @@ def reply(message: Message, claim: Claim) -> Message | None:
         with suppress(DatabaseError):  # if this fails, the lease expires by itself
             (owed_reply.postpone if shortage else owed_reply.retry_later)(claim)
         if shortage:
-            logger.warning("this machine could not ask for a reply: %s", error)
+            logger.warning("this machine lacks the resources to ask for a reply: %s", error)
             raise Unavailable from error
         raise
     if answer.failure and briefing.model:

@@ -58,7 +58,7 @@ def test_an_account_sends_a_limited_number_of_mails_an_hour(account: Account, ca
     for _ in range(4):
         write(account, addresses, subject="s", body="b")
     assert Mail.objects.count() == MAILS_PER_HOUR
-    assert caplog.text.count("further ones are left out") == 1
+    assert caplog.text.count("further mails are dropped") == 1
     write(AccountFactory(), addresses, subject="s", body="b")
     assert Mail.objects.count() == MAILS_PER_HOUR + 60
     Mail.objects.update(created_at=timezone.now() - timedelta(hours=1))

@@ -46,11 +46,11 @@ def test_the_owner_is_notified_once_at_80_and_once_at_100_percent(
     name = thread.chatbot.account.name
     assert (send(api, thread, 7), subjects()) == ([200] * 7, [])
     send(api, thread)
-    assert subjects() == [f"{name}: 80 % of this month's messages used"]
+    assert subjects() == [f"{name}: 80% of this month's messages used"]
     send(api, thread)
     assert len(subjects()) == 1
     assert send(api, thread, 4) == [200, 429, 429, 429]
-    assert subjects()[1:] == [f"{name}: 100 % of this month's messages used"]
+    assert subjects()[1:] == [f"{name}: 100% of this month's messages used"]
     mail = Mail.objects.order_by("created_at").last()
     assert mail is not None
     assert (mail.to, mail.account) == (thread.chatbot.account.owner.email, thread.chatbot.account)
@@ -60,7 +60,7 @@ def test_the_owner_is_notified_once_at_80_and_once_at_100_percent(
 def test_a_quota_of_one_message_sends_one_mail(api: Api, thread: Thread, quota: Any) -> None:
     quota(1)
     assert send(api, thread, 2) == [200, 429]
-    assert [subject.split(": ")[1][:5] for subject in subjects()] == ["100 %"]
+    assert [subject.split(": ")[1][:4] for subject in subjects()] == ["100%"]
 
 
 def test_a_lowered_quota_notifies_at_the_next_message_and_a_raised_one_not_again(

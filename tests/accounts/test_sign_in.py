@@ -15,7 +15,7 @@ from tests import counters
 from tests.factories.accounts import UserFactory
 
 LOGIN = reverse("admin:login")
-TOLD = "Too many attempts have failed. Try again in"
+TOLD = "Too many failed attempts. Try again in"
 
 
 @pytest.fixture(autouse=True)

@@ -80,7 +80,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, St
     (folder / "state" / "database.sqlite3").touch(mode=0o644)
     start = Start(folder, PORT=str(port))
     try:
-        wait_until(lambda: "Ctrl-C stops it." in start.said(), told=start.said)
+        wait_until(lambda: "Press Ctrl-C to stop." in start.said(), told=start.said)
         yield folder, start, port
     finally:
         start.stop()
@@ -140,7 +140,7 @@ def test_a_second_start_on_one_state_folder_is_rejected(running: Any) -> None:
     for words in ((), ("web",), ("worker",)):
         code, said = Start(folder, *words, PORT=str(free_port())).ended()
         assert code != 0, words
-        assert "already runs" in said or "only one worker" in said, words
+        assert "already running" in said or "only one worker" in said, words
         assert "Traceback" not in said, words
     assert first.process.poll() is None
 
@@ -148,7 +148,7 @@ def test_a_second_start_on_one_state_folder_is_rejected(running: Any) -> None:
 def test_a_service_that_is_asked_to_stop_leaves_nothing_behind(tmp_path: Path) -> None:
     port = free_port()
     start = Start(tmp_path, PORT=str(port))
-    wait_until(lambda: "Ctrl-C stops it." in start.said(), told=start.said)
+    wait_until(lambda: "Press Ctrl-C to stop." in start.said(), told=start.said)
     start.process.terminate()
     code, said = start.ended()
     assert code == 0
@@ -159,7 +159,7 @@ def test_a_service_that_is_asked_to_stop_leaves_nothing_behind(tmp_path: Path) -
 def test_a_killed_web_server_leaves_no_orphan(tmp_path: Path) -> None:
     port = free_port()
     start = Start(tmp_path, PORT=str(port))
-    wait_until(lambda: "Ctrl-C stops it." in start.said(), told=start.said)
+    wait_until(lambda: "Press Ctrl-C to stop." in start.said(), told=start.said)
     [server] = servers_of(start)
     os.kill(server, signal.SIGKILL)
     code, said = start.ended()
@@ -201,7 +201,7 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
             code, said = Start(tmp_path, *words, PORT=str(port)).ended()
             assert code == 1
             assert f"cannot listen on 127.0.0.1:{port}" in said
-            assert "set HOST or PORT to something free" in said
+            assert "set another HOST or PORT" in said
             assert "Traceback" not in said
 
 

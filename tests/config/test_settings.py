@@ -173,7 +173,7 @@ def test_with_a_database_url_both_secrets_are_required(
     assert ended.returncode != 0
     lines = ended.stderr.splitlines()[1:]
     assert lines == [
-        f"  {name}: must be set where DATABASE_URL is"
+        f"  {name}: must be set if DATABASE_URL is set"
         for name in ("SECRET_KEY", "ENCRYPTION_KEYS")
         if name in missing
     ]

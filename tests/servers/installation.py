@@ -91,7 +91,7 @@ class Installation:
                 stderr=log,
                 start_new_session=True,
             )
-        wait_until(lambda: "Ctrl-C stops it." in self.said(), told=self.said)
+        wait_until(lambda: "Press Ctrl-C to stop." in self.said(), told=self.said)
         return self.said()
 
     def said(self) -> str:

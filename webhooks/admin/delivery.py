@@ -100,7 +100,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
     list_before_template = "admin/webhooks/delivery_tabs.html"
     id_columns = ("pk", "thread_id")
     search_fields = ("pk",)
-    search_help_text = "a whole id of a delivery or a thread"
+    search_help_text = "the complete id of a delivery or a thread"
     actions = ("retry_selected",)
     empty_text = "No event was sent yet. Deliveries begin when a chatbot has a webhook."
     tabs = TABS

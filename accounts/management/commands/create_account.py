@@ -30,7 +30,7 @@ class Command(RecordCommand):
         found = Plan.objects.filter(name__iexact=plan).first()
         if found is None:
             known = ", ".join(Plan.objects.values_list("name", flat=True))
-            raise CommandError(f"no plan {plan}; there are: {known}")
+            raise CommandError(f"no plan {plan}; known plans: {known}")
         account = create_account(name=name, owner_email=owner, plan=found)
         return {
             "accountId": account.pk,

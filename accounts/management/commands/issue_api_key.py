@@ -14,7 +14,7 @@ LABEL = ApiKey._meta.get_field("label").max_length or 0
 class Command(RecordCommand):
     """`issue_api_key EMAIL`."""
 
-    help = "Issue an API key. It is shown this once."
+    help = "Issue an API key and print it. It cannot be shown again."
 
     def arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""

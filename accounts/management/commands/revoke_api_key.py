@@ -12,7 +12,7 @@ from config.runtime.commands import RecordCommand, find
 class Command(RecordCommand):
     """`revoke_api_key PREFIX`."""
 
-    help = "End an API key at once, by its visible prefix."
+    help = "Revoke the API key with this prefix. It stops working immediately."
 
     def arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""

@@ -28,8 +28,8 @@ class Command(RecordCommand):
     """`rotate_api_keys (--user EMAIL | --account ID | --all)`."""
 
     help = (
-        "Issue new API keys for the working ones, which end after the grace. Keys that an earlier "
-        "rotation replaced are left out."
+        "Replace working API keys with new ones. The old keys stop working after the grace period. "
+        "Keys that an earlier rotation replaced are left out."
     )
 
     def arguments(self, parser: CommandParser) -> None:
@@ -43,7 +43,7 @@ class Command(RecordCommand):
             type=float,
             default=0,
             metavar="HOURS",
-            help="for how long the old keys still work (default: 0, they end at once)",
+            help="how long the old keys keep working (default: 0, they stop immediately)",
         )
 
     def run(

@@ -9,7 +9,7 @@ from conversations import demo
 class Command(RecordCommand):
     """`seed_demo`."""
 
-    help = "Make demo data, or find it again; API keys and the admin password are made afresh."
+    help = "Create or reuse demo data. Each run issues new API keys and a new admin password."
 
     def run(self, **_: Any) -> dict[str, Any]:
         """Seed the data. Without `--json`, return the URLs and one API key per line."""

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 class Command(BaseCommand):
     """`serve`, `serve web`, `serve worker`."""
 
-    help = "Run web and worker (migrating first), or one of them alone."
+    help = "Migrate the database and run web and worker, or run only one of them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the part to run."""
@@ -87,7 +87,7 @@ class Command(BaseCommand):
             for part, command in PARTS.items():
                 family.start(part, command())
             if not processes.wait_until(lambda: self.web_answers(family), 30):
-                self.stderr.write("web does not answer yet; its URL and key are, all the same:")
+                self.stderr.write("web is not ready yet; these will be its URL and key:")
             self.welcome(key, password)
             self.watch(family)
         except KeyboardInterrupt:
@@ -104,7 +104,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "the database belongs to a newer version of this service "
                 f"(it has {', '.join(unknown)}): install that version, "
-                "or start on another STATE_DIR or DATABASE_URL"
+                "or set another STATE_DIR or DATABASE_URL"
             )
 
     def announce(self, part: str) -> None:
@@ -162,18 +162,18 @@ class Command(BaseCommand):
             User.objects.filter(is_superuser=True, is_active=True).order_by("created_at").first()
         )
         if admin is None:
-            return "make a login: .venv/bin/python manage.py createsuperuser"
+            return "create a login: .venv/bin/python manage.py createsuperuser"
         return f"set a new password: .venv/bin/python manage.py changepassword {admin.email}"
 
     def welcome(self, key: str | None, password: str | None) -> None:
         """Print the URLs, the login and the API key, with warnings."""
         api, admin = f"{settings.PUBLIC_URL}/api", f"{settings.PUBLIC_URL}/admin/"
-        lines = ["", "The service runs.", "", f"  API       {api}", f"  Admin     {admin}"]
+        lines = ["", "The service is running.", "", f"  API       {api}", f"  Admin     {admin}"]
         if password:
             lines += [
                 f"  E-mail    {demo.ADMIN_EMAIL}",
                 f"  Password  {password}",
-                "            (of the admin; it is shown only this once)",
+                "            (of the admin; shown only this once)",
             ]
         else:
             lines.append(f"            {self.way_in()}")
@@ -181,13 +181,13 @@ class Command(BaseCommand):
         if key:
             lines += [
                 f"  Key       {key}",
-                f'            (labelled "{KEY_LABEL}"; the next start ends it and makes another)',
+                f'            (labelled "{KEY_LABEL}"; the next start replaces it)',
                 "",
                 "  Try:",
                 f'  curl -H "Authorization: Bearer {key}" {api}/v1/chatbots/my-chatbots',
             ]
         elif Account.objects.exists():
-            lines += ["", "  A key for a person: manage.py issue_api_key EMAIL"]
+            lines += ["", "  To issue a key: manage.py issue_api_key EMAIL"]
         else:
             lines += [
                 "",
@@ -198,7 +198,8 @@ class Command(BaseCommand):
         if settings.EXPOSED:
             lines += [
                 "",
-                f"  WARNING: a demo installation listens beyond this machine ({settings.HOST}).",
+                "  WARNING: a demo installation can be reached from other machines "
+                f"({settings.HOST}).",
             ]
-        self.stdout.write("\n".join([*lines, "", "Ctrl-C stops it.", ""]))
+        self.stdout.write("\n".join([*lines, "", "Press Ctrl-C to stop.", ""]))
         self.stdout.flush()

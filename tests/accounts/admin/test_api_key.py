@@ -120,10 +120,12 @@ def test_a_key_issued_by_another_person_is_shown_only_to_its_owner(owner, kind):
 
 
 @pytest.mark.parametrize("issuer", ["manager", "superuser"])
-@pytest.mark.parametrize("fault", ["no account", "another account", "no member", "cannot sign in"])
+@pytest.mark.parametrize(
+    "fault", ["no account", "another account", "no staff member", "cannot sign in"]
+)
 def test_a_key_for_another_person_needs_an_account_that_both_belong_to(owner, issuer, fault):
     account = owner.owned_accounts.get()
-    other = person("stranger" if fault == "no member" else "member", owner)
+    other = person("stranger" if fault == "no staff member" else "member", owner)
     if fault == "cannot sign in":
         User.objects.filter(pk=other.pk).update(is_staff=False)
     if fault == "another account":

@@ -116,9 +116,9 @@ def test_an_invalid_invitation_creates_no_member(
 @pytest.mark.parametrize(
     ("email", "told"),
     [
-        ("MEMBER@example.com", "this person is a member already"),
-        ("owner@example.com", "this person is a member already"),
-        ("Invited@example.com", "this person is invited already"),
+        ("MEMBER@example.com", "this person is already a member"),
+        ("owner@example.com", "this person is already a member"),
+        ("Invited@example.com", "this person is already invited"),
     ],
 )
 def test_a_person_cannot_be_invited_twice(email: str, told: str) -> None:

@@ -212,7 +212,10 @@ def test_an_account_manager_cannot_change_the_plan_the_owner_or_the_add_on(manag
 
 def test_a_person_without_a_membership_sees_a_message(default_model):
     client = signed_in(staff(UserFactory(), AGENTS))
-    assert "No chatbot is open to you" in client.get(reverse("admin:index")).content.decode()
+    assert (
+        "You do not have access to any chatbot"
+        in client.get(reverse("admin:index")).content.decode()
+    )
 
 
 def test_only_active_models_are_offered(manager, own):

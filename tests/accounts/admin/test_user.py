@@ -133,4 +133,4 @@ def test_two_requests_that_add_one_person_at_the_same_time_both_succeed():
         wait_until(a_session_waits_for_a_transaction)
     thread.join()
     assert [page.status_code for page in pages] == [200]
-    assert "a person with this e-mail exists" in pages[0].content.decode()
+    assert "a person with this e-mail address already exists" in pages[0].content.decode()

@@ -91,7 +91,7 @@ def test_a_role_counts_only_in_its_own_account(tenant):
 @pytest.mark.parametrize("name", ["", "mine", "MINE BOT"])
 def test_a_chatbot_is_deleted_only_after_its_name_is_typed(tenant, name):
     page = client_of(tenant, "owner").post(at(tenant.chatbot), {"name": name})
-    assert "This is not the name" in page.content.decode()
+    assert "The name does not match" in page.content.decode()
     assert Chatbot.objects.filter(pk=tenant.chatbot.pk).exists()
 
 

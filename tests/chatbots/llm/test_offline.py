@@ -74,7 +74,7 @@ def test_a_sentence_that_instructs_the_bot_is_not_quoted(order):
     ("said", "reply"),
     [
         ("Hello!", "Hello! How can I help you?"),
-        ("Thank you", "You are welcome! Is there anything else that I can help you with?"),
+        ("Thank you", "You are welcome! Is there anything else I can help you with?"),
         ("ok.", MORE),
         ("Goodbye!", GOODBYE),
         ("Who are you?", CHATBOT),

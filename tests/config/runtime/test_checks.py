@@ -88,5 +88,5 @@ def test_the_start_warns_about_a_demo_that_is_open_to_the_network(
     said = StringIO()
     Command(stdout=said).welcome(None, None)
     assert (
-        "WARNING: a demo installation listens beyond this machine" in said.getvalue()
+        "WARNING: a demo installation can be reached from other machines" in said.getvalue()
     ) is exposed

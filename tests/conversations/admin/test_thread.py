@@ -263,7 +263,7 @@ def test_a_resubmitted_form_with_another_text_keeps_the_new_text_in_the_box(clie
     form = fields_of(client.get(at(thread))) | {"content": "first"}
     client.post(at(thread, "reply"), form)
     page = client.post(at(thread, "reply"), form | {"content": "second"})
-    assert "sent before, with another text" in page.content.decode()
+    assert "already sent with another text" in page.content.decode()
     again = fields_of(page)
     assert again["content"] == "second"
     client.post(at(thread, "reply"), again)

@@ -31,18 +31,21 @@ def said(*arguments):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("configure_webhook", "or replace all of it: it is switched on, and its secret is made"),
-        ("configure_webhook", "go on with the secret that is in use"),
-        ("configure_webhook", "default: all, also where fewer were chosen before"),
-        ("retry_deliveries", "only FAILED ones are retried"),
-        ("retry_deliveries", "only of this chatbot"),
-        ("retry_deliveries", "2030-01-31T12:00:00Z; without a zone UTC"),
+        (
+            "configure_webhook",
+            "or replace a chatbot's webhook, and switch it on. A new secret is generated",
+        ),
+        ("configure_webhook", "keep the current secret"),
+        ("configure_webhook", "default: all, even if fewer were chosen before"),
+        ("retry_deliveries", "only FAILED deliveries are ever retried"),
+        ("retry_deliveries", "only this chatbot"),
+        ("retry_deliveries", "2030-01-31T12:00:00Z (default zone: UTC)"),
         ("retry_deliveries", "NEW_MESSAGE, CONVERSATION_ESCALATED or NEW_LEAD"),
-        ("prune_deliveries", "days, from 1 to 100000"),
-        ("webhook_sink", "wrong ones are answered like right ones"),
+        ("prune_deliveries", "age in days, from 1 to 100000"),
+        ("webhook_sink", "the result does not change the response"),
         ("webhook_sink", "at least 16 characters"),
-        ("webhook_sink", "before each answer; the service waits 7.5"),
-        ("webhook_sink", "needs a way to fail"),
+        ("webhook_sink", "before each response; the service waits for 7.5"),
+        ("webhook_sink", "requires a failure option"),
     ],
 )
 def test_the_help_explains_surprising_behaviour(command, words, capsys, settings):
@@ -90,7 +93,7 @@ class TestConfigureWebhook:
             ([NOBODY, "--url", URL], "no chatbot"),
             (["BOT", "--url", "http://plain.example.com"], "url: URL must begin with https://"),
             (["BOT", "--url", URL, "--secret", "short"], "secret must have at least 16"),
-            (["BOT", "--url", URL, "--secret", "-"], "nothing came on standard input"),
+            (["BOT", "--url", URL, "--secret", "-"], "standard input is empty"),
             (["BOT", "--url", URL, "--events", "WRONG"], "unknown: WRONG"),
             (["BOT", "--url", URL, "--events", ","], "expected names"),
             (["BOT", "--url", URL, "--keep-secret"], "no secret to keep"),
@@ -135,7 +138,7 @@ class TestRetryDeliveries:
         ("arguments", "words"),
         [
             (["--chatbot", NOBODY], "no chatbot"),
-            (["--since", "yesterday"], "no time such as"),
+            (["--since", "yesterday"], "not a time such as"),
             (["--event", "OTHER"], "invalid choice"),
         ],
     )

@@ -212,7 +212,7 @@ def test_a_caller_that_does_not_wait_for_the_response_is_reported(start):
 def test_the_lines_to_copy_contain_the_certificate_and_the_url(start):
     sink = start()
     url = sink.url()
-    said = sink.wait_for("Started again")
+    said = sink.wait_for("Start this receiver again")
     [line] = re.findall(r"^ +(WEBHOOK_CA_BUNDLE=.*)$", said, re.M)
     assert shlex.split(line) == [
         f"WEBHOOK_CA_BUNDLE={sink.ca_file}",
@@ -312,7 +312,7 @@ def test_broken_certificates_are_replaced(start, name):
     ("options", "words"),
     [
         (["--secret", "short"], "at least 16 characters"),
-        (["--times", "2"], "--times needs to know how to fail"),
+        (["--times", "2"], "--times requires a failure option"),
         (["--status", "99"], "not a status from 200 to 599"),
         (["--status", "500", "--close"], "not allowed with argument"),
         (["--delay", "nan"], "not a number of seconds"),

@@ -24,8 +24,8 @@ class Command(RecordCommand):
     """`configure_webhook CHATBOT_ID --url URL`."""
 
     help = (
-        "Create a chatbot's webhook, or replace all of it: it is switched on, and its secret is "
-        "made anew and shown, this once, unless one is given or kept."
+        "Create or replace a chatbot's webhook, and switch it on. A new secret is generated and "
+        "printed, only this once, unless a secret is given or kept."
     )
 
     def arguments(self, parser: CommandParser) -> None:
@@ -38,14 +38,12 @@ class Command(RecordCommand):
             metavar="TEXT",
             help=f"at least {signing.MIN_LENGTH} characters; - reads it from standard input",
         )
-        which.add_argument(
-            "--keep-secret", action="store_true", help="go on with the secret that is in use"
-        )
+        which.add_argument("--keep-secret", action="store_true", help="keep the current secret")
         parser.add_argument(
             "--events",
             type=names,
             metavar="A,B",
-            help="default: all, also where fewer were chosen before",
+            help="default: all, even if fewer were chosen before",
         )
 
     def run(

@@ -13,7 +13,7 @@ from webhooks.engine.retention import BATCH, prunable, prune
 class Command(RecordCommand):
     """`prune_deliveries --older-than DAYS`."""
 
-    help = "Delete deliveries that are older and done, in batches. Nothing that waits is touched."
+    help = "Delete old deliveries, in batches. Deliveries that may still be sent are kept."
 
     def arguments(self, parser: CommandParser) -> None:
         """Declare the command's arguments."""
@@ -22,7 +22,7 @@ class Command(RecordCommand):
             type=positive,
             required=True,
             metavar="DAYS",
-            help="days, from 1 to 100000",
+            help="age in days, from 1 to 100000",
         )
 
     def run(self, *, older_than: int, **_: Any) -> dict[str, Any]:

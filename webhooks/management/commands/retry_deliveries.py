@@ -20,7 +20,7 @@ def timestamp(text: str) -> datetime:
     try:
         read = datetime.fromisoformat(text)
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no time such as 2030-01-31T12:00:00Z") from None
+        raise ArgumentTypeError(f"{text!r} is not a time such as 2030-01-31T12:00:00Z") from None
     return read if read.tzinfo else read.replace(tzinfo=UTC)
 
 
@@ -28,8 +28,8 @@ class Command(RecordCommand):
     """`retry_deliveries [--failed] [--chatbot ID] [--since ISO] [--event NAME]`."""
 
     help = (
-        "Make one more attempt of the deliveries that have FAILED, about 10 a second a webhook;"
-        " test dispatches and deliveries whose content was erased are left out."
+        "Retry FAILED deliveries once, about 10 a second for each webhook. Test deliveries and "
+        "deliveries whose content was erased are left out."
     )
 
     def arguments(self, parser: CommandParser) -> None:
@@ -38,20 +38,20 @@ class Command(RecordCommand):
         parser.add_argument(
             "--failed",
             action="store_true",
-            help="says what is always so: only FAILED ones are retried",
+            help="no effect: only FAILED deliveries are ever retried",
         )
-        parser.add_argument("--chatbot", type=identifier, metavar="ID", help="only of this chatbot")
+        parser.add_argument("--chatbot", type=identifier, metavar="ID", help="only this chatbot")
         parser.add_argument(
             "--since",
             type=timestamp,
             metavar="ISO",
-            help="only of events from then on: 2030-01-31T12:00:00Z; without a zone UTC",
+            help="only events since then, such as 2030-01-31T12:00:00Z (default zone: UTC)",
         )
         parser.add_argument(
             "--event",
             choices=events,
             metavar="NAME",
-            help=f"only of this event: {', '.join(events[:-1])} or {events[-1]}",
+            help=f"only this event: {', '.join(events[:-1])} or {events[-1]}",
         )
 
     def run(
@@ -66,7 +66,7 @@ class Command(RecordCommand):
         if event:
             chosen = chosen.filter(event=event)
         if left_out := erased(chosen).count():
-            self.stderr.write(f"{left_out} cannot be retried: their content was erased")
+            self.stderr.write(f"{left_out} deliveries cannot be retried: their content was erased")
         batches = -(-retryable(chosen).count() // BATCH)
         retried = 0
         try:
@@ -77,5 +77,5 @@ class Command(RecordCommand):
         except KeyboardInterrupt:
             raise CommandError(f"stopped; {retried} will be retried, the rest will not") from None
         if not settings.SENDING:
-            self.stderr.write("SENDING=off holds them: they are sent when sending is on again")
+            self.stderr.write("SENDING=off: they are held until sending is switched on again")
         return {"retried": retried}

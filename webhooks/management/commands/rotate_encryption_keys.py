@@ -13,8 +13,8 @@ class Command(RecordCommand):
     """`rotate_encryption_keys`."""
 
     help = (
-        "Encrypt every stored secret with the newest of ENCRYPTION_KEYS. "
-        "It can be interrupted and run again; afterwards older keys can be taken out."
+        "Encrypt every stored secret with the newest key of ENCRYPTION_KEYS. The command can be "
+        "interrupted and run again. Afterwards, older keys can be removed."
     )
 
     def run(self, **_: Any) -> dict[str, Any]:
@@ -27,7 +27,7 @@ class Command(RecordCommand):
             raise CommandError(f"stopped after {done}; run it again") from None
         if broken:
             raise CommandError(
-                f"{broken} of {done} secrets open with none of ENCRYPTION_KEYS: put the missing "
-                "key back, or replace those webhooks' secrets"
+                f"{broken} of {done} secrets cannot be decrypted with any of ENCRYPTION_KEYS: put "
+                "the missing key back, or replace those webhooks' secrets"
             )
         return {"secrets": done}

@@ -19,23 +19,23 @@ from webhooks.sink.server import Arrival, Behaviour, Manner, Mishap, Sink
 
 FOLDER = "webhook_sink"
 INTRODUCTION = """\
-Listening on {url}. Ctrl-C stops it.
+Listening on {url}. Press Ctrl-C to stop.
 
-The service has to trust this receiver and to be allowed to reach this machine:
+The service must trust this receiver and be allowed to reach this machine:
 
   WEBHOOK_CA_BUNDLE={bundle} WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 make run
 
-A chatbot's events come here with:
+To receive a chatbot's events here:
 
   WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 .venv/bin/python manage.py configure_webhook \
 CHATBOT_ID --url {url}{secret}
 
 """
-CHECKING = " --secret -\n\nwhich reads the secret from standard input: the one that was given here."
+CHECKING = " --secret -\n\nIt reads the secret from standard input: enter the one given here."
 CHECKING_NOTHING = """
 
-It prints the secret. Started again with --secret -, this command reads it from standard input,
-and says of each event whether token and signature are right."""
+It prints the secret. Start this receiver again with --secret - and enter the secret:
+it then reports for each event whether the token and the signature are right."""
 
 
 def port(text: str) -> int:
@@ -74,14 +74,14 @@ class Command(BaseCommand):
     """`webhook_sink [--secret -] [--status 500 --times 2]`."""
 
     help = (
-        "Receive webhooks over HTTPS on 127.0.0.1, print each event, verify its token and "
-        "signature (wrong ones are answered like right ones), and fail where told to. "
-        "For those who integrate and for trying out."
+        "Receive webhooks over HTTPS on 127.0.0.1, print each event, and verify its token and "
+        "signature; the result does not change the response. Can simulate failures. "
+        "For integrators and for trials."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the command's arguments."""
-        parser.add_argument("--port", type=port, default=8443, help="0: any that is free")
+        parser.add_argument("--port", type=port, default=8443, help="0: any free port")
         parser.add_argument(
             "--secret",
             metavar="TEXT",
@@ -89,24 +89,26 @@ class Command(BaseCommand):
             "- reads it from standard input",
         )
         how = parser.add_mutually_exclusive_group()
-        how.add_argument("--status", type=status, default=200, help="what is answered")
-        how.add_argument("--redirect", type=redirect_url, metavar="URL", help="answer 302")
-        how.add_argument("--drip", action="store_true", help="answer byte by byte, without an end")
-        how.add_argument("--close", action="store_true", help="hang up without an answer")
+        how.add_argument("--status", type=status, default=200, help="status of the response")
+        how.add_argument(
+            "--redirect", type=redirect_url, metavar="URL", help="respond with 302 to this URL"
+        )
+        how.add_argument("--drip", action="store_true", help="respond byte by byte, without an end")
+        how.add_argument("--close", action="store_true", help="hang up without a response")
         parser.add_argument(
             "--delay",
             type=seconds,
             default=0.0,
             metavar="SECONDS",
-            help=f"before each answer; the service waits {settings.WEBHOOK_TIMEOUT:g}",
+            help=f"before each response; the service waits for {settings.WEBHOOK_TIMEOUT:g}",
         )
         parser.add_argument(
             "--times",
             type=positive,
             metavar="N",
-            help="fail so often, then answer 200 at once; needs a way to fail",
+            help="fail this often, then respond with 200; requires a failure option",
         )
-        parser.add_argument("--json", action="store_true", help="print events as lines of JSON")
+        parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
     def handle(self, *_: str, **options: Any) -> None:
         """Receive requests until the command is stopped."""
@@ -128,7 +130,7 @@ class Command(BaseCommand):
                 while True:
                     self.tell(sink.happened.get(), as_json=options["json"])
         except BrokenPipeError:
-            raise CommandError("nobody reads what is printed any more") from None
+            raise CommandError("standard output was closed") from None
         except KeyboardInterrupt:
             self.stderr.write("Stopped.")
 
@@ -168,7 +170,7 @@ def _behaviour(options: dict[str, Any]) -> Behaviour:
         times=options["times"],
     )
     if options["times"] and behaviour == Behaviour(times=options["times"]):
-        raise CommandError("--times needs to know how to fail: --status, --delay, --redirect, …")
+        raise CommandError("--times requires a failure option: --status, --delay, --redirect, …")
     return behaviour
 
 
