@@ -4,6 +4,4 @@ from django.apps import AppConfig
 
 
 class AccountsConfig(AppConfig):
-    """Accounts."""
-
     name = "accounts"

@@ -4,6 +4,4 @@ from django.apps import AppConfig
 
 
 class ChatbotsConfig(AppConfig):
-    """Chatbots."""
-
     name = "chatbots"

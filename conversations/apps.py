@@ -4,6 +4,4 @@ from django.apps import AppConfig
 
 
 class ConversationsConfig(AppConfig):
-    """Configure the app."""
-
     name = "conversations"

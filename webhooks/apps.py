@@ -4,6 +4,4 @@ from django.apps import AppConfig
 
 
 class WebhooksConfig(AppConfig):
-    """Webhooks."""
-
     name = "webhooks"

@@ -202,7 +202,7 @@ class ApiKeyAdmin(ScopedAdmin):
 
     @with_row("revoke")
     def revoke_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
-        """Revoke one key."""
+        """Revoke the key and return to its page."""
         self.revoke(request, key)
         messages.success(request, f"{key.prefix} is revoked")
         return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))

@@ -13,7 +13,7 @@ MADE, DUE = at("created_at", "created"), at("due_at", "next attempt")
 
 @admin.register(Mail)
 class MailAdmin(ReadOnly, AccountRows):
-    """The outgoing mail of an account."""
+    """Read-only, because the service writes and sends mails."""
 
     key = ("-id",)
     list_display = (MADE, "to", "subject", "shown_state", "tries", DUE, "error")

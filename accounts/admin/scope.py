@@ -236,7 +236,7 @@ class SharedRows(ScopedAdmin):
     """Rows that no account owns (plans, models): all staff choose them, superusers change them."""
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep all rows."""
+        """Keep all rows: they belong to no account."""
         return rows
 
 
@@ -244,13 +244,10 @@ class ReadOnly:
     """A read-only page: the service writes these rows."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid adding."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid changes."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid deletion."""
         return False

@@ -29,7 +29,7 @@ class UsageAdmin(ReadOnly, AccountRows):
 
 
 class UsageInline(ReadOnly, TabularInline):
-    """The usage of one account, by month."""
+    """The tab of an account's page with its messages per month."""
 
     model = Usage
     fields = readonly_fields = ("month", "messages")

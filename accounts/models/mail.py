@@ -9,7 +9,7 @@ from config.database.row import SHORT, Row
 
 
 class Mail(Row):
-    """One mail to one recipient."""
+    """A mail to one recipient. It is due until it is sent or given up."""
 
     class State(models.TextChoices):
         """The states of sending."""

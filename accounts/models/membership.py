@@ -28,7 +28,7 @@ class Standing(Row):
 
 
 class Membership(Standing):
-    """A person in an account."""
+    """A person's role and permissions in an account that they do not own."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(

@@ -23,7 +23,7 @@ class UserManager(BaseUserManager["User"]):
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
-        """Create a user with all permissions."""
+        """Create a user who may do everything, for `manage.py createsuperuser`."""
         return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
 
     def get_by_natural_key(self, username: str | None) -> "User":
@@ -36,7 +36,7 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person."""
+    """A person, who may own accounts, be a member of others, and hold API keys."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     email = models.EmailField(max_length=SHORT, unique=True)

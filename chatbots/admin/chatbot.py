@@ -80,7 +80,6 @@ class ChatbotAdmin(Erasing, ChatbotRows):
         return bool(super().has_add_permission(request)) and self.accounts(request).exists()
 
     def erase(self, row: Chatbot) -> None:
-        """Delete a chatbot."""
         erase_chatbot(row)
 
     def account_of(self, row: Chatbot) -> UUID:

@@ -33,7 +33,7 @@ class Beginning:
 
 
 class StarterForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
-    """The form of a starter."""
+    """Accepts any JSON object, as the API does."""
 
     class Meta:
         model = ConversationStarter

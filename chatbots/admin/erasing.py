@@ -57,7 +57,7 @@ class Erasing(ScopedAdmin):
     asks_for_name = False
 
     def erase(self, row: Any) -> None:
-        """Delete a row."""
+        """Delete a row by its service. Each page implements this."""
         raise NotImplementedError
 
     def account_of(self, row: Any) -> UUID:

@@ -10,7 +10,7 @@ from config.api.errors import Refused
 
 
 class FollowUpForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
-    """The form of a prompt."""
+    """Accepts either a complete button or a complete link."""
 
     class Meta:
         model = FollowUpPrompt

@@ -50,7 +50,7 @@ class InstructionAdmin(ChatbotRows):
 
     @with_row("change")
     def activate_view(self, request: HttpRequest, instruction: Instruction) -> HttpResponse:
-        """Make the instruction the active one of its chatbot."""
+        """Activate the instruction, which deactivates the others, and return to its page."""
         activate(instruction.chatbot_id, instruction.pk)
         self.log_change(request, instruction, "Activated.")
         messages.success(request, f"{instruction} is now active")

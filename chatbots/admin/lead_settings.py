@@ -41,7 +41,7 @@ class Lines(forms.Field):
 
 
 class LeadSettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
-    """The form of lead settings."""
+    """Checks the two lists of the lead settings with the fields of the API."""
 
     lead_notification_email = Lines(
         required=False, label="Mail new leads to", help_text="One e-mail address per line"

@@ -30,7 +30,7 @@ def open_chatbots(request: HttpRequest) -> list[UUID]:
 
 
 class ChatbotRows(ScopedAdmin):
-    """Rows that belong to a chatbot."""
+    """The base of pages whose rows belong to a chatbot that the person may use."""
 
     chatbot_path = "chatbot"
 

@@ -81,6 +81,7 @@ def seconds(retry_after: str | None) -> float | None:
 
 
 def _error(body: bytes) -> dict[str, Any]:  # Any: a peer's JSON
+    """Find the error object of a response, in any of the shapes that servers use."""
     try:
         said: Any = orjson.loads(body)
     except ValueError:
@@ -94,12 +95,14 @@ def _error(body: bytes) -> dict[str, Any]:  # Any: a peer's JSON
 
 
 def _name(error: dict[str, Any], status: int) -> str:
+    """Return the error's code or type if it is safe to log and says more than the status."""
     values = (str(error.get(field, "")) for field in ("code", "type", "error_type", "status"))
     useless = (str(status), "None", "error")
     return next((one for one in values if NAME.fullmatch(one) and one not in useless), "")
 
 
 def _remedy(status: int, name: str, parameter: object, text: str) -> Remedy:
+    """Choose a remedy by the parameter, the status or the text, in this order."""
     if parameter == "temperature":
         return Remedy.NO_TEMPERATURE
     if status == CONTENT_TOO_LARGE or any(words in text for words in TOO_LONG):

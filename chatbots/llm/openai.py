@@ -79,6 +79,7 @@ def _waited(fault: ModelFault, pause: float | None) -> bool:
 
 
 def _content(model: Model, turns: Sequence[Turn], temperature: float | None) -> str:
+    """Make one request and return the reply's text. Raises ModelFault with the remedy."""
     question = {
         "model": model.name,
         "messages": [{"role": turn.role, "content": turn.content} for turn in turns],
@@ -102,6 +103,7 @@ def _session() -> requests.Session:
 
 
 def _post(model: Model, body: bytes) -> tuple[int, bytes]:
+    """Send a request; return the status and the body of a success. Raises ReplyFailed."""
     with closing(
         _session().post(
             f"{model.base_url.rstrip('/')}/chat/completions",

@@ -14,7 +14,7 @@ MOST = 200  # rows in each list of a chatbot. Open point: list-bounds
 
 
 class ListFull(Refused):
-    """One of a chatbot's lists is full."""
+    """Raised if a list already has MOST rows."""
 
 
 class ListRow(Row):

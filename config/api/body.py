@@ -154,7 +154,6 @@ class JSONRenderer(BaseRenderer):
     def render(
         self, data: Any, accepted_media_type: Any = None, renderer_context: Any = None
     ) -> bytes:
-        """Return the body's bytes."""
         return dumps(data)
 
 

@@ -12,7 +12,7 @@ Rows = TypeVar("Rows", bound="QuerySet[Any]")
 
 
 class PageQuery(Shape):
-    """Which page of a list."""
+    """The page to return."""
 
     page = QueryWhole(default=PAGE, min_value=1, help_text="The page number, from 1.")
     limit = QueryWhole(
@@ -21,7 +21,7 @@ class PageQuery(Shape):
 
 
 class PageFigures(Shape):
-    """Where a page lies in its list."""
+    """The position of a page in its list."""
 
     page = Whole()
     limit = Whole()

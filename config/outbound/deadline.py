@@ -137,9 +137,12 @@ _asking_lock = threading.Lock()
 
 
 def _asked(host: str) -> Future[Addresses]:
-    # Concurrent look-ups of a name share one answer, so a silent name server costs one thread per
-    # name, not one per attempt. The threads are daemons: getaddrinfo has no timeout and must not
-    # delay the end of the process.
+    """Start looking up a name, or join a look-up that is under way.
+
+    Concurrent look-ups of a name share one answer, so a silent name server costs one thread per
+    name, not one per attempt. The threads are daemons: getaddrinfo has no timeout and must not
+    delay the end of the process. Raises socket.gaierror if too many look-ups are under way.
+    """
     with _asking_lock:
         if host in _asking:
             return _asking[host]
@@ -153,6 +156,7 @@ def _asked(host: str) -> Future[Addresses]:
 
 
 def _ask(host: str, answer: Future[Addresses]) -> None:
+    """Look up a name, in its own thread, and set the answer or the error."""
     try:
         # Bytes: for text Python applies its own IDNA codec, whose errors are not a gaierror.
         found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)

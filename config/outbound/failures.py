@@ -116,8 +116,11 @@ def _lacks_resources(error: BaseException) -> bool:
 
 
 def _lacks_descriptors() -> bool:
-    # Without a free descriptor getaddrinfo reports that the name does not exist. Other threads
-    # open and close descriptors meanwhile, so its answer is trusted only if a few are free.
+    """Return whether fewer descriptors are free than a look-up needs.
+
+    Without a free descriptor getaddrinfo reports that the name does not exist. Other threads open
+    and close descriptors meanwhile, so its answer is trusted only if a few are free.
+    """
     opened: list[int] = []
     try:
         opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(LOOK_UP_DESCRIPTORS))
@@ -161,6 +164,7 @@ def _reason(root: BaseException) -> Reason:
 
 
 def _words(root: BaseException) -> str:
+    """Describe an error without quoting the URL, which may contain a token."""
     if isinstance(root, ssl.SSLCertVerificationError):
         return root.verify_message
     if isinstance(root, ssl.SSLError):

@@ -78,6 +78,7 @@ class _Answer(http.client.HTTPResponse):
                 self.fp = file
 
     def _read_status(self) -> tuple[str, int, str]:
+        """Read status lines until the final one, skipping interim responses with their heads."""
         while True:
             version, status, text = super()._read_status()  # type: ignore[misc] # no public seam
             if status == http.client.SWITCHING_PROTOCOLS:
@@ -134,6 +135,7 @@ class _Pool(HTTPConnectionPool):
     judge: Judge | None = None
 
     def _validate_conn(self, conn: Any) -> None:  # Any: urllib3 types only its own connections
+        """Look up the host, judge every address, and connect unless a kept socket fits."""
         addresses = look_up(conn._dns_host)  # the name with its trailing dot; `host` has none
         if self.judge is not None:
             for address in addresses:
@@ -145,12 +147,12 @@ class _Pool(HTTPConnectionPool):
 
     # Any: an override that passes on a dozen arguments of urllib3
     def _make_request(self, conn: Any, *args: Any, **kwargs: Any) -> Any:
+        """Send a request, and once more if the peer closed the kept socket just before it."""
         try:
             return super()._make_request(conn, *args, **kwargs)
         except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
             if not conn.went_stale():
                 raise
-        # The peer closed a kept connection just as it was reused. This is not a response.
         conn.close()
         return super()._make_request(conn, *args, **kwargs)
 

@@ -126,7 +126,6 @@ class ThreadAdmin(Erasing, ReadOnly, ThreadDetailAdmin, ChatbotRows):
     empty_text = "There are no conversations yet. A conversation appears with its first message."
 
     def erase(self, row: Thread) -> None:
-        """Erase a conversation."""
         erase_thread(row.pk)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:

@@ -35,7 +35,6 @@ class LeadAdmin(Erasing, ReadOnly, ChatbotRows):
     empty_text = "No visitor has left an e-mail address or a phone number yet."
 
     def erase(self, row: Lead) -> None:
-        """Delete a lead."""
         erase_lead(row)
 
     @admin.display(description="conversation")

@@ -53,7 +53,7 @@ class ThreadDetailAdmin(ScopedAdmin):
         )
 
     def route(self, button: tuple[str, Any]) -> URLPattern:
-        """Make the route for a button."""
+        """Make a route below a thread, open to signed-in staff only."""
         name, view = button
         route: URLPattern = path(
             f"<uuid:object_id>/{name}/",

@@ -46,5 +46,4 @@ class VisitorAdmin(Erasing, ReadOnly, ChatbotRows):
     empty_text = "There are no visitors yet."
 
     def erase(self, row: Visitor) -> None:
-        """Erase a visitor."""
         erase_visitor(row.pk)

@@ -81,7 +81,7 @@ class ThreadState(Record):
 
 
 class HistoryQuery(Shape):
-    """Which part of the history."""
+    """The part of the history to return."""
 
     limit = QueryWhole(
         default=LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="Messages per page."

@@ -89,6 +89,7 @@ def purge() -> Iterator[None]:
 
 
 def _hide(threads: "QuerySet[Thread]") -> None:
+    """Hide threads and delete what must not outlive them, in the caller's transaction."""
     Lead.objects.filter(thread__in=threads.values("pk")).delete()
     OwedReply.objects.filter(message__thread__in=threads.values("pk")).delete()
     Mail.objects.filter(thread_id__in=threads.values("pk")).delete()
@@ -118,6 +119,7 @@ def _keys(rows: "QuerySet[Any]") -> list[UUID]:
 
 
 def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
+    """Delete threads in batches: first the rows below them, then the empty threads."""
     while keys := _keys(threads[:TOGETHER]):
         for _ in deliveries.erase(Delivery.objects.filter(thread_id__in=keys)):
             yield
@@ -133,6 +135,7 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
 
 
 def _delete_empty(threads: "QuerySet[Any]") -> None:
+    """Delete erased threads that have no rows below them, without counting them out twice."""
     with transaction.atomic():
         rows = threads.filter(erased_at__isnull=False).order_by("pk").select_for_update()
         # A trigger subtracts each deleted row. These were already subtracted when they were hidden.
@@ -142,6 +145,10 @@ def _delete_empty(threads: "QuerySet[Any]") -> None:
 
 
 def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
+    """Delete a chatbot and everything below it, in batches.
+
+    While the log has deliveries of the chatbot, its row stays; the deletion is tried again later.
+    """
     # Deleted first, so that pending deliveries are no longer sent.
     Endpoint.objects.filter(chatbot=chatbot_id).delete()
     yield from _delete_threads(Thread.everything.filter(chatbot=chatbot_id))

@@ -109,12 +109,16 @@ def _held(claim: Claim) -> QuerySet[OwedReply]:
 
 
 def _lapsed() -> QuerySet[OwedReply]:
-    # A lease that ends more than 2 * LEASE ahead means that the clock was set back.
+    """Select replies whose lease has expired.
+
+    A lease that ends more than 2 * LEASE ahead means that the clock was set back.
+    """
     ended = Q(claimed_until__lt=Now()) | Q(claimed_until__gt=Now() + 2 * LEASE)
     return OwedReply.objects.filter(ended)
 
 
 def _begin(rows: QuerySet[OwedReply], **columns: str) -> Claim | None:
+    """Claim a row under a new token and count the beginning; None if the row was not free."""
     token = new_id()
     if not rows.update(claim=token, claimed_until=Now() + LEASE, begun=F("begun") + 1, **columns):
         return None

@@ -16,7 +16,6 @@ class Command(RecordCommand):
     help = "Create an account, and its owner if needed."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("name", metavar="NAME")
         parser.add_argument("--owner", required=True, type=email, metavar="EMAIL")
         parser.add_argument("--plan", required=True, metavar="PLAN")

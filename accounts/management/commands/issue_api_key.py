@@ -17,7 +17,6 @@ class Command(RecordCommand):
     help = "Issue an API key and print it. It cannot be shown again."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("email", metavar="EMAIL")
         parser.add_argument("--label", default="", metavar="TEXT")
         parser.add_argument("--expires", type=positive, metavar="DAYS")

@@ -15,11 +15,9 @@ class Command(RecordCommand):
     help = "Revoke the API key with this prefix. It stops working immediately."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
         parser.add_argument("prefix", metavar="PREFIX")
 
     def run(self, *, prefix: str, **_: Any) -> dict[str, Any]:
-        """Revoke the key with this prefix."""
         key = find(ApiKey.objects.all(), prefix=prefix)
         api_key.revoke(key)
         return {"prefix": key.prefix, "revokedAt": key.revoked_at}

@@ -33,7 +33,6 @@ class Command(RecordCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare the arguments."""
         whose = parser.add_mutually_exclusive_group(required=True)
         whose.add_argument("--user", metavar="EMAIL")
         whose.add_argument("--account", type=identifier, metavar="ID")

@@ -7,8 +7,6 @@ from conversations import demo
 
 
 class Command(RecordCommand):
-    """`seed_demo`."""
-
     help = "Create or reuse demo data. Each run issues new API keys and a new admin password."
 
     def run(self, **_: Any) -> dict[str, Any]:

@@ -29,7 +29,6 @@ class Command(RecordCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare the command's arguments."""
         parser.add_argument("chatbot", type=identifier, metavar="CHATBOT_ID")
         parser.add_argument("--url", required=True, metavar="URL")
         which = parser.add_mutually_exclusive_group()

@@ -16,7 +16,6 @@ class Command(RecordCommand):
     help = "Delete old deliveries, in batches. Deliveries that may still be sent are kept."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare the command's arguments."""
         parser.add_argument(
             "--older-than",
             type=positive,

@@ -33,7 +33,6 @@ class Command(RecordCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare the command's arguments."""
         events = [event.value for event in Event]
         parser.add_argument(
             "--failed",

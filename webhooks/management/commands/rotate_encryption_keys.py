@@ -10,8 +10,6 @@ from webhooks.services.encryption import rotate
 
 
 class Command(RecordCommand):
-    """`rotate_encryption_keys`."""
-
     help = (
         "Encrypt every stored secret with the newest key of ENCRYPTION_KEYS. The command can be "
         "interrupted and run again. Afterwards, older keys can be removed."

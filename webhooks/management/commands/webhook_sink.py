@@ -80,7 +80,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the command's arguments."""
         parser.add_argument("--port", type=port, default=8443, help="0: any free port")
         parser.add_argument(
             "--secret",
