@@ -161,29 +161,29 @@ TRUSTED = "10.0.0.1"
 @pytest.mark.parametrize(
     ("peer", "forwarded_for", "forwarded", "client"),
     [
-        pytest.param("192.0.2.1", "198.51.100.7", "", "192.0.2.1", id="a stranger is not believed"),
-        pytest.param(TRUSTED, "", "", TRUSTED, id="a proxy that says nothing"),
-        pytest.param(TRUSTED, "198.51.100.7", "", "198.51.100.7", id="a proxy is believed"),
+        pytest.param("192.0.2.1", "198.51.100.7", "", "192.0.2.1", id="untrusted peer"),
+        pytest.param(TRUSTED, "", "", TRUSTED, id="proxy without a header"),
+        pytest.param(TRUSTED, "198.51.100.7", "", "198.51.100.7", id="trusted proxy"),
         pytest.param(
-            TRUSTED, "203.0.113.9, 198.51.100.7", "", "198.51.100.7", id="what the client made up"
+            TRUSTED, "203.0.113.9, 198.51.100.7", "", "198.51.100.7", id="forged first hop"
         ),
         pytest.param(TRUSTED, "198.51.100.7, 10.0.0.2", "", "198.51.100.7", id="two proxies"),
-        pytest.param(TRUSTED, "198.51.100.7:4711", "", "198.51.100.7", id="a port"),
-        pytest.param(TRUSTED, "nonsense", "", TRUSTED, id="no address"),
-        pytest.param(TRUSTED, "198.51.100.7, ", "", TRUSTED, id="an empty hop"),
+        pytest.param(TRUSTED, "198.51.100.7:4711", "", "198.51.100.7", id="port"),
+        pytest.param(TRUSTED, "nonsense", "", TRUSTED, id="not an address"),
+        pytest.param(TRUSTED, "198.51.100.7, ", "", TRUSTED, id="empty hop"),
         pytest.param(TRUSTED, "", "for=198.51.100.7;proto=https", "198.51.100.7", id="Forwarded"),
         pytest.param(
             TRUSTED,
             "",
             'for=203.0.113.9, by=x;For="[2001:db8::7]:4711"',
             "2001:db8::7",
-            id="Forwarded, IPv6",
+            id="Forwarded with IPv6",
         ),
         pytest.param(
-            TRUSTED, "203.0.113.9", "for=198.51.100.7", TRUSTED, id="headers that contradict"
+            TRUSTED, "203.0.113.9", "for=198.51.100.7", TRUSTED, id="contradicting headers"
         ),
         pytest.param(
-            TRUSTED, "198.51.100.7", "for=198.51.100.7", "198.51.100.7", id="headers that agree"
+            TRUSTED, "198.51.100.7", "for=198.51.100.7", "198.51.100.7", id="agreeing headers"
         ),
     ],
 )

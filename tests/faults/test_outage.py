@@ -105,7 +105,7 @@ def service(django_db_setup: None) -> Iterator[Service]:
 @pytest.mark.parametrize(
     ("leave", "come_back"),
     [
-        pytest.param(lambda it: it.postgres.crash(), lambda it: it.postgres.start(), id="ended"),
+        pytest.param(lambda it: it.postgres.crash(), lambda it: it.postgres.start(), id="crashed"),
         pytest.param(Service.halt, Service.resume, id="silent"),
     ],
 )

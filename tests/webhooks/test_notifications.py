@@ -122,9 +122,9 @@ class TestWhen:
     @pytest.mark.parametrize(
         "meanwhile",
         [
-            pytest.param({"failing_since": None}, id="it works"),
-            pytest.param({"owner_told_at": BEGAN + HOUR}, id="another worker has told the owner"),
-            pytest.param({"is_active": False}, id="it is switched off"),
+            pytest.param({"failing_since": None}, id="works again"),
+            pytest.param({"owner_told_at": BEGAN + HOUR}, id="another worker notified the owner"),
+            pytest.param({"is_active": False}, id="switched off"),
         ],
     )
     def test_a_change_between_reading_and_writing_prevents_the_mail(self, meanwhile):

@@ -51,30 +51,36 @@ def test_every_command_has_a_help_text(name: str, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        pytest.param(["create_account"], "required: NAME", id="no name"),
-        pytest.param(["create_account", "A"], "required: --owner, --plan", id="no owner"),
+        pytest.param(["create_account"], "required: NAME", id="account without a name"),
+        pytest.param(
+            ["create_account", "A"], "required: --owner, --plan", id="account without an owner"
+        ),
         pytest.param(
             ["create_account", "A", "--owner", "nonsense", "--plan", "Scale"],
             "'nonsense' is not an e-mail address",
-            id="an owner without an address",
+            id="invalid e-mail address of the owner",
         ),
         pytest.param(
             ["create_account", " ", "--owner", "a@example.com", "--plan", "Scale"],
             "an account needs a name",
-            id="a blank name",
+            id="blank account name",
         ),
         pytest.param(
             ["create_account", "x" * 256, "--owner", "a@example.com", "--plan", "Scale"],
             "a name has at most 255 characters",
-            id="a name too long",
+            id="too long account name",
         ),
         pytest.param(
             ["create_account", "A", "--owner", "a@example.com", "--plan", "Gold"],
             "no plan Gold; there are: Starter, Growth, Scale",
-            id="a plan that is none",
+            id="unknown plan",
         ),
-        pytest.param(["issue_api_key"], "required: EMAIL", id="nobody"),
-        pytest.param(["issue_api_key", "no@example.com"], "no person no@example.com", id="unknown"),
+        pytest.param(["issue_api_key"], "required: EMAIL", id="key for no person"),
+        pytest.param(
+            ["issue_api_key", "no@example.com"],
+            "no person no@example.com",
+            id="key for an unknown person",
+        ),
         *(
             pytest.param(
                 ["issue_api_key", "a@example.com", "--expires", days],
@@ -83,14 +89,22 @@ def test_every_command_has_a_help_text(name: str, capsys: pytest.CaptureFixture[
             )
             for days in ("0", "-1", "x", "1.5", "100001")
         ),
-        pytest.param(["rotate_api_keys"], "one of the arguments", id="nobody's keys"),
-        pytest.param(["rotate_api_keys", "--all", "--user", "x"], "not allowed", id="two choices"),
-        pytest.param(["rotate_api_keys", "--account", "5"], "'5' is not an id", id="no id"),
         pytest.param(
-            ["rotate_api_keys", "--account", str(UUID(int=1))], "no account", id="no such account"
+            ["rotate_api_keys"], "one of the arguments", id="rotation without a selection"
         ),
         pytest.param(
-            ["rotate_api_keys", "--user", "no@example.com"], "no person", id="no such person"
+            ["rotate_api_keys", "--all", "--user", "x"],
+            "not allowed",
+            id="rotation with two selections",
+        ),
+        pytest.param(
+            ["rotate_api_keys", "--account", "5"], "'5' is not an id", id="malformed account id"
+        ),
+        pytest.param(
+            ["rotate_api_keys", "--account", str(UUID(int=1))], "no account", id="unknown account"
+        ),
+        pytest.param(
+            ["rotate_api_keys", "--user", "no@example.com"], "no person", id="unknown person"
         ),
         *(
             pytest.param(

@@ -23,17 +23,17 @@ def text(content):
 @pytest.mark.parametrize(
     ("behaviour", "reply"),
     [
-        pytest.param(saying("  yes\n"), "yes", id="white space around it"),
+        pytest.param(saying("  yes\n"), "yes", id="surrounding white space"),
         pytest.param(saying("Zeile 1\nZeile 2 😀"), "Zeile 1\nZeile 2 😀", id="two lines"),
-        pytest.param(saying("with a\0NUL"), "with aNUL", id="a NUL"),
-        pytest.param(saying("long " * 50_000), ("long " * 50_000).strip(), id="a long one"),
-        pytest.param(saying([text("y"), text("es")]), "yes", id="parts"),
-        pytest.param(saying([{"type": "thinking"}, text("yes")]), "yes", id="other parts"),
+        pytest.param(saying("with a\0NUL"), "with aNUL", id="NUL"),
+        pytest.param(saying("long " * 50_000), ("long " * 50_000).strip(), id="long text"),
+        pytest.param(saying([text("y"), text("es")]), "yes", id="text parts"),
+        pytest.param(saying([{"type": "thinking"}, text("yes")]), "yes", id="thinking part"),
         pytest.param(encoded("gzip", gzip.compress(completion("small"))), "small", id="gzip"),
         pytest.param(encoded("deflate", zlib.compress(completion("small"))), "small", id="deflate"),
-        pytest.param(answer(200, b"\xef\xbb\xbf" + completion("yes")), "yes", id="a BOM"),
+        pytest.param(answer(200, b"\xef\xbb\xbf" + completion("yes")), "yes", id="byte order mark"),
         pytest.param(answer(201, completion("yes")), "yes", id="status 201"),
-        pytest.param(saying("<think>\nHm.\n</think>\n\nyes"), "yes", id="a thought"),
+        pytest.param(saying("<think>\nHm.\n</think>\n\nyes"), "yes", id="thought in tags"),
     ],
 )
 def test_everything_that_official_clients_accept_is_accepted(server, behaviour, reply):

@@ -92,58 +92,66 @@ def test_a_missing_or_invalid_key_is_named_and_no_request_is_sent(server, variab
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
-        pytest.param(saying(""), "empty reply", id="nothing"),
-        pytest.param(saying(" \n\0"), "empty reply", id="white space"),
-        pytest.param(saying(None), "empty reply", id="null"),
-        pytest.param(say.answer(200, b""), "answer not understood", id="no body"),
-        pytest.param(say.answer(200, b"<html>"), "answer not understood", id="no JSON"),
-        pytest.param(say.answer(200, b"[]"), "answer not understood", id="a list"),
-        pytest.param(say.answer(200, b"null"), "answer not understood", id="null alone"),
-        pytest.param(say.answer(200, b'{"choices":[]}'), "answer not understood", id="no choice"),
-        pytest.param(say.answer(200, b'{"choices":{}}'), "answer not understood", id="odd choices"),
+        pytest.param(saying(""), "empty reply", id="empty content"),
+        pytest.param(saying(" \n\0"), "empty reply", id="blank content"),
+        pytest.param(saying(None), "empty reply", id="null content"),
+        pytest.param(say.answer(200, b""), "answer not understood", id="empty body"),
+        pytest.param(say.answer(200, b"<html>"), "answer not understood", id="HTML"),
+        pytest.param(say.answer(200, b"[]"), "answer not understood", id="list"),
+        pytest.param(say.answer(200, b"null"), "answer not understood", id="null"),
+        pytest.param(say.answer(200, b'{"choices":[]}'), "answer not understood", id="no choices"),
+        pytest.param(
+            say.answer(200, b'{"choices":{}}'),
+            "answer not understood",
+            id="choices of another type",
+        ),
         pytest.param(
             say.answer(200, completion("").replace(b'""', b"[1]")),
             "answer not understood",
-            id="content that is no text",
+            id="list as content",
         ),
         pytest.param(
             say.answer(200, completion("").replace(b'""', b'"\\ud800"')),
             "answer not understood",
-            id="half a character",
+            id="lone surrogate",
         ),
-        pytest.param(say.answer(200, b"[" * 500_000), "answer not understood", id="nested deep"),
+        pytest.param(say.answer(200, b"[" * 500_000), "answer not understood", id="deep nesting"),
         pytest.param(
             say.answer(200, completion("a" * 2**20)), "answer larger than", id="too large"
         ),
-        pytest.param(say.endless_body(), "answer larger than 1,024 KiB", id="without an end"),
-        pytest.param(say.bomb(64), "answer larger than 1,024 KiB", id="a bomb"),
-        pytest.param(say.bomb(0), "answer not understood", id="nothing, compressed"),
+        pytest.param(say.endless_body(), "answer larger than 1,024 KiB", id="endless body"),
+        pytest.param(say.bomb(64), "answer larger than 1,024 KiB", id="decompression bomb"),
+        pytest.param(say.bomb(0), "answer not understood", id="compressed empty body"),
         pytest.param(encoded("gzip", b"no gzip"), "broken compression", id="broken compression"),
         pytest.param(encoded("br", b"?"), "unknown content encoding", id="unknown compression"),
-        pytest.param(say.answer(401, KEY.encode()), "endpoint answered 401", id="key refused"),
+        pytest.param(say.answer(401, KEY.encode()), "endpoint answered 401", id="key rejected"),
         pytest.param(say.redirect("/v1/elsewhere", 307), "endpoint answered 307", id="redirect"),
         pytest.param(say.answer(204), "answer not understood", id="no content"),
-        pytest.param(say.hang_up(f"{KEY}\r\n".encode()), "answer not understood", id="no HTTP"),
+        pytest.param(say.hang_up(f"{KEY}\r\n".encode()), "answer not understood", id="not HTTP"),
         pytest.param(
             say.repeat(say.head(200, "Content-Type: text/event-stream"), b"data: {}\n\n", gap=0.1),
             "the model streamed its answer",
             id="streamed",
         ),
-        pytest.param(say.answer(200, b"data: {}\n\n"), "streamed", id="streamed, unlabelled"),
+        pytest.param(
+            say.answer(200, b"data: {}\n\n"), "streamed", id="streamed without a content type"
+        ),
         pytest.param(
             saying("<think>Once upon", finish_reason="length"),
             "empty reply (length)",
-            id="cut off while it thought",
+            id="cut off within a thought",
         ),
-        pytest.param(saying(None, refusal=KEY), "the model refused to answer", id="refused"),
+        pytest.param(saying(None, refusal=KEY), "the model refused to answer", id="refusal"),
         pytest.param(
             saying("", finish_reason="content_filter"), "content filter", id="content filter"
         ),
-        pytest.param(saying("", finish_reason=f"because {KEY}"), "empty reply", id="an odd reason"),
+        pytest.param(
+            saying("", finish_reason=f"because {KEY}"), "empty reply", id="unknown finish reason"
+        ),
         pytest.param(
             failing(200, {"code": "model_not_found"}),
             "endpoint answered 200 (model_not_found)",
-            id="an error with a 200",
+            id="error with status 200",
         ),
     ],
 )
@@ -156,12 +164,12 @@ def test_every_bad_response_fails_the_reply_with_a_reason(server, model, behavio
 @pytest.mark.parametrize(
     "behaviour",
     [
-        pytest.param(say.stall(), id="hangs"),
+        pytest.param(say.stall(), id="silent"),
         pytest.param(saying("late", delay=600.0), id="late"),
-        pytest.param(dripping("a long reply that drips", gap=0.2), id="drips"),
-        pytest.param(say.drip_headers(), id="drips headers"),
-        pytest.param(say.drip_interim(), id="drips interim answers"),
-        pytest.param(say.stall(say.head(200, length=99)), id="hangs within"),
+        pytest.param(dripping("a long reply that drips", gap=0.2), id="dripping body"),
+        pytest.param(say.drip_headers(), id="dripping headers"),
+        pytest.param(say.drip_interim(), id="dripping interim responses"),
+        pytest.param(say.stall(say.head(200, length=99)), id="silent within the body"),
     ],
 )
 def test_a_slow_model_is_cut_off_at_the_timeout(server, model, settings, behaviour):
@@ -191,8 +199,8 @@ def test_an_unreachable_endpoint_fails_with_a_reason(base_url, reason):
     "behaviour",
     [
         pytest.param(say.hang_up(), id="closed"),
-        pytest.param(say.hang_up(say.head(200, length=99) + b"{"), id="cut"),
-        pytest.param(say.hang_up(b"SSH-2.0"), id="no HTTP, cut"),
+        pytest.param(say.hang_up(say.head(200, length=99) + b"{"), id="closed within the body"),
+        pytest.param(say.hang_up(b"SSH-2.0"), id="not HTTP, then closed"),
         pytest.param(say.reset(), id="reset"),
     ],
 )
@@ -210,7 +218,7 @@ OVERLOADED = say.answer(503, b"", "Retry-After: 0")
     "fault",
     [
         pytest.param(OVERLOADED, id="overloaded"),
-        pytest.param(failing(429, {"code": "rate_limit"}, "Retry-After: 0"), id="too many"),
+        pytest.param(failing(429, {"code": "rate_limit"}, "Retry-After: 0"), id="rate limited"),
         pytest.param(say.hang_up(), id="closed"),
     ],
 )
@@ -231,10 +239,10 @@ def test_a_retry_waits_as_long_as_the_endpoint_asks(server, model):
 @pytest.mark.parametrize(
     ("fault", "times"),
     [
-        pytest.param(OVERLOADED, 3, id="it does not pass"),
-        pytest.param(say.answer(503, b"", "Retry-After: 60"), 1, id="later than the deadline"),
-        pytest.param(failing(429, {"code": "insufficient_quota"}), 1, id="no money"),
-        pytest.param(say.answer(400, b"bad"), 1, id="the request's own fault"),
+        pytest.param(OVERLOADED, 3, id="persistent failure"),
+        pytest.param(say.answer(503, b"", "Retry-After: 60"), 1, id="retry after the deadline"),
+        pytest.param(failing(429, {"code": "insufficient_quota"}), 1, id="quota used up"),
+        pytest.param(say.answer(400, b"bad"), 1, id="invalid request"),
     ],
 )
 def test_retries_are_few_and_stop_at_the_deadline_of_the_reply(server, model, fault, times):

@@ -219,16 +219,16 @@ def test_an_empty_body_changes_nothing(api: Api, one: str, chatbot: Chatbot) -> 
 @pytest.mark.parametrize(
     ("body", "path"),
     [
-        pytest.param({"name": ""}, ["name"], id="a name is needed"),
-        pytest.param({"name": " "}, ["name"], id="white space is no name"),
-        pytest.param({"name": None}, ["name"], id="null is not documented"),
-        pytest.param({"name": 1}, ["name"], id="a number is no string"),
-        pytest.param({"name": "x" * 256}, ["name"], id="name one over"),
-        pytest.param({"description": "x" * 101}, ["description"], id="description one over"),
-        pytest.param({"description": None}, ["description"], id="null is no description"),
-        pytest.param({"isActive": "true"}, ["isActive"], id="text is no boolean"),
-        pytest.param({"isActive": 1}, ["isActive"], id="one is no boolean"),
-        pytest.param({"isActive": None}, ["isActive"], id="null is no boolean"),
+        pytest.param({"name": ""}, ["name"], id="empty name"),
+        pytest.param({"name": " "}, ["name"], id="blank name"),
+        pytest.param({"name": None}, ["name"], id="null name"),
+        pytest.param({"name": 1}, ["name"], id="number as name"),
+        pytest.param({"name": "x" * 256}, ["name"], id="too long name"),
+        pytest.param({"description": "x" * 101}, ["description"], id="too long description"),
+        pytest.param({"description": None}, ["description"], id="null description"),
+        pytest.param({"isActive": "true"}, ["isActive"], id="string as boolean"),
+        pytest.param({"isActive": 1}, ["isActive"], id="number as boolean"),
+        pytest.param({"isActive": None}, ["isActive"], id="null as boolean"),
     ],
 )
 def test_an_invalid_change_is_named_and_nothing_changes(

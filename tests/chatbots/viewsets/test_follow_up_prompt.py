@@ -95,10 +95,10 @@ def test_every_combination_of_present_and_absent_fields_follows_the_rules(
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        pytest.param({"buttonTitle": " ", "buttonMessage": "x"}, NEITHER, id="a blank title"),
-        pytest.param({"linkText": "x", "linkSrc": "\n"}, NEITHER, id="a blank address"),
+        pytest.param({"buttonTitle": " ", "buttonMessage": "x"}, NEITHER, id="blank title"),
+        pytest.param({"linkText": "x", "linkSrc": "\n"}, NEITHER, id="blank address"),
         pytest.param(
-            {"buttonTitle": " ", "linkText": "x", "linkSrc": "x"}, BOTH, id="blank is not absent"
+            {"buttonTitle": " ", "linkText": "x", "linkSrc": "x"}, BOTH, id="blank title and a link"
         ),
     ],
 )

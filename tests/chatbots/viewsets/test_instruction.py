@@ -44,21 +44,21 @@ def active(chatbot: Chatbot) -> list[str]:
 
 
 BAD_FIELDS = [
-    pytest.param({"title": 5}, ["title"], id="a number is no string"),
-    pytest.param({"title": None}, ["title"], id="null is no title"),
-    pytest.param({"title": ""}, ["title"], id="a title is needed"),
-    pytest.param({"title": " "}, ["title"], id="white space is no title"),
-    pytest.param({"title": "😀" * 101}, ["title"], id="title one over its bound"),
-    pytest.param({"instruction": False}, ["instruction"], id="false is no string"),
-    pytest.param({"instruction": "\t"}, ["instruction"], id="white space is no instruction"),
-    pytest.param({"instruction": "x" * 65_536}, ["instruction"], id="instruction one over"),
-    pytest.param({"creativityLevel": 1.01}, ["creativityLevel"], id="above one"),
-    pytest.param({"creativityLevel": -0.01}, ["creativityLevel"], id="below zero"),
-    pytest.param({"creativityLevel": "1"}, ["creativityLevel"], id="text is no number"),
-    pytest.param({"creativityLevel": True}, ["creativityLevel"], id="true is no number"),
-    pytest.param({"deletable": 1}, ["deletable"], id="one is no boolean"),
-    pytest.param({"deletable": None}, ["deletable"], id="null is no boolean"),
-    pytest.param({"isActive": "true"}, ["isActive"], id="text is no boolean"),
+    pytest.param({"title": 5}, ["title"], id="number as title"),
+    pytest.param({"title": None}, ["title"], id="null title"),
+    pytest.param({"title": ""}, ["title"], id="empty title"),
+    pytest.param({"title": " "}, ["title"], id="blank title"),
+    pytest.param({"title": "😀" * 101}, ["title"], id="too long title"),
+    pytest.param({"instruction": False}, ["instruction"], id="boolean as instruction"),
+    pytest.param({"instruction": "\t"}, ["instruction"], id="blank instruction"),
+    pytest.param({"instruction": "x" * 65_536}, ["instruction"], id="too long instruction"),
+    pytest.param({"creativityLevel": 1.01}, ["creativityLevel"], id="creativity above one"),
+    pytest.param({"creativityLevel": -0.01}, ["creativityLevel"], id="creativity below zero"),
+    pytest.param({"creativityLevel": "1"}, ["creativityLevel"], id="string as creativity"),
+    pytest.param({"creativityLevel": True}, ["creativityLevel"], id="boolean as creativity"),
+    pytest.param({"deletable": 1}, ["deletable"], id="number as deletable"),
+    pytest.param({"deletable": None}, ["deletable"], id="null deletable"),
+    pytest.param({"isActive": "true"}, ["isActive"], id="string as isActive"),
 ]
 
 
@@ -221,18 +221,26 @@ def test_an_unknown_title_creates_an_instruction(
 @pytest.mark.parametrize(
     ("body", "path"),
     [
-        pytest.param({}, ["title"], id="nothing to look up"),
-        pytest.param({"instruction": "Sell."}, ["title"], id="a text alone"),
-        pytest.param({"title": "", "instruction": "Sell."}, ["title"], id="an empty title"),
-        pytest.param({"title": " ", "instruction": "Sell."}, ["title"], id="a blank title"),
-        pytest.param({"title": "Sales"}, ["instruction"], id="not found, and no text"),
-        pytest.param({"title": "Sales", "instruction": " "}, ["instruction"], id="a blank text"),
-        pytest.param({"title": 5}, ["title"], id="a number is no title"),
-        pytest.param({"title": "x" * 101, "instruction": "x"}, ["title"], id="title one over"),
-        pytest.param({"title": None}, ["title"], id="null is no title"),
-        pytest.param({"instructionId": 5}, ["instructionId"], id="a number is no id"),
-        pytest.param({"instructionId": None}, ["instructionId"], id="null is no id"),
-        pytest.param({"title": "Sales", "instruction": 5}, ["instruction"], id="a number no text"),
+        pytest.param({}, ["title"], id="empty body"),
+        pytest.param({"instruction": "Sell."}, ["title"], id="only an instruction"),
+        pytest.param({"title": "", "instruction": "Sell."}, ["title"], id="empty title"),
+        pytest.param({"title": " ", "instruction": "Sell."}, ["title"], id="blank title"),
+        pytest.param(
+            {"title": "Sales"}, ["instruction"], id="unknown title without an instruction"
+        ),
+        pytest.param(
+            {"title": "Sales", "instruction": " "},
+            ["instruction"],
+            id="unknown title with a blank instruction",
+        ),
+        pytest.param({"title": 5}, ["title"], id="number as title"),
+        pytest.param({"title": "x" * 101, "instruction": "x"}, ["title"], id="too long title"),
+        pytest.param({"title": None}, ["title"], id="null title"),
+        pytest.param({"instructionId": 5}, ["instructionId"], id="number as id"),
+        pytest.param({"instructionId": None}, ["instructionId"], id="null id"),
+        pytest.param(
+            {"title": "Sales", "instruction": 5}, ["instruction"], id="number as instruction"
+        ),
     ],
 )
 def test_an_invalid_selection_is_named_and_nothing_changes(

@@ -61,11 +61,15 @@ def test_without_user_data_the_record_shows_the_stored_values(
 @pytest.mark.parametrize(
     ("body", "path"),
     [
-        pytest.param({"maxMessagesPerConversation": 5}, ["maxMessagesPerConversation"], id="rule"),
-        pytest.param({"description": 5}, ["description"], id="a number is no string"),
-        pytest.param({"customerNameTake": 1}, ["customerNameTake"], id="one is no boolean"),
-        pytest.param({"whenUserShareDetails": "x"}, ["whenUserShareDetails"], id="no choice"),
-        pytest.param({"llmModelId": "x"}, ["llmModelId"], id="no model"),
+        pytest.param(
+            {"maxMessagesPerConversation": 5},
+            ["maxMessagesPerConversation"],
+            id="message limit while disabled",
+        ),
+        pytest.param({"description": 5}, ["description"], id="number as description"),
+        pytest.param({"customerNameTake": 1}, ["customerNameTake"], id="number as boolean"),
+        pytest.param({"whenUserShareDetails": "x"}, ["whenUserShareDetails"], id="unknown choice"),
+        pytest.param({"llmModelId": "x"}, ["llmModelId"], id="malformed model id"),
     ],
 )
 def test_a_bad_field_changes_neither_kind(

@@ -56,8 +56,11 @@ def test_a_connection_serves_several_requests_in_turn(receiver, client):
 @pytest.mark.parametrize(
     "first",
     [
-        pytest.param(say.hang_up(say.head(200, length=0)), id="closed after the answer"),
-        pytest.param(say.steps(say.head(200, "Connection: close", length=0), say.CLOSE), id="told"),
+        pytest.param(say.hang_up(say.head(200, length=0)), id="closed after the response"),
+        pytest.param(
+            say.steps(say.head(200, "Connection: close", length=0), say.CLOSE),
+            id="announced by a header",
+        ),
         pytest.param(say.hang_up(b"HTTP/1.0 200 OK\r\n\r\nyes"), id="HTTP/1.0"),
     ],
 )

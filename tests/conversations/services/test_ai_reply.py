@@ -98,11 +98,11 @@ def test_without_an_active_instruction_another_creativity_level_applies(
 @pytest.mark.parametrize(
     "fault",
     [
-        pytest.param(answer(500, b"broken"), id="an error"),
-        pytest.param(answer(200, b"not json"), id="garbage"),
-        pytest.param(saying(""), id="nothing said"),
+        pytest.param(answer(500, b"broken"), id="server error"),
+        pytest.param(answer(200, b"not json"), id="not JSON"),
+        pytest.param(saying(""), id="empty reply"),
         pytest.param(saying("late", delay=5.0), id="too late"),
-        pytest.param(dripping("far too slow", gap=0.1), id="a drip"),
+        pytest.param(dripping("far too slow", gap=0.1), id="dripping"),
     ],
 )
 @pytest.mark.parametrize("fallback", [FALLBACK, "  "], ids=["with a fallback", "without one"])

@@ -57,12 +57,12 @@ class TestSend:
         [
             pytest.param({}, "Required", id="missing"),
             pytest.param({"content": ""}, "Required", id="empty"),
-            pytest.param({"content": " \n\t"}, "Required", id="white space"),
+            pytest.param({"content": " \n\t"}, "Required", id="blank"),
             pytest.param({"content": None}, "Expected string", id="null"),
             pytest.param({"content": 5}, "Expected string", id="number"),
             pytest.param({"content": ["a"]}, "Expected string", id="array"),
             pytest.param(
-                {"content": "😀" * 65_536}, "Must have at most 65535 characters", id="one over"
+                {"content": "😀" * 65_536}, "Must have at most 65535 characters", id="too long"
             ),
         ],
     )

@@ -50,16 +50,16 @@ def test_a_thread_is_stored_as_given(api: Api, base: str) -> None:
 @pytest.mark.parametrize(
     ("body", "path"),
     [
-        pytest.param({"visitorId": 5}, ["visitorId"], id="a number is no string"),
-        pytest.param({"visitorId": " "}, ["visitorId"], id="a visitor needs a name"),
-        pytest.param({"visitorId": "x" * 256}, ["visitorId"], id="visitorId one over"),
-        pytest.param({"title": None}, ["title"], id="null is not documented"),
-        pytest.param({"title": "😀" * 256}, ["title"], id="title one over"),
-        pytest.param({"anonymous": "true"}, ["anonymous"], id="text is no boolean"),
-        pytest.param({"anonymous": 1}, ["anonymous"], id="one is no boolean"),
-        pytest.param({"tags": "vip"}, ["tags"], id="a string is no array"),
-        pytest.param({"tags": ["ok", 5]}, ["tags", "1"], id="a number is no tag"),
-        pytest.param({"visitorEmail": ["a@b.c"]}, ["visitorEmail"], id="an array is no string"),
+        pytest.param({"visitorId": 5}, ["visitorId"], id="number as visitorId"),
+        pytest.param({"visitorId": " "}, ["visitorId"], id="blank visitorId"),
+        pytest.param({"visitorId": "x" * 256}, ["visitorId"], id="too long visitorId"),
+        pytest.param({"title": None}, ["title"], id="null title"),
+        pytest.param({"title": "😀" * 256}, ["title"], id="too long title"),
+        pytest.param({"anonymous": "true"}, ["anonymous"], id="string as boolean"),
+        pytest.param({"anonymous": 1}, ["anonymous"], id="number as boolean"),
+        pytest.param({"tags": "vip"}, ["tags"], id="string as array"),
+        pytest.param({"tags": ["ok", 5]}, ["tags", "1"], id="number as tag"),
+        pytest.param({"visitorEmail": ["a@b.c"]}, ["visitorEmail"], id="array as string"),
     ],
 )
 def test_a_bad_field_is_named_and_no_thread_is_created(
@@ -282,8 +282,8 @@ class TestUpdate:
     @pytest.mark.parametrize(
         ("body", "path", "message"),
         [
-            pytest.param({}, ["threadId"], "Required", id="no thread"),
-            pytest.param({"threadId": None}, ["threadId"], "Expected string", id="null thread"),
+            pytest.param({}, ["threadId"], "Required", id="missing"),
+            pytest.param({"threadId": None}, ["threadId"], "Expected string", id="null"),
             pytest.param({"threadId": 7}, ["threadId"], "Expected string", id="number"),
         ],
     )

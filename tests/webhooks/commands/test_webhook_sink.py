@@ -111,7 +111,9 @@ def deliver(sink, *, body=BODY, signed=None, secret=SECRET, timeout=PATIENCE):
     ("options", "given", "sent", "verdict"),
     [
         pytest.param(["--secret", SECRET], "", {}, ("ok", "ok"), id="genuine"),
-        pytest.param(["--secret", "-"], f"{SECRET}\n", {}, ("ok", "ok"), id="secret from stdin"),
+        pytest.param(
+            ["--secret", "-"], f"{SECRET}\n", {}, ("ok", "ok"), id="secret from standard input"
+        ),
         pytest.param(["--secret", SECRET], "", {"signed": b"{}"}, ("ok", "wrong"), id="tampered"),
         pytest.param(
             ["--secret", SECRET],
@@ -120,7 +122,7 @@ def deliver(sink, *, body=BODY, signed=None, secret=SECRET, timeout=PATIENCE):
             ("wrong", "wrong"),
             id="another secret",
         ),
-        pytest.param([], "", {}, ("not checked", "not checked"), id="no secret known"),
+        pytest.param([], "", {}, ("not checked", "not checked"), id="no secret"),
     ],
 )
 @pytest.mark.proves("Request headers")

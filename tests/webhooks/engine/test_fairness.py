@@ -79,12 +79,14 @@ def market():
 @pytest.mark.parametrize(
     ("slots", "queues", "expected"),
     [
-        pytest.param(32, {"a": {}}, {"a": 8}, id="eight of one endpoint"),
-        pytest.param(6, {"a": {}}, {"a": 5}, id="the last quarter is not for who has one"),
-        pytest.param(10, {"a": {}, "b": {"length": 2}}, {"a": 6, "b": 2}, id="what one leaves"),
+        pytest.param(32, {"a": {}}, {"a": 8}, id="eight per endpoint"),
+        pytest.param(6, {"a": {}}, {"a": 5}, id="the last quarter is kept for others"),
+        pytest.param(
+            10, {"a": {}, "b": {"length": 2}}, {"a": 6, "b": 2}, id="unused slots go to others"
+        ),
         pytest.param(12, {"a": {}, "b": {}, "c": {}}, {"a": 3, "b": 3, "c": 3}, id="equal shares"),
         pytest.param(
-            32, {"a": {"unproven": True}}, {"a": 1}, id="who has not answered is tried once"
+            32, {"a": {"unproven": True}}, {"a": 1}, id="an unproven endpoint is tried once"
         ),
         pytest.param(
             16,
@@ -92,7 +94,9 @@ def market():
             {"dead": 4, "dead too": 4, "well": 8},
             id="the slow lane is half of the slots",
         ),
-        pytest.param(1, {"dead": {"slow": True}}, {"dead": 1}, id="the slow lane is never shut"),
+        pytest.param(
+            1, {"dead": {"slow": True}}, {"dead": 1}, id="the slow lane has at least one slot"
+        ),
     ],
 )
 def test_slots_are_shared(market, slots, queues, expected):

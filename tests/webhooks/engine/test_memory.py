@@ -44,9 +44,9 @@ def test_only_an_attempt_reads_bodies(endpoint):
 @pytest.mark.parametrize(
     "behaviour",
     [
-        pytest.param(say.bomb(), id="a bomb"),
-        pytest.param(say.endless_body(), id="no end"),
-        pytest.param(say.endless_body(200, "Content-Encoding: gzip"), id="no end, packed"),
+        pytest.param(say.bomb(), id="decompression bomb"),
+        pytest.param(say.endless_body(), id="endless body"),
+        pytest.param(say.endless_body(200, "Content-Encoding: gzip"), id="endless compressed body"),
     ],
 )
 def test_a_large_response_is_not_kept_in_memory(receiver, endpoint, behaviour):

@@ -33,10 +33,10 @@ def made(chatbot, *, days, **fields):
     [
         pytest.param({"days": 31}, False, id="old"),
         pytest.param({"days": 31, "state": "FAILED"}, False, id="old and failed"),
-        pytest.param({"days": 29}, True, id="young"),
-        pytest.param({"days": 31, "state": "PENDING", "due_at": NOW}, True, id="waits"),
+        pytest.param({"days": 29}, True, id="recent"),
+        pytest.param({"days": 31, "state": "PENDING", "due_at": NOW}, True, id="waiting"),
         pytest.param({"days": 31, "state": "RETRYING"}, True, id="between attempts"),
-        pytest.param({"days": 31, "state": "FAILED", "due_at": NOW}, True, id="is retried"),
+        pytest.param({"days": 31, "state": "FAILED", "due_at": NOW}, True, id="being retried"),
     ],
 )
 def test_the_daily_pruning_deletes_old_finished_deliveries(chatbot, fields, stays):

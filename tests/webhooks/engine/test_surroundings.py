@@ -10,7 +10,7 @@ from tests.servers import certificates
 from tests.servers import receiver as servers
 from tests.servers.processes import wait_until
 from tests.servers.receiver import Receiver
-from tests.webhooks.engine.test_post import send
+from tests.webhooks.engine.sending import send
 
 pytestmark = pytest.mark.usefixtures("trusting")
 

@@ -1,0 +1,19 @@
+"""Posts as deliveries make them, each with a time limit that holds on a busy machine."""
+
+import time
+
+from webhooks import signing
+from webhooks.engine.post import post
+
+SECRET = "sixteen-letters!"
+BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße"}}'.encode()
+AMPLE = 30.0  # seconds, where the timeout does not end the attempt
+SLACK = 10.0  # seconds, for a machine under load; hostile receivers take longer, or never end
+
+
+def send(url, *, body=BODY, timeout=AMPLE):
+    """Send as a delivery does; asserts that the attempt ends in time."""
+    began = time.monotonic()
+    outcome = post(url, body=body, headers=signing.headers(body, SECRET), timeout=timeout)
+    assert time.monotonic() - began <= timeout + SLACK
+    return outcome
