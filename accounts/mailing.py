@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from accounts.models import Mail
 from config.database.connections import release_connection
-from config.database.row import SHORT
+from config.database.lengths import SHORT
 from config.outbound.failures import is_shortage
 
 LEASE = timedelta(seconds=60)

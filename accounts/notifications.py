@@ -8,7 +8,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from accounts.models import Account, Invitation, Mail
-from config.database.row import SHORT
+from config.database.lengths import SHORT
 
 MAILS_PER_HOUR = 100  # per account: visitors and API callers can cause mails with their own text
 

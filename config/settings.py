@@ -15,6 +15,8 @@ from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 from marshmallow.validate import Length, Range
 
+from config.api import prose
+from config.database.lengths import SHORT
 from config.environment import environment, header_values, refusal, refuse
 from config.runtime import logs, state
 
@@ -61,7 +63,7 @@ WEBHOOK_ALLOWED_NETWORKS = env.networks("WEBHOOK_ALLOWED_NETWORKS", "")
 WEBHOOK_CA_BUNDLE = env.certificates("WEBHOOK_CA_BUNDLE", "") or None
 WEBHOOK_FAILURE_MAIL_AFTER = env.period("WEBHOOK_FAILURE_MAIL_AFTER", "3600")
 WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", 30, validate=Range(min=1, max=36_500))
-LLM_BASE_URL = env.optional_web_url("LLM_BASE_URL", "", validate=Length(max=255))
+LLM_BASE_URL = env.optional_web_url("LLM_BASE_URL", "", validate=Length(max=SHORT))
 LLM_MODEL = env.str("LLM_MODEL", "", validate=Length(max=100))
 LLM_TIMEOUT = env.float("LLM_TIMEOUT", 30.0, validate=Range(min=0.1, max=3600))
 LLM_KEYS = {name: os.environ[name] for name in os.environ if name.startswith("LLM_API_KEY")}
@@ -264,40 +266,13 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "config.api.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
-# Open points that apply to the whole document. Operations and fields name their own.
-OPEN_EVERYWHERE = [
-    *("envelope", "messages", "unauthorized", "order-of-checks", "status-created"),
-    *("status-closed", "code-field", "code-status", "types", "texts", "body-bounds"),
-    *("unknown-fields", "timestamps", "pagination-bounds", "ids", "slash", "roles"),
-    *("permissions", "foreign-chatbot", "api-key-form", "concurrency", "not-built"),
-]
 SPECTACULAR_SETTINGS = {
-    "TITLE": "Chatbot management and conversation service",
-    "DESCRIPTION": (
-        "Manage AI chatbots and their conversations. Every answer is JSON, errors too: 404 for an "
-        "unknown path, 405 for a method that a path is without and 503 with Retry-After while the "
-        "service is not available also have the body Error. Fields "
-        "beyond the documented ones are passed over. What the interface's specification leaves "
-        "open is marked x-open-point, by the names of docs/open-points.md; points that hold "
-        "everywhere stand at the top of this document."
-    ),
+    "TITLE": prose.TITLE,
+    "DESCRIPTION": prose.DESCRIPTION,
     "VERSION": VERSION,
-    "SERVERS": [{"url": PUBLIC_URL, "description": "Where clients reach this service."}],
-    "TAGS": [
-        {"name": "Chatbots", "description": "The chatbots of an account, and those of the caller."},
-        {"name": "Appearance", "description": "How a chatbot looks."},
-        {"name": "Localization", "description": "Interface texts by locale."},
-        {"name": "Follow-up prompts", "description": "What a visitor is offered to press."},
-        {"name": "Instructions", "description": "What a chatbot is told to do."},
-        {"name": "Personas", "description": "The roles that a chatbot plays."},
-        {"name": "Lead settings", "description": "Whose contact is asked for, and who is told."},
-        {"name": "Settings", "description": "General and user-data settings."},
-        {"name": "Conversation starters", "description": "What a conversation can begin with."},
-        {"name": "Threads", "description": "Conversations of visitors, and their escalation."},
-        {"name": "Messages", "description": "What is said in a thread."},
-        {"name": "Events", "description": "What the service tells a chatbot's webhook."},
-    ],
-    "EXTENSIONS_ROOT": {"x-open-point": OPEN_EVERYWHERE},
+    "SERVERS": [{"url": PUBLIC_URL, "description": prose.SERVER}],
+    "TAGS": prose.TAGS,
+    "EXTENSIONS_ROOT": {"x-open-point": prose.OPEN_EVERYWHERE},
     "OAS_VERSION": "3.1.0",
     "SERVE_PUBLIC": True,
     "SERVE_INCLUDE_SCHEMA": False,

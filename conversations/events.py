@@ -5,7 +5,7 @@ Specification: Events. Open points: role, event-strings, escalated-event.
 
 from conversations.models import Lead, Message, Thread, Visitor
 from conversations.models.message import MessageType
-from conversations.models.visitor import is_contact
+from conversations.models.visitor import identified
 from webhooks import outbox
 from webhooks.payloads import (
     ConversationEscalated,
@@ -55,7 +55,7 @@ def escalated_user(visitor: Visitor) -> EscalatedUser | None:
 
 def lead_info(lead: Lead) -> LeadInfo | None:
     """Describe a lead; None if its contact was withdrawn."""
-    if not is_contact(lead.email, lead.phone):
+    if not identified(lead.email, lead.phone):
         return None
     return LeadInfo(name=lead.name, email=lead.email, phone=lead.phone)
 

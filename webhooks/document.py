@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from config.api.examples import Schema, example
-from config.api.serializers import camel
+from config.api.naming import camel, capitalised
 from webhooks.payloads import KINDS, Data, Event
 from webhooks.signing import USER_AGENT
 
@@ -72,7 +72,6 @@ def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
 
 def operation(kind: type[Data], event: Event, schemas: dict[str, Schema]) -> Schema:
     """Return the operation for the request that delivers an event."""
-    words = "".join(word.capitalize() for word in event.split("_"))
     body = {
         "type": "object",
         "properties": {
@@ -82,7 +81,7 @@ def operation(kind: type[Data], event: Event, schemas: dict[str, Schema]) -> Sch
         "required": ["event", "data"],
     }
     return {
-        "operationId": f"receive{words}",
+        "operationId": f"receive{capitalised(event)}",
         "summary": str(kind.__doc__).removesuffix("."),
         "tags": ["Events"],
         "security": [],

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from config.api.body import dumps
-from config.api.serializers import camel
+from config.api.naming import camel
 from config.database.ids import new_id
 
 

@@ -1,12 +1,9 @@
 """Secrets at rest: encrypted with the newest of ENCRYPTION_KEYS, decrypted with any of them."""
 
-import json
 from functools import lru_cache
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
-
-VISIBLE = 4
 
 
 class SealBroken(Exception):
@@ -46,22 +43,6 @@ def is_newest(sealed: str) -> bool:
     except InvalidToken:
         return False
     return True
-
-
-def mask(secret: str) -> str:
-    """Show only the end of a secret, to tell secrets apart."""
-    return f"****{secret[-VISIBLE:]}"
-
-
-def hide(text: str, secret: str) -> str:
-    """Mask a secret in a text: verbatim, escaped as in JSON, or cut off at the text's end."""
-    quoted = json.dumps(secret)[1:-1]
-    for form in (secret, quoted, quoted.replace("/", r"\/")):
-        text = text.replace(form, mask(secret))
-        cut_off = [end for end in range(VISIBLE + 1, len(form)) if text.endswith(form[:end])]
-        if cut_off:
-            text = text[: -cut_off[-1]] + mask("")
-    return text
 
 
 @lru_cache(maxsize=8)

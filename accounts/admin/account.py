@@ -15,13 +15,14 @@ from accounts.admin.scope import AccountRows, person
 from accounts.admin.usage import UsageInline
 from accounts.models import Account
 from accounts.services.account import find_or_create_user
+from config.database.lengths import SHORT
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
     """The form of a new account, which names its owner by e-mail."""
 
     owner_email = forms.EmailField(
-        label="owner's e-mail", max_length=255, widget=UnfoldAdminEmailInputWidget, required=True
+        label="owner's e-mail", max_length=SHORT, widget=UnfoldAdminEmailInputWidget, required=True
     )
 
     class Meta:

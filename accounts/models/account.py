@@ -10,7 +10,8 @@ from django.db.models import F
 
 from accounts.models.plan import Plan
 from accounts.permissions import Action, Role, may
-from config.database.row import SHORT, Row
+from config.database.lengths import SHORT
+from config.database.row import Row
 
 Rows = models.QuerySet[Any, Any]  # of any model
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.models.account import Account
 from accounts.models.membership import Standing
-from config.database.row import SHORT
+from config.database.lengths import SHORT
 
 
 class Invitation(Standing):

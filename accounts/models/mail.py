@@ -5,7 +5,8 @@ from django.utils import timezone
 
 from accounts.models.account import Account
 from accounts.models.invitation import Invitation
-from config.database.row import SHORT, Row
+from config.database.lengths import SHORT
+from config.database.row import Row
 
 
 class Mail(Row):

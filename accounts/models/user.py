@@ -9,7 +9,7 @@ from django.db.models import Value
 from django.db.models.functions import Lower
 
 from config.database.ids import new_id
-from config.database.row import SHORT
+from config.database.lengths import SHORT
 
 
 class UserManager(BaseUserManager["User"]):

@@ -23,7 +23,7 @@ from chatbots.services.chatbot import create_chatbot, erase_chatbot
 from config.admin.dates import at
 from config.admin.page import page, show_faults
 from config.api.errors import ApiError
-from config.database.row import SHORT
+from config.database.lengths import SHORT
 
 
 class CreationForm(forms.Form):

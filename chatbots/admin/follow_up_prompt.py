@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from chatbots.models import FollowUpPrompt
-from chatbots.serializers.follow_up_prompt import BUTTON, LINK, FollowUpPromptInput
+from chatbots.models.follow_up_prompt import BUTTON, LINK, one_pair
 from config.api.errors import Refused
 
 
@@ -21,7 +21,7 @@ class FollowUpForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
         given = self.cleaned_data
         if not self.errors:
             try:
-                given |= FollowUpPromptInput().validate(dict(given))
+                given |= one_pair(given)
             except Refused as refusal:
                 raise forms.ValidationError(refusal.message) from None
         return given

@@ -12,7 +12,7 @@ from chatbots.models import Localization
 from chatbots.models.localization import complete
 from chatbots.texts import NAMES
 from config.admin.dates import at
-from config.database.row import SHORT
+from config.database.lengths import SHORT
 
 TextFields = type(
     "TextFields",

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from chatbots.models import GeneralSettings, Instruction, LlmModel, Persona
 from chatbots.models.instruction import DEFAULT_CREATIVITY
+from chatbots.models.llm_model import effective
 
 # Upper bounds for the earlier messages in a prompt, whatever the settings say
 HISTORY_MESSAGES = 100
@@ -34,14 +35,6 @@ def system_message(
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def model_for(settings: GeneralSettings | None) -> LlmModel | None:
-    """Return the model that answers: the chosen one if it is active, else the default."""
-    chosen = settings.llm_model if settings else None
-    if chosen and chosen.is_active:
-        return chosen
-    return LlmModel.objects.filter(is_default=True).first()
-
-
 def briefing(chatbot_id: UUID) -> Briefing:
     """Read the settings that a bot's model needs."""
     settings = (
@@ -52,7 +45,7 @@ def briefing(chatbot_id: UUID) -> Briefing:
     warmth = [row.creativity_level for row in (instruction, *personas) if row]
     known = settings or GeneralSettings()
     return Briefing(
-        model=model_for(settings),
+        model=effective(known.llm_model),
         system=system_message(known.description, personas, instruction),
         facts=known.description,
         temperature=warmth[0] if warmth else DEFAULT_CREATIVITY,

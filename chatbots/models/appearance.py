@@ -7,7 +7,8 @@ from django.db import models
 
 from chatbots.models.base import ChatbotSettings, flag, long_text, text, whole
 
-COLOUR = RegexValidator(r"^#(?:[0-9a-fA-F]{3}){1,2}\Z", "enter a colour such as #1a2b3c")
+COLOUR_FORM = r"#(?:[0-9a-fA-F]{3}){1,2}"
+COLOUR = RegexValidator(rf"^{COLOUR_FORM}\Z", "enter a colour such as #1a2b3c")
 
 
 def colour(default: str) -> Any:

@@ -8,6 +8,7 @@ from django.db import models
 
 from chatbots.models.chatbot import Chatbot
 from config.api.errors import Refused
+from config.database.lengths import LONG, SHORT
 from config.database.row import Row
 
 MOST = 200  # rows in each list of a chatbot. Open point: list-bounds
@@ -76,14 +77,14 @@ def flag(default: bool = False) -> Any:
     return models.BooleanField(default=default)
 
 
-def text(default: str = "", length: int = 255) -> Any:
+def text(default: str = "") -> Any:
     """Declare a short text column."""
-    return models.CharField(max_length=length, default=default, blank=True)
+    return models.CharField(max_length=SHORT, default=default, blank=True)
 
 
 def long_text(default: str = "") -> Any:
-    """Declare a text column of at most 65,535 characters."""
-    return models.TextField(max_length=65_535, default=default, blank=True)
+    """Declare a long text column."""
+    return models.TextField(max_length=LONG, default=default, blank=True)
 
 
 def whole(default: int) -> Any:

@@ -11,7 +11,8 @@ from accounts.models import Account, User
 from accounts.models.account import Rows, by_role, union
 from accounts.permissions import ADDED, Action, may
 from config.database.erasable import ErasableRow, PresentRows, purge_index
-from config.database.row import SHORT, Row
+from config.database.lengths import SHORT
+from config.database.row import Row
 
 
 class ChatbotQuerySet(models.QuerySet["Chatbot"]):

@@ -1,10 +1,19 @@
 """Buttons and links offered to visitors. Specification: Resources, Follow-up prompt."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db import models
 
 from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
-from config.database.row import LONG, SHORT
+from config.api.errors import Refused
+from config.database.lengths import LONG, SHORT
+
+BUTTON = ("button_title", "button_message")
+LINK = ("link_text", "link_src")
+BOTH = "Cannot provide both button fields and link fields"
+NEITHER = "Must provide either (buttonTitle + buttonMessage) or (linkText + linkSrc)"
 
 
 class FollowUpPrompt(ListRow):
@@ -24,3 +33,18 @@ class FollowUpPrompt(ListRow):
 
     def __str__(self) -> str:
         return self.button_title or self.link_text
+
+
+def one_pair(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return all four texts of a prompt: one complete pair as given, the other one empty.
+
+    A missing text and None count as empty. A pair is complete if neither text is blank. Raises
+    Refused if texts of both pairs are given, or if no pair is complete.
+    """
+    texts = {name: given.get(name) or "" for name in (*BUTTON, *LINK)}
+    button, link = ([texts[name] for name in pair] for pair in (BUTTON, LINK))
+    if any(button) and any(link):
+        raise Refused(BOTH)
+    if not any(all(text.strip() for text in pair) for pair in (button, link)):
+        raise Refused(NEITHER)
+    return texts

@@ -3,7 +3,7 @@
 from django.db import models
 
 from chatbots.models.base import ChatbotSettings, flag, long_text, text, whole
-from chatbots.models.llm_model import LlmModel, effective
+from chatbots.models.llm_model import LlmModel, effective_column
 
 
 class GeneralSettingsQuerySet(models.QuerySet["GeneralSettings"]):
@@ -11,7 +11,7 @@ class GeneralSettingsQuerySet(models.QuerySet["GeneralSettings"]):
 
     def with_llm(self) -> "GeneralSettingsQuerySet":
         """Annotate each row with `llm_id`, the id of the model that answers."""
-        return self.annotate(llm_id=effective("id", "llm_model"))
+        return self.annotate(llm_id=effective_column("id", "llm_model"))
 
 
 class GeneralSettings(ChatbotSettings):

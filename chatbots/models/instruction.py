@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
-from config.database.row import LONG
+from config.database.lengths import LONG
 
 DEFAULT_CREATIVITY = 0.5
 

@@ -8,7 +8,8 @@ from django.db import models
 from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
-from config.database.row import SHORT, Row
+from config.database.lengths import SHORT
+from config.database.row import Row
 
 
 class LlmModel(Row):
@@ -101,10 +102,20 @@ class LlmModel(Row):
             raise ValidationError({"base_url": "a model that is not built in needs a base URL"})
 
 
-def effective(column: str, chosen: str) -> Any:
-    """Read a column of the model that answers: the chosen one if it is active, else the default.
+def effective(chosen: LlmModel | None) -> LlmModel | None:
+    """Return the model that answers: the chosen one if it is active, else the default.
 
-    `chosen` is the path from the outer query to the chosen model's id. Open point: default-model.
+    None if there is no default either. Open point: default-model.
+    """
+    if chosen and chosen.is_active:
+        return chosen
+    return LlmModel.objects.filter(is_default=True).first()
+
+
+def effective_column(column: str, chosen: str) -> Any:
+    """Read a column of the `effective` model within a query.
+
+    `chosen` is the path from the outer query to the chosen model's id.
     """
     active = LlmModel.objects.filter(is_active=True)
     return Coalesce(

@@ -5,7 +5,7 @@ from django.db import models
 from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
 from chatbots.models.instruction import creativity
-from config.database.row import LONG
+from config.database.lengths import LONG
 
 
 class Persona(ListRow):

@@ -1,15 +1,30 @@
 """Derive wire fields from model fields, so that bounds and defaults are defined only there."""
 
+import re
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from django.db import models
 from rest_framework import serializers
 
-from chatbots.models.appearance import COLOUR
+from chatbots.models.appearance import COLOUR, COLOUR_FORM
 from chatbots.models.base import ChatbotSettings
-from config.api.fields import Colour, Flag, Json, Number, Text, Whole
+from config.api.fields import Flag, Json, Number, Text, Whole
 from config.api.serializers import Record, Shape
+
+
+class Colour(Text):
+    """A colour as #rrggbb or #rgb. Open point: appearance-values."""
+
+    FORM = re.compile(COLOUR_FORM)
+    PATTERN = f"^{COLOUR_FORM}$"
+    default_error_messages = {"form": "Expected a colour such as #1a2b3c"}
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if not self.FORM.fullmatch(text):
+            self.fail("form")
+        return text
 
 
 def like(model: type[models.Model], name: str, **options: Any) -> Any:

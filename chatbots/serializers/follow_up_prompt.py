@@ -3,14 +3,10 @@
 from typing import Any
 
 from chatbots.models import FollowUpPrompt
+from chatbots.models.follow_up_prompt import BUTTON, LINK, one_pair
 from chatbots.serializers.base import like
-from config.api.errors import Refused
-from config.api.serializers import Record, Shape, camel
-
-BUTTON = ("button_title", "button_message")
-LINK = ("link_text", "link_src")
-BOTH = "Cannot provide both button fields and link fields"
-NEITHER = "Must provide either (buttonTitle + buttonMessage) or (linkText + linkSrc)"
+from config.api.naming import camel
+from config.api.serializers import Record, Shape
 
 
 class FollowUpPromptRecord(Record):
@@ -66,10 +62,4 @@ class FollowUpPromptInput(Shape):
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         """Check that exactly one pair is given, and clear the other's fields. Raises Refused."""
-        texts = {name: given.get(name) or "" for name in (*BUTTON, *LINK)}
-        button, link = ([texts[name] for name in pair] for pair in (BUTTON, LINK))
-        if any(button) and any(link):
-            raise Refused(BOTH)
-        if not any(all(text.strip() for text in pair) for pair in (button, link)):
-            raise Refused(NEITHER)
-        return texts | {"esclate": given["esclate"]}
+        return one_pair(given) | {"esclate": given["esclate"]}

@@ -10,7 +10,7 @@ from chatbots.models.localization import complete
 from chatbots.texts import NAMES
 from config.api.fields import Text, Whole
 from config.api.serializers import Record, Shape
-from config.database.row import LONG
+from config.database.lengths import LONG
 
 
 class LocalizationRecord(Record):

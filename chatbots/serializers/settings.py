@@ -13,7 +13,7 @@ from chatbots.serializers.general_settings import (
 )
 from chatbots.serializers.user_data import USER_DATA_FIELDS
 from config.api.fields import Flag, computed
-from config.api.serializers import camel
+from config.api.naming import camel
 
 AllSettingsInput = settings_shape(
     "AllSettingsInput", GENERAL_FIELDS | USER_DATA_FIELDS, rule=LIMITED

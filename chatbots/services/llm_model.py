@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from chatbots.models import LlmModel
-from config.database.row import SHORT
+from config.database.lengths import SHORT
 
 NOTED_EVERY = timedelta(minutes=1)
 

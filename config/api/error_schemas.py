@@ -20,17 +20,6 @@ REQUEST_ID_HEADER = {
     "description": "The request's id: the caller's own, or a new one.",
     "schema": {"type": "string"},
 }
-BASE: Schema = {
-    "success": {"type": "boolean", "const": False},
-    "message": {"type": "string", "description": "For people."},
-    "code": {
-        "type": "string",
-        "description": "For programs, where one is documented: API_KEY_NOT_VALID, "
-        "REQUEST_VALIDATION_FAILED, CHATBOT_NOT_FOUND, CHATBOT_FETCH_FORBIDDEN, "
-        "CHATBOT_LIMIT_REACHED, MESSAGES_LIMIT_REACHED.",
-        "x-open-point": ["code-field", "code-status"],
-    },
-}
 FAULT: Schema = {
     "type": "object",
     "description": "What is wrong at one place.",
@@ -52,10 +41,25 @@ LIMIT: Schema = {
 }
 
 
+def codes(kind: type[ApiError] = ApiError) -> set[str]:
+    """Return the codes of an error class and of all classes below it that are imported."""
+    below = (codes(each) for each in kind.__subclasses__())
+    return set().union({kind.code} if kind.code else set(), *below)
+
+
 def error_schema(description: str, **more: Schema) -> Schema:
     """Make the schema of an error's body. All properties but `code` and `errors` are required."""
     optional = {"code", "errors"}
-    properties = BASE | more
+    base: Schema = {
+        "success": {"type": "boolean", "const": False},
+        "message": {"type": "string", "description": "For people."},
+        "code": {
+            "type": "string",
+            "description": f"For programs, where one is documented: {', '.join(sorted(codes()))}.",
+            "x-open-point": ["code-field", "code-status"],
+        },
+    }
+    properties = base | more
     return {
         "type": "object",
         "description": description,
@@ -64,15 +68,21 @@ def error_schema(description: str, **more: Schema) -> Schema:
     }
 
 
-SCHEMAS: dict[str, Schema] = {
-    "Error": error_schema("What went wrong."),
-    "Fault": FAULT,
-    "ValidationError": error_schema(
-        "What of a body or query is not valid. `errors` is missing where the message says it all.",
-        errors={"type": "array", "items": {"$ref": "#/components/schemas/Fault"}},
-    ),
-    "RateLimited": error_schema("A limit is reached.", **LIMIT),
-}
+def schemas() -> dict[str, Schema]:
+    """Return the schemas of all errors' bodies, by name.
+
+    Call this once every view is imported, and with it every error class.
+    """
+    return {
+        "Error": error_schema("What went wrong."),
+        "Fault": FAULT,
+        "ValidationError": error_schema(
+            "What of a body or query is not valid. `errors` is missing where the message says it "
+            "all.",
+            errors={"type": "array", "items": {"$ref": "#/components/schemas/Fault"}},
+        ),
+        "RateLimited": error_schema("A limit is reached.", **LIMIT),
+    }
 
 
 class ErrorAnswer(NamedTuple):

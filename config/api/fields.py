@@ -9,14 +9,15 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
-from config.database.row import SHORT
+from config.database.lengths import SHORT
 
 REQUIRED = "Required"
 
 
 class Text(serializers.CharField):
-    """A string, kept as it is. `required_text` ones hold more than white space."""
+    """A string, kept as it is. Unless it may be blank, it must hold more than white space."""
 
+    PATTERN = r"\S"  # of a string that must not be blank, for the OpenAPI document
     default_error_messages = {
         "invalid": "Expected string",
         "required": REQUIRED,
@@ -142,19 +143,6 @@ class Choice(serializers.ChoiceField):
         if not isinstance(data, str) or data not in self.choices:
             self.fail("invalid_choice", input=data)
         return data
-
-
-class Colour(Text):
-    """A colour as #rrggbb or #rgb. Open point: appearance-values."""
-
-    FORM = re.compile(r"#(?:[0-9a-fA-F]{3}){1,2}")
-    default_error_messages = {"form": "Expected a colour such as #1a2b3c"}
-
-    def to_internal_value(self, data: Any) -> str:
-        text = super().to_internal_value(data)
-        if not self.FORM.fullmatch(text):
-            self.fail("form")
-        return text
 
 
 class TextList(serializers.ListField):

@@ -9,10 +9,11 @@ from drf_spectacular.plumbing import get_lib_doc_excludes
 
 from config.api import fields as wire
 from config.api.envelope import OK
-from config.api.error_schemas import REQUEST_ID_HEADER, RESPONSES, SCHEMAS
+from config.api.error_schemas import REQUEST_ID_HEADER, RESPONSES, schemas
 from config.api.examples import Schema, example
+from config.api.naming import camel, capitalised
 from config.api.operation import Declared
-from config.api.serializers import Record, Shape, camel
+from config.api.serializers import Record, Shape
 
 JSON = "application/json"
 REQUEST_ID_PARAMETER = {
@@ -40,7 +41,7 @@ def only_the_api(endpoints: list[Any]) -> list[Any]:
 def add_shared_parts(result: Schema, **_: Any) -> Schema:
     """Add the components that operations refer to: errors and the request's id."""
     components = result["components"]
-    components["schemas"] = dict(sorted((components["schemas"] | SCHEMAS).items()))
+    components["schemas"] = dict(sorted((components["schemas"] | schemas()).items()))
     components["responses"] = {answer.name: answer.document() for answer in RESPONSES.values()}
     components["headers"] = {"RequestId": REQUEST_ID_HEADER}
     components["parameters"] = {"RequestId": REQUEST_ID_PARAMETER}
@@ -80,8 +81,7 @@ class OperationSchema(AutoSchema):
         """
         resource = type(self.view).__name__.removesuffix("ViewSet")
         verb, _, rest = self.view.action.partition("_")
-        words = "".join(word.capitalize() for word in rest.split("_"))
-        words = words or (f"{resource}s" if verb == "list" else resource)
+        words = capitalised(rest) or (f"{resource}s" if verb == "list" else resource)
         named = f"{VERBS.get(verb, verb)}{words}"
         first = next(name for name, to in self.view.action_map.items() if to == self.view.action)
         return named if self.method.lower() == first else f"{named}By{self.method.capitalize()}"
@@ -103,15 +103,15 @@ class OperationSchema(AutoSchema):
     def get_operation(self, *args: Any, **kwargs: Any) -> Schema:
         """Add the operation's possible errors, and examples."""
         operation: Schema = super().get_operation(*args, **kwargs) or {}
-        schemas = self.registry.build({})["schemas"]
+        known = self.registry.build({})["schemas"]
         if given := operation.get("requestBody"):
             media = given["content"][JSON]
-            media["example"] = example(media["schema"], schemas)
+            media["example"] = example(media["schema"], known)
         done = operation["responses"][str(OK)]
         done["description"] = self.declared.message
         done["headers"] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
         media = done["content"][JSON]
-        media["example"] = example(media["schema"], schemas) | {"message": self.declared.message}
+        media["example"] = example(media["schema"], known) | {"message": self.declared.message}
         for status in self.possible_errors(operation):
             ref = f"#/components/responses/{RESPONSES[status].name}"
             operation["responses"][str(status)] = {"$ref": ref}
@@ -156,10 +156,7 @@ class OperationSchema(AutoSchema):
     def _map_serializer_field(self, field: Any, direction: Any, *args: Any, **kwargs: Any) -> Any:
         """Add the patterns that our fields require of a text in a request."""
         schema = super()._map_serializer_field(field, direction, *args, **kwargs)
-        if direction == "request":
-            if isinstance(field, wire.Colour):
-                schema["pattern"] = f"^{wire.Colour.FORM.pattern}$"
-            elif isinstance(field, wire.Text) and not field.allow_blank:
-                given = [one for one in field.validators if isinstance(one, RegexValidator)]
-                schema |= {} if given else {"pattern": r"\S"}
+        if direction == "request" and isinstance(field, wire.Text) and not field.allow_blank:
+            given = any(isinstance(check, RegexValidator) for check in field.validators)
+            schema |= {} if given else {"pattern": field.PATTERN}
         return schema

@@ -14,12 +14,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from config.api import fields as wire
-
-
-def camel(name: str) -> str:
-    """Convert a Python name to the wire's: `created_at` to `createdAt`."""
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+from config.api.naming import camel
 
 
 class Slot(NamedTuple):

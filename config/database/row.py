@@ -7,9 +7,6 @@ from django.db import models
 
 from config.database.ids import new_id
 
-SHORT = 255  # characters of a string without a documented bound
-LONG = 65_535  # characters of a long text without a documented bound
-
 
 class Row(models.Model):
     """A row with a uuid and the times of its creation and its last change."""

@@ -9,7 +9,7 @@ from unfold.widgets import (
     UnfoldBooleanWidget,
 )
 
-from config.database.row import LONG, SHORT
+from config.database.lengths import LONG, SHORT
 from conversations.models import Thread
 
 MOST_TAGS = 100

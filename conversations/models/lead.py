@@ -4,7 +4,8 @@ from django.db import models
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from config.database.row import SHORT, Row
+from config.database.lengths import SHORT
+from config.database.row import Row
 from conversations.models.thread import Thread
 
 

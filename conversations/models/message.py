@@ -4,7 +4,8 @@ from django.conf import settings
 from django.db import models
 
 from chatbots.models import LlmModel
-from config.database.row import LONG, SHORT, Row
+from config.database.lengths import LONG, SHORT
+from config.database.row import Row
 from conversations.models.thread import Thread
 
 

@@ -5,10 +5,10 @@ from django.db import models
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from chatbots.models.llm_model import effective
+from chatbots.models.llm_model import effective_column
 from config.database.erasable import ErasableRow, PresentRows, purge_index
-from config.database.row import LONG, SHORT
-from conversations.models.visitor import Visitor, is_contact
+from config.database.lengths import LONG, SHORT
+from conversations.models.visitor import Visitor, identified
 
 CHOSEN_MODEL = "chatbot__generalsettings__llm_model"
 
@@ -30,7 +30,7 @@ def anonymous(given: bool | None, email: str, phone: str) -> bool:
 
     Open point: thread-fields.
     """
-    return given if given is not None else not is_contact(email, phone)
+    return given if given is not None else not identified(email, phone)
 
 
 class ThreadQuerySet(models.QuerySet["Thread"]):
@@ -39,9 +39,9 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
     def with_llm(self) -> "ThreadQuerySet":
         """Annotate the model that answers: `llm_id`, `llm_provider`, `llm_title`."""
         return self.annotate(
-            llm_id=effective("id", CHOSEN_MODEL),
-            llm_provider=effective("provider", CHOSEN_MODEL),
-            llm_title=effective("title", CHOSEN_MODEL),
+            llm_id=effective_column("id", CHOSEN_MODEL),
+            llm_provider=effective_column("provider", CHOSEN_MODEL),
+            llm_title=effective_column("title", CHOSEN_MODEL),
         )
 
     def latest_first(self) -> "ThreadQuerySet":

@@ -5,12 +5,15 @@ from django.utils import timezone
 
 from chatbots.models import Chatbot
 from config.database.erasable import ErasableRow, PresentRows, purge_index
-from config.database.row import SHORT
+from config.database.lengths import SHORT
 
 
-def is_contact(*values: str) -> bool:
-    """Return whether any of the values is contact information. White space is not."""
-    return any(value.strip() for value in values)
+def identified(email: str, phone: str) -> bool:
+    """Return whether an e-mail address or a phone number is known. A name does not count.
+
+    White space is neither.
+    """
+    return any(text.strip() for text in (email, phone))
 
 
 class Visitor(ErasableRow):
@@ -41,5 +44,5 @@ class Visitor(ErasableRow):
 
     @property
     def identified(self) -> bool:
-        """Return whether an e-mail address or a phone number is known. A name does not count."""
-        return is_contact(self.email, self.phone)
+        """Return whether this visitor's e-mail address or phone number is known."""
+        return identified(self.email, self.phone)

@@ -5,7 +5,7 @@ from rest_framework import serializers
 from config.api.fields import Flag, Identifier, QueryWhole, Text, Timestamp, Whole, computed
 from config.api.pagination import LIMIT, MAX_LIMIT
 from config.api.serializers import Record, Shape
-from config.database.row import LONG
+from config.database.lengths import LONG
 from conversations.models import Message, Thread
 from conversations.models.thread import anonymous, mode
 

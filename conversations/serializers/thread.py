@@ -3,9 +3,9 @@
 from config.api.fields import Flag, Identifier, Text, TextList, Timestamp, Whole, computed
 from config.api.pagination import PageFigures
 from config.api.serializers import Record, Shape
-from config.database.row import LONG
+from config.database.lengths import LONG, URL
 from conversations.models import Thread
-from conversations.models.visitor import is_contact
+from conversations.models.visitor import identified
 from conversations.serializers.message import MessageRecord, anonymity
 
 FLAGS = ["anonymous", "escalated", "important", "resolved", "archived"]
@@ -89,10 +89,10 @@ class ThreadDetails(Record):
 
     visitor_id = Text(source="visitor.external_id")
     anonymous = anonymity()
-    visitor_is_identified = computed(Flag, "visitor.email", "visitor.phone", of=is_contact)
+    visitor_is_identified = computed(Flag, "visitor.email", "visitor.phone", of=identified)
     visitor_total_sessions = Whole(source="visitor.total_sessions")
     visitor_total_messages = Whole(source="visitor.total_messages")
-    webhook_url = computed(Text, "chatbot.endpoint.url", of=known, max_length=2048)
+    webhook_url = computed(Text, "chatbot.endpoint.url", of=known, max_length=URL)
     webhook_token = computed(Text, "chatbot.endpoint.masked_secret", of=known)
     tags = TextList()
     visitor_first_seen_at = Timestamp(source="visitor.first_seen_at")

@@ -29,7 +29,7 @@ from chatbots.models import LlmModel
 from chatbots.services.llm_model import note_failure
 from config.api.errors import Unavailable
 from config.database.connections import release_connection
-from config.database.row import LONG, SHORT
+from config.database.lengths import LONG, SHORT
 from config.outbound.failures import is_shortage
 from conversations import events
 from conversations.access import lock_thread

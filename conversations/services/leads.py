@@ -6,7 +6,7 @@ from chatbots.models import LeadSettings
 from config.database.row import save_changes
 from conversations import events, notifications
 from conversations.models import Lead, Thread, Visitor
-from conversations.models.visitor import is_contact
+from conversations.models.visitor import identified
 from conversations.services import escalation
 
 
@@ -50,7 +50,7 @@ def capture(thread: Thread) -> Lead | None:
     lead = Lead.objects.filter(thread=thread).first()
     if lead:
         return save_changes(lead, contact)
-    if not is_contact(contact["email"], contact["phone"]):
+    if not identified(contact["email"], contact["phone"]):
         return None
     lead = Lead.objects.create(thread=thread, chatbot=thread.chatbot, **contact)
     events.new_lead(thread, lead)

@@ -7,7 +7,7 @@ from factory import LazyAttribute, SubFactory
 from factory.django import DjangoModelFactory
 
 from tests.factories.chatbots import ChatbotFactory
-from webhooks import sealing
+from webhooks import masking, sealing
 from webhooks.models import Delivery, Endpoint
 
 SECRET = "a-secret-of-the-tests"
@@ -27,7 +27,7 @@ class EndpointFactory(DjangoModelFactory):
         secret = fields.pop("secret", SECRET)
         sealed = {
             "sealed_secret": sealing.seal(secret),
-            "masked_secret": sealing.mask(secret),
+            "masked_secret": masking.mask(secret),
             "secret_made_at": timezone.now(),
         }
         return super()._create(model_class, *args, **sealed | fields)

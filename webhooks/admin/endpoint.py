@@ -26,6 +26,7 @@ from chatbots.admin.scope import ChatbotRows
 from chatbots.models import Chatbot
 from config.admin.dates import at
 from config.admin.page import first_time, page, secret_page
+from config.database import lengths
 from webhooks import sealing
 from webhooks.admin.advice import advice, say_begun
 from webhooks.models import Endpoint
@@ -82,7 +83,7 @@ class StateFilter(DropdownFilter):
 class EndpointForm(forms.Form):
     """The form for a chatbot's one webhook configuration. Specification: Events, 3."""
 
-    url = forms.CharField(label="URL", max_length=2048, widget=UnfoldAdminTextInputWidget)
+    url = forms.CharField(label="URL", max_length=lengths.URL, widget=UnfoldAdminTextInputWidget)
     events = forms.MultipleChoiceField(
         choices=EVENTS, widget=UnfoldAdminCheckboxSelectMultipleWidget
     )

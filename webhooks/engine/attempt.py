@@ -8,7 +8,7 @@ from functools import partial
 from django.conf import settings
 
 from config.database.connections import release_connection
-from webhooks import sealing, signing
+from webhooks import masking, sealing, signing
 from webhooks.engine import post
 from webhooks.engine.work import Result, Work
 from webhooks.models.reason import Refusal
@@ -36,6 +36,6 @@ def send(work: Work) -> Result:
         body=work.body,
         headers=headers,
         timeout=settings.WEBHOOK_TIMEOUT,
-        hide=partial(sealing.hide, secret=secret),
+        hide=partial(masking.hide, secret=secret),
     )
     return Result(outcome=outcome, signature=headers["X-SIGNATURE"])

@@ -23,6 +23,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from config.database.ids import new_id
+from config.database.lengths import SHORT
 from config.outbound.failures import Reason
 from webhooks.engine import claims, health
 from webhooks.engine.batch import Batch
@@ -76,7 +77,7 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
     """
     idle = Delivery.objects.filter(state=State.FAILED, due_at=None, claim=None)
     return idle.filter(pk__in=delivery_ids).update(
-        due_at=due_at or now(), retried_by=by[:255], updated_at=timezone.now()
+        due_at=due_at or now(), retried_by=by[:SHORT], updated_at=timezone.now()
     )
 
 

@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from config.database import lengths
 from config.database.ids import new_id
 from config.outbound.failures import DETAIL_LENGTH
 from webhooks.models.delivery import Delivery, State
@@ -18,8 +19,8 @@ class Attempt(models.Model):
     number = models.PositiveIntegerField()  # an interrupted attempt is made again under its number
     status = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     interrupted = models.BooleanField(default=False)
-    by = models.CharField(max_length=255, blank=True)  # who requested it, if a person did
-    url = models.CharField("URL", max_length=2048, blank=True)
+    by = models.CharField(max_length=lengths.SHORT, blank=True)  # who requested it, if a person did
+    url = models.CharField("URL", max_length=lengths.URL, blank=True)
     signature = models.CharField(max_length=100, blank=True)
     response_code = models.PositiveIntegerField(null=True)
     response_ms = models.PositiveIntegerField("response time (ms)", null=True)

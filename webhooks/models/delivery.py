@@ -8,6 +8,7 @@ from django.db import models
 
 from accounts.models import Account
 from chatbots.models import Chatbot
+from config.database.lengths import SHORT
 from config.database.row import Row
 from config.outbound.failures import DETAIL_LENGTH
 from webhooks.models.reason import in_words
@@ -55,7 +56,7 @@ class Delivery(Row):
     claim = models.UUIDField(null=True)  # fencing token: only its holder may write
     claimed_by = models.CharField(max_length=64, blank=True)  # the worker, whose death is detected
     claimed_until = models.DateTimeField(null=True)  # the lease, as a last resort
-    retried_by = models.CharField(max_length=255, blank=True)  # who requested the manual attempt
+    retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the manual attempt
 
     class Meta:
         verbose_name_plural = "deliveries"

@@ -3,6 +3,7 @@
 from django.db import models
 
 from chatbots.models import Chatbot
+from config.database import lengths
 from config.database.row import Row
 from webhooks.payloads import Event
 
@@ -16,7 +17,7 @@ class Endpoint(Row):
     """The one webhook configuration of a chatbot."""
 
     chatbot = models.OneToOneField(Chatbot, on_delete=models.CASCADE, related_name="endpoint")
-    url = models.CharField("URL", max_length=2048)
+    url = models.CharField("URL", max_length=lengths.URL)
     sealed_secret = models.TextField(editable=False)
     masked_secret = models.CharField("secret", max_length=20, editable=False)
     secret_made_at = models.DateTimeField(editable=False)

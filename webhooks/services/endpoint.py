@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from accounts.models import Account
 from chatbots.models import Chatbot
+from config.database.lengths import SHORT
 from config.database.row import save_changes
-from webhooks import payloads, sealing, signing
+from webhooks import masking, payloads, sealing, signing
 from webhooks.engine.guard import check_url
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.endpoint import all_events
@@ -113,7 +114,7 @@ def send_test(endpoint: Endpoint, event: str, by: str) -> Delivery:
         event=kind,
         body=payloads.body(data),
         is_test=True,
-        retried_by=by[:255],
+        retried_by=by[:SHORT],
         due_at=Now(),
     )
     made.refresh_from_db()
@@ -148,6 +149,6 @@ def _sealed(secret: str) -> dict[str, Any]:  # Any: columns of several types
     _check("secret", signing.check_secret, secret)
     return {
         "sealed_secret": sealing.seal(secret),
-        "masked_secret": sealing.mask(secret),
+        "masked_secret": masking.mask(secret),
         "secret_made_at": timezone.now(),
     }

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.models import Plan
 from accounts.services.account import create_account
-from config.database.row import SHORT
+from config.database.lengths import SHORT
 from config.runtime.commands import RecordCommand, email
 
 

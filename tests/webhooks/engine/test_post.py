@@ -11,7 +11,7 @@ from tests.servers import certificates
 from tests.servers import receiver as servers
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.sending import AMPLE, BODY, SECRET, SLACK, send
-from webhooks import sealing, signing
+from webhooks import masking, signing
 from webhooks.engine import post as module
 from webhooks.engine.post import BODY_KEPT, post
 
@@ -200,7 +200,7 @@ def test_a_quoted_secret_is_masked_even_where_the_body_breaks_off(receiver, beha
         body=BODY,
         headers=signing.headers(BODY, LONG_SECRET),
         timeout=AMPLE,
-        hide=partial(sealing.hide, secret=LONG_SECRET),
+        hide=partial(masking.hide, secret=LONG_SECRET),
     )
     assert outcome.response_body.endswith(b"****")
     assert LONG_SECRET[:5].encode() not in outcome.response_body

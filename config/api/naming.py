@@ -1,0 +1,12 @@
+"""Names on the wire: snake_case becomes camelCase here, and nowhere else."""
+
+
+def camel(name: str) -> str:
+    """Convert a Python name to the wire's: `created_at` to `createdAt`."""
+    first, _, rest = name.partition("_")
+    return first + capitalised(rest)
+
+
+def capitalised(name: str) -> str:
+    """Join the words of a name, each with a capital: `NEW_LEAD` to `NewLead`."""
+    return "".join(word.capitalize() for word in name.split("_"))

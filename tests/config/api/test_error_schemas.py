@@ -1,0 +1,36 @@
+"""The error codes of the OpenAPI document are those of the error classes."""
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+
+from config.api.error_schemas import codes
+from config.api.errors import ApiError, NotFound
+
+NOVEL = "FROM_A_NEW_CLASS"
+
+
+@pytest.fixture(params=[ApiError, NotFound])
+def new_class(request: pytest.FixtureRequest) -> Iterator[None]:
+    made = [type("Novel", (request.param,), {"code": NOVEL})]
+    yield
+    made.clear()
+    gc.collect()  # a class refers to itself; other tests compare the document
+    assert NOVEL not in codes()
+
+
+def described() -> str:
+    document = SchemaGenerator().get_schema(public=True)
+    return str(document["components"]["schemas"]["Error"]["properties"]["code"]["description"])
+
+
+def test_the_document_names_every_code() -> None:
+    assert {"API_KEY_NOT_VALID", "CHATBOT_NOT_FOUND", "MESSAGES_LIMIT_REACHED"} <= codes()
+    assert described().endswith(f": {', '.join(sorted(codes()))}.")
+
+
+@pytest.mark.usefixtures("new_class")
+def test_a_new_error_class_appears_in_the_document_by_itself() -> None:
+    assert NOVEL in described()

@@ -1,0 +1,25 @@
+"""Names on the wire are made from Python names."""
+
+import pytest
+
+from config.api.naming import camel, capitalised
+
+
+@pytest.mark.parametrize(
+    ("name", "outside"),
+    [
+        ("name", "name"),
+        ("created_at", "createdAt"),
+        ("number_of_smart_followup_question_shown", "numberOfSmartFollowupQuestionShown"),
+        ("esclate", "esclate"),
+    ],
+)
+def test_a_field_is_camel_case_on_the_wire(name: str, outside: str) -> None:
+    assert camel(name) == outside
+
+
+@pytest.mark.parametrize(
+    ("name", "joined"), [("", ""), ("NEW_LEAD", "NewLead"), ("my_chatbots", "MyChatbots")]
+)
+def test_every_word_of_a_joined_name_has_a_capital(name: str, joined: str) -> None:
+    assert capitalised(name) == joined

@@ -1,0 +1,22 @@
+"""Show secrets only in part: in pages, in answers and in what an attempt stores."""
+
+import json
+
+MASK = "****"
+VISIBLE = 4  # characters at a secret's end that stay readable
+
+
+def mask(secret: str) -> str:
+    """Show only the end of a secret, to tell secrets apart."""
+    return MASK + secret[-VISIBLE:]
+
+
+def hide(text: str, secret: str) -> str:
+    """Mask a secret in a text: verbatim, escaped as in JSON, or cut off at the text's end."""
+    quoted = json.dumps(secret)[1:-1]
+    for form in (secret, quoted, quoted.replace("/", r"\/")):
+        text = text.replace(form, mask(secret))
+        cut_off = [end for end in range(VISIBLE + 1, len(form)) if text.endswith(form[:end])]
+        if cut_off:
+            text = text[: -cut_off[-1]] + MASK
+    return text
