@@ -181,15 +181,13 @@ def bot_of(account: Account, name: str, description: str, facts: str, talk: Talk
     return chatbot
 
 
-def fresh_key(user: User) -> str:
-    """Revoke a user's earlier demo keys and issue a new one."""
-    for key in ApiKey.objects.filter(user=user, label=KEY_LABEL, revoked_at=None):
-        api_key.revoke(key)
-    return api_key.issue(user, label=KEY_LABEL)[1]
-
-
 def user_record(account: Account, user: User) -> Record:
-    """Describe a user, with a new API key, as `seed_demo --json` prints it."""
+    """Describe a user, with a new API key, as `seed_demo --json` prints it.
+
+    Revokes the keys of earlier descriptions.
+    """
+    ApiKey.objects.filter(user=user, label=KEY_LABEL).revoke()
+    _, key = api_key.issue(user, label=KEY_LABEL)
     membership = Membership.objects.filter(account=account, user=user).first()
     added = ChatbotMember.objects.filter(user=user, chatbot__account=account)
     return {
@@ -197,7 +195,7 @@ def user_record(account: Account, user: User) -> Record:
         "email": user.email,
         "role": membership.role if membership else Role.OWNER,
         "permissions": membership.permissions if membership else [],
-        "apiKey": fresh_key(user),
+        "apiKey": key,
         "chatbotIds": list(added.values_list("chatbot_id", flat=True)),
     }
 

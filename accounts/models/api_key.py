@@ -28,6 +28,10 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         """Keep the working keys that no rotation has replaced."""
         return self.alive().filter(replaced_at=None)
 
+    def revoke(self) -> int:
+        """Revoke the keys immediately, and count them. A key revoked before stays as it is."""
+        return self.filter(revoked_at=None).update(revoked_at=timezone.now())
+
 
 class ApiKey(Row):
     """An API key. Its text is shown once and never stored."""

@@ -50,7 +50,7 @@ def collect(key: ApiKey) -> str | None:
 
 def revoke(key: ApiKey) -> None:
     """Revoke a key immediately. A key that was revoked before stays as it is."""
-    ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now())
+    ApiKey.objects.filter(pk=key.pk).revoke()
     key.refresh_from_db()
 
 

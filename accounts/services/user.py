@@ -1,9 +1,8 @@
 """Delete people but keep the audit trail."""
 
 from django.db import transaction
-from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import ApiKey, User
 
 
 def delete_user(user: User) -> None:
@@ -14,7 +13,7 @@ def delete_user(user: User) -> None:
     with transaction.atomic():
         user.memberships.all().delete()
         user.groups.clear()
-        user.api_keys.filter(revoked_at=None).update(revoked_at=timezone.now())
+        ApiKey.objects.filter(user=user).revoke()
         user.name = user.get_full_name()
         user.email = f"{user.pk}@deleted.invalid"
         user.set_unusable_password()
