@@ -12,6 +12,9 @@ class Role(StrEnum):
     MEMBER = "MEMBER"
 
 
+MEMBER_ROLES = tuple(role for role in Role if role is not Role.OWNER)  # stored on memberships
+
+
 class Action(StrEnum):
     """The actions that need a role or permission."""
 

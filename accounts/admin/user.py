@@ -8,7 +8,7 @@ from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
@@ -71,12 +71,8 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Keep the people of accounts that the person manages."""
-        accounts = managed_accounts(request)
-        return rows.filter(
-            pk__in=User.objects.filter(
-                Q(memberships__account__in=accounts) | Q(owned_accounts__in=accounts)
-            ).values("pk")
-        )
+        people = User.objects.belonging_to(managed_accounts(request))
+        return rows.filter(pk__in=people.values("pk"))
 
     @admin.display(description="password")
     def can_sign_in(self, user: User) -> str:

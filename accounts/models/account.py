@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F
 
 from accounts.models.plan import Plan
-from accounts.permissions import Action, Role, may
+from accounts.permissions import MEMBER_ROLES, Action, Role, may
 from config.database.lengths import SHORT
 from config.database.row import Row
 
@@ -22,7 +22,7 @@ def by_role(rows: Rows, action: Action, *, account: str = "") -> list[Rows]:
     Returns one queryset for members and one for owners, each annotated with `person`, a user's id.
     `account` is the path from a row to its account, such as "account__". Open point: permissions.
     """
-    roles = [role for role in Role if role != Role.OWNER and may(action, {role})]
+    roles = [role for role in MEMBER_ROLES if may(action, {role})]
     members = rows.filter(**{f"{account}memberships__role__in": roles})
     pairs = [members.annotate(person=F(f"{account}memberships__user"))]
     if may(action, {Role.OWNER}):

@@ -5,7 +5,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 from accounts.models.account import Account
-from accounts.permissions import PERMISSIONS, Role
+from accounts.permissions import MEMBER_ROLES, PERMISSIONS, Role
 from config.database.row import Row
 
 
@@ -18,7 +18,7 @@ def known_permissions(given: object) -> None:
 class Standing(Row):
     """The role and permissions of a member, or of an invited person, in an account."""
 
-    ROLES = [(role.value, role.value) for role in (Role.SUPER_ADMIN, Role.MEMBER)]
+    ROLES = [(role.value, role.value) for role in MEMBER_ROLES]
 
     role = models.CharField(max_length=20, choices=ROLES, default=Role.MEMBER.value)
     permissions = models.JSONField(default=list, blank=True, validators=[known_permissions])
@@ -40,7 +40,7 @@ class Membership(Standing):
         constraints = [
             models.UniqueConstraint(fields=["account", "user"], name="one_membership_per_person"),
             models.CheckConstraint(
-                condition=models.Q(role__in=[Role.SUPER_ADMIN.value, Role.MEMBER.value]),
+                condition=models.Q(role__in=[role.value for role in MEMBER_ROLES]),
                 name="membership_role_known",
             ),
         ]

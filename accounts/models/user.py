@@ -1,11 +1,12 @@
 """People: users who sign in with their e-mail, hold API keys and belong to accounts."""
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
-from django.db.models import Value
+from django.db.models import Q, Value
 from django.db.models.functions import Lower
 
 from config.database.ids import new_id
@@ -33,6 +34,10 @@ class UserManager(BaseUserManager["User"]):
     def find(self, email: str) -> "User | None":
         """Find a user by e-mail, ignoring letter case as the unique index does."""
         return self.filter(email__lower=Lower(Value(email.strip()))).first()
+
+    def belonging_to(self, accounts: Iterable[Any]) -> "models.QuerySet[User]":
+        """Return the owners and members of accounts; who is in several may appear repeatedly."""
+        return self.filter(Q(memberships__account__in=accounts) | Q(owned_accounts__in=accounts))
 
 
 class User(AbstractBaseUser, PermissionsMixin):

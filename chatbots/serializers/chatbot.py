@@ -1,11 +1,13 @@
 """The wire forms of a chatbot, one for each documented listing. Specification: Chatbot."""
 
+from accounts.permissions import Role
 from chatbots.models import Chatbot
 from chatbots.serializers.base import like
 from config.api.fields import Identifier, Text, Whole
 from config.api.pagination import PageFigures
 from config.api.serializers import Record, Shape
 
+ROLES = f"{', '.join([*Role][:-1])} or {[*Role][-1]}"
 OWN_FIELDS = [
     "name",
     "description",
@@ -55,7 +57,7 @@ class AccountChatbots(Shape):
 
     chatbots = ChatbotRecord(many=True)
     count = Whole()
-    user_role = Text(help_text="The caller's role in the account: OWNER, SUPER_ADMIN or MEMBER.")
+    user_role = Text(help_text=f"The caller's role in the account: {ROLES}.")
     open_points = {"user_role": ["roles"]}
 
 
@@ -64,7 +66,7 @@ class MyAccount(Shape):
 
     account_id = Identifier(source="id")
     account_name = Text(source="name")
-    user_role = Text(source="caller_role", help_text="OWNER, SUPER_ADMIN or MEMBER.")
+    user_role = Text(source="caller_role", help_text=f"{ROLES}.")
     chatbots = MyChatbotRecord(many=True)
     open_points = {"user_role": ["roles"]}
 
