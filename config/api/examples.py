@@ -7,14 +7,13 @@ from uuid import NAMESPACE_URL, uuid5
 Schema = dict[str, Any]
 
 MOMENT = "2026-01-15T09:30:00.000Z"
+COLOUR = "#2563eb"
 VALUES: dict[str, Any] = {
     "EscalatedUserPayload.name": "Ada Example",
     "LeadDetailsPayload.name": "Ada Example",
     "LeadInfoPayload.name": "Ada Example",
     "accountName": "Example Shop",
     "agentName": None,
-    "brandIconBgColor": "#2563eb",
-    "brandPrimaryColor": "#2563eb",
     "brandTextColor": "#ffffff",
     "bookingIntegrationLink": "https://example.com/book",
     "botIconSrc": "https://example.com/bot.png",
@@ -110,6 +109,8 @@ def of_type(schema: Schema, schemas: dict[str, Schema], name: str) -> Any:
             return str(uuid5(NAMESPACE_URL, name))
         case "string", "date-time":
             return MOMENT
+        case "string", _ if schema.get("pattern", "").startswith("^#"):
+            return COLOUR
         case "boolean", _:
             return False
         case "integer", _:

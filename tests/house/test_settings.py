@@ -8,46 +8,62 @@ from tests.house.source import PACKAGES, ROOT, modules, place, tree
 SETTINGS = ROOT / "config" / "settings.py"
 READERS = {SETTINGS, ROOT / "config" / "environment.py"}
 OF_THE_TESTS = {"TEST_DATABASE_URL", "TEST_REDIS_URL"}
+STATED_IN_WORDS = {"ALLOWED_HOSTS"}
 NAME = re.compile(r"\b[A-Z][A-Z0-9_]*(?:…)?")
 
 
-def read_by_settings() -> set[str]:
-    """Return the variables that settings.py reads: env.<kind>("NAME", …)."""
+def defaults() -> dict[str, object]:
+    """Return the variables that settings.py reads, env.<kind>("NAME", default), by name."""
     return {
-        str(call.args[0].value)
+        str(call.args[0].value): ast.literal_eval(call.args[1])
         for call in ast.walk(tree(SETTINGS))
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and isinstance(call.func.value, ast.Name)
         and call.func.value.id == "env"
-        and call.args
         and isinstance(call.args[0], ast.Constant)
     }
 
 
-def explained_in_readme() -> set[str]:
-    """Return the variables in the first column of tables whose heading begins with `variable`."""
-    names: set[str] = set()
+def readme_rows() -> list[list[str]]:
+    """Return the rows of tables whose heading begins with `variable`."""
+    rows: list[list[str]] = []
     inside = False
     for line in (ROOT / "README.md").read_text().splitlines():
-        first = line.strip().strip("|").split("|")[0] if line.strip().startswith("|") else None
-        if first is None:
-            inside = False
-        elif first.strip().lower().startswith("variable"):
-            inside = True
-        elif inside:
-            names.update(NAME.findall(first))
-    return names
+        cells = line.strip().strip("|").split("|") if line.strip().startswith("|") else [""]
+        inside = cells[0].strip().lower().startswith("variable") or (inside and bool(cells[0]))
+        rows += [cells] if inside else []
+    return rows
+
+
+def explained_in_readme() -> set[str]:
+    """Return the variables in the first column of those tables."""
+    return {name for variables, *_ in readme_rows() for name in NAME.findall(variables)}
 
 
 def test_every_variable_that_is_read_is_explained():
-    assert read_by_settings()
-    assert not read_by_settings() - explained_in_readme()
+    assert defaults()
+    assert not set(defaults()) - explained_in_readme()
+
+
+def test_the_readme_states_the_defaults():
+    stated = {
+        name: default
+        for variables, default, *_ in readme_rows()
+        for name in NAME.findall(variables)
+    }
+    wrong = {
+        name: stated[name]
+        for name, default in defaults().items()
+        if default and not isinstance(default, bool) and name not in STATED_IN_WORDS
+        if str(default).removesuffix(".0") not in re.split("[` ;]+", stated[name])
+    }
+    assert not wrong
 
 
 def test_every_variable_that_is_explained_is_read():
     families = {name for name in explained_in_readme() if name.endswith("…")}
-    read = read_by_settings() | {"LLM_API_KEY"}  # settings.py finds that family by its prefix
+    read = {*defaults(), "LLM_API_KEY"}  # settings.py finds that family by its prefix
     assert not explained_in_readme() - families - OF_THE_TESTS - read
 
 
