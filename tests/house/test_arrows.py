@@ -38,6 +38,21 @@ INSIDE = {
     ("accounts.models", "accounts.access"): False,
     ("accounts.permissions", "accounts.models"): False,
     ("conversations.viewsets", "conversations.urls"): False,
+    ("conversations.dispatcher", "conversations.tasks"): True,
+    ("conversations.tasks", "conversations.admin"): False,
+    ("accounts.quotas", "accounts.notifications"): True,
+    ("accounts.quotas", "accounts.access"): False,
+    ("webhooks.masking", "webhooks.sealing"): False,
+}
+CONFIG = {
+    ("config.admin", "config.runtime"): True,
+    ("config.runtime", "config.api"): True,
+    ("config.api", "config.database"): True,
+    ("config.api", "config.runtime"): False,
+    ("config.database", "config.api"): False,
+    ("config.database", "config.outbound"): False,
+    ("config.outbound", "config.database"): False,
+    ("config.environment", "config.settings"): False,
 }
 
 
@@ -70,7 +85,9 @@ def build(house: Path, imports: dict[tuple[str, str], bool]) -> None:
             (folder / f"case{number}{suffix}.py").write_text(text)
 
 
-@pytest.mark.parametrize(("contract", "imports"), [("house", HOUSE), ("inside", INSIDE)])
+@pytest.mark.parametrize(
+    ("contract", "imports"), [("house", HOUSE), ("inside", INSIDE), ("config", CONFIG)]
+)
 def test_an_upward_import_breaks_the_contract_and_a_downward_one_keeps_it(
     tmp_path, contract, imports
 ):
