@@ -8,7 +8,7 @@ from rest_framework import serializers
 from chatbots.models import LeadSettings
 from chatbots.models.lead_settings import FieldType
 from chatbots.serializers.base import SettingsRecord, settings_fields, settings_shape
-from config.api.fields import REQUIRED, Choice, Flag, Text, TextList
+from config.api.fields import Choice, Flag, Text, TextList, expected
 
 DECLARED = {"lead_notification_email", "customer_form_field"}
 NOT_DOCUMENTED_HERE = {"when_user_share_details"}
@@ -18,11 +18,7 @@ MAX_EMAILS, MAX_FORM_FIELDS = 50, 50
 class FormField(serializers.Serializer[Any]):
     """An extra field of the lead form, next to name, e-mail and phone."""
 
-    default_error_messages = {
-        "invalid": "Expected object",
-        "required": REQUIRED,
-        "null": "Expected object",
-    }
+    default_error_messages = expected("object")
 
     display_label = Text(allow_blank=True, help_text="A field with an empty label is not shown.")
     field_name = Text(  # type: ignore[assignment]  # the contract's word, and DRF's own

@@ -14,14 +14,17 @@ from config.database.lengths import SHORT
 REQUIRED = "Required"
 
 
+def expected(kind: str) -> dict[str, Any]:  # Any: a text; DRF also takes lazy ones
+    """Return the messages of a field that takes one JSON type."""
+    return {"invalid": f"Expected {kind}", "required": REQUIRED, "null": f"Expected {kind}"}
+
+
 class Text(serializers.CharField):
     """A string, kept as it is. Unless it may be blank, it must hold more than white space."""
 
     PATTERN = r"\S"  # of a string that must not be blank, for the OpenAPI document
     default_error_messages = {
-        "invalid": "Expected string",
-        "required": REQUIRED,
-        "null": "Expected string",
+        **expected("string"),
         "blank": REQUIRED,
         "max_length": "Must have at most {max_length} characters",
     }
@@ -50,9 +53,7 @@ class Whole(serializers.IntegerField):
     """An integer; neither 1.0 nor true is one."""
 
     default_error_messages = {
-        "invalid": "Expected integer",
-        "required": REQUIRED,
-        "null": "Expected integer",
+        **expected("integer"),
         "max_value": "Must be at most {max_value}",
         "min_value": "Must be at least {min_value}",
     }
@@ -81,9 +82,7 @@ class Number(serializers.FloatField):
     """A number; true is not one."""
 
     default_error_messages = {
-        "invalid": "Expected number",
-        "required": REQUIRED,
-        "null": "Expected number",
+        **expected("number"),
         "max_value": "Must be at most {max_value}",
         "min_value": "Must be at least {min_value}",
     }
@@ -97,11 +96,7 @@ class Number(serializers.FloatField):
 class Flag(serializers.BooleanField):
     """true or false; neither 1 nor "true" is one."""
 
-    default_error_messages = {
-        "invalid": "Expected boolean",
-        "required": REQUIRED,
-        "null": "Expected boolean",
-    }
+    default_error_messages = expected("boolean")
     NULL_VALUES: set[Any] = set()
 
     def to_internal_value(self, data: Any) -> bool:
@@ -113,11 +108,7 @@ class Flag(serializers.BooleanField):
 class Identifier(serializers.UUIDField):
     """A uuid as a string."""
 
-    default_error_messages = {
-        "invalid": "Expected uuid",
-        "required": REQUIRED,
-        "null": "Expected uuid",
-    }
+    default_error_messages = expected("uuid")
     FORM = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
     def to_internal_value(self, data: Any) -> UUID:
@@ -171,11 +162,7 @@ class TextList(serializers.ListField):
 class Json(serializers.JSONField):
     """A JSON object of free form."""
 
-    default_error_messages = {
-        "invalid": "Expected object",
-        "required": REQUIRED,
-        "null": "Expected object",
-    }
+    default_error_messages = expected("object")
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, dict):

@@ -126,6 +126,10 @@ class OperationSchema(AutoSchema):
         return [*([400] if reads else []), 401, *([403, 404] if opens else []), 429, 500]
 
     def _get_serializer_name(self, serializer: Any, direction: Any, *args: Any) -> str:
+        """Name a body's schema after its shape, with a suffix of GIVEN: ThreadInput, ThreadChanges.
+
+        Spectacular would append "Request".
+        """
         name = str(super()._get_serializer_name(serializer, direction, *args))
         if direction == "response":
             return name

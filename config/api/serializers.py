@@ -38,13 +38,10 @@ class Shape(serializers.Serializer[Any]):
     example: ClassVar[Mapping[str, Any] | None] = None
     rule: ClassVar[Mapping[str, Any] | None] = None
 
-    default_error_messages = {
-        "invalid": "Expected object",
-        "required": wire.REQUIRED,
-        "null": "Expected object",
-    }
+    default_error_messages = wire.expected("object")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Rename the fields for the wire. Each keeps its Python name as its source."""
         renamed = {}
         for name, field in super().get_fields().items():
             outside = camel(name)
