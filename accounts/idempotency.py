@@ -175,6 +175,7 @@ def forget() -> None:
 
 
 def _renew(holders: list[UUID]) -> None:
+    """Extend the leases of this process's running requests, all in one statement."""
     StoredAnswer.objects.filter(claim__in=holders).update(claimed_until=timezone.now() + LEASE)
 
 

@@ -160,10 +160,15 @@ def prune() -> None:
 
 
 def _held(mail_id: str, until: datetime) -> "QuerySet[Mail]":
+    """Select a mail while its claim, which ends at `until`, still holds."""
     return Mail.objects.filter(pk=mail_id, claimed_until=until, due_at__isnull=False)
 
 
 def _settle(mail: Mail, until: datetime, *, error: str, delay: float | None) -> None:
+    """Record a failed attempt: due again after `delay` seconds, or FAILED if that is None.
+
+    Changes nothing if the claim was lost. The log names only the kind of error.
+    """
     logger.warning("mail %s was not sent: %s", mail.pk, error.partition(":")[0])
     _held(str(mail.pk), until).update(
         state=Mail.State.FAILED if delay is None else Mail.State.RETRYING,

@@ -112,6 +112,7 @@ def _words(text: str) -> list[str]:
 
 
 def _topics(question: str) -> set[str]:
+    """Return what a question is about, as subjects or the stems of its words."""
     words = _words(question)
     topics = {_topic(word) for word in words if word not in ORDINARY}
     if "how much" in question.lower() or ("free" in words and topics & MAY_BE_FREE):
@@ -121,6 +122,7 @@ def _topics(question: str) -> set[str]:
 
 
 def _weight(topics: set[str]) -> int:
+    """Weigh topics: a known subject counts KNOWN_WEIGHT times as much as another word."""
     return len(topics) + (KNOWN_WEIGHT - 1) * len(topics.intersection(SUBJECT_OF.values()))
 
 
