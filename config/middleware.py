@@ -142,6 +142,7 @@ class RequestMiddleware:
             logs.note(**({"user": str(person.pk)} if person.is_authenticated else {}))
 
     def answer(self, request: HttpRequest) -> HttpResponseBase:
+        """Find the client's address and, on /api, count the call before it is answered."""
         if trusted(request.META.get("REMOTE_ADDR", "")):
             if request.headers.get("X-Forwarded-Proto") == "https":
                 request.META["wsgi.url_scheme"] = "https"

@@ -244,10 +244,13 @@ class ReadOnly:
     """A read-only page: the service writes these rows."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Forbid it: only the service creates these rows."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Forbid it: only the service changes these rows."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Forbid it: only the service deletes these rows."""
         return False

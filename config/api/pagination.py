@@ -12,7 +12,7 @@ Rows = TypeVar("Rows", bound="QuerySet[Any]")
 
 
 class PageQuery(Shape):
-    """The page to return."""
+    """The page to return, and its length."""
 
     page = QueryWhole(default=PAGE, min_value=1, help_text="The page number, from 1.")
     limit = QueryWhole(

@@ -29,7 +29,7 @@ ALREADY_SENT = (
 
 
 def page_url(thread: Thread) -> str:
-    """Return the URL of a thread's page."""
+    """Return the path of a thread's page in the admin."""
     return reverse("admin:conversations_thread_change", args=[thread.pk])
 
 

@@ -26,20 +26,6 @@ def test_a_file_is_named_after_its_content():
     assert not [place(path) for path in modules(*PACKAGES, "tests") if path.name in EMPTY_NAMES]
 
 
-def test_every_public_function_and_class_has_a_docstring():
-    """Commands are exempt: their `help` documents them for operators."""
-    found = [
-        f"{place(path, node)} {node.name}"
-        for path in modules(*PACKAGES)
-        for node in tree(path).body
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef))
-        and not node.name.startswith("_")
-        and not (node.name == "Command" and "commands" in path.parts)
-        and not ast.get_docstring(node)
-    ]
-    assert not found
-
-
 def test_no_file_is_too_long():
     lengths = {place(path): path.read_text().count("\n") for path in modules(*PACKAGES, "tests")}
     assert not {name: length for name, length in lengths.items() if length > LONGEST_FILE}

@@ -170,7 +170,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
 
     @with_row("retry")
     def retry_view(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
-        """Retry one delivery."""
+        """Retry the delivery and return to its page."""
         if retry(Delivery.objects.filter(pk=delivery.pk), by=person(request).get_full_name()):
             say_begun(request, "It will be tried once more")
         else:

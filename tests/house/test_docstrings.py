@@ -1,0 +1,152 @@
+"""Public modules, classes and functions say what they do, in more words than their names."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.house.source import PACKAGES, ROOT, modules, place, tree
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DEFINITIONS = (ast.ClassDef, *FUNCTIONS)
+# Django documents these: an app's configuration, and a command, whose `help` is for operators.
+OF_DJANGO = ("AppConfig", "BaseCommand", "RecordCommand")
+FILLERS = frozenset(
+    """
+    a all an and are as at be by each every for from given if in into is it its no of on one or own
+    return returns raise raises that the their them this to was when where which with
+    """.split()  # noqa: SIM905 - a paragraph of words is easier to read
+)
+SUFFIXES = ("ies", "es", "s", "ing", "ed", "d", "er")
+LONGEST_STEM = 5
+
+
+def public(body: list[ast.stmt], path: str = "") -> Iterator[tuple[str, Definition]]:
+    """Yield public functions, classes and methods with their dotted names; no nested functions."""
+    for node in body:
+        if isinstance(node, DEFINITIONS) and not node.name.startswith("_") and node.name != "Meta":
+            yield f"{path}{node.name}", node
+            if isinstance(node, ast.ClassDef):
+                yield from public(node.body, f"{path}{node.name}.")
+
+
+def overrides(module: str, name: str) -> bool:
+    """Return whether a method replaces one of a base class, which documents it."""
+    owner_name, _, method = name.rpartition(".")
+    if not owner_name:
+        return False
+    owner = import_module(module)
+    for part in owner_name.split("."):
+        owner = getattr(owner, part)
+    return any(method in vars(base) for base in inspect.getmro(owner)[1:])
+
+
+def undocumented(body: list[ast.stmt]) -> list[tuple[str, int]]:
+    """Find public definitions without a docstring; returns their names and lines."""
+    return [
+        (name, node.lineno)
+        for name, node in public(body)
+        if not ast.get_docstring(node) and not (isinstance(node, ast.ClassDef) and of_django(node))
+    ]
+
+
+def of_django(node: ast.ClassDef) -> bool:
+    """Return whether a class only fills in what Django expects of an app or a command."""
+    return any(ast.unparse(base).split(".")[-1] in OF_DJANGO for base in node.bases)
+
+
+def words(text: str) -> list[str]:
+    """Split a text, or names in snake_case and CamelCase, into words without their endings."""
+    parted = re.sub(r"([a-z])([A-Z])", r"\1 \2", text)
+    return [stem(word.lower()) for word in re.findall(r"[A-Za-z]+", parted)]
+
+
+def stem(word: str) -> str:
+    """Cut a word down to what "creates", "created" and "create" have in common."""
+    for suffix in SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            return word.removesuffix(suffix)[:LONGEST_STEM]
+    return word[:LONGEST_STEM]
+
+
+def echoes(name: str, docstring: str) -> bool:
+    """Return whether a docstring consists of its name's words and of fillers only."""
+    return set(words(docstring)) <= {*words(name), *map(stem, FILLERS), "s"}
+
+
+def dotted(path: Path) -> str:
+    """Return the name by which a module is imported."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def test_every_public_module_class_and_function_has_a_docstring():
+    found = [
+        f"{place(path)}:{line} {name}"
+        for path in modules(*PACKAGES)
+        for name, line in undocumented(tree(path).body)
+        if not overrides(dotted(path), name)
+    ]
+    found += [
+        place(path)
+        for path in modules(*PACKAGES)
+        if path.name != "__init__.py" and not ast.get_docstring(tree(path))
+    ]
+    assert not found, "without a docstring:\n" + "\n".join(found)
+
+
+def test_a_docstring_says_more_than_the_name():
+    """Operations and shapes are exempt: their docstrings are texts of the OpenAPI document."""
+    found = [
+        f"{place(path, node)} {name}"
+        for path in modules(*PACKAGES)
+        if path.parent.name not in ("viewsets", "serializers")
+        for name, node in public(tree(path).body)
+        if (docstring := ast.get_docstring(node)) and echoes(f"{path.stem} {name}", docstring)
+    ]
+    assert not found, "says what the name says:\n" + "\n".join(found)
+
+
+def test_a_definition_without_a_docstring_is_found_with_its_line():
+    source = '''
+class Shown:
+    def said(self): ...
+    def _private(self): ...
+    class Meta: ...
+
+class Command(BaseCommand): ...
+
+def told():
+    """Say something."""
+    def nested(): ...
+
+async def late(): ...
+'''
+    found = undocumented(ast.parse(source).body)
+    assert found == [("Shown", 2), ("Shown.said", 3), ("late", 13)]
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("JsonFormatter.format", True), ("BoundFilter.sum_up", False), ("masked", False)],
+)
+def test_only_methods_that_a_base_class_has_are_overrides(name, found):
+    assert overrides("config.runtime.logs", name) is found
+
+
+@pytest.mark.parametrize(
+    ("name", "docstring", "found"),
+    [
+        ("lead.erase", "Erase a lead.", True),
+        ("LeadSettingsForm", "The form of lead settings.", True),
+        ("created_at", "Return when it was created.", True),
+        ("lead.erase", "Erase a lead and its mails.", False),
+        ("masked", "Replace everything that looks like a secret with asterisks.", False),
+    ],
+)
+def test_a_docstring_that_repeats_the_name_is_found(name, docstring, found):
+    assert echoes(name, docstring) is found
