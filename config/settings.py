@@ -213,7 +213,7 @@ if not EMBEDDED:
         # attempt. Until then the pauses between its attempts double, which prolongs an outage.
         "reconnect_timeout": 2.0,
     }
-CACHES = {
+CACHES: dict[str, dict[str, Any]] = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
@@ -226,7 +226,6 @@ CACHES = {
         "OPTIONS": {"MAX_ENTRIES": 100_000},  # Django's 300 would evict counters of many callers
     },
 }
-RATELIMIT_FAIL_OPEN = True  # a failed count lets the call pass
 CELERY_BROKER_URL = REDIS_URL or "waking://localhost"  # in-process; see config.runtime.broker
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {

@@ -1,5 +1,6 @@
-"""Count calls per window, atomically, in the shared cache. Specification: Limits."""
+"""Limit calls per window, and replies in flight. Specification: Limits."""
 
+import hashlib
 import logging
 import threading
 import time
@@ -12,15 +13,15 @@ from uuid import UUID
 
 import redis
 from django.conf import settings
-from django.core.cache import cache
-from django_ratelimit.core import ALL, _make_cache_key, get_usage
 from prometheus_client import Counter, Gauge
 
+from config.api.counters import counters
 from config.api.errors import TooManyRequests
 from config.environment import Rate
 
 CACHE_ERRORS = (redis.RedisError, OSError)
 ASK_AGAIN = 0.5  # seconds between two checks on a cache that is down
+SPARE = 5  # seconds that a counter outlives its window, because processes' clocks differ
 
 REFUSED = Counter("chatbots_refused_calls", "Calls refused by a limit", ["limit"])
 CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache ceased to answer")
@@ -58,7 +59,7 @@ class Outage:
         while not answered:
             time.sleep(ASK_AGAIN)
             with suppress(*CACHE_ERRORS):
-                cache.get("reachable")
+                counters.check()
                 answered = True
         with self.lock:
             self.under_way = False
@@ -70,7 +71,7 @@ outage = Outage()
 
 
 class Counted(NamedTuple):
-    """A counted call: its cache key, and the number of calls in its window so far."""
+    """A counted call: its window's counter, and the number of calls in this window so far."""
 
     counter: str
     calls: int
@@ -78,24 +79,22 @@ class Counted(NamedTuple):
 
 
 def increment(name: str, key: str, rate: Rate) -> Counted | None:
-    """Add one call to a key's window. Returns None while the cache does not answer."""
+    """Add one call to a key's window. Returns None while the cache does not answer.
+
+    Each key's windows begin on a grid of their own, so that they do not all begin at once.
+    """
     if outage.under_way:
         return None
-    text = f"{rate[0]}/{rate[1]}s"
+    now = int(time.time())
+    passed = (now - zlib.crc32(key.encode())) % rate[1]
+    window = f"{name} {key} {rate[0]}/{rate[1]} {now - passed}"
+    counter = hashlib.sha256(window.encode()).hexdigest()
     try:
-        usage = get_usage(None, group=name, key=lambda *_: key, rate=text, increment=True)
+        calls = counters.add(counter, 1, seconds=rate[1] + SPARE)
     except CACHE_ERRORS as error:
         outage.begin(error)
         return None
-    if usage is None:
-        return None
-    # Each key's windows end on a grid of their own. A new second may have begun since the usage
-    # was read, so the end is moved back to the grid.
-    end = int(time.time()) + usage["time_left"]
-    end -= (end - zlib.crc32(key.encode())) % rate[1]
-    counter = _make_cache_key(name, end, text, key, ALL)
-    # The last second belongs to the window; the next window begins after it.
-    return Counted(counter, usage["count"], min(rate[1], max(0, usage["time_left"]) + 1))
+    return Counted(counter, calls, rate[1] - passed)
 
 
 def judge(name: str, counted: Counted | None, rate: Rate) -> None:
@@ -125,9 +124,7 @@ def taken(name: str, key: object, rate: Rate) -> Iterator[Callable[[], None]]:
     def give_back() -> None:
         if counted and not outage.under_way:
             try:
-                cache.decr(counted.counter)
-            except ValueError:  # its window is over
-                return
+                counters.add(counted.counter, -1, seconds=rate[1] + SPARE)
             except CACHE_ERRORS as error:
                 outage.begin(error)
 
@@ -181,7 +178,7 @@ def reachable() -> bool:
     if outage.under_way:
         return False
     try:
-        cache.get("reachable")
+        counters.check()
     except CACHE_ERRORS as error:
         outage.begin(error)
         return False

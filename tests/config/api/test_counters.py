@@ -1,0 +1,103 @@
+"""Counters that expire, in Redis and in the process itself."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import redis
+
+from config.api.counters import OwnCounters, SharedCounters
+from tests.servers.broker import Broker
+from tests.servers.processes import wait_until
+
+pytestmark = pytest.mark.proves("Limits")
+
+Counters = OwnCounters | SharedCounters
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def shared(broker: Broker) -> SharedCounters:
+    return SharedCounters(broker.url, prefix="tests", socket_timeout=5.0)
+
+
+@pytest.fixture(params=["own", "shared"])
+def counters(request: pytest.FixtureRequest) -> Counters:
+    return OwnCounters() if request.param == "own" else request.getfixturevalue("shared")
+
+
+def test_threads_count_every_call_once(counters: Counters) -> None:
+    def add(_: int) -> int:
+        return counters.add("threads", 1, seconds=600)
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sorted(pool.map(add, range(1_000))) == list(range(1, 1_001))
+
+
+def test_a_count_can_be_given_back(counters: Counters) -> None:
+    amounts = (1, 1, -1, 1)
+    values = [counters.add("given-back", amount, seconds=600) for amount in amounts]
+    assert values == [1, 2, 1, 2]
+    assert counters.add("another", 1, seconds=600) == 1
+
+
+def test_a_counter_expires_even_if_it_is_still_in_use(counters: Counters) -> None:
+    assert counters.add("short", 1, seconds=1) == 1
+    wait_until(lambda: counters.add("short", 1, seconds=1) == 1)
+
+
+def test_a_late_return_leaves_no_counter_behind(shared: SharedCounters, broker: Broker) -> None:
+    assert shared.add("late", -1, seconds=600) == -1
+    server = redis.Redis.from_url(broker.url)
+    [key] = server.scan_iter("tests:*late")
+    assert 0 < server.ttl(key) <= 600
+
+
+def test_own_counters_are_bounded_and_the_first_to_expire_are_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(OwnCounters, "MOST", 3)
+    counters = OwnCounters()
+    for name, seconds in (("long", 600), ("short", 60), ("medium", 300), ("new", 600)):
+        counters.add(name, 1, seconds=seconds)
+    assert set(counters.values) == {"long", "medium", "new"}
+    assert len(counters.ends) == 3
+
+
+def test_a_shared_count_takes_one_round_trip(shared: SharedCounters, broker: Broker) -> None:
+    shared.add("trips", 1, seconds=600)  # which also connects
+    server = redis.Redis.from_url(broker.url)
+    before = server.info("stats")["total_reads_processed"]
+    for _ in range(10):
+        shared.add("trips", 1, seconds=600)
+    assert server.info("stats")["total_reads_processed"] - before == 10 + 1  # one is our own
+
+
+def test_a_connection_that_was_closed_while_idle_is_replaced(
+    shared: SharedCounters, broker: Broker
+) -> None:
+    shared.check()
+    broker.kill()
+    with pytest.raises(redis.ConnectionError):
+        shared.check()
+    broker.start()
+    for _ in range(2):
+        shared.check()
+        for connection in redis.Redis.from_url(broker.url).client_list(_type="normal"):
+            redis.Redis.from_url(broker.url).client_kill_filter(_id=connection["id"])
+    assert shared.add("again", 1, seconds=600) == 1
+    assert len(shared.idle) == 1
+
+
+def test_half_an_answer_is_never_taken_for_the_next_one(
+    shared: SharedCounters, broker: Broker
+) -> None:
+    redis.Redis.from_url(broker.url).lpush("tests:count:list", "not a number")
+    with pytest.raises(redis.ResponseError):
+        shared.add("list", 1, seconds=600)
+    assert shared.add("after", 1, seconds=600) == 1
