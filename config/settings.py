@@ -127,12 +127,12 @@ MIDDLEWARE = [
     "config.admin.error_pages.AdminErrorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "config.pages.SessionMiddleware",
     "config.middleware.HostMiddleware",
     "config.middleware.InputMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "config.pages.AuthenticationMiddleware",
+    "config.pages.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 TEMPLATES = [
