@@ -1,8 +1,7 @@
-"""The dispatcher thread of every worker: it claims due work and publishes it to Celery.
+"""The dispatcher thread of every worker: it claims due work and runs it on the worker's threads.
 
-The database owns the schedule. A message only carries work to a thread, and may be lost or
-duplicated. The dispatcher keeps running while the broker is unavailable, and does not depend on
-the broker's connection.
+The database owns the schedule. A worker runs the Celery tasks of what it has claimed on its own
+pool, so no work waits for the broker, and no other worker's threads are used up.
 """
 
 import gc
@@ -10,7 +9,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -22,11 +21,12 @@ from celery.bootsteps import StartStopStep
 from celery.worker import state as worker_state
 from django.conf import settings
 from django.db import connection
-from kombu.exceptions import KombuError
 
 from accounts import mailing
 from accounts import tasks as account_tasks
+from config.database.connections import release_connection
 from config.models import PeriodicWork
+from config.outbound.failures import is_shortage
 from config.runtime import broker
 from conversations import tasks as conversation_tasks
 from conversations.services import owed_reply
@@ -39,7 +39,6 @@ GATHER, GATHER_MOST = 0.004, 0.02
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
 FULL_PAUSE = 0.05  # due deliveries may not start yet; one that ends or is new cuts the pause short
 ERROR_PAUSE = 0.5
-TOGETHER = 8  # deliveries per message: with one, Celery takes half of a worker's time
 RESERVED = 4  # at most so many threads are kept for mails and periodic work
 RENEWED_AFTER = 4.0  # seconds after an outage until live processes have renewed their leases
 STUCK_AFTER = 30  # seconds; longer than any wait for a database
@@ -59,10 +58,14 @@ logger = logging.getLogger(__name__)
 
 
 class Dispatcher(threading.Thread):
-    """Claims and publishes due work in rounds."""
+    """Claims due work and runs it, in rounds.
 
-    def __init__(self, concurrency: int) -> None:
+    `pool` is Celery's, or any object with its `apply_async(target, args)`.
+    """
+
+    def __init__(self, concurrency: int, pool: Any = None) -> None:  # Any: Celery's own
         super().__init__(name="dispatcher", daemon=True)
+        self.pool = pool
         self.concurrency = concurrency
         self.reserved = min(RESERVED, concurrency // 4)
         self.slots = concurrency - self.reserved
@@ -72,8 +75,7 @@ class Dispatcher(threading.Thread):
         self.rounds = self.found = 0
         self.busy_until = self.full_until = 0.0
         self.full_with: UUID | None = None  # the newest delivery when no other could start
-        self.unheard_since: float | None = None
-        self.lost_at = self.outage_at = 0.0
+        self.outage_at = 0.0
         self.looked, self.clock = time.monotonic(), _wall_ahead()
         self.chores: list[tuple[float, Callable[[], None]]] = [
             (0.5, self.take_over),
@@ -103,7 +105,7 @@ class Dispatcher(threading.Thread):
             self.stopping.wait(min(GATHER_MOST, GATHER * max(1, self.found)))
             if claims.freed.wait(pause):
                 claims.freed.clear()
-                self.unheard_since = self.full_with = None
+                self.full_with = None
         connection.close()
 
     def must_stop(self) -> bool:
@@ -126,7 +128,7 @@ class Dispatcher(threading.Thread):
         return self.start_deliveries() if settings.SENDING else IDLE_PAUSE
 
     def start_deliveries(self) -> float:
-        """Claim and publish due deliveries. Returns the seconds until the next round."""
+        """Claim due deliveries and run them. Returns the seconds until the next round."""
         self.found = 0
         due, newest = queue.glance()
         pause = BUSY_PAUSE if time.monotonic() < self.busy_until else IDLE_PAUSE
@@ -142,53 +144,46 @@ class Dispatcher(threading.Thread):
             self.full_with, self.full_until = newest, time.monotonic() + FULL_PAUSE
             return pause
         self.busy_until = time.monotonic() + BUSY_FOR
-        ids = [str(one.delivery_id) for one in claimed]
-        claim = str(claimed[0].claim)  # one token for all deliveries of a claim
-        if not publish(webhook_tasks.deliver, *((claim, *some) for some in batched(ids, TOGETHER))):
-            claims.release(claimed)
-            self.unheard_since = None
-            return ERROR_PAUSE
+        for one in claimed:
+            self.start_task(webhook_tasks.deliver, str(one.claim), str(one.delivery_id))
         return 0.0
 
     def take_over(self) -> None:
-        """Keep this worker's locks, and take over the claims of dead workers.
-
-        Ends the process if its own messages no longer reach it.
-        """
+        """Keep this worker's locks, and take over the claims of dead workers."""
         self.hold()
-        claimers = recovery.claimers()
-        if not (claimers and recovery.take_over(self.lives[-1].dead(claimers))):
-            return
-        if len(worker_state.active_requests) >= self.concurrency:
-            return  # all threads are busy, with mails or periodic work
-        # The broker took messages, but no thread began them. A message is lost now and then; if
-        # all of them are lost for long, this process no longer listens to the broker.
-        before, self.lost_at = self.lost_at, time.monotonic()
-        if self.unheard_since is None or self.lost_at - before > STUCK_AFTER:
-            self.unheard_since = self.lost_at  # the losses are far apart: attempts began in between
-        if self.lost_at - self.unheard_since > STUCK_AFTER:
-            die("its own messages do not reach it any more")
+        if claimers := recovery.claimers():
+            recovery.take_over(self.lives[-1].dead(claimers))
 
     def make_replies(self) -> None:
-        """Claim and publish owed replies that no live process is making."""
+        """Claim and make owed replies that no live process is making."""
         if time.monotonic() - self.outage_at < RENEWED_AFTER:
             return
         for message_id, token in owed_reply.claim(liveness.ME, most=self.replies):
-            publish(conversation_tasks.make_reply, (str(message_id), str(token)))
+            self.start_task(conversation_tasks.make_reply, str(message_id), str(token))
 
     def send_mails(self) -> None:
-        """Claim and publish due mails."""
+        """Claim and send due mails."""
         if not settings.SENDING:
             return
         for mail_id, claim in mailing.claim(max(1, self.reserved)):
-            if not publish(account_tasks.send_mail, (mail_id, claim)):
-                mailing.release(mail_id, claim)
+            self.start_task(account_tasks.send_mail, mail_id, claim)
 
     def begin_periodic_work(self) -> None:
-        """Claim and publish due periodic work."""
+        """Claim and begin due periodic work."""
         for name in PeriodicWork.objects.claim():
-            if not (name in PERIODIC and publish(PERIODIC[name], ())):
+            if name in PERIODIC:
+                self.start_task(PERIODIC[name])
+            else:
                 PeriodicWork.objects.release(name)
+
+    def start_task(self, task: "Task[Any, Any]", *args: str) -> None:
+        """Run a task on a thread of the pool; it waits if all threads are busy."""
+        try:
+            self.pool.apply_async(carry_out, (task, *args))
+        except RuntimeError as error:  # it is queued all the same, for a thread that gets free
+            if not is_shortage(error):
+                raise
+            logger.warning("no thread could be started: %s", error, extra={"bounded": True})
 
     def follow_clock(self) -> None:
         """Shift due times when this machine's clock was set (embedded mode only).
@@ -237,7 +232,7 @@ class DispatcherStep(StartStopStep):
 
     def start(self, worker: Any) -> None:
         """Start the dispatcher. Raises SystemExit if another worker runs or the database fails."""
-        dispatcher = Dispatcher(worker.concurrency)
+        dispatcher = Dispatcher(worker.concurrency, worker.pool)
         try:
             dispatcher.hold()
         except liveness.AnotherWorker as error:
@@ -271,19 +266,14 @@ class DispatcherStep(StartStopStep):
         self.stop(worker)
 
 
-def publish(task: "Task[Any, Any]", *calls: tuple[str, ...]) -> bool:
-    """Publish a task once for each tuple of arguments, in one batch if the broker supports it.
-
-    Returns False if the broker does not answer. Some messages may have been published then.
-    """
+def carry_out(task: "Task[Any, Any]", *args: str) -> None:
+    """Run a task in this thread. An unexpected error is logged, and its claim expires."""
     try:
-        with task.app.producer_or_acquire() as producer, producer.batch():
-            for args in calls:
-                task.apply_async(args, producer=producer, retry=False)
-    except KombuError as error:
-        logger.warning("the broker does not answer: %s", error)
-        return False
-    return True
+        task(*args)
+    except Exception:  # Celery's pool would drop it
+        logger.exception("%s failed", task.name)
+    finally:
+        release_connection()
 
 
 def die(reason: str) -> None:
@@ -297,8 +287,3 @@ def _wall_ahead() -> float:
     readings = ((time.monotonic(), time.time(), time.monotonic()) for _ in range(3))
     before, wall, _ = min(readings, key=lambda reading: reading[2] - reading[0])
     return wall - before
-
-
-def batched(values: Sequence[str], most: int) -> Iterator[Sequence[str]]:
-    """Split a sequence into pieces of at most `most` items."""
-    return (values[at : at + most] for at in range(0, len(values), most))

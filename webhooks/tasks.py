@@ -2,7 +2,6 @@
 
 import logging
 import threading
-from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
 from uuid import UUID
 
@@ -23,26 +22,22 @@ BREATHER = 0.5  # seconds for other attempts to end and free what this machine i
 
 logger = logging.getLogger(__name__)
 
-_threads = ThreadPoolExecutor(settings.WORKER_CONCURRENCY, thread_name_prefix="attempt")
-
 
 @shared_task(acks_late=True, ignore_result=True)
-def deliver(claim: str, *delivery_ids: str) -> None:
-    """Make one attempt of each delivery whose claim still holds, all at the same time.
+def deliver(claim: str, delivery_id: str) -> None:
+    """Make one attempt of a delivery, if the claim still holds.
 
     Specification: Events, Delivery rules.
     """
-    mine, *others = claimed = [Claimed(UUID(one), UUID(claim)) for one in delivery_ids]
-    if not settings.SENDING:  # published by a worker that was still sending
-        claims.release(claimed)
+    claimed = Claimed(UUID(delivery_id), UUID(claim))
+    if not settings.SENDING:  # claimed by a worker that was still sending
+        claims.release([claimed])
         return
-    begun = [_threads.submit(_attempt, one) for one in others]
     try:
-        _attempt(mine)
+        if work := schedule.confirm(claimed, worker=liveness.ME):
+            _carry_out(work)
     finally:
-        wait(begun)
-    for one in begun:
-        one.result()
+        release_connection()
 
 
 @shared_task(acks_late=True, ignore_result=True)
@@ -60,14 +55,6 @@ def tell_owners() -> None:
     # Finish first: if this round dies, the next one finds the endpoints that it has left.
     PeriodicWork.objects.finish(TELL_OWNERS, next_due=timezone.now() + timedelta(minutes=1))
     notifications.tell_owners()
-
-
-def _attempt(claimed: Claimed) -> None:
-    try:
-        if work := schedule.confirm(claimed, worker=liveness.ME):
-            _carry_out(work)
-    finally:
-        release_connection()  # also before waiting for the other attempts
 
 
 def _carry_out(work: Work) -> None:

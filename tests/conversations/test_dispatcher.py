@@ -8,26 +8,25 @@ import sys
 import time
 from datetime import timedelta
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
+from celery import shared_task
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-import conversations.dispatcher
 from accounts import mailing
 from accounts import tasks as account_tasks
 from accounts.models import Mail
 from config.models import PeriodicWork
-from conversations.dispatcher import PERIODIC, Dispatcher
+from conversations.dispatcher import PERIODIC, Dispatcher, carry_out
 from tests.factories.accounts import AccountFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers import certificates
 from tests.servers.mail import MailServer
-from tests.servers.processes import Process, Worker, wait_until
+from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks import tasks as webhook_tasks
-from webhooks.engine import claims, liveness
+from webhooks.engine import claims
 from webhooks.engine.queue import now
 from webhooks.models import Delivery
 
@@ -123,9 +122,7 @@ def test_held_deliveries_and_mails_of_a_restored_copy_can_be_ended_as_documented
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_message_that_arrives_after_sending_was_switched_off_releases_its_claim(
-    receiver, endpoint, settings
-):
+def test_a_task_that_begins_when_sending_is_off_gives_its_claim_back(receiver, endpoint, settings):
     DeliveryFactory(chatbot=endpoint.chatbot)
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
     [claimed], [mail] = claims.claim("1", slots=8), mailing.claim(4)
@@ -235,70 +232,11 @@ def test_due_times_follow_the_clock_later_if_the_database_fails(settings, monkey
     assert moved(waiting) == pytest.approx(3600, abs=0.1)
 
 
-@pytest.mark.django_db
-class TestMessagesThatAreLost:
-    """A claim expires before its attempt begins: its message was lost."""
+def test_an_unexpected_error_in_a_task_is_logged_with_its_name(caplog):
+    @shared_task(name="stumble")
+    def stumble(number):
+        return 1 / int(number)
 
-    @pytest.fixture
-    def ended(self, monkeypatch):
-        """Return the reasons for which the process would have ended."""
-        reasons = []
-        monkeypatch.setattr(conversations.dispatcher, "die", reasons.append)
-        return reasons
-
-    def lose(self, dispatcher, monkeypatch, *, seconds_later):
-        """Lose a message this long after the previous one."""
-        before = time.monotonic
-        monkeypatch.setattr(time, "monotonic", lambda: before() + seconds_later)
-        over = timezone.now() - timedelta(seconds=1)
-        Delivery.objects.update(claim=uuid4(), claimed_by=liveness.ME, claimed_until=over)
-        dispatcher.take_over()
-        assert Delivery.objects.get().claim is None
-
-    @pytest.fixture
-    def dispatcher(self, settings, tmp_path, waiting):
-        settings.STATE_DIR = tmp_path
-        dispatcher = Dispatcher(8)
-        dispatcher.hold()
-        yield dispatcher
-        for life in dispatcher.lives:
-            if isinstance(life, liveness.FileLife):
-                life.file.close()
-            else:
-                life.own.close()
-
-    def test_occasional_lost_messages_do_not_end_the_process(self, dispatcher, monkeypatch, ended):
-        for _ in range(5):
-            self.lose(dispatcher, monkeypatch, seconds_later=3600)
-        assert ended == []
-
-    def test_successive_lost_messages_end_the_process(self, dispatcher, monkeypatch, ended):
-        for _ in range(8):
-            self.lose(dispatcher, monkeypatch, seconds_later=3)
-        assert ended == []
-        for _ in range(4):
-            self.lose(dispatcher, monkeypatch, seconds_later=3)
-        assert "messages do not reach it" in ended[0]
-
-
-class Unheard(Process):
-    """A dispatcher whose messages no worker takes."""
-
-    command = (
-        "-c",
-        "import time, datetime, django; django.setup()\n"
-        "from conversations import dispatcher\n"
-        "from webhooks.engine import claims\n"
-        "dispatcher.STUCK_AFTER, claims.START = 3, datetime.timedelta(seconds=0.1)\n"
-        "one = dispatcher.Dispatcher(8)\n"
-        "while True: time.sleep(one.round())",
-    )
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_dispatcher_without_a_listening_worker_ends_its_process():
-    DeliveryFactory(chatbot=EndpointFactory().chatbot)
-    with Unheard() as process:
-        assert process.wait() == os.EX_SOFTWARE, process.said()
-    assert "its own messages do not reach it any more" in process.said()
-    assert not Delivery.objects.get().attempts.exists()
+    carry_out(stumble, "0")
+    assert "stumble failed" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
