@@ -121,7 +121,7 @@ def compile_select(rows: "QuerySet[Any, Any]", database: Any) -> Statement:
 
 
 def compile_update(update: Update, database: Any) -> Statement:
-    """Compile an UPDATE."""
+    """Compile an UPDATE of a queryset's rows. Its order and annotations are dropped."""
     query: Any = update.rows.query.chain(UpdateQuery)
     query.annotations = {}
     query.clear_ordering(force=True)
