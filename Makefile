@@ -35,7 +35,8 @@ fuzz: dev
 	@exec $(PY) -m tests.fuzz $(ARGS)
 
 # The checks run on their own embedded default, whatever the environment or .env contain.
-ALONE := env STATE_DIR=build/check DATABASE_URL= REDIS_URL= SECRET_KEY= ENCRYPTION_KEYS= PUBLIC_URL=http://127.0.0.1:8000
+ALONE := env STATE_DIR=build/check DATABASE_URL= REDIS_URL= SECRET_KEY= ENCRYPTION_KEYS= PUBLIC_URL=http://127.0.0.1:8000 \
+	WEBHOOK_TIMEOUT=10 WEBHOOK_RETRY_DELAYS=1,5,25
 DOCUMENT := $(ALONE) $(PY) manage.py spectacular --file build/openapi.json --format openapi-json --validate --fail-on-warn
 
 check: dev

@@ -7,10 +7,12 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 from uuid import UUID
 
+from django.conf import settings
+
 from config.api.examples import Schema, example
 from config.api.naming import camel, capitalised
-from webhooks.payloads import KINDS, Data, Event
-from webhooks.signing import USER_AGENT
+from webhooks.payloads import KINDS, Data
+from webhooks.signing import headers_of
 
 PLAIN: dict[type, Schema] = {
     str: {"type": "string"},
@@ -18,18 +20,12 @@ PLAIN: dict[type, Schema] = {
     UUID: {"type": "string", "format": "uuid"},
     datetime: {"type": "string", "format": "date-time"},
 }
-OPEN_POINTS = {
-    Event.NEW_MESSAGE: ["role"],
-    Event.CONVERSATION_ESCALATED: ["escalated-event", "event-strings"],
-    Event.NEW_LEAD: ["lead-capture", "event-strings"],
-}
-FOR_ALL = ["delivery-states", "delivery-config", "plan-webhooks"]
-HEADERS = {
-    "X-WEBHOOK-TOKEN": "The configured secret.",
-    "X-SIGNATURE": "`sha256=` and the lowercase hex of HMAC-SHA256 over the raw body, keyed with "
-    "the secret.",
-    "User-Agent": USER_AGENT,
-}
+OPEN_POINTS = ["delivery-states", "delivery-config", "plan-webhooks"]  # of all events
+HEADERS = headers_of(
+    token="The configured secret.",  # noqa: S106 - words for people
+    signature="`sha256=` and the lowercase hex of HMAC-SHA256 over the raw body, keyed with the "
+    "secret.",
+)
 
 
 def schema_of(kind: Any) -> Schema:
@@ -53,8 +49,8 @@ def name_of(kind: Any) -> str:
 
 def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
     """Yield the named schemas of a payload and of the payloads inside it."""
-    hints = get_type_hints(kind)
     names = {field.name: camel(field.name) for field in fields(kind)}
+    hints = {name: get_type_hints(kind)[name] for name in names}
     yield (
         name_of(kind),
         {
@@ -70,18 +66,29 @@ def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
                 yield from parts(inner)
 
 
-def operation(kind: type[Data], event: Event, schemas: dict[str, Schema]) -> Schema:
+def retries() -> str:
+    """Describe when an attempt fails and when the next one follows, with the values in force."""
+    failure = f"Another status, or none within {settings.WEBHOOK_TIMEOUT:g} seconds,"
+    delays = [f"{delay:g}" for delay in settings.WEBHOOK_RETRY_DELAYS]
+    if not delays:
+        return f"Taken. {failure} is a failure."
+    *others, last = delays
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"Taken. {failure} is tried again after {listed} seconds."
+
+
+def operation(kind: type[Data], schemas: dict[str, Schema]) -> Schema:
     """Return the operation for the request that delivers an event."""
     body = {
         "type": "object",
         "properties": {
-            "event": {"type": "string", "const": event.value},
+            "event": {"type": "string", "const": kind.event.value},
             "data": schema_of(kind),
         },
         "required": ["event", "data"],
     }
     return {
-        "operationId": f"receive{capitalised(event)}",
+        "operationId": f"receive{capitalised(kind.event)}",
         "summary": str(kind.__doc__).removesuffix("."),
         "tags": ["Events"],
         "security": [],
@@ -94,28 +101,24 @@ def operation(kind: type[Data], event: Event, schemas: dict[str, Schema]) -> Sch
                 "description": text,
             }
             for name, text in HEADERS.items()
+            if name != "Content-Type"  # OpenAPI describes it with the body
         ],
         "requestBody": {
             "required": True,
             "content": {"application/json": {"schema": body, "example": example(body, schemas)}},
         },
-        "responses": {
-            "2XX": {
-                "description": "Taken. Another status, or none within 10 seconds, is tried again "
-                "after 1, 5 and 25 seconds."
-            }
-        },
-        "x-open-point": [*OPEN_POINTS[event], *FOR_ALL],
+        "responses": {"2XX": {"description": retries()}},
+        "x-open-point": [*kind.open_points, *OPEN_POINTS],
     }
 
 
 def add_events(result: Schema, **_: Any) -> Schema:
     """Add the webhook requests to the document."""
     schemas = result["components"]["schemas"]
-    for kind in KINDS:
+    for kind in KINDS.values():
         schemas.update(parts(kind))
     result["webhooks"] = {
-        event.value: {"post": operation(kind, event, schemas)} for kind, event in KINDS.items()
+        event.value: {"post": operation(kind, schemas)} for event, kind in KINDS.items()
     }
     result["components"]["schemas"] = dict(sorted(schemas.items()))
     return result

@@ -20,7 +20,6 @@ def record(
     Returns None if there is no endpoint, it is off or not subscribed, or the account has no
     add-on. Specification: Events, 2 and 3. Open point: delivery-config.
     """
-    event = payloads.KINDS[type(data)]
     endpoint = (
         Endpoint.objects.filter(
             chatbot=chatbot, is_active=True, chatbot__account__webhooks_enabled=True
@@ -28,14 +27,14 @@ def record(
         .values_list("events", flat=True)
         .first()
     )
-    if endpoint is None or event not in endpoint:
+    if endpoint is None or data.event not in endpoint:
         return None
     return Delivery.objects.create(
         chatbot=chatbot,
         account_id=chatbot.account_id,
         thread_id=thread_id,
         message_id=message_id,
-        event=event,
+        event=data.event,
         body=payloads.body(data),
         due_at=Now(),  # the database's clock, which the engine uses
     )

@@ -1,12 +1,15 @@
 """Define event kinds and the shapes of their data, for bytes, samples and the document.
 
+To add a kind, add a member of `Event` and a subclass of `Data`, and record it in
+`conversations/events.py`; docs/webhooks.md shows its body.
 Specification: Events, Event kinds and Body shapes. Open point: event-strings.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from config.api.body import dumps
@@ -22,9 +25,43 @@ class Event(StrEnum):
     NEW_LEAD = "NEW_LEAD"
 
 
+def event_choices() -> list[tuple[str, str]]:
+    """Return the event kinds as a field's choices; migrations refer to this function."""
+    return [(event.value, event.value) for event in Event]
+
+
 @dataclass(frozen=True)
-class NewMessage:
+class Context:
+    """What a sample takes from the chatbot whose webhook is tested."""
+
+    chatbot_id: UUID
+    chatbot_name: str
+    dashboard_url: str
+
+
+@dataclass(frozen=True)
+class Data(ABC):
+    """The data of an event; each kind is a frozen dataclass, whose docstring is published."""
+
+    event: ClassVar[Event]
+    open_points: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    @abstractmethod
+    def sample(cls, context: Context) -> Self:
+        """Make up the data of an event, for a test dispatch. Specification: Events, 4."""
+
+
+# The visitor of the samples: name, email, phone
+VISITOR = ("Ada Example", "ada@example.com", "+1 555 0100")
+
+
+@dataclass(frozen=True)
+class NewMessage(Data):
     """A message in a thread, from the user, the AI or an agent."""
+
+    event = Event.NEW_MESSAGE
+    open_points = ("role",)
 
     chatbot_id: UUID
     thread_id: UUID
@@ -34,6 +71,20 @@ class NewMessage:
     answer: str | None
     sources: list[str]
     created_at: datetime
+
+    @classmethod
+    def sample(cls, context: Context) -> Self:
+        """Make up a visitor's question."""
+        return cls(
+            chatbot_id=context.chatbot_id,
+            thread_id=new_id(),
+            message_id=new_id(),
+            role="user",
+            question="This is a test message. Does it arrive?",
+            answer=None,
+            sources=[],
+            created_at=datetime.now(UTC),
+        )
 
 
 @dataclass(frozen=True)
@@ -58,14 +109,32 @@ class LeadInfo:
 
 
 @dataclass(frozen=True)
-class ConversationEscalated:
+class ConversationEscalated(Data):
     """A visitor requests human support."""
+
+    event = Event.CONVERSATION_ESCALATED
+    open_points = ("escalated-event", "event-strings")
 
     chatbot_id: UUID
     thread_id: UUID
     dashboard_url: str
     user: EscalatedUser | None
     lead_info: LeadInfo | None
+
+    @classmethod
+    def sample(cls, context: Context) -> Self:
+        """Make up the escalation of a visitor who is known by a lead."""
+        name, email, phone = VISITOR
+        user = EscalatedUser(
+            str(new_id()), email, name, phone, verified=False, created_at=datetime.now(UTC)
+        )
+        return cls(
+            chatbot_id=context.chatbot_id,
+            thread_id=new_id(),
+            dashboard_url=context.dashboard_url,
+            user=user,
+            lead_info=LeadInfo(name, email, phone),
+        )
 
 
 @dataclass(frozen=True)
@@ -80,54 +149,30 @@ class LeadDetails:
 
 
 @dataclass(frozen=True)
-class NewLead:
+class NewLead(Data):
     """A visitor's contact information is captured as a lead."""
+
+    event = Event.NEW_LEAD
+    open_points = ("lead-capture", "event-strings")
 
     chatbot_id: UUID
     chatbot_name: str
     lead_details: LeadDetails
 
+    @classmethod
+    def sample(cls, context: Context) -> Self:
+        """Make up a lead that was captured just now."""
+        return cls(
+            chatbot_id=context.chatbot_id,
+            chatbot_name=context.chatbot_name,
+            lead_details=LeadDetails(new_id(), *VISITOR, captured_at=datetime.now(UTC)),
+        )
 
-Data = NewMessage | ConversationEscalated | NewLead
-KINDS: dict[type[Data], Event] = {
-    NewMessage: Event.NEW_MESSAGE,
-    ConversationEscalated: Event.CONVERSATION_ESCALATED,
-    NewLead: Event.NEW_LEAD,
+
+# In the order of `Event`; a member without a class fails here, when the service starts.
+KINDS: dict[Event, type[Data]] = {
+    event: {kind.event: kind for kind in Data.__subclasses__()}[event] for event in Event
 }
-
-
-def sample(event: Event, *, chatbot_id: UUID, chatbot_name: str, dashboard_url: str) -> Data:
-    """Make up the data of an event, for a test dispatch.
-
-    Specification: Events, 4.
-    """
-    now, thread_id = datetime.now(UTC), new_id()
-    name, email, phone = "Ada Example", "ada@example.com", "+1 555 0100"
-    if event is Event.NEW_MESSAGE:
-        return NewMessage(
-            chatbot_id=chatbot_id,
-            thread_id=thread_id,
-            message_id=new_id(),
-            role="user",
-            question="This is a test message. Does it arrive?",
-            answer=None,
-            sources=[],
-            created_at=now,
-        )
-    if event is Event.CONVERSATION_ESCALATED:
-        visitor = str(new_id())
-        return ConversationEscalated(
-            chatbot_id=chatbot_id,
-            thread_id=thread_id,
-            dashboard_url=dashboard_url,
-            user=EscalatedUser(visitor, email, name, phone, verified=False, created_at=now),
-            lead_info=LeadInfo(name=name, email=email, phone=phone),
-        )
-    return NewLead(
-        chatbot_id=chatbot_id,
-        chatbot_name=chatbot_name,
-        lead_details=LeadDetails(new_id(), name, email, phone, captured_at=now),
-    )
 
 
 def outside(value: Any) -> Any:
@@ -139,4 +184,4 @@ def outside(value: Any) -> Any:
 
 def body(data: Data) -> bytes:
     """Return the exact bytes of an event: `{event, data}`."""
-    return dumps({"event": KINDS[type(data)].value, "data": outside(asdict(data))})
+    return dumps({"event": data.event.value, "data": outside(asdict(data))})

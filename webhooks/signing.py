@@ -7,7 +7,7 @@ import secrets
 
 MIN_LENGTH = 16
 MAX_LENGTH = 256
-USER_AGENT = "Service-Webhooks/1.0"
+TOKEN, SIGNATURE = "X-WEBHOOK-TOKEN", "X-SIGNATURE"
 
 
 def signature(body: bytes, secret: str) -> str:
@@ -16,12 +16,20 @@ def signature(body: bytes, secret: str) -> str:
 
 
 def headers(body: bytes, secret: str) -> dict[str, str]:
-    """Return the headers of a webhook request. Specification: Request headers."""
+    """Return the headers of a webhook request."""
+    return headers_of(token=secret, signature=signature(body, secret))
+
+
+def headers_of(*, token: str, signature: str) -> dict[str, str]:
+    """Return the headers with these two values, or with texts that stand for them.
+
+    Specification: Request headers.
+    """
     return {
         "Content-Type": "application/json",
-        "X-WEBHOOK-TOKEN": secret,
-        "X-SIGNATURE": signature(body, secret),
-        "User-Agent": USER_AGENT,
+        TOKEN: token,
+        SIGNATURE: signature,
+        "User-Agent": "Service-Webhooks/1.0",
     }
 
 

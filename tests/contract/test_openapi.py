@@ -17,6 +17,7 @@ from config.api.document import document
 from config.api.fields import Identifier
 from tests.factories.chatbots import FollowUpPromptFactory
 from tests.house.source import ROOT
+from webhooks.payloads import Event
 
 pytestmark = pytest.mark.proves("Endpoints", "HTTP statuses", "Bodies", "Body shapes")
 
@@ -292,7 +293,7 @@ def test_every_open_point_is_marked_and_every_mark_is_an_open_point():
 
 def test_every_event_is_described_with_its_headers():
     events = {name: item["post"] for name, item in DOCUMENT["webhooks"].items()}
-    assert set(events) == {"NEW_MESSAGE", "CONVERSATION_ESCALATED", "NEW_LEAD"}
+    assert list(events) == list(Event)
     for name, event in events.items():
         body = event["requestBody"]["content"]["application/json"]["schema"]
         assert body["properties"]["event"]["const"] == name

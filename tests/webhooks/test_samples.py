@@ -86,9 +86,8 @@ def accepts(sample: Command, body: bytes, *signature: str, secret: str | None = 
 
 
 def sample_of(event: Event) -> payloads.Data:
-    return payloads.sample(
-        event, chatbot_id=new_id(), chatbot_name="Pförtner", dashboard_url="http://127.0.0.1:8000/"
-    )
+    context = payloads.Context(new_id(), "Pförtner", dashboard_url="http://127.0.0.1:8000/")
+    return payloads.KINDS[event].sample(context)
 
 
 def spoken() -> bytes:
@@ -170,12 +169,12 @@ def test_every_sample_is_tested():
 def test_the_document_shows_the_bodies_that_are_sent(event):
     [shown] = re.findall(rf"^### {event}\n.*?^```json\n(.*?)^```", DOCUMENT, re.M | re.S)
     data = json.loads(shown)["data"]
-    sent = payloads.sample(
-        event,
+    context = payloads.Context(
         chatbot_id=new_id(),
         chatbot_name=data.get("chatbotName", ""),
         dashboard_url=data.get("dashboardUrl", ""),
     )
+    sent = payloads.KINDS[event].sample(context)
     assert compact(shown) == without_chance(payloads.body(sent))
 
 

@@ -21,7 +21,7 @@ from webhooks.admin.advice import advice, say_begun
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.models.delivery import State
 from webhooks.services.retry import retry, retryable, retryable_alone
-from webhooks.signing import USER_AGENT
+from webhooks.signing import headers_of
 
 COLOURS = {
     State.PENDING.value: "info",
@@ -65,14 +65,8 @@ def request_headers(endpoint: Endpoint | None, attempt: Attempt | None) -> dict[
     token = endpoint.masked_secret if endpoint else "****"
     if endpoint and attempt and attempt.started_at < endpoint.secret_made_at:
         token = "**** (replaced since)"  # noqa: S105 - words for people
-    return {
-        "Content-Type": "application/json",
-        "X-WEBHOOK-TOKEN": token,
-        "X-SIGNATURE": (attempt.signature or "not made")
-        if attempt
-        else "made with the first attempt",
-        "User-Agent": USER_AGENT,
-    }
+    signature = (attempt.signature or "not made") if attempt else "made with the first attempt"
+    return headers_of(token=token, signature=signature)
 
 
 @admin.register(Delivery)

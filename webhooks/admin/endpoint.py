@@ -31,12 +31,11 @@ from webhooks import sealing
 from webhooks.admin.advice import advice, say_begun
 from webhooks.models import Endpoint
 from webhooks.models.reason import Refusal
-from webhooks.payloads import Event
+from webhooks.payloads import Event, event_choices
 from webhooks.services import endpoint as service
 from webhooks.signing import MAX_LENGTH, MIN_LENGTH
 
 UNREADABLE = Refusal.SECRET_UNREADABLE
-EVENTS = [(event.value, event.value) for event in Event]
 KEEP, MAKE, OWN = "keep", "make", "own"
 SHOWN_ONCE = (
     "This is the only time that the secret is shown. Give it to the receiver: each request carries "
@@ -85,7 +84,7 @@ class EndpointForm(forms.Form):
 
     url = forms.CharField(label="URL", max_length=lengths.URL, widget=UnfoldAdminTextInputWidget)
     events = forms.MultipleChoiceField(
-        choices=EVENTS, widget=UnfoldAdminCheckboxSelectMultipleWidget
+        choices=event_choices, widget=UnfoldAdminCheckboxSelectMultipleWidget
     )
     is_active = forms.BooleanField(label="Active", required=False, widget=UnfoldBooleanWidget)
     secret_choice = forms.ChoiceField(label="Secret", widget=UnfoldAdminRadioSelectWidget)
@@ -285,7 +284,7 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
             state=state,
             reason="" if chatbot.account.webhooks_enabled else service.NO_ADD_ON,
             unreadable=advice(None, UNREADABLE) if state == UNREADABLE.label else "",
-            events=[value for value, _ in EVENTS],
+            events=[event.value for event in Event],
         )
 
     def test_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:

@@ -38,4 +38,4 @@ def send(work: Work) -> Result:
         timeout=settings.WEBHOOK_TIMEOUT,
         hide=partial(masking.hide, secret=secret),
     )
-    return Result(outcome=outcome, signature=headers["X-SIGNATURE"])
+    return Result(outcome=outcome, signature=headers[signing.SIGNATURE])

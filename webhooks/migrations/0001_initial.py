@@ -3,6 +3,7 @@
 import config.database.ids
 import django.db.models.deletion
 import webhooks.models.endpoint
+import webhooks.payloads
 from django.db import migrations, models
 
 
@@ -24,7 +25,7 @@ class Migration(migrations.Migration):
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('thread_id', models.UUIDField(null=True)),
                 ('message_id', models.UUIDField(null=True)),
-                ('event', models.CharField(choices=[('NEW_MESSAGE', 'NEW_MESSAGE'), ('CONVERSATION_ESCALATED', 'CONVERSATION_ESCALATED'), ('NEW_LEAD', 'NEW_LEAD')], max_length=30)),
+                ('event', models.CharField(choices=webhooks.payloads.event_choices, max_length=30)),
                 ('body', models.BinaryField()),
                 ('is_test', models.BooleanField(default=False)),
                 ('state', models.CharField(choices=[('PENDING', 'Pending'), ('RETRYING', 'Retrying'), ('SUCCESS', 'Success'), ('FAILED', 'Failed')], default='PENDING', max_length=10)),

@@ -12,7 +12,7 @@ from config.database.lengths import SHORT
 from config.database.row import Row
 from config.outbound.failures import DETAIL_LENGTH
 from webhooks.models.reason import in_words
-from webhooks.payloads import Event
+from webhooks.payloads import event_choices
 
 
 class State(models.TextChoices):
@@ -41,7 +41,7 @@ class Delivery(Row):
     )
     thread_id = models.UUIDField(null=True)  # no foreign key: threads live in the app above
     message_id = models.UUIDField(null=True)
-    event = models.CharField(max_length=30, choices=[(e.value, e.value) for e in Event])
+    event = models.CharField(max_length=30, choices=event_choices)
     # Made once: the same bytes are stored, signed and sent. Empty once the content is erased.
     body = models.BinaryField()
     is_test = models.BooleanField(default=False)

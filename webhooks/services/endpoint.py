@@ -102,12 +102,12 @@ def send_test(endpoint: Endpoint, event: str, by: str) -> Delivery:
     """
     _check_add_on(endpoint.chatbot)
     [kind] = _known([event])
-    data = payloads.sample(
-        Event(kind),
+    context = payloads.Context(
         chatbot_id=endpoint.chatbot_id,
         chatbot_name=endpoint.chatbot.name,
         dashboard_url=f"{settings.PUBLIC_URL}/admin/",
     )
+    data = payloads.KINDS[Event(kind)].sample(context)
     made = Delivery.objects.create(
         chatbot=endpoint.chatbot,
         account_id=endpoint.chatbot.account_id,

@@ -29,7 +29,7 @@ HOST = "127.0.0.1"
 MOST_BYTES = 2 * 1024 * 1024  # of a body
 QUIET_SECONDS = 60.0  # until an idle connection is closed
 DRIP_SECONDS = 0.5  # between two bytes of a dripping response
-SHOWN = ("X-SIGNATURE",)  # request headers to show; never the token, which is the secret
+SHOWN = (signing.SIGNATURE,)  # request headers to show; never the token, which is the secret
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
@@ -163,8 +163,10 @@ class Sink(ThreadingTCPServer):
         """Verify a request and put it into the queue."""
         token = signature = Verdict.NOT_CHECKED
         if self.secret is not None:
-            token = compare(headers.get("X-WEBHOOK-TOKEN"), self.secret)
-            signature = compare(headers.get("X-SIGNATURE"), signing.signature(body, self.secret))
+            token = compare(headers.get(signing.TOKEN), self.secret)
+            signature = compare(
+                headers.get(signing.SIGNATURE), signing.signature(body, self.secret)
+            )
         shown = {name: headers[name] for name in SHOWN if name in headers}
         number = next(self.numbers)
         arrival = Arrival(number, path, shown, body, token, signature, self.behaviour.at(number))

@@ -1,0 +1,45 @@
+"""What the OpenAPI document says about events follows from the settings and from signing."""
+
+import re
+from typing import Any
+
+import pytest
+
+from config.settings import WEBHOOK_RETRY_DELAYS, WEBHOOK_TIMEOUT
+from tests.house.source import ROOT
+from webhooks import document, signing
+from webhooks.payloads import NewLead
+
+RECEIVERS = (ROOT / "docs" / "webhooks.md").read_text()
+ENGINE = (ROOT / "docs" / "delivery.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("timeout", "delays", "words"),
+    [
+        (10.0, (1.0, 5.0, 25.0), "within 10 seconds, is tried again after 1, 5 and 25 seconds."),
+        (2.5, (0.5, 60.0), "within 2.5 seconds, is tried again after 0.5 and 60 seconds."),
+        (3.0, (7.0,), "within 3 seconds, is tried again after 7 seconds."),
+        (3.0, (), "within 3 seconds, is a failure."),
+    ],
+)
+def test_the_timeout_and_the_delays_are_those_in_force(
+    settings: Any, timeout: float, delays: tuple[float, ...], words: str
+) -> None:
+    settings.WEBHOOK_TIMEOUT, settings.WEBHOOK_RETRY_DELAYS = timeout, delays
+    assert document.retries() == f"Taken. Another status, or none {words}"
+
+
+def test_each_header_but_the_body_s_type_is_described() -> None:
+    schemas = dict(document.parts(NewLead))
+    described = [one["name"] for one in document.operation(NewLead, schemas)["parameters"]]
+    assert described == [name for name in signing.headers(b"", "") if name != "Content-Type"]
+
+
+def test_the_documents_for_people_state_the_default_timeout_and_delays() -> None:
+    delays = [f"{delay:g}" for delay in WEBHOOK_RETRY_DELAYS]
+    rows = re.findall(r"^\| \w+ \| (\d+) seconds? after the ", RECEIVERS, re.M)
+    assert rows == delays
+    assert f"within {WEBHOOK_TIMEOUT:g} seconds of the attempt's beginning" in RECEIVERS
+    assert f"the service waits {WEBHOOK_TIMEOUT:g} seconds" in RECEIVERS
+    assert f"{', '.join(f'{delay} s' for delay in delays)} after the previous attempt" in ENGINE

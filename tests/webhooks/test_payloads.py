@@ -1,0 +1,60 @@
+"""The kinds of events are listed once; everything that offers or describes them follows."""
+
+import ast
+import json
+import re
+
+import pytest
+from django.core.management import load_command_class
+
+from tests.house.source import PACKAGES, ROOT, modules, place, tree
+from webhooks import payloads
+from webhooks.admin.endpoint import EndpointForm
+from webhooks.document import add_events
+from webhooks.models import Delivery
+from webhooks.models.endpoint import all_events
+from webhooks.payloads import KINDS, Context, Event
+
+NAMES = [event.value for event in Event]
+CONTEXT = Context(payloads.new_id(), "Porter", "https://bots.example.com/admin/")
+
+
+def test_every_kind_has_a_payload() -> None:
+    assert [kind.event for kind in KINDS.values()] == list(KINDS) == list(Event)
+
+
+@pytest.mark.parametrize("event", Event)
+def test_every_kind_has_a_sample_for_the_test_dispatch(event: Event) -> None:
+    envelope = json.loads(payloads.body(KINDS[event].sample(CONTEXT)))
+    assert (envelope["event"], bool(envelope["data"])) == (event.value, True)
+
+
+def test_the_openapi_document_describes_every_kind() -> None:
+    document = {"components": {"schemas": {}}}
+    add_events(document)
+    assert list(document["webhooks"]) == NAMES
+
+
+def test_the_document_for_receivers_has_a_section_for_every_kind() -> None:
+    sections = re.findall(r"^### ([A-Z_]+)$", (ROOT / "docs" / "webhooks.md").read_text(), re.M)
+    assert sections == NAMES
+
+
+def test_the_admin_the_model_and_the_command_offer_every_kind() -> None:
+    form = EndpointForm(endpoint=None, replaceable=True)
+    assert [name for name, _ in form.fields["events"].choices] == NAMES
+    assert [name for name, _ in Delivery._meta.get_field("event").choices] == NAMES
+    assert all_events() == NAMES
+    parser = load_command_class("webhooks", "retry_deliveries").create_parser("", "")
+    assert list(next(one for one in parser._actions if one.dest == "event").choices) == NAMES
+
+
+def test_no_other_module_spells_the_name_of_a_kind() -> None:
+    found = {
+        place(path)
+        for path in modules(*PACKAGES)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Constant) and node.value in NAMES
+    }
+    # A system message of the thread has the same name as the event that it causes.
+    assert found == {"webhooks/payloads.py", "conversations/models/message.py"}
