@@ -60,7 +60,7 @@ def tell_that_it_fails(endpoint: Endpoint) -> None:
             f"Last error: {last_error(endpoint)}\n"
             f"Last success: {in_utc(endpoint.last_success_at)}\n\n"
             f"Webhook: {page_url(endpoint)}\n\n"
-            "There will be one more mail, when it works again.\n"
+            "You will get another mail when it works again.\n"
         ),
     )
 
@@ -74,7 +74,7 @@ def tell_that_it_works(endpoint: Endpoint) -> None:
             f"The webhook of {endpoint.chatbot.name} to {host(endpoint)} works again. "
             f"You were told on {in_utc(endpoint.owner_told_at)} that it did not.\n\n"
             f"Last success: {in_utc(endpoint.last_success_at)}\n\n"
-            "What has FAILED meanwhile stays FAILED until somebody retries it.\n\n"
+            "Deliveries that have FAILED in the meantime stay FAILED until they are retried.\n\n"
             f"Webhook: {page_url(endpoint)}\n"
         ),
     )

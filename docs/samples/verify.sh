@@ -1,11 +1,11 @@
 #!/bin/sh
 # WEBHOOK_SECRET=… sh verify.sh "$X_SIGNATURE" < body: exits 0 if it is genuine, else 1.
-# For trying out by hand: openssl is told the secret in its arguments, which other users can list.
+# For trying out by hand only: openssl gets the secret as an argument, which other users can see.
 
 hmac() { openssl dgst -sha256 -hmac "$1" -r | cut -d ' ' -f 1; }
 
 [ -n "${WEBHOOK_SECRET-}" ] || { echo "WEBHOOK_SECRET is not set" >&2; exit 1; }
 expected=sha256=$(hmac "$WEBHOOK_SECRET") # reads the body; a variable would lose its last line's end
-# A shell compares in a time that depends on the texts. Of these it tells nothing: the key is new.
+# The time of a shell's comparison depends on the texts. These reveal nothing: their key is new.
 once=$(openssl rand -hex 32)
 [ "$(printf %s "$expected" | hmac "$once")" = "$(printf %s "${1-}" | hmac "$once")" ]

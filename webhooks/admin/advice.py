@@ -7,44 +7,45 @@ from django.http import HttpRequest
 from config.outbound.failures import Reason
 from webhooks.models.reason import Refusal
 
-HELD = "Nothing is sent while SENDING=off: it stays due, and is sent when sending is on again"
+HELD = "Nothing is sent while SENDING=off; it stays due until sending is on again"
 CODES = {
     range(200, 300): "",
     range(300, 400): "Redirects are not followed: enter the final address.",
     range(401, 402): "The receiver refuses the token: compare the secret on both sides.",
     range(403, 404): "The receiver refuses the token: compare the secret on both sides.",
     range(404, 405): "The receiver has nothing at this address: check the URL.",
-    range(410, 411): "The receiver has nothing at this address any more: check the URL.",
+    range(410, 411): "The receiver no longer has anything at this address: check the URL.",
     range(400, 500): "The receiver does not accept the request: its answer may say why.",
     range(500, 600): "The receiver failed: look at its own log.",
 }
-REACHABLE = "Check that the receiver is up and lets requests from outside in."
+REACHABLE = "Check that the receiver is running and accepts connections from outside."
 CERTIFICATE = "Give the receiver a valid certificate with its whole chain."
-NAME = "Check the host's name, and that it is known everywhere."
+NAME = "Check the host name, and that it resolves everywhere."
 INTERRUPTED = "The service was stopped during the attempts: retry."
 REASONS: dict[str, str] = {
     Reason.TIMEOUT: "The receiver must answer within {seconds:g} s: answer first, work later.",
-    Reason.URL_NOT_ALLOWED: "Enter a public https address, or have WEBHOOK_ALLOWED_NETWORKS allow "
-    "it.",
+    Reason.URL_NOT_ALLOWED: "Enter a public https address, or add its network to "
+    "WEBHOOK_ALLOWED_NETWORKS.",
     Reason.NAME_NOT_FOUND: NAME,
     Reason.NAME_LOOK_UP_FAILED: NAME,
-    Reason.ADDRESS_NOT_ALLOWED: "The address is not public: have WEBHOOK_ALLOWED_NETWORKS allow "
-    "it.",
+    Reason.ADDRESS_NOT_ALLOWED: "The address is not public: add its network to "
+    "WEBHOOK_ALLOWED_NETWORKS.",
     Reason.NOT_REACHABLE: REACHABLE,
     Reason.CONNECTION_REFUSED: REACHABLE,
     Reason.CONNECTION_CLOSED: REACHABLE,
     Reason.CONNECTION_FAILED: REACHABLE,
     Reason.CERTIFICATE_EXPIRED: CERTIFICATE,
     Reason.CERTIFICATE_NAME: CERTIFICATE,
-    Reason.CERTIFICATE_NOT_TRUSTED: f"{CERTIFICATE[:-1]}, or have WEBHOOK_CA_BUNDLE trust it.",
+    Reason.CERTIFICATE_NOT_TRUSTED: f"{CERTIFICATE[:-1]}, "
+    "or add its authority to WEBHOOK_CA_BUNDLE.",
     Reason.TLS_FAILED: CERTIFICATE,
     Reason.ANSWER_NOT_UNDERSTOOD: "The receiver must answer with HTTP: check the URL and its port.",
     Refusal.WEBHOOK_DELETED: "Set up a webhook for the chatbot, then retry.",
     Refusal.SWITCHED_OFF: "Switch the webhook on, then retry.",
     Refusal.ADD_ON_LOST: "The account has lost the add-on: ask the person who manages the plan.",
     Refusal.CONTENT_ERASED: "Its content was erased: it cannot be sent again.",
-    Refusal.SECRET_UNREADABLE: "Replace the secret: the stored one cannot be read with the keys of "
-    "this service.",
+    Refusal.SECRET_UNREADABLE: "Replace the secret: no key of this service can decrypt the stored "
+    "one.",
     Refusal.INTERRUPTED: INTERRUPTED,
     Refusal.INTERRUPTED_TOO_OFTEN: INTERRUPTED,
 }

@@ -65,7 +65,9 @@ def request_headers(endpoint: Endpoint | None, attempt: Attempt | None) -> dict[
     token = endpoint.masked_secret if endpoint else "****"
     if endpoint and attempt and attempt.started_at < endpoint.secret_made_at:
         token = "**** (replaced since)"  # noqa: S105 - words for people
-    signature = (attempt.signature or "not made") if attempt else "made with the first attempt"
+    signature = (
+        (attempt.signature or "not recorded") if attempt else "computed for the first attempt"
+    )
     return headers_of(token=token, signature=signature)
 
 
@@ -96,7 +98,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
     search_fields = ("pk",)
     search_help_text = "the complete id of a delivery or a thread"
     actions = ("retry_selected",)
-    empty_text = "No event was sent yet. Deliveries begin when a chatbot has a webhook."
+    empty_text = "No events have been sent yet. A chatbot's events are sent when it has a webhook."
     tabs = TABS
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -149,8 +151,8 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
         if begun < chosen:
             messages.warning(
                 request,
-                f"{chosen - begun} left out: only what has FAILED can be retried, "
-                "a test on its own page only, and what was erased not at all",
+                f"{chosen - begun} left out: only FAILED deliveries can be retried; a test only "
+                "on its own page, and an erased delivery not at all",
             )
 
     def get_urls(self) -> list[URLPattern]:
@@ -172,7 +174,7 @@ class DeliveryAdmin(ReadOnly, ChatbotRows):
                 request,
                 "It cannot be retried: its content was erased"
                 if delivery.erased
-                else "Only what has FAILED can be retried",
+                else "Only FAILED deliveries can be retried",
             )
         return HttpResponseRedirect(reverse("admin:webhooks_delivery_change", args=[delivery.pk]))
 

@@ -39,8 +39,8 @@ UNREADABLE = Refusal.SECRET_UNREADABLE
 KEEP, MAKE, OWN = "keep", "make", "own"
 SHOWN_ONCE = (
     "This is the only time that the secret is shown. Give it to the receiver: each request carries "
-    "it, and is signed with it. An earlier secret ends at once; deliveries that wait are signed "
-    "with this one."
+    "it, and is signed with it. The previous secret is no longer used; waiting deliveries are "
+    "signed with this one."
 )
 
 
@@ -116,7 +116,7 @@ class EndpointForm(forms.Form):
         if own and not secret:
             self.add_error("secret", "Enter the secret")
         if secret and not own:
-            self.add_error("secret", 'Choose "Use my own", or empty this field')
+            self.add_error("secret", 'Choose "Use my own", or clear this field')
         return given
 
     def configuration(self) -> dict[str, Any]:
@@ -299,5 +299,5 @@ class EndpointAdmin(ReadOnly, ChatbotRows):
         except service.ConfigurationError as error:
             messages.error(request, f"Not sent: {error}")
             return HttpResponseRedirect(self.page_url(chatbot_id))
-        say_begun(request, "The sample is on its way; reload to see what came back")
+        say_begun(request, "The sample is on its way; reload to see the response")
         return HttpResponseRedirect(reverse("admin:webhooks_delivery_change", args=[delivery.pk]))

@@ -122,7 +122,7 @@ def test_a_missing_response_body_and_a_missing_signature_are_stated_in_words(cli
     text = text_of(client, page_of(failed))
     assert "The answer has no body." in text
     assert "Body, its first 4 KiB" not in text
-    assert re.search(r"<dt>X-SIGNATURE</dt><dd[^>]*>not made<", text)
+    assert re.search(r"<dt>X-SIGNATURE</dt><dd[^>]*>not recorded<", text)
 
 
 def test_a_request_that_was_never_sent_is_not_shown_with_the_current_url(client, failed):
@@ -169,7 +169,7 @@ def test_of_the_selected_deliveries_only_failed_ones_are_retried_and_the_rest_ar
     )
     text = answer.content.decode()
     assert "2 will be tried once more" in text
-    assert "4 left out: only what has FAILED can be retried, a test on its own page" in text
+    assert "4 left out: only FAILED deliveries can be retried; a test only on its own page" in text
     due = Delivery.objects.filter(due_at__isnull=False).values_list("pk", flat=True)
     assert set(due) == {rows[0].pk, rows[1].pk}
 
@@ -217,8 +217,12 @@ def test_an_invalid_day_redirects_to_the_log(client, day):
         (None, Reason.TIMEOUT, "answer first"),
         (None, Reason.TIMEOUT, "within 2.5 s"),
         (None, Reason.CERTIFICATE_EXPIRED, "with its whole chain."),
-        (None, Reason.CERTIFICATE_NOT_TRUSTED, "or have WEBHOOK_CA_BUNDLE trust it"),
-        (None, Reason.ADDRESS_NOT_ALLOWED, "not public: have WEBHOOK_ALLOWED_NETWORKS allow it"),
+        (None, Reason.CERTIFICATE_NOT_TRUSTED, "or add its authority to WEBHOOK_CA_BUNDLE"),
+        (
+            None,
+            Reason.ADDRESS_NOT_ALLOWED,
+            "not public: add its network to WEBHOOK_ALLOWED_NETWORKS",
+        ),
         (None, Refusal.INTERRUPTED_TOO_OFTEN, "retry"),
     ],
 )

@@ -82,7 +82,7 @@ def test_the_secret_is_kept_unless_another_one_is_requested(client, address, cha
         ({"events": ["NEW_MOON"]}, "not one of the available choices"),
         ({"secret_choice": "own", "secret": "x" * 15}, "secret must have at least 16 characters"),
         ({"secret_choice": "own", "secret": ""}, "Enter the secret"),
-        ({"secret": "x" * 16}, "Choose &quot;Use my own&quot;, or empty this field"),
+        ({"secret": "x" * 16}, "Choose &quot;Use my own&quot;, or clear this field"),
         ({"secret_choice": "keep"}, "not one of the available choices"),
     ],
 )
@@ -100,7 +100,7 @@ def test_a_typed_secret_without_its_choice_is_questioned_and_not_shown_again(
 ):
     EndpointFactory(chatbot=chatbot)
     text = client.post(address, given(secret_choice="keep", secret="typed-but-not-meant")).content
-    assert b"Choose &quot;Use my own&quot;, or empty this field" in text
+    assert b"Choose &quot;Use my own&quot;, or clear this field" in text
     assert b"typed-but-not-meant" not in text
     endpoint = Endpoint.objects.get()
     assert (endpoint.events, sealing.unseal(endpoint.sealed_secret)) == (all_events(), SECRET)
@@ -227,13 +227,13 @@ class TestHealth:
     def test_the_page_shows_when_the_failures_began_and_when_the_owner_was_notified(
         self, client, address, endpoint
     ):
-        assert "Owner told" not in client.get(address).content.decode()
+        assert "Owner notified" not in client.get(address).content.decode()
         Endpoint.objects.update(
             failing_since=SINCE, failures_in_a_row=12, owner_told_at=SINCE + timedelta(hours=1)
         )
         text = client.get(address).content.decode()
         assert "2026-03-01 08:30 UTC</time>, 12 in a row" in text
-        assert re.search(r"Owner told</dt><dd><time [^>]*>2026-03-01 09:30 UTC<", text)
+        assert re.search(r"Owner notified</dt><dd><time [^>]*>2026-03-01 09:30 UTC<", text)
 
     def test_the_page_of_an_unreadable_secret_says_what_to_do(self, client, address, endpoint):
         assert "Replace the secret" not in client.get(address).content.decode()
