@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def one_line(text: str) -> str:
-    """Replace line breaks and control characters by spaces, for use in a header."""
+    """Replace line breaks and control characters with spaces, for use in a header."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 

@@ -236,7 +236,7 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
 
 
 def unreadable(dotenv: Path) -> Faults:
-    """Report the numbers of lines that do not set a variable, without quoting them."""
+    """Report lines that do not set a variable by their numbers, without quoting them."""
     try:
         text = dotenv.read_text()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Create the virtual environment and keep it equal to the lock files of this folder.
+"""Create the virtual environment and keep it in sync with the lock files of this folder.
 
     python3 requirements/install.py           install nothing, only test this interpreter
     python3 requirements/install.py base      install what the service needs

@@ -235,7 +235,7 @@ class ApiKeyAdmin(ScopedAdmin):
         )
 
     def issue(self, request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
-        """Issue a key. Show the issuer's own; let another person's wait for its owner."""
+        """Issue a key. Show the key to its issuer, or let it wait until its owner collects it."""
         owner: User = given.pop("user")
         del given["email"]
         if owner == person(request):

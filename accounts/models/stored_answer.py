@@ -6,7 +6,7 @@ from django.db import models
 from accounts.models.account import Account
 from config.database.ids import new_id
 
-SMALLEST = 1024  # bytes that an answer counts at least, so that the bound on bytes also limits rows
+SMALLEST = 1024  # bytes; a smaller answer counts as this many, which also limits the number of rows
 
 
 class StoredAnswer(models.Model):

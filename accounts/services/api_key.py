@@ -49,7 +49,7 @@ def collect(key: ApiKey) -> str | None:
 
 
 def revoke(key: ApiKey) -> None:
-    """Revoke a key immediately. A key that was revoked before stays as it is."""
+    """Revoke a key immediately. A key that is already revoked is not changed."""
     ApiKey.objects.filter(pk=key.pk).revoke()
     key.refresh_from_db()
 

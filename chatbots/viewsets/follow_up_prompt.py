@@ -22,6 +22,6 @@ class FollowUpPromptViewSet(ChatbotViewSet):
         open_points=("follow-up-body", "escalation-prompt"),
     )
     def update(self, given: dict[str, Any], follow_up_prompt_id: str) -> FollowUpPrompt:
-        """Replace a follow-up prompt by the given button or link."""
+        """Replace a follow-up prompt with the given button or link."""
         prompt: FollowUpPrompt = self.row(follow_up_prompt_id)
         return save_changes(prompt, given)

@@ -48,7 +48,7 @@ class Message(Row):
         LlmModel, null=True, on_delete=models.DO_NOTHING, related_name="+", db_index=False
     )
     reply_ms = models.PositiveIntegerField(null=True)  # how long the model took
-    # why the words are the bot's fallback message and not a model's; null on all other messages
+    # why this is the bot's fallback message; null on all other messages
     fallback_reason = models.CharField(max_length=SHORT, null=True)
     reaction = models.CharField(max_length=SHORT, null=True)
     form_token = models.UUIDField(null=True, editable=False)  # token of the form that an agent sent

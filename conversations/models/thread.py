@@ -26,7 +26,7 @@ def mode(escalated: bool) -> str:
 
 
 def anonymous(given: bool | None, email: str, phone: str) -> bool:
-    """Return whether a thread is anonymous: as given, or else if no contact is known.
+    """Return whether a thread is anonymous: as given, otherwise if no contact is known.
 
     Open point: thread-fields.
     """

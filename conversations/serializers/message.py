@@ -11,20 +11,20 @@ from conversations.models.thread import anonymous, mode
 
 
 def anonymity() -> Flag:
-    """Make the field that tells whether a thread is anonymous."""
+    """Declare the field that says whether a thread is anonymous."""
     made: Flag = computed(Flag, "anonymous", "visitor.email", "visitor.phone", of=anonymous)
     return made
 
 
 class Source(serializers.Serializer[object]):
-    """Where an answer was taken from."""
+    """A source of an answer."""
 
     title = Text()
     url = Text()
 
 
 class MessageRecord(Record):
-    """What was said in a thread."""
+    """A message of a thread."""
 
     chatbot_id = Identifier(source="thread.chatbot_id")
     message_type = Text(help_text="USER_MESSAGE, AI_MESSAGE, AGENT_MESSAGE or SYSTEM_MESSAGE.")
@@ -69,7 +69,7 @@ class MessageRecord(Record):
 
 
 class ThreadState(Record):
-    """Who answers in a thread, and what staff have not read."""
+    """Who answers in a thread, and how many messages staff have not read."""
 
     mode = computed(Text, "escalated", of=mode, help_text="AGENT while escalated, else AI.")
     anonymous = anonymity()
@@ -94,7 +94,7 @@ class HistoryQuery(Shape):
 
 
 class Cursor(Shape):
-    """How to read on: give `nextCursor` as `before`."""
+    """How to read the next page: pass `nextCursor` as `before`."""
 
     limit = Whole()
     has_more = Flag()
@@ -117,14 +117,14 @@ class MessageInput(Shape):
 
 
 class Exchange(Shape):
-    """The visitor's message, then the AI reply where there is one."""
+    """The visitor's message, followed by the AI reply if there is one."""
 
     messages = MessageRecord(many=True)
     thread = ThreadState()
 
 
 class ReactionInput(Shape):
-    """What a visitor thinks of a message; null takes it back."""
+    """A visitor's reaction to a message; null removes it."""
 
     reaction = Text(allow_null=True, allow_blank=True)
     open_points = {"reaction": ["message-reaction"]}

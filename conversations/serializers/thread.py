@@ -1,4 +1,4 @@
-"""The wire forms of a thread: two different documented shapes. Specification: Thread."""
+"""The wire forms of a thread, one for each documented shape. Specification: Thread."""
 
 from config.api.fields import Flag, Identifier, Text, TextList, Timestamp, Whole, computed
 from config.api.pagination import PageFigures
@@ -85,7 +85,7 @@ class ThreadRecord(Record):
 
 
 class ThreadDetails(Record):
-    """A thread with all that is known of its visitor."""
+    """A thread with all that is known about its visitor."""
 
     visitor_id = Text(source="visitor.external_id")
     anonymous = anonymity()
@@ -159,14 +159,14 @@ class ThreadPage(Shape):
 
 
 class Toggled(Shape):
-    """The thread after its escalation was toggled, and the message that tells of it."""
+    """The thread after its escalation was toggled, and the system message about it."""
 
     thread = ThreadRecord()
     system_message = MessageRecord()
 
 
 class ThreadInput(Shape):
-    """A new thread; everything is optional."""
+    """A new thread. All fields are optional."""
 
     open_points = {"visitor_id": ["visitor"]}
     visitor_id = Text(required=False, allow_blank=False)
@@ -180,7 +180,7 @@ class ThreadInput(Shape):
 
 
 class ThreadChanges(Shape):
-    """What of a thread can be changed; only what is given is applied."""
+    """Changes to a thread and its visitor. Fields that are not given keep their values."""
 
     thread_id = Text(max_length=LONG)
     title = Text(required=False)

@@ -13,7 +13,7 @@ from conversations.services import escalation
 def change_contact(visitor: Visitor, contact: dict[str, str]) -> None:
     """Save a locked visitor with new contact information.
 
-    A value that is replaced by nothing or by white space counts as withdrawn. It is cleared in
+    A value that is replaced with nothing or white space counts as withdrawn. It is cleared in
     the leads of all the visitor's threads, whether or not the bot still collects leads.
     """
     for name, value in contact.items():

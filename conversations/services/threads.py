@@ -73,5 +73,5 @@ def update(thread: Thread, changes: dict[str, Any]) -> Thread:
 
 
 def mark_seen(thread_id: UUID) -> None:
-    """Clear a thread's unread count. This is not an activity: the thread keeps its place."""
+    """Clear a thread's unread count. This does not count as activity."""
     Thread.objects.filter(pk=thread_id, unread_messages_count__gt=0).update(unread_messages_count=0)

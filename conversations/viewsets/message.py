@@ -48,7 +48,7 @@ class MessageViewSet(ChattingViewSet):
         ),
     )
     def create(self, given: dict[str, Any], thread_id: str) -> dict[str, Any]:
-        """Send a visitor's message; the AI reply is in the answer."""
+        """Send a visitor's message. The response contains the AI reply."""
         thread = open_thread(self.chatbot, thread_id)
         self.thread_id = thread.pk
         messages = visitor_message.send(thread, given["content"], message_id=self.run_as)
@@ -70,6 +70,6 @@ class MessageViewSet(ChattingViewSet):
 
     @operation(body=ReactionInput, answer=MessageRecord, open_points=("message-reaction",))
     def update(self, given: dict[str, Any], message_id: str) -> Message:
-        """Keep the visitor's reaction to a message."""
+        """Store the visitor's reaction to a message."""
         message: Message = self.row(message_id)
         return reactions.react(message.pk, given["reaction"])

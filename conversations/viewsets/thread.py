@@ -51,13 +51,16 @@ class ThreadViewSet(ChattingViewSet):
 
     @operation(answer=OneThreadDetails, open_points=("webhook-token", "thread-fields"))
     def retrieve(self, thread_id: str) -> dict[str, Any]:
-        """Read a thread with all that is known of its visitor."""
+        """Read a thread with all that is known about its visitor."""
         thread = self.row(thread_id)
         return {"thread": ThreadDetails.read_one(self.rows().filter(pk=thread.pk))}
 
     @operation(body=ThreadChanges, answer=OneThread, open_points=("thread-update", "lead-capture"))
     def update(self, changes: dict[str, Any]) -> dict[str, Any]:
-        """Change a thread and its visitor: what the body gives is applied."""
+        """Change a thread and its visitor.
+
+        Fields that are not given keep their values.
+        """
         thread = self.row(changes.pop("thread_id"))
         return {"thread": self.record(threads.update(thread, changes))}
 

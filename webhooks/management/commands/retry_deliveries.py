@@ -65,7 +65,7 @@ class Command(RecordCommand):
         if event:
             chosen = chosen.filter(event=event)
         if left_out := erased(chosen).count():
-            self.stderr.write(f"{left_out} deliveries cannot be retried: their content was erased")
+            self.stderr.write(f"{left_out} cannot be retried: their content was erased")
         batches = -(-retryable(chosen).count() // BATCH)
         retried = 0
         try:
