@@ -24,7 +24,7 @@ ASK_AGAIN = 0.5  # seconds between two checks on a cache that is down
 SPARE = 5  # seconds that a counter outlives its window, because processes' clocks differ
 
 REFUSED = Counter("chatbots_refused_calls", "Calls refused by a limit", ["limit"])
-CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache ceased to answer")
+CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache stopped answering")
 CACHE_UP = Gauge("chatbots_cache_up", "Whether the cache answers: 1, or 0")
 CACHE_UP.set(1)
 

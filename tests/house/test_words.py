@@ -1,4 +1,4 @@
-"""Comments, docstrings and documents avoid words that make technical English hard to read."""
+"""Comments, documents and texts for people avoid words that make English hard to read."""
 
 import ast
 import io
@@ -14,8 +14,13 @@ from tests.house.source import PACKAGES, ROOT, files, modules, place
 AVOIDED = (
     *("whoever", "whom", "nobody", "whatsoever", "he or she", "his or her", "in vain"),
     *("is none", "are none", "ceases to", "ceased to", "is handed", "not any more"),
+    *("somebody", "anew", "afresh", "ends to", "from then on"),
 )
 GENERATED = {"docs/conformance.md"}
+BUILD_FILES = ("Makefile", "Dockerfile", "compose.yaml", ".ci/run")
+AS_DESIGNED = {"Nobody is waiting."}  # the inbox without a waiting thread
+SHORTEST = 3  # words; shorter strings are names, states and keys
+MARKUP = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#|#\}|<[^<>]*>", re.DOTALL)
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 # `is None` is Python, so only a first letter may be a capital. "There is none" is plain English.
@@ -67,6 +72,37 @@ def avoided_in_python(source: str) -> list[tuple[int, str]]:
     )
 
 
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """Yield each string of a module that has the length of a phrase, except docstrings.
+
+    These are help texts, labels, messages, log lines and mails.
+    """
+    tree = ast.parse(source)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, DEFINITIONS) and ast.get_docstring(node) is not None
+        if isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            long_enough = len(node.value.split()) >= SHORTEST and node.value not in AS_DESIGNED
+            if long_enough and id(node) not in docstrings:
+                yield node.lineno, node.value
+
+
+def avoided_in_texts(source: str) -> list[tuple[int, str]]:
+    """Find words to avoid in the texts of a module, by the line on which the text begins."""
+    return sorted(
+        (line, word) for line, text in texts(source) for _, word in avoided(text, first_line=line)
+    )
+
+
+def avoided_in_template(source: str) -> list[tuple[int, str]]:
+    """Find words to avoid in the text of a page, by line; its markup is no prose."""
+    return list(avoided(MARKUP.sub(lambda mark: re.sub(r"[^\n]", " ", mark[0]), source)))
+
+
 def documents() -> list[Path]:
     """List the documents that people write."""
     found = [ROOT / "README.md", *files(ROOT / "docs")]
@@ -83,6 +119,25 @@ def test_comments_docstrings_and_documents_are_in_plain_english():
         f"{place(path)}:{line}: {word}"
         for path in documents()
         for line, word in avoided(path.read_text())
+    ]
+    assert not found, "words to avoid:\n" + "\n".join(found)
+
+
+def test_texts_of_pages_messages_and_commands_are_in_plain_english():
+    found = [
+        f"{place(path)}:{line}: {word}"
+        for path in modules(*PACKAGES)
+        for line, word in avoided_in_texts(path.read_text())
+    ]
+    found += [
+        f"{place(path)}:{line}: {word}"
+        for path in files(ROOT / "templates")
+        for line, word in avoided_in_template(path.read_text())
+    ]
+    found += [
+        f"{name}:{line}: {word}"
+        for name in BUILD_FILES
+        for line, word in avoided((ROOT / name).read_text())
     ]
     assert not found, "words to avoid:\n" + "\n".join(found)
 
@@ -146,3 +201,23 @@ def whom(text="nobody"):  # whoever
         (6, "in vain"),
         (8, "is handed"),
     ]
+
+
+def test_texts_of_a_module_are_read_without_its_docstrings():
+    source = '''"""Nobody."""
+HELP = (
+    "Nobody waits "
+    f"for {NAME}, whoever it is."
+)
+KEY = "nobody"
+DESIGNED = "Nobody is waiting."
+'''
+    assert avoided_in_texts(source) == [(3, "nobody"), (3, "whoever")]
+
+
+def test_text_of_a_page_is_read_without_its_markup():
+    source = """{# afresh #}
+<p class="nobody">{% if nobody %}Sent
+anew{{ whoever }}</p>
+"""
+    assert avoided_in_template(source) == [(1, "afresh"), (3, "anew")]
