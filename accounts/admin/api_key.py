@@ -208,7 +208,7 @@ class ApiKeyAdmin(ScopedAdmin):
         return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
 
     def revoke(self, request: HttpRequest, key: ApiKey) -> None:
-        """Revoke a key and log who did."""
+        """Revoke a key and log who did it."""
         api_key.revoke(key)
         self.log_change(request, key, "Revoked.")
 

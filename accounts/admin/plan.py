@@ -1,4 +1,4 @@
-"""Plans: what superusers sell."""
+"""The admin of plans, which only superusers can open."""
 
 from django.contrib import admin
 

@@ -103,7 +103,7 @@ class Erasing(ScopedAdmin):
         )
 
     def delete_now(self, request: HttpRequest, row: Any) -> HttpResponse:
-        """Delete a row, log who did, and redirect to the list."""
+        """Delete a row, log who did it, and redirect to the list."""
         entry = LogEntry(
             user=person(request),
             content_type=ContentType.objects.get_for_model(row),

@@ -72,7 +72,7 @@ class Message(Row):
             ),
         ]
         indexes = [
-            # Answers whether a model is in use, whatever the number of its messages.
+            # For checking whether a model is in use, however many messages it has.
             models.Index(
                 fields=["llm_model"],
                 name="message_llm_model",

@@ -116,7 +116,7 @@ def accept(thread: Thread, content: str, *, escalates: bool, message_id: UUID) -
     messages = (account.plan.messages_per_minute, MINUTE)
     replies = (account.plan.ai_replies_per_minute, MINUTE)
     with limits.taken("messages", account.pk, messages):
-        if escalates or thread.escalated:  # the AI may get it back before the message is stored
+        if escalates or thread.escalated:  # the AI may get it back before it is stored
             message, claim = store(thread.pk, content, escalates=escalates, message_id=name)
         else:
             with limits.taken("replies", account.pk, replies) as give_back:
