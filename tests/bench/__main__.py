@@ -1,7 +1,7 @@
-"""Measure the delivery engine: `python -m tests.bench [MEASURE ...] [--size 0.1] [--json FILE]`.
+"""Run measures: `python -m tests.bench [MEASURE ...] [--size 0.1] [--json FILE] [--keep]`.
 
-It runs on its own database: on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name, or on
-the embedded default.
+Each runs on its own database: on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name, or on
+the embedded default. The measures of the service run on both if there are servers.
 """
 
 # ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; it prints
@@ -10,8 +10,11 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import tests.environment  # noqa: F401
 import django
@@ -23,37 +26,75 @@ from django.conf import settings
 from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
 
-from tests.bench.measures import MEASURES, Figures
+from tests.bench import api, growth, replies, report
+from tests.bench.measures import MEASURES
+from tests.bench.servers import environment_without_servers
 from tests.bench.sink import Sink
+
+OF_SERVICE: dict[str, Callable[[float], dict[str, Any]]] = {
+    "api": api.measure,
+    "replies": replies.replies,
+    "sends": replies.sends,
+    "growth": growth.measure,
+}
 
 
 def main() -> int:
-    """Run the measures, print their figures, and write them to a file if asked."""
+    """Run the measures, print their figures, and store them if asked."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("measures", nargs="*", metavar="MEASURE", help=", ".join(MEASURES))
+    known = [*MEASURES, *OF_SERVICE, "report"]
+    parser.add_argument("measures", nargs="*", metavar="MEASURE", help=", ".join(known))
     parser.add_argument("--size", type=float, default=1.0, help="share of the full size")
     parser.add_argument("--json", type=Path, help="where to write the figures")
+    parser.add_argument("--keep", action="store_true", help="store them in docs/benchmarks.json")
     options = parser.parse_args()
-    if unknown := set(options.measures) - set(MEASURES):
+    if unknown := set(options.measures) - set(known):
         parser.error(f"no such measure: {', '.join(sorted(unknown))}")
     print(f"on {installation()}", flush=True)
-    figures: Figures = {}
+    figures: dict[str, Any] = {}
     for name in options.measures or MEASURES:
-        databases = setup_databases(verbosity=0, interactive=False)
-        try:
-            with Sink() as sink:
-                found = MEASURES[name](sink, options.size)
-        finally:
-            connection.close()
-            teardown_databases(databases, verbosity=0)
-        for key, value in found.items():
-            print(f"  {key:36} {value:10.4g}", flush=True)
-        figures |= found
+        if name == "report":
+            continue
+        found = run(name, options.size)
+        if options.keep and name in OF_SERVICE:
+            report.keep(name, found, size=options.size, setup=installation())
+        figures |= {name: found} if name in OF_SERVICE else found
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         told = {"installation": installation(), "figures": figures}
         options.json.write_text(json.dumps(told, indent=2) + "\n")
-    return 0
+    ended = on_embedded_default([name for name in options.measures if name in OF_SERVICE], options)
+    if options.keep or "report" in options.measures:
+        report.write()
+    return ended
+
+
+def run(name: str, size: float) -> dict[str, Any]:
+    """Run one measure on a fresh database; prints and returns its figures."""
+    databases = setup_databases(verbosity=0, interactive=False)
+    try:
+        if name in OF_SERVICE:
+            print(f" {name}", flush=True)
+            found = OF_SERVICE[name](size)
+        else:
+            with Sink() as sink:
+                found = MEASURES[name](sink, size)
+    finally:
+        connection.close()
+        teardown_databases(databases, verbosity=0)
+    for key, value in found.items():
+        if isinstance(value, (int, float)):
+            print(f"  {key:36} {value:10.4g}", flush=True)
+    return found
+
+
+def on_embedded_default(names: list[str], options: argparse.Namespace) -> int:
+    """Run the service's measures a second time, without the servers; returns the exit code."""
+    if settings.EMBEDDED or not names:
+        return 0
+    again = [sys.executable, "-m", "tests.bench", *names, "--size", str(options.size)]
+    again += ["--keep"] if options.keep else []
+    return subprocess.run(again, env=environment_without_servers(), check=False).returncode
 
 
 def installation() -> str:

@@ -1,0 +1,63 @@
+"""The floor of the API's benchmark: the same answers to six requests, with as little as possible.
+
+A plain WSGI callable for granian. It does the work that no implementation of these requests can
+leave out: the key's digest, ownership, the counters, the same rows, durable commits, the body.
+"""
+
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from tests.bench.floor import answers
+from tests.bench.floor.opened import SQL, Refused, counters, store
+from tests.bench.floor.sending import send
+
+MINUTE = 60
+UNBOUNDED = 2**31 - 1
+Wire = dict[str, Any]
+
+
+def caller(environ: Wire) -> Any:
+    """Check the key, count the call under its address and its user; returns the user's id."""
+    scheme, _, text = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+    found = store.rows(SQL.KEY, sha256(text.encode()).hexdigest(), store.now())
+    if scheme != "Bearer" or not found:
+        raise Refused("401 Unauthorized")
+    [[user]] = found
+    calls = counters.count({f"ip:{environ['REMOTE_ADDR']}": 1, f"user:{user}": MINUTE})
+    if max(calls) > UNBOUNDED:
+        raise Refused("429 Too Many Requests")
+    return user
+
+
+def route(environ: Wire, user: Any) -> Wire:
+    """Answer a request of the benchmark."""
+    match environ["REQUEST_METHOD"], environ["PATH_INFO"].split("/")[3:]:
+        case "GET", ["chatting", chatbot, "thread", thread, "messages"]:
+            return answers.history(user, chatbot, thread)
+        case "GET", ["chatting", chatbot, "threads"]:
+            return answers.threads(user, chatbot)
+        case "GET", ["chatbots", "my-chatbots"]:
+            return answers.my_chatbots(user)
+        case "GET", ["chatbots", "chatbot", chatbot, "lead-settings"]:
+            return answers.lead_settings(user, chatbot)
+        case "PATCH", ["chatbots", "account", account, "chatbot", chatbot]:
+            return answers.change(user, account, chatbot, environ["wsgi.input"].read())
+        case "POST", ["chatting", chatbot, "thread", thread, "message"]:
+            return send(user, chatbot, thread, environ["wsgi.input"].read())
+    raise Refused("404 Not Found")
+
+
+def application(environ: Wire, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """Answer one request."""
+    try:
+        status, data = "200 OK", route(environ, caller(environ))
+    except Refused as refusal:
+        status, data = str(refusal), {}
+    body = orjson.dumps({"statusCode": 200, "success": True, "message": "success", "data": data})
+    start_response(
+        status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    )
+    return [body]

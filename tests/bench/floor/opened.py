@@ -1,0 +1,30 @@
+"""What the floor has open: its database, its counters, and its statements in their dialect.
+
+FLOOR_DATABASE is an address or the path of an SQLite file, FLOOR_REDIS an address or empty.
+"""
+
+import os
+from types import SimpleNamespace
+from typing import Any
+
+from tests.bench.floor import statements
+from tests.bench.floor.counters import Memory, Redis
+from tests.bench.floor.stores import Postgres, Sqlite, in_dialect
+
+address, broker = os.environ["FLOOR_DATABASE"], os.environ["FLOOR_REDIS"]
+store: Postgres | Sqlite = Postgres(address) if "://" in address else Sqlite(address)
+counters: Redis | Memory = Redis(broker, f"floor-{os.getpid()}:") if broker else Memory()
+SQL: Any = SimpleNamespace(
+    **{name: in_dialect(store, text) for name, text in vars(statements).items() if name.isupper()}
+)
+
+
+class Refused(Exception):
+    """The request has no right answer; its argument is the status line."""
+
+
+def one(rows: list[Any]) -> Any:
+    """Return the only row, or refuse."""
+    if not rows:
+        raise Refused("404 Not Found")
+    return rows[0]

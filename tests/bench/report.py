@@ -1,0 +1,156 @@
+"""Write docs/benchmarks.md's tables and its chart from the figures in docs/benchmarks.json."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+
+from tests.bench.chart import Bar, chart
+from tests.servers.processes import ROOT
+
+STORED = ROOT / "docs" / "benchmarks.json"
+PAGE = ROOT / "docs" / "benchmarks.md"
+CHART = ROOT / "docs" / "images" / "benchmarks.svg"
+INSTALLATIONS = {"servers": "PostgreSQL and Redis", "embedded": "embedded default"}
+
+# The ratios to reach, PostgreSQL and embedded
+ASKED = {
+    "GET history": (0.42, 0.25),
+    "GET threads": (0.40, 0.20),
+    "GET my-chatbots": (0.35, 0.17),
+    "GET lead-settings": (0.35, 0.14),
+    "PATCH chatbot": (0.42, 0.28),
+    "POST message": (0.24, 0.18),
+}
+Stored = dict[str, Any]  # JSON
+Table = Iterator[str]
+
+
+def keep(name: str, figures: Stored, *, size: float, setup: str) -> None:
+    """Store the figures of a measure in place of its earlier ones on this installation."""
+    stored = read()
+    where = "embedded" if settings.EMBEDDED else "servers"
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    said = {"date": today, "size": size, "setup": setup, "figures": figures}
+    stored.setdefault(name, {})[where] = said
+    STORED.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
+
+
+def read() -> Stored:
+    found: Stored = json.loads(STORED.read_text()) if STORED.exists() else {}
+    return found
+
+
+def write() -> None:
+    """Rewrite each table between its markers, and the chart."""
+    stored, text = read(), PAGE.read_text()
+    for name, table in TABLES.items():
+        lines = "\n".join(table(stored.get(name, {})))
+        begin, end = f"<!-- table: {name} -->", "<!-- end -->"
+        block = f"{begin}\n\n{lines}\n\n{end}"
+        text = re.sub(
+            f"{re.escape(begin)}.*?{end}", lambda _, new=block: new, text, flags=re.DOTALL
+        )
+    PAGE.write_text(text)
+    CHART.write_text(chart("Requests a second, this service : floor", list(bars(stored))))
+
+
+def bars(stored: Stored) -> Iterator[Bar]:
+    for name, asked in ASKED.items():
+        for (where, title), goal in zip(INSTALLATIONS.items(), asked, strict=True):
+            figures = stored.get("api", {}).get(where, {}).get("figures", {}).get(name)
+            if figures:
+                least, most = figures["ratio_least"], figures["ratio_most"]
+                yield Bar(name, title, figures["ratio"], least, most, goal)
+
+
+def both(stored: Stored) -> Iterator[tuple[str, Stored]]:
+    """Yield each installation's title and figures, if it was measured."""
+    for where, title in INSTALLATIONS.items():
+        if where in stored:
+            yield title, stored[where]["figures"]
+
+
+def measured(stored: Stored) -> Table:
+    yield ""
+    for where in INSTALLATIONS:
+        if where in stored:
+            said = stored[where]
+            yield f"{said['setup']}; {said['date']}, size {said['size']:g}.\n"
+
+
+def of_api(stored: Stored) -> Table:
+    yield "| request | installation | service : floor, requests/s | ratio (least to most) | asked |"
+    yield "|---|---|---|---|---|"
+    for name, asked in ASKED.items():
+        for (title, figures), goal in zip(both(stored), asked, strict=False):
+            one = figures[name]
+            yield (
+                f"| {name} | {title} | {one['service_a_second']:.0f} : {one['floor_a_second']:.0f}"
+                f" | **{one['ratio']:.3f}** ({one['ratio_least']:.3f} to {one['ratio_most']:.3f})"
+                f" | {goal:.2f} |"
+            )
+    yield ""
+    yield "| request | installation | CPU ms, service : floor | SQL statements |"
+    yield "|---|---|---|---|"
+    for name in ASKED:
+        for title, figures in both(stored):
+            one = figures[name]
+            cpu = f"{one['service_cpu_ms']:.2f} : {one['floor_cpu_ms']:.2f}"
+            yield f"| {name} | {title} | {cpu} | {one['statements']} |"
+    yield from measured(stored)
+
+
+def of_replies(stored: Stored) -> Table:
+    yield "| | p99 of reads with : without | ratio | database connections | memory |"
+    yield "|---|---|---|---|---|"
+    for title, one in both(stored):
+        beside, without = 1000 * one["reads_p99_beside_s"], 1000 * one["reads_p99_without_s"]
+        yield (
+            f"| {title} | {beside:.0f} : {without:.0f} ms | **{one['reads_p99_ratio']:.1f}**"
+            f" | {one['database_connections']} | {one['memory_mib']:.0f} MiB |"
+        )
+    yield from measured(stored)
+
+
+def of_sends(stored: Stored) -> Table:
+    yield "| | messages a second, delivered | answered a second | p99 of a send | CPU ms |"
+    yield "|---|---|---|---|---|"
+    for title, one in both(stored):
+        yield (
+            f"| {title} | **{one['sends_a_second']:.0f}** | {one['sends_a_second_accepted']:.0f}"
+            f" | {1000 * one['sends_p99_s']:.0f} ms | {one['sends_cpu_ms']:.1f} |"
+        )
+    yield from measured(stored)
+
+
+def of_growth(stored: Stored) -> Table:
+    yield "| | installation | p50 | ratio | p99 | ratio |"
+    yield "|---|---|---|---|---|---|"
+    for title, figures in both(stored):
+        for name, one in (figures["long_lists"] | figures["other_tenants"]).items():
+            ms = {key: f"{1000 * value:.1f}" for key, value in one.items()}
+            yield (
+                f"| {name} | {title} | {ms['p50_many_s']} : {ms['p50_few_s']} ms"
+                f" | {one['p50_ratio']:.2f} | {ms['p99_many_s']} : {ms['p99_few_s']} ms"
+                f" | {one['p99_ratio']:.2f} |"
+            )
+    yield ""
+    for title, figures in both(stored):
+        bots = figures["many_bots"]
+        yield (
+            f"`my-chatbots` with {bots['bots']:,} bots, {title}: {bots['statements']} statements,"
+            f" {1000 * bots['p50_s']:.0f} ms.\n"
+        )
+    yield from measured(stored)
+
+
+TABLES: dict[str, Callable[[Stored], Table]] = {
+    "api": of_api,
+    "replies": of_replies,
+    "sends": of_sends,
+    "growth": of_growth,
+}

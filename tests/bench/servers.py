@@ -1,0 +1,116 @@
+"""The measured servers: the service as it is deployed, and the floor; their costs from /proc."""
+
+import contextlib
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from django.conf import settings
+from django.db import connection
+
+from tests.servers.processes import Process, Web
+
+TICK = os.sysconf("SC_CLK_TCK")
+OUT_OF_THE_WAY = "999999999"  # calls: the limits count, and refuse nothing
+
+
+def service(**environment: str) -> Web:
+    """Return the web server, with its own number of processes and threads."""
+    limits = {
+        "RATE_LIMIT_IP": f"{OUT_OF_THE_WAY}/1s",
+        "RATE_LIMIT_USER": f"{OUT_OF_THE_WAY}/60s",
+    }
+    return Web(**limits | environment)
+
+
+class Floor(Web):
+    """The floor under the same server: two threads in each of its processes."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            FLOOR_DATABASE=database_address(),
+            FLOOR_REDIS=settings.REDIS_URL,
+            DJANGO_SETTINGS_MODULE="",
+        )
+        workers = 1 if settings.MACHINE_BOUND else os.cpu_count() or 1
+        self.command = (
+            *("-m", "granian", "--interface", "wsgi", "--http", "1", "--no-ws"),
+            *("--host", "127.0.0.1", "--port", str(self.port), "--log-level", "error"),
+            *("--workers", str(workers), "--blocking-threads", "2", "--backlog", "1024"),
+            "tests.bench.floor.application:application",
+        )
+
+    def answers(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+            return True
+        return False
+
+
+def database_address() -> str:
+    """Return the address of this run's database, or the path of its file."""
+    name = str(connection.settings_dict["NAME"])
+    server = os.environ.get("TEST_DATABASE_URL")
+    return urlunsplit(urlsplit(server)._replace(path=name)) if server else name
+
+
+def members(process: Process) -> list[Path]:
+    """Return the entries in /proc of a server and of all processes that it started."""
+    assert process.running
+    session = str(process.running.pid)
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            stat = (entry / "stat").read_text().rpartition(")")[2].split()
+            if stat[3] == session:
+                found.append(entry)
+    return found
+
+
+def cpu_seconds(process: Process) -> float:
+    """Return the processor time of a server with all its processes, in seconds."""
+    total = 0
+    for entry in members(process):
+        stat = (entry / "stat").read_text().rpartition(")")[2].split()
+        total += int(stat[11]) + int(stat[12])
+    return total / TICK
+
+
+def memory_mib(process: Process) -> float:
+    """Return the memory of a server with all its processes; shared pages count once."""
+    total = 0
+    for entry in members(process):
+        with contextlib.suppress(OSError):
+            for line in (entry / "smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1])
+    return total / 1024
+
+
+def database_connections(process: Process) -> int:
+    """Count the connections of all processes to the database but ours, or the open files of it."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            return int(cursor.fetchone()[0])
+    name, count = str(connection.settings_dict["NAME"]), 0
+    for entry in members(process):
+        for file in (entry / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                count += str(file.readlink()) == name
+    return count
+
+
+def environment_without_servers() -> dict[str, str]:
+    """Return the environment of a run on the embedded default."""
+    ours = {"TEST_DATABASE_URL", "TEST_REDIS_URL", "TEST_STATE_DIR"}
+    return {name: value for name, value in os.environ.items() if name not in ours}
+
+
+Figures = dict[str, Any]
+PYTHON = sys.executable

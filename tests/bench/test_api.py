@@ -1,0 +1,80 @@
+"""The cost of the six requests of the benchmark: a loose ceiling for each, in one process.
+
+The unit is a loop of plain Python that runs between the requests, so that a slow or busy machine
+changes both. `make bench ARGS=api` gives the figures beside the floor.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from tests.bench import api, rows
+from tests.bench.api import Call
+from tests.bench.rows import Rows
+from tests.conftest import Api
+
+LOOSE = 3.0  # times the cost below, for machines on which the loop and the requests differ
+REPEATS, EACH = 8, 5
+
+# The cost that is reached, in loops: on PostgreSQL, on SQLite. Lower it with the code.
+REACHED = {
+    "GET history": (10.5, 8.5),
+    "GET threads": (12.5, 11.0),
+    "GET my-chatbots": (10.0, 8.0),
+    "GET lead-settings": (7.5, 5.5),
+    "PATCH chatbot": (10.0, 7.0),
+    "POST message": (28.0, 28.0),
+}
+
+
+def loop() -> None:
+    """Do about a millisecond of plain Python."""
+    for number in range(130):
+        fields = {f"field_{each}": number * each for each in range(20)}
+        ",".join(f"{name}={value}" for name, value in sorted(fields.items()))
+
+
+def cpu(run: Callable[[], object]) -> float:
+    """Return the least processor time of several runs, in seconds."""
+    least = float("inf")
+    for _ in range(EACH):
+        began = time.process_time()
+        run()
+        least = min(least, time.process_time() - began)
+    return least
+
+
+def request(caller: Api, call: Call) -> None:
+    """Send a request to the application of this process."""
+    answer = caller.call(call.method, call.paths[0], call.body)
+    assert answer.status_code == 200, answer.content
+
+
+@pytest.fixture
+def made(db: None, settings: Any) -> Rows:
+    settings.RATE_LIMIT_IP, settings.RATE_LIMIT_USER = (999_999_999, 1), (999_999_999, 60)
+    return rows.make(connections=1)
+
+
+@pytest.mark.parametrize("name", REACHED)
+def test_a_request_costs_about_what_it_did(made: Rows, name: str) -> None:
+    [call] = [each for each in api.calls(made) if each.name == name]
+    caller = Api(made.key)
+    with api.quiet():
+        request(caller, call)
+        costs = [(cpu(lambda: request(caller, call)), cpu(loop)) for _ in range(REPEATS)]
+    cost = min(requests for requests, _ in costs) / min(loops for _, loops in costs)
+    reached = REACHED[name][connection.vendor == "sqlite"]
+    assert cost <= LOOSE * reached, f"{cost:.1f} loops"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_service_answers_as_its_floor_does() -> None:
+    figures = api.measure(0.02)
+    assert set(figures) == set(REACHED)
+    for found in figures.values():
+        assert 0.001 < found["ratio_least"] <= found["ratio"] <= found["ratio_most"]
+        assert found["load_cpu_ms"] < found["service_cpu_ms"]

@@ -1,0 +1,148 @@
+"""Load on loopback: kept connections, one request at a time on each, raw sockets and one thread.
+
+A request costs the generator some tens of microseconds, so that it is not what is measured.
+"""
+
+import re
+import select
+import socket
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+ANSWERED_WITHIN = 60.0  # seconds for the last responses
+OK = b"HTTP/1.1 200 "
+
+
+@dataclass
+class Heard:
+    """The responses of one run: how many in how many seconds, and all that was wrong."""
+
+    responses: int = 0
+    seconds: float = 0.0
+    took: list[float] = field(default_factory=list)  # seconds of each
+    bodies: list[bytes] = field(default_factory=list)
+    wrong: list[bytes] = field(default_factory=list)
+    cpu_seconds: float = 0.0  # of the generator
+
+    @property
+    def a_second(self) -> float:
+        return self.responses / self.seconds
+
+
+def request(method: str, path: str, key: str, body: object = None) -> bytes:
+    """Build the bytes of a request."""
+    content = b"" if body is None else orjson.dumps(body)
+    lines = [f"{method} /api{path} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {key}"]
+    if body is not None:
+        lines += ["Content-Type: application/json", f"Content-Length: {len(content)}"]
+    return "\r\n".join([*lines, "", ""]).encode() + content
+
+
+class Connection:
+    """One kept connection, and the response that it is receiving."""
+
+    def __init__(self, port: int, request: bytes) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.request = request
+        self.received = self.first = b""  # `first` is the first body
+        self.sent_at = 0.0
+
+    def send(self) -> None:
+        self.sent_at = time.perf_counter()
+        self.socket.sendall(self.request)
+
+    def receive(self) -> tuple[bytes, bytes] | None:
+        """Receive what has arrived; returns head and body once they are whole."""
+        part = self.socket.recv(262_144)
+        if not part:
+            raise ConnectionError("the server closed a connection")
+        self.received += part
+        head, end, body = self.received.partition(b"\r\n\r\n")
+        if not end:
+            return None
+        found = LENGTH.search(head)
+        if found is None or len(body) < int(found[1]):
+            return None
+        self.received = b""
+        return head, body
+
+
+def ask(connection: Connection, request: bytes) -> tuple[float, bytes]:
+    """Send one request and wait for its response; returns the seconds and the body."""
+    connection.request = request
+    connection.send()
+    while (response := connection.receive()) is None:
+        pass
+    took = time.perf_counter() - connection.sent_at
+    head, body = response
+    assert head.startswith(OK), head + body
+    return took, body
+
+
+def begin(connections: Collection[Connection], spread: float) -> None:
+    """Send the first request of each connection, spread over some seconds."""
+    began = time.perf_counter()
+    for number, connection in enumerate(connections):
+        if spread:
+            due = began + spread * number / len(connections)
+            time.sleep(max(0.0, due - time.perf_counter()))
+        connection.send()
+
+
+def load(
+    port: int,
+    requests: Sequence[bytes],
+    seconds: float,
+    *,
+    kept: bool = False,
+    spread: float = 0.0,
+    stopped: Callable[[], bool] = bool,
+) -> Heard:
+    """Send each request over its own connection, again and again for so many seconds.
+
+    With `kept` all bodies are kept; otherwise each must equal its connection's first.
+    """
+    heard = Heard()
+    opened = {each.socket.fileno(): each for each in (Connection(port, one) for one in requests)}
+    cpu, began = time.process_time(), time.perf_counter()
+    begin(opened.values(), spread)
+    poll = select.poll()
+    for number in opened:
+        poll.register(number, select.POLLIN)
+    waiting = len(opened)
+    while waiting:
+        ready = poll.poll(ANSWERED_WITHIN * 1000)
+        assert ready, "no response within the time"
+        for number, _ in ready:
+            connection = opened[number]
+            if (response := connection.receive()) is None:
+                continue
+            now = time.perf_counter()
+            heard.took.append(now - connection.sent_at)
+            note(heard, connection, *response, kept=kept)
+            if now - began >= seconds or stopped():
+                waiting -= 1
+            else:
+                connection.send()
+    heard.seconds = time.perf_counter() - began
+    heard.cpu_seconds = time.process_time() - cpu
+    for connection in opened.values():
+        connection.socket.close()
+    return heard
+
+
+def note(heard: Heard, connection: Connection, head: bytes, body: bytes, *, kept: bool) -> None:
+    """Count a response, and keep it if it is to be examined."""
+    heard.responses += 1
+    if not head.startswith(OK):
+        heard.wrong.append(head + b"\r\n\r\n" + body)
+    elif kept or not connection.first:
+        connection.first = body
+        heard.bodies.append(body)
+    elif body != connection.first:
+        heard.wrong.append(body)
