@@ -2,32 +2,44 @@
 
 from hmac import compare_digest
 
+from django.db.models import CharField, DateTimeField
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from accounts import keys
-from accounts.models import ApiKey, User
+from accounts.caller import Caller
+from accounts.models import ApiKey
 from config.api.errors import InvalidKey
+from config.database.prepared import Given, prepared
 from config.runtime import logs
+
+KEY = prepared(
+    lambda: (
+        ApiKey.objects.alive(Given("now", DateTimeField()))
+        .filter(digest=Given("digest", CharField()))
+        .values_list("pk", "digest", "prefix", "user", "account", "last_used_at")
+    )
+)
 
 
 class BearerAuthentication(BaseAuthentication):
     """Authenticates the caller by the header `Authorization: Bearer <API_KEY>`."""
 
-    def authenticate(self, request: Request) -> tuple[User, ApiKey]:
-        """Return the caller and the key. Raises InvalidKey, without a query if it is malformed."""
+    def authenticate(self, request: Request) -> tuple[Caller, None]:
+        """Return the caller. Raises InvalidKey, without a query if the key is malformed."""
         scheme, _, text = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not keys.well_formed(text):
             raise InvalidKey
-        digest = keys.digest(text)
-        key = ApiKey.objects.alive().select_related("user").filter(digest=digest).first()
-        if key is None or not compare_digest(key.digest or "", digest):
+        digest, now = keys.digest(text), timezone.now()
+        found = KEY.first(digest=digest, now=now)
+        if found is None or not compare_digest(found[1] or "", digest):
             raise InvalidKey
-        key.user.key_account = key.account_id
-        logs.note(key=key.prefix, **({"account": str(key.account_id)} if key.account_id else {}))
-        key.touch(timezone.now())
-        return key.user, key
+        key, _, prefix, person, account, last_used_at = found
+        logs.note(key=prefix, **({"account": str(account)} if account else {}))
+        if last_used_at is None or now - last_used_at >= ApiKey.USED_EVERY:
+            ApiKey.objects.filter(pk=key).update(last_used_at=now)
+        return Caller(person, account), None
 
     def authenticate_header(self, request: Request) -> str:
         """Return the scheme that a 401 response names in `WWW-Authenticate`."""

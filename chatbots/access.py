@@ -1,17 +1,33 @@
 """Find the chatbots that a caller may use. Open points: roles, foreign-chatbot."""
 
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Exists
+from django.db.models import Exists, QuerySet, UUIDField
 
 from accounts.access import reached
-from accounts.models import Account, User
+from accounts.caller import Caller
 from chatbots.models import Chatbot
 from chatbots.models.chatbot import ChatbotQuerySet
 from config.api.errors import ApiError
 from config.api.viewsets import identifier
+from config.database.prepared import Given, prepared
 from config.runtime import logs
+
+PERSON: Any = Given("person", UUIDField())  # Any: stands for a uuid
+
+
+KEY_ACCOUNT: Any = Given("key_account", UUIDField())
+
+
+def given_chatbot() -> "QuerySet[Any, tuple[UUID, UUID, bool, bool]]":
+    """Read the fields of OpenChatbot of a given one, and whether a given person may use it."""
+    rows = Chatbot.objects.filter(pk=Given("chatbot", UUIDField()))
+    is_open = Exists(rows.ids_open_to(PERSON))
+    return rows.values_list("pk", "account", "is_active", is_open)
+
+
+CHATBOT = prepared(given_chatbot)
 
 
 class ChatbotNotFound(ApiError):
@@ -27,7 +43,15 @@ class ChatbotForbidden(ApiError):
     message = "no permission to access the chatbot"
 
 
-def open_chatbot(caller: User, chatbot_id: str, *, account: Account | None = None) -> Chatbot:
+class OpenChatbot(NamedTuple):
+    """A chatbot that the caller may use."""
+
+    pk: UUID
+    account_id: UUID
+    is_active: bool
+
+
+def open_chatbot(caller: Caller, chatbot_id: str, *, account_id: UUID | None = None) -> OpenChatbot:
     """Find a chatbot and check that the caller may use it, in one query.
 
     Raises ChatbotNotFound, also if the chatbot is not in the given account, or ChatbotForbidden.
@@ -36,18 +60,14 @@ def open_chatbot(caller: User, chatbot_id: str, *, account: Account | None = Non
         key = identifier(chatbot_id)
     except ApiError:
         raise ChatbotNotFound from None
-    rows = Chatbot.objects.filter(pk=key)
-    if account:
-        rows = rows.filter(account=account)
-    # Any: with the annotation
-    chatbot: Any = rows.annotate(is_open=Exists(rows.ids_open_to(caller.pk))).first()
-    if chatbot is None:
+    found = CHATBOT.first(chatbot=key, person=caller.pk)
+    if found is None or account_id not in (None, found[1]):
         raise ChatbotNotFound
-    logs.note(account=str(chatbot.account_id))
-    if not (chatbot.is_open and caller.reaches(chatbot.account_id)):
+    opened, is_open = OpenChatbot(*found[:3]), found[3]
+    logs.note(account=str(opened.account_id))
+    if not (is_open and caller.reaches(opened.account_id)):
         raise ChatbotForbidden
-    found: Chatbot = chatbot
-    return found
+    return opened
 
 
 def lock_chatbot(chatbot_id: UUID) -> None:
@@ -59,7 +79,22 @@ def lock_chatbot(chatbot_id: UUID) -> None:
     Chatbot.objects.lock(chatbot_id)
 
 
-def open_to(caller: User) -> ChatbotQuerySet:
+def open_to(caller: Caller) -> ChatbotQuerySet:
     """Return the chatbots that a caller may use with the key of this request."""
     found = Chatbot.objects.filter(pk__in=Chatbot.objects.ids_open_to(caller.pk))
     return reached(found, caller)
+
+
+def open_to_person() -> ChatbotQuerySet:
+    """Return the chatbots that a given person may use."""
+    return open_to(Caller(PERSON))
+
+
+def open_to_bound_key() -> ChatbotQuerySet:
+    """Return the chatbots of a given account that a given person may use with a key bound to it."""
+    return open_to(Caller(PERSON, KEY_ACCOUNT))
+
+
+def chatbots_of_account() -> ChatbotQuerySet:
+    """Return the chatbots of a given account."""
+    return Chatbot.objects.filter(account=Given("account", UUIDField()))

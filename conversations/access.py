@@ -2,9 +2,11 @@
 
 from uuid import UUID
 
-from chatbots.models import Chatbot
+from django.db.models import QuerySet, UUIDField
+
 from config.api.errors import NotFound
 from config.api.viewsets import identifier
+from config.database.prepared import Given, prepared
 from conversations.models import Thread
 
 
@@ -14,14 +16,27 @@ class ThreadNotFound(NotFound):
     message = "thread not found"
 
 
-def open_thread(chatbot: Chatbot, thread_id: str) -> Thread:
-    """Return a thread of a chatbot without locking it. Raises ThreadNotFound."""
+def thread_key(thread_id: str) -> UUID:
+    """Parse a thread's id of the path. Raises ThreadNotFound."""
     try:
-        key = identifier(thread_id)
+        return identifier(thread_id)
     except NotFound:
         raise ThreadNotFound from None
-    threads = Thread.objects.select_related("chatbot__account__plan", "visitor")
-    thread = threads.filter(chatbot=chatbot, pk=key).first()
+
+
+def given_thread() -> "QuerySet[Thread]":
+    """Return a given thread of a given chatbot."""
+    return Thread.objects.filter(
+        chatbot=Given("chatbot", UUIDField()), pk=Given("thread", UUIDField())
+    )
+
+
+THREAD = prepared(lambda: given_thread().select_related("chatbot__account__plan", "visitor"))
+
+
+def open_thread(chatbot_id: UUID, thread_id: str) -> Thread:
+    """Return a thread of a chatbot without locking it. Raises ThreadNotFound."""
+    thread = THREAD.first(chatbot=chatbot_id, thread=thread_key(thread_id))
     if thread is None:
         raise ThreadNotFound
     return thread

@@ -158,7 +158,7 @@ def furnish(chatbot: Chatbot, facts: str) -> None:
 
 def converse(chatbot: Chatbot, talk: Talk) -> Thread:
     """Start a conversation and fill it with messages."""
-    begun = threads.create(chatbot, {"visitor_id": talk.visitor_id, "visitor_name": talk.name})
+    begun = threads.create(chatbot.pk, {"visitor_id": talk.visitor_id, "visitor_name": talk.name})
     with transaction.atomic():
         thread = lock_thread(begun.pk)
         model = LlmModel.objects.filter(is_default=True).first()
@@ -175,7 +175,9 @@ def bot_of(account: Account, name: str, description: str, facts: str, talk: Talk
     found = Chatbot.objects.filter(account=account, name=name).first()
     if found:
         return found
-    chatbot = create_chatbot(account, creator=account.owner, name=name, description=description)
+    chatbot = create_chatbot(
+        account, creator_id=account.owner_id, name=name, description=description
+    )
     furnish(chatbot, facts)
     converse(chatbot, talk)
     return chatbot

@@ -18,6 +18,7 @@ from unfold.widgets import (
 
 from accounts.access import accounts_of
 from accounts.admin.scope import ScopedAdmin, managed_accounts, person, with_row
+from accounts.caller import Caller
 from accounts.models import Account, ApiKey, Membership, User
 from accounts.services import api_key
 from config.admin.dates import at
@@ -98,7 +99,11 @@ class IssueForm(forms.Form):
             return given | {"user": owner}
         if account is None:
             self.add_error("account", "choose the account in which their key will work")
-        elif not (owner and owner.is_staff and accounts_of(owner).filter(pk=account.pk).exists()):
+        elif not (
+            owner
+            and owner.is_staff
+            and accounts_of(Caller(owner.pk)).filter(pk=account.pk).exists()
+        ):
             self.add_error("email", NOT_ISSUABLE)
         return given | {"user": owner}
 

@@ -1,6 +1,7 @@
 """API keys: a digest, a visible prefix and an expiry."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -14,11 +15,10 @@ from config.database.row import Row
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     """Selects keys by whether they work."""
 
-    def alive(self) -> "ApiKeyQuerySet":
-        """Keep the keys that currently work."""
-        now = timezone.now()
+    def alive(self, now: Any = None) -> "ApiKeyQuerySet":  # Any: a time, or one that is given
+        """Keep the keys that work now, or at another time."""
         return self.filter(
-            Q(expires_at=None) | Q(expires_at__gt=now),
+            Q(expires_at=None) | Q(expires_at__gt=now or timezone.now()),
             digest__isnull=False,
             revoked_at=None,
             user__is_active=True,
@@ -74,8 +74,3 @@ class ApiKey(Row):
         if self.expires_at and self.expires_at <= timezone.now():
             return "expired"
         return "active" if self.digest else "waiting"
-
-    def touch(self, now: datetime) -> None:
-        """Record the use, unless one was recorded within USED_EVERY."""
-        if self.last_used_at is None or now - self.last_used_at >= self.USED_EVERY:
-            ApiKey.objects.filter(pk=self.pk).update(last_used_at=now)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
@@ -54,7 +53,6 @@ class User(AbstractBaseUser, PermissionsMixin):
     EMAIL_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
     objects: ClassVar[UserManager] = UserManager()
-    key_account: UUID | None = None  # the account that this request's key is bound to
 
     class Meta:
         verbose_name = "person"
@@ -69,10 +67,6 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email  # shown on many pages; not every manager may see the name
-
-    def reaches(self, account_id: UUID) -> bool:
-        """Return whether this request's key works in an account."""
-        return self.key_account in (None, account_id)
 
     def get_full_name(self) -> str:
         """Return the name shown to colleagues and visitors, or the e-mail if there is no name."""

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import idempotency
-from accounts.models import User
+from accounts.caller import Caller
 from config.api.body import MAX_BYTES, declared_length, dumps
 from config.api.errors import TooManyRequests
 from config.api.viewsets import ApiViewSet
@@ -33,9 +33,9 @@ class IdempotentViewSet(ApiViewSet):
     run_as: UUID | None = None  # identical for all requests with the same Idempotency-Key
 
     @property
-    def caller(self) -> User:
+    def caller(self) -> Caller:
         """The authenticated user. Requests without one are refused earlier."""
-        return cast(User, self.request.user)
+        return cast(Caller, self.request.user)
 
     def initial(self, request: Request, *args: Any, **names: str) -> None:
         """Check a request before looking for its stored answer. Raises ApiError."""

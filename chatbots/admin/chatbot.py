@@ -100,7 +100,7 @@ class ChatbotAdmin(Erasing, ChatbotRows):
         form.fields["account"].queryset = self.accounts(request)  # type: ignore[attr-defined]
         if request.method == "POST" and form.is_valid():
             try:
-                chatbot = create_chatbot(creator=person(request), **form.cleaned_data)
+                chatbot = create_chatbot(creator_id=person(request).pk, **form.cleaned_data)
             except ApiError as error:
                 show_faults(form, error)
             else:

@@ -9,6 +9,7 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import DropdownFilter
 
 from accounts.admin.scope import ScopedAdmin, once, person, scoped_rows
+from accounts.caller import Caller
 from chatbots.access import open_to
 from chatbots.models import Chatbot
 from config.admin.keyset import whole_id
@@ -25,7 +26,7 @@ def open_chatbots(request: HttpRequest) -> list[UUID]:
     return once(
         request,
         "open_chatbots",
-        lambda: list(open_to(person(request)).order_by().values_list("pk", flat=True)),
+        lambda: list(open_to(Caller(person(request).pk)).order_by().values_list("pk", flat=True)),
     )
 
 

@@ -30,7 +30,7 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
             pairs.append(added.annotate(person=F("memberships__user")))
         return pairs
 
-    def ids_open_to(self, person: UUID) -> Rows:
+    def ids_open_to(self, person: Any) -> Rows:
         """Return the ids of the chatbots that a person may use."""
         return union((rows.filter(person=person) for rows in self.with_users()), "pk")
 
@@ -43,9 +43,9 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
         # no_key: inserting rows that refer to the chatbot, such as messages, does not wait.
         self.select_for_update(no_key=True).filter(pk=chatbot_id).first()
 
-    def with_caller_role(self, caller: User) -> "ChatbotQuerySet":
-        """Annotate each chatbot with `caller_role`: the caller's role on it, or null."""
-        added = ChatbotMember.objects.filter(chatbot=OuterRef("pk"), user=caller)
+    def with_caller_role(self, person: Any) -> "ChatbotQuerySet":
+        """Annotate each chatbot with `caller_role`: a person's role on it, or null."""
+        added = ChatbotMember.objects.filter(chatbot=OuterRef("pk"), user=person)
         return self.annotate(caller_role=Subquery(added.values("role")[:1]))
 
 

@@ -1,8 +1,9 @@
 """The wire form of a set of interface texts, completed with the shipped ones."""
 
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
-from django.db.models import QuerySet
 from rest_framework import serializers
 
 from chatbots.models import Localization
@@ -25,13 +26,18 @@ class LocalizationRecord(Record):
         return super().get_fields() | {name: Text(max_length=LONG) for name in NAMES}
 
     @classmethod
-    def read(cls, rows: "QuerySet[Any]") -> list[dict[str, Any]]:
-        """Read the text sets of a queryset, in one query."""
-        own = ("id", "chatbot_id", "locale_code", "updated_at")
+    @cache
+    def paths(cls) -> tuple[str, ...]:
+        """Read all changed texts as one column."""
+        return ("id", "chatbot_id", "locale_code", "updated_at", "texts")
+
+    @classmethod
+    def records(cls, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+        """Complete the texts of each set."""
         return [
             {"id": key, "chatbotId": chatbot, "localeCode": code, "updatedAt": changed}
             | complete(code, texts)
-            for key, chatbot, code, changed, texts in rows.values_list(*own, "texts")
+            for key, chatbot, code, changed, texts in rows
         ]
 
 

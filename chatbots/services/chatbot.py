@@ -6,16 +6,18 @@ Open point: name-unique.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from accounts.models import Account, User
+from accounts.models import Account
 from accounts.quotas import take_chatbot
+from chatbots.access import ChatbotNotFound
 from chatbots.models import Appearance, Chatbot, GeneralSettings, Localization
 from chatbots.models.localization import DEFAULT_LOCALE
 from config.api.errors import InvalidRequest
 from config.database.erasable import erased
-from config.database.row import save_changes
+from config.database.prepared import change_row
 
 
 @contextmanager
@@ -31,7 +33,7 @@ def unique_name() -> Iterator[None]:
         raise InvalidRequest.at(["name"], "Must be unique within the account") from None
 
 
-def create_chatbot(account: Account, *, creator: User, name: str, description: str) -> Chatbot:
+def create_chatbot(account: Account, *, creator_id: UUID, name: str, description: str) -> Chatbot:
     """Create a chatbot with its settings and English texts, within the plan's limit.
 
     Raises ChatbotLimitReached, InvalidRequest.
@@ -40,7 +42,7 @@ def create_chatbot(account: Account, *, creator: User, name: str, description: s
         take_chatbot(account, Chatbot.objects.filter(account=account))
         with unique_name():
             chatbot = Chatbot.objects.create(
-                account=account, created_by_user=creator, name=name, description=description
+                account=account, created_by_user_id=creator_id, name=name, description=description
             )
         GeneralSettings.objects.create(chatbot=chatbot)
         Appearance.objects.create(chatbot=chatbot)
@@ -60,7 +62,10 @@ def erase_chatbot(chatbot: Chatbot) -> bool:
     )
 
 
-def update_chatbot(chatbot: Chatbot, changes: Mapping[str, Any]) -> Chatbot:
+def update_chatbot(chatbot_id: UUID, changes: Mapping[str, Any]) -> Chatbot:
     """Apply changes by column name. Raises InvalidRequest if the new name is taken."""
     with unique_name():
-        return save_changes(chatbot, changes)
+        chatbot = change_row(Chatbot, chatbot_id, changes)
+    if chatbot is None:
+        raise ChatbotNotFound
+    return chatbot

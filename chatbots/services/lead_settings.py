@@ -1,26 +1,23 @@
 """Find and delete a bot's lead settings. Specification: Endpoints, Lead settings."""
 
+from collections.abc import Sequence
+from typing import TypeVar
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
 
 from chatbots.access import lock_chatbot
 from chatbots.models import LeadSettings
 from config.api.errors import NotFound
 
+FoundT = TypeVar("FoundT")
 
-def first(rows: "QuerySet[LeadSettings]") -> LeadSettings:
-    """Return the first row. Raises NotFound. Open point: lead-repeat."""
-    row = rows.first()
-    if row is None:
+
+def first(rows: Sequence[FoundT]) -> FoundT:
+    """Return the first row or record. Raises NotFound. Open point: lead-repeat."""
+    if not rows:
         raise NotFound("lead settings not found")
-    return row
-
-
-def find(chatbot_id: UUID) -> LeadSettings:
-    """Return a chatbot's lead settings. Raises NotFound."""
-    return first(LeadSettings.objects.filter(chatbot=chatbot_id))
+    return rows[0]
 
 
 def remove(chatbot_id: UUID) -> LeadSettings:
@@ -28,6 +25,6 @@ def remove(chatbot_id: UUID) -> LeadSettings:
     rows = LeadSettings.objects.filter(chatbot=chatbot_id)
     with transaction.atomic():
         lock_chatbot(chatbot_id)
-        row = first(rows)
+        row = first([*rows])
         rows.delete()  # row.delete() would clear the id of the returned row
     return row

@@ -7,6 +7,9 @@ from chatbots.serializers.appearance import AppearanceInput, AppearanceRecord
 from chatbots.services import settings
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
+from config.api.serializers import Reading
+
+OWN = Reading(AppearanceRecord)
 
 
 class AppearanceViewSet(ChatbotViewSet):
@@ -16,9 +19,10 @@ class AppearanceViewSet(ChatbotViewSet):
     part = "Appearance"
 
     @operation(answer=AppearanceRecord, open_points=("appearance-values", "defaults"))
-    def retrieve(self) -> Appearance:
+    def retrieve(self) -> Appearance | dict[str, Any]:
         """Read the appearance."""
-        return settings.find_or_make(Appearance, self.chatbot.pk)
+        found = self.read(OWN)
+        return found[0] if found else settings.find_or_make(Appearance, self.chatbot.pk)
 
     @operation(
         body=AppearanceInput,

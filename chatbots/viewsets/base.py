@@ -1,15 +1,40 @@
 """Base viewsets that limit every operation to one caller, account or chatbot."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
+
+from django.db.models import Count, UUIDField, Value
 
 from accounts.access import Opened, open_account
 from accounts.permissions import Action
 from accounts.viewsets.idempotent import IdempotentViewSet
-from chatbots.access import open_chatbot, open_to
+from chatbots.access import (
+    OpenChatbot,
+    chatbots_of_account,
+    open_chatbot,
+    open_to,
+    open_to_bound_key,
+    open_to_person,
+)
 from chatbots.models import Chatbot
 from chatbots.models.chatbot import ChatbotQuerySet
 from config.api.errors import NotFound
+from config.api.pagination import figures
+from config.api.serializers import Reading
 from config.api.viewsets import identifier
+from config.database.prepared import Given, prepared
+
+Start = tuple[Callable[[], Any], dict[str, Any]]
+COUNT = prepared(
+    # One group of all rows: Django groups by the other values, and leaves out constants.
+    lambda rows: (
+        rows()
+        .order_by()
+        .values(all=Value(1))
+        .annotate(count=Count("pk"))
+        .values_list("count", flat=True)
+    )
+)
 
 
 class CallerViewSet(IdempotentViewSet):
@@ -19,13 +44,35 @@ class CallerViewSet(IdempotentViewSet):
         """Start from the chatbots that the caller may use."""
         return open_to(self.caller)
 
+    def start(self) -> Start:
+        """Return a function of the rows that `read` starts from, and its given values."""
+        if self.caller.key_account is None:
+            return open_to_person, {"person": self.caller.pk}
+        given = {"person": self.caller.pk, "key_account": self.caller.key_account}
+        return open_to_bound_key, given
+
+    def read(self, reading: Reading, *shape: Any, **given: Any) -> list[dict[str, Any]]:
+        """Read records among the rows that this request may see."""
+        rows, own = self.start()
+        return reading.records(rows, *shape, **own, **given)
+
+    def read_page(
+        self, reading: Reading, query: dict[str, int], *, total: int | None = None
+    ) -> tuple[list[dict[str, Any]], dict[str, int]]:
+        """Read one page of records, with its PageFigures. Counts the rows without a `total`."""
+        rows, own = self.start()
+        total = COUNT.first(rows, **own) or 0 if total is None else total
+        offset = (query["page"] - 1) * query["limit"]
+        found = self.read(reading, limit=query["limit"], offset=offset) if offset < total else []
+        return found, figures(query, total)
+
 
 class ChatbotViewSet(CallerViewSet):
     """Opens the chatbot that the path names, and reads only rows of that chatbot."""
 
     model: type[Any]
     scope = "chatbot"  # the path from a row to its chatbot
-    chatbot: Chatbot
+    chatbot: OpenChatbot
 
     def open(self, **names: str) -> dict[str, Any]:
         """Open the chatbot and return the other path parameters. Raises ApiError."""
@@ -35,7 +82,16 @@ class ChatbotViewSet(CallerViewSet):
 
     def rows(self) -> Any:
         """Start from the rows of this chatbot."""
-        return self.model.objects.filter(**{self.scope: self.chatbot})
+        return self.model.objects.filter(**{self.scope: self.chatbot.pk})
+
+    @classmethod
+    def given_rows(cls) -> Any:
+        """Start from the rows of a given chatbot."""
+        return cls.model.objects.filter(**{cls.scope: Given("chatbot", UUIDField())})
+
+    def start(self) -> Start:
+        """Return `given_rows`, and this chatbot."""
+        return self.given_rows, {"chatbot": self.chatbot.pk}
 
     def row(self, key: str) -> Any:
         """Return one row of this chatbot. Not named `get`, because DRF calls that for GET requests.
@@ -58,9 +114,13 @@ class AccountViewSet(CallerViewSet):
         """Open the account and return the other path parameters. Raises ApiError."""
         needed = self.needs[self.action]
         self.opened = open_account(self.caller, names.pop("account_id"), needed)
-        self.account_id = self.opened.account.pk
+        self.account_id = self.opened.account_id
         return names
 
     def rows(self) -> ChatbotQuerySet:
         """Start from the chatbots of this account."""
-        return Chatbot.objects.filter(account=self.opened.account)
+        return Chatbot.objects.filter(account=self.account_id)
+
+    def start(self) -> Start:
+        """Return a function of an account's chatbots, and this account."""
+        return chatbots_of_account, {"account": self.account_id}

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from typing import Any
 
-from accounts.access import accounts_of
+from accounts.access import find_account, read_accounts
 from accounts.permissions import Action
-from chatbots.access import open_chatbot
+from chatbots.access import PERSON, OpenChatbot, open_chatbot
 from chatbots.models import Chatbot
 from chatbots.serializers.chatbot import (
     AccountChatbots,
@@ -20,7 +20,13 @@ from chatbots.serializers.chatbot import (
 from chatbots.services.chatbot import create_chatbot, update_chatbot
 from chatbots.viewsets.base import AccountViewSet, CallerViewSet
 from config.api.operation import operation
-from config.api.pagination import PageQuery, cut
+from config.api.pagination import PageQuery
+from config.api.serializers import Reading
+from config.database.prepared import page
+
+CHATBOTS = Reading(ChatbotRecord)
+PAGE = Reading(ChatbotRecord, page)
+MY_CHATBOTS = Reading(MyChatbotRecord, lambda chatbots: chatbots.with_caller_role(PERSON))
 
 
 class AccountChatbotViewSet(AccountViewSet):
@@ -38,7 +44,7 @@ class AccountChatbotViewSet(AccountViewSet):
         rest = super().open(**names)
         if "chatbot_id" in rest:
             rest["chatbot"] = open_chatbot(
-                self.caller, rest.pop("chatbot_id"), account=self.opened.account
+                self.caller, rest.pop("chatbot_id"), account_id=self.account_id
             )
         return rest
 
@@ -50,24 +56,25 @@ class AccountChatbotViewSet(AccountViewSet):
     )
     def create_chatbot(self, given: dict[str, Any]) -> Chatbot:
         """Create a chatbot with its settings."""
-        return create_chatbot(self.opened.account, creator=self.caller, **given)
+        account = find_account(self.account_id)
+        return create_chatbot(account, creator_id=self.caller.pk, **given)
 
     @operation(
         body=ChatbotChanges,
         answer=ChatbotRecord,
         open_points=("name-unique", "chatbot-active", "foreign-chatbot"),
     )
-    def update_chatbot(self, changes: dict[str, Any], chatbot: Chatbot) -> Chatbot:
+    def update_chatbot(self, changes: dict[str, Any], chatbot: OpenChatbot) -> Chatbot:
         """Change a chatbot.
 
         Fields that are not given keep their values.
         """
-        return update_chatbot(chatbot, changes)
+        return update_chatbot(chatbot.pk, changes)
 
     @operation(answer=AccountChatbots, open_points=("permissions",))
     def list_account_chatbots(self) -> dict[str, Any]:
         """List every chatbot of the account."""
-        chatbots = ChatbotRecord.read(self.rows())
+        chatbots = self.read(CHATBOTS)
         return {"chatbots": chatbots, "count": len(chatbots), "user_role": self.opened.role}
 
 
@@ -79,17 +86,19 @@ class OwnChatbotViewSet(CallerViewSet):
     @operation(query=PageQuery, answer=ChatbotPage, open_points=("chatbots-list",))
     def list_chatbots(self, query: dict[str, int]) -> dict[str, Any]:
         """List the chatbots that the caller may use, newest first."""
-        chatbots, figures = cut(self.rows(), query)
+        chatbots, figures = self.read_page(PAGE, query)
         return {"chatbots": chatbots, "pagination": figures}
 
     @operation(answer=MyChatbots, open_points=("my-chatbots",))
     def list_my_chatbots(self) -> dict[str, Any]:
         """List the caller's accounts, each with the chatbots that the caller may use."""
         by_account = defaultdict(list)
-        for record in MyChatbotRecord.read(self.rows().with_caller_role(self.caller)):
+        for record in self.read(MY_CHATBOTS):
             by_account[record["accountId"]].append(record)
-        accounts = accounts_of(self.caller).values("id", "name", "caller_role")
         return {
-            "accounts": [each | {"chatbots": by_account[each["id"]]} for each in accounts],
+            "accounts": [
+                {"id": key, "name": name, "caller_role": role, "chatbots": by_account[key]}
+                for key, name, role in read_accounts(self.caller)
+            ],
             "total_count": sum(map(len, by_account.values())),
         }

@@ -7,6 +7,9 @@ from chatbots.serializers.lead_settings import LeadSettingsInput, LeadSettingsRe
 from chatbots.services import lead_settings, settings
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
+from config.api.serializers import Reading
+
+OWN = Reading(LeadSettingsRecord)
 
 
 class LeadSettingsViewSet(ChatbotViewSet):
@@ -26,9 +29,9 @@ class LeadSettingsViewSet(ChatbotViewSet):
         return settings.change(LeadSettings, self.chatbot.pk, given)
 
     @operation(answer=LeadSettingsRecord, open_points=("lead-repeat",))
-    def retrieve(self) -> LeadSettings:
+    def retrieve(self) -> dict[str, Any]:
         """Read the lead settings."""
-        return lead_settings.find(self.chatbot.pk)
+        return lead_settings.first(self.read(OWN))
 
     @operation(
         answer=LeadSettingsRecord,

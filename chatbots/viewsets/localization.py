@@ -6,6 +6,9 @@ from chatbots.models import Localization
 from chatbots.serializers.localization import LocalizationRecord, LocalizationSets
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
+from config.api.serializers import Reading
+
+OWN = Reading(LocalizationRecord)
 
 
 class LocalizationViewSet(ChatbotViewSet):
@@ -17,5 +20,5 @@ class LocalizationViewSet(ChatbotViewSet):
     @operation(answer=LocalizationSets)
     def list(self) -> dict[str, Any]:
         """Read all sets of interface texts, each with all its texts."""
-        sets = LocalizationRecord.read(self.rows())
+        sets = self.read(OWN)
         return {"data": sets, "count": len(sets)}

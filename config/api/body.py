@@ -129,8 +129,7 @@ def on_the_wire(value: Any) -> str:
     Raises TypeError for other types.
     """
     if isinstance(value, datetime.datetime):
-        utc = value.astimezone(datetime.UTC)
-        return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"
+        return f"{value.astimezone(datetime.UTC).isoformat(timespec='milliseconds')[:-6]}Z"
     if isinstance(value, UUID):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no form on the wire")

@@ -42,10 +42,9 @@ def operation(
         def run(view: Any, request: Request, **_: str) -> Response:
             given = []
             if query:
-                given.append(read(query(data=request.query_params.dict(), context={"view": view})))
+                given.append(query.shared().run_validation(request.query_params.dict()))
             if body:
-                shape = body(data=request.data, partial=partial, context={"view": view})
-                given.append(read(shape))
+                given.append(body.shared(partial=partial).run_validation(request.data))
             value = method(view, *given, **view.names)
             text = message
             if isinstance(value, Answer):
@@ -61,10 +60,3 @@ def operation(
         )(run)
 
     return decorate
-
-
-def read(shape: Shape) -> dict[str, Any]:
-    """Validate a shape's input and return it. Raises DRF's ValidationError."""
-    shape.is_valid(raise_exception=True)
-    given: dict[str, Any] = shape.validated_data
-    return given

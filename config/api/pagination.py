@@ -1,14 +1,9 @@
-"""Paginate lists: the query, the figures and the slice. Specification: Pagination."""
-
-from typing import Any, TypeVar
-
-from django.db.models import QuerySet
+"""Paginate lists: the query and the figures. Specification: Pagination."""
 
 from config.api.fields import QueryWhole, Whole
 from config.api.serializers import Shape
 
 PAGE, LIMIT, MAX_LIMIT = 1, 20, 100
-Rows = TypeVar("Rows", bound="QuerySet[Any]")
 
 
 class PageQuery(Shape):
@@ -29,16 +24,11 @@ class PageFigures(Shape):
     pages = Whole()
 
 
-def cut(
-    rows: Rows, query: dict[str, int], *, total: int | None = None
-) -> tuple[Rows, dict[str, int]]:
-    """Slice one page from a list. Returns its rows and the figures of PageFigures.
-
-    Pass `total` if it is stored; otherwise the rows are counted.
-    """
-    page, limit = query["page"], query["limit"]
-    if total is None:
-        total = rows.count()
-    start = (page - 1) * limit
-    figures = {"page": page, "limit": limit, "total": total, "pages": -(-total // limit)}
-    return rows[start : start + limit] if start < total else rows.none(), figures
+def figures(query: dict[str, int], total: int) -> dict[str, int]:
+    """Return the PageFigures of a page of a list with `total` records."""
+    return {
+        "page": query["page"],
+        "limit": query["limit"],
+        "total": total,
+        "pages": -(-total // query["limit"]),
+    }

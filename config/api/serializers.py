@@ -4,8 +4,9 @@ A shape writes values. `Record.write` takes a queryset (read with one `values_li
 instance, or a list of either. `Shape.write` takes a mapping or an object with the fields' names.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,6 +16,7 @@ from rest_framework import serializers
 
 from config.api import fields as wire
 from config.api.naming import camel
+from config.database.prepared import prepared
 
 
 class Slot(NamedTuple):
@@ -49,6 +51,15 @@ class Shape(serializers.Serializer[Any]):
                 field.source = name
             renamed[outside] = field
         return renamed
+
+    @classmethod
+    @cache
+    def shared(cls, *, partial: bool = False) -> "Shape":
+        """Return an instance that validates input for all threads: `run_validation` keeps no state.
+
+        Making one takes longer than using it.
+        """
+        return cls(partial=partial)
 
     @classmethod
     @cache
@@ -113,21 +124,34 @@ class Record(Shape, serializers.ModelSerializer[Any]):
         return tuple(column.replace(".", "__") for slot in cls.slots() for column in slot.columns)
 
     @classmethod
+    @cache
+    def parts(cls) -> tuple[tuple[str, int, int, Callable[..., Any] | None], ...]:
+        """Return each wire field's name, first and last place in a row of `paths`, and function."""
+        ends = list(accumulate(len(slot.columns) for slot in cls.slots()))
+        return tuple(
+            (slot.name, end - len(slot.columns), end, slot.compute)
+            for slot, end in zip(cls.slots(), ends, strict=True)
+        )
+
+    @classmethod
+    def records(cls, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+        """Make records of rows with the columns of `paths`."""
+        parts = cls.parts()
+        if not any(compute for *_, compute in parts):
+            names = [name for name, *_ in parts]
+            return [dict(zip(names, row, strict=True)) for row in rows]
+        return [
+            {
+                name: compute(*row[start:end]) if compute else row[start]
+                for name, start, end, compute in parts
+            }
+            for row in rows
+        ]
+
+    @classmethod
     def read(cls, rows: "QuerySet[Any]") -> list[dict[str, Any]]:
         """Read the rows of a queryset as records, in one query and without instances."""
-        slots = cls.slots()
-        if not any(slot.compute or slot.nested for slot in slots):
-            names = [slot.name for slot in slots]
-            return [dict(zip(names, row, strict=True)) for row in rows.values_list(*cls.paths())]
-        records = []
-        for row in rows.values_list(*cls.paths()):
-            values = iter(row)
-            record = {}
-            for slot in slots:
-                parts = [next(values) for _ in slot.columns]
-                record[slot.name] = slot.compute(*parts) if slot.compute else parts[0]
-            records.append(record)
-        return records
+        return cls.records(rows.values_list(*cls.paths()))
 
     @classmethod
     def write(cls, value: Any) -> Any:
@@ -141,3 +165,27 @@ class Record(Shape, serializers.ModelSerializer[Any]):
         """Read a queryset's only row as a record. Raises ValueError if it has none or several."""
         [record] = cls.read(rows)
         return record
+
+
+class Reading:
+    """Records that a prepared statement reads.
+
+    The function narrows the rows that a viewset starts from; `Given`s are the only values in it.
+    """
+
+    def __init__(
+        self, record: type[Record], narrow: "Callable[..., QuerySet[Any]] | None" = None
+    ) -> None:
+        self.record = record
+
+        def build(start: "Callable[[], QuerySet[Any]]", *shape: Any) -> Any:
+            rows = narrow(start(), *shape) if narrow else start()
+            return rows.values_list(*record.paths())
+
+        self.statement = prepared(build)
+
+    def records(
+        self, start: "Callable[[], QuerySet[Any]]", *shape: Any, **given: Any
+    ) -> list[dict[str, Any]]:
+        """Read the records among the rows that `start` selects."""
+        return self.record.records(self.statement.rows(start, *shape, **given))

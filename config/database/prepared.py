@@ -12,7 +12,7 @@ a shape: a limit, the columns to read. Everything else that the function compute
 first run, so a time or a uuid in it must be a `Given`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -31,10 +31,20 @@ from config.database.statements import (
     compile_update,
 )
 
-__all__ = ["Given", "Update", "insert", "page", "prepared", "prepared_update", "update_columns"]
+__all__ = [
+    "Given",
+    "Update",
+    "change_row",
+    "insert",
+    "page",
+    "prepared",
+    "prepared_update",
+    "update_columns",
+]
 
 SHAPES = 128  # that a statement keeps; beyond, it compiles the least recently used ones again
 ResultT = TypeVar("ResultT")
+RowT = TypeVar("RowT", bound=Model)
 Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
 
 
@@ -104,13 +114,28 @@ def page(rows: Rows) -> Rows:
 _insert = PreparedWrite(lambda model, rows, database: compile_insert(Insert(model, rows), database))
 
 
-@prepared_update
-def _update_columns(model: type[Model], *names: str) -> Update:
+def _columns(model: type[Model], *names: str) -> Update:
     fields = [model._meta.get_field(name) for name in names]
     return Update(
         model._base_manager.filter(pk=Given("pk", model._meta.pk)),
         {field.name: Given(f"new {field.name}", field) for field in fields},
     )
+
+
+_update_columns = prepared_update(_columns)
+
+
+@prepared_update
+def _change_row(model: type[Model], *names: str) -> Update:
+    columns = tuple(field.name for field in model._meta.concrete_fields)
+    return Update(_present(model), _columns(model, *names).values, columns)
+
+
+def _present(model: type[Model]) -> "QuerySet[Any, Any]":
+    return model._default_manager.filter(pk=Given("pk", model._meta.pk))
+
+
+_row = prepared(_present)
 
 
 def insert(*rows: Model) -> None:
@@ -127,8 +152,33 @@ def insert(*rows: Model) -> None:
 
 def update_columns(row: Model, names: Iterable[str]) -> None:
     """Save only the named columns of a row. Raises DatabaseError if the row no longer exists."""
-    fields: list[Any] = [row._meta.get_field(name) for name in sorted(names)]
-    given = {f"new {field.name}": field.pre_save(row, add=False) for field in fields}
-    shape = type(row), *(field.name for field in fields)
-    if not _update_columns.run(*shape, pk=row.pk, **given):
+    given = changed(row, names)
+    if not _update_columns.run(type(row), *given, pk=row.pk, **new(given)):
         raise DatabaseError(f"{type(row).__name__} {row.pk} no longer exists")
+
+
+def change_row(model: type[RowT], key: Any, changes: Mapping[str, Any]) -> RowT | None:
+    """Change columns of a row that was not read, and return the whole row; None if there is none.
+
+    Without changes the row is only read. Raises IntegrityError.
+    """
+    if not changes:
+        return _row.first(model, pk=key)
+    row = model(pk=key)
+    for name, value in changes.items():
+        setattr(row, name, value)
+    given = changed(row, [*changes, "updated_at"])
+    values = _change_row.first(model, *given, pk=key, **new(given))
+    names = [field.attname for field in model._meta.concrete_fields]
+    return model.from_db(DEFAULT_DB_ALIAS, names, values) if values else None
+
+
+def changed(row: Model, names: Iterable[str]) -> dict[str, Any]:
+    """Return what is to be stored in the named columns of a row, by field name."""
+    fields: list[Any] = [row._meta.get_field(name) for name in sorted(names)]
+    return {field.name: field.pre_save(row, add=False) for field in fields}
+
+
+def new(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Name the given values of `_update_columns`."""
+    return {f"new {name}": value for name, value in values.items()}

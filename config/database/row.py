@@ -6,6 +6,7 @@ from typing import Any, ClassVar, TypeVar
 from django.db import models
 
 from config.database.ids import new_id
+from config.database.prepared import update_columns
 
 
 class Row(models.Model):
@@ -29,5 +30,5 @@ def save_changes(row: RowT, changes: Mapping[str, Any]) -> RowT:
     for name, value in changes.items():
         setattr(row, name, value)
     if changes:
-        row.save(update_fields=[*changes, "updated_at"])
+        update_columns(row, [*changes, "updated_at"])
     return row

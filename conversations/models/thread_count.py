@@ -5,6 +5,7 @@ from uuid import UUID
 from django.db import models
 
 from chatbots.models import Chatbot
+from config.database.prepared import Given, prepared
 
 
 class ThreadCount(models.Model):
@@ -28,5 +29,11 @@ class ThreadCount(models.Model):
     @classmethod
     def of(cls, chatbot_id: UUID) -> int:
         """Return the number of a chatbot's threads."""
-        counts = cls.objects.filter(chatbot=chatbot_id).values_list("threads", flat=True)
-        return counts.first() or 0
+        return OF.first(chatbot=chatbot_id) or 0
+
+
+OF = prepared(
+    lambda: ThreadCount.objects.filter(chatbot=Given("chatbot", models.UUIDField())).values_list(
+        "threads", flat=True
+    )
+)

@@ -4,9 +4,8 @@ Specification: Resources, Message. Open point: message-order.
 """
 
 from typing import Any, TypeVar
-from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Subquery
 
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
@@ -46,15 +45,15 @@ def newest_first(messages: Messages) -> Messages:
     return messages.order_by("-position")
 
 
-def page(messages: Messages, *, limit: int, before: UUID | None = None) -> Messages:
+def page(messages: Messages, *, limit: int, before: Any = None) -> Messages:
     """Select a thread's newest messages, or those older than the message `before`.
 
-    One more than `limit` is selected; `cut` turns the surplus into the cursor. Raises
-    Message.DoesNotExist if `before` is not one of the messages.
+    One more than `limit` is selected; `cut` turns the surplus into the cursor. Nothing is selected
+    if `before`, an id or an expression, is not one of the messages.
     """
-    if before:
-        position = messages.values_list("position", flat=True).get(pk=before)
-        messages = messages.filter(position__lt=position)
+    if before is not None:
+        position = messages.filter(pk=before).values("position")
+        messages = messages.filter(position__lt=Subquery(position))
     return newest_first(messages)[: limit + 1]
 
 

@@ -6,7 +6,6 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from chatbots.models import Chatbot
 from config.database.ids import new_id
 from conversations.access import lock_thread
 from conversations.models import Thread, Visitor
@@ -20,11 +19,11 @@ def contact_of(given: dict[str, Any]) -> dict[str, str]:
     return {inside: given[outside] for outside, inside in CONTACT.items() if outside in given}
 
 
-def welcome(chatbot: Chatbot, external_id: str, contact: dict[str, str]) -> Visitor:
+def welcome(chatbot_id: UUID, external_id: str, contact: dict[str, str]) -> Visitor:
     """Find or create the visitor of a new thread, store the contact and count the session."""
     # A single step: if the visitor is erased in the meantime, a new one is created.
     visitor, _ = Visitor.objects.select_for_update().get_or_create(
-        chatbot=chatbot, external_id=external_id
+        chatbot_id=chatbot_id, external_id=external_id
     )
     visitor.last_seen_at = timezone.now()
     visitor.total_sessions += 1
@@ -32,7 +31,7 @@ def welcome(chatbot: Chatbot, external_id: str, contact: dict[str, str]) -> Visi
     return visitor
 
 
-def create(chatbot: Chatbot, given: dict[str, Any]) -> Thread:
+def create(chatbot_id: UUID, given: dict[str, Any]) -> Thread:
     """Create a thread from a ThreadInput. A contact in it may create a lead."""
     own = {
         name: given[name]
@@ -40,8 +39,10 @@ def create(chatbot: Chatbot, given: dict[str, Any]) -> Thread:
         if name in given
     }
     with transaction.atomic():
-        visitor = welcome(chatbot, given.get("visitor_id") or str(new_id()), contact_of(given))
-        thread = lock_thread(Thread.objects.create(chatbot=chatbot, visitor=visitor, **own).pk)
+        visitor = welcome(chatbot_id, given.get("visitor_id") or str(new_id()), contact_of(given))
+        thread = lock_thread(
+            Thread.objects.create(chatbot_id=chatbot_id, visitor=visitor, **own).pk
+        )
         leads.capture(thread)
     return thread
 

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+from django.db.models import UUIDField
+
 from config.api.errors import InvalidRequest
 from config.api.operation import operation
-from conversations.access import open_thread
+from config.api.serializers import Reading
+from config.database.prepared import Given
+from conversations.access import ThreadNotFound, given_thread, open_thread, thread_key
 from conversations.models import Message
 from conversations.serializers.message import (
     Exchange,
@@ -13,9 +17,19 @@ from conversations.serializers.message import (
     MessageInput,
     MessageRecord,
     ReactionInput,
+    ThreadState,
 )
 from conversations.services import history, reactions, visitor_message
 from conversations.viewsets.base import ChattingViewSet
+
+THREAD, BEFORE = Given("thread", UUIDField()), Given("before", UUIDField())
+STATE = Reading(ThreadState)
+PAGE = Reading(
+    MessageRecord,
+    lambda messages, limit, older: history.page(
+        messages.filter(thread=THREAD), limit=limit, before=BEFORE if older else None
+    ),
+)
 
 
 class MessageViewSet(ChattingViewSet):
@@ -49,24 +63,23 @@ class MessageViewSet(ChattingViewSet):
     )
     def create(self, given: dict[str, Any], thread_id: str) -> dict[str, Any]:
         """Send a visitor's message. The response contains the AI reply."""
-        thread = open_thread(self.chatbot, thread_id)
+        thread = open_thread(self.chatbot.pk, thread_id)
         self.thread_id = thread.pk
         messages = visitor_message.send(thread, given["content"], message_id=self.run_as)
-        return {"messages": messages, "thread": open_thread(self.chatbot, thread_id)}
+        return {"messages": messages, "thread": open_thread(self.chatbot.pk, thread_id)}
 
     @operation(query=HistoryQuery, answer=History, open_points=("message-order", "mode"))
     def list(self, query: dict[str, Any], thread_id: str) -> dict[str, Any]:
         """Read the history, newest first."""
-        thread, limit = open_thread(self.chatbot, thread_id), query["limit"]
-        messages = self.rows().filter(thread=thread)
-        try:
-            page = history.page(messages, limit=limit, before=query.get("before"))
-        except Message.DoesNotExist:
-            raise InvalidRequest.at(
-                ["before"], "Expected the id of a message of this thread"
-            ) from None
-        shown, cursor = history.cut(MessageRecord.read(page), limit)
-        return {"messages": shown, "thread": thread, "pagination": cursor}
+        thread, limit, before = thread_key(thread_id), query["limit"], query.get("before")
+        states = STATE.records(given_thread, chatbot=self.chatbot.pk, thread=thread)
+        if not states:
+            raise ThreadNotFound
+        records = self.read(PAGE, limit, before is not None, thread=thread, before=before)
+        if before and not (records or self.rows().filter(thread=thread, pk=before).exists()):
+            raise InvalidRequest.at(["before"], "Expected the id of a message of this thread")
+        shown, cursor = history.cut(records, limit)
+        return {"messages": shown, "thread": states[0], "pagination": cursor}
 
     @operation(body=ReactionInput, answer=MessageRecord, open_points=("message-reaction",))
     def update(self, given: dict[str, Any], message_id: str) -> Message:

@@ -2,8 +2,13 @@
 
 from typing import Any
 
+from django.db.models import UUIDField
+
 from config.api.operation import operation
-from config.api.pagination import PageQuery, cut
+from config.api.pagination import PageQuery
+from config.api.serializers import Reading
+from config.database.prepared import Given, page
+from conversations.access import ThreadNotFound, thread_key
 from conversations.models import Thread, ThreadCount
 from conversations.serializers.thread import (
     OneThread,
@@ -18,6 +23,17 @@ from conversations.serializers.thread import (
 from conversations.services import escalation, threads
 from conversations.viewsets.base import ChattingViewSet
 
+THREAD = Given("thread", UUIDField())
+ONE = Reading(ThreadRecord, lambda threads: threads.filter(pk=THREAD).with_llm())
+DETAILS = Reading(ThreadDetails, lambda threads: threads.filter(pk=THREAD))
+# The page's ids first: rows before the page then cost one index entry each and no joins.
+PAGE = Reading(
+    ThreadRecord,
+    lambda threads: (
+        threads.latest_first().filter(pk__in=page(threads.latest_first()).values("pk")).with_llm()
+    ),
+)
+
 
 class ThreadViewSet(ChattingViewSet):
     """Create, read, list, change and escalate threads."""
@@ -27,7 +43,8 @@ class ThreadViewSet(ChattingViewSet):
 
     def record(self, thread: Thread) -> dict[str, Any]:
         """Read a thread's stored state as a record."""
-        return ThreadRecord.read_one(self.rows().filter(pk=thread.pk).with_llm())
+        [record] = self.read(ONE, thread=thread.pk)
+        return record
 
     @operation(
         body=ThreadInput,
@@ -36,24 +53,23 @@ class ThreadViewSet(ChattingViewSet):
     )
     def create(self, given: dict[str, Any]) -> dict[str, Any]:
         """Begin a conversation."""
-        thread = threads.create(self.chatbot, given)
+        thread = threads.create(self.chatbot.pk, given)
         self.thread_id = thread.pk
         return {"thread": self.record(thread)}
 
     @operation(query=PageQuery, answer=ThreadPage, open_points=("thread-list",))
     def list(self, query: dict[str, int]) -> dict[str, Any]:
         """List the chatbot's threads, latest activity first."""
-        rows = self.rows().latest_first()
-        page, figures = cut(rows, query, total=ThreadCount.of(self.chatbot.pk))
-        # The page's ids first: rows before the page then cost one index entry each and no joins.
-        threads = rows.filter(pk__in=page.values("pk")).with_llm()
+        threads, figures = self.read_page(PAGE, query, total=ThreadCount.of(self.chatbot.pk))
         return {"threads": threads, "pagination": figures}
 
     @operation(answer=OneThreadDetails, open_points=("webhook-token", "thread-fields"))
     def retrieve(self, thread_id: str) -> dict[str, Any]:
         """Read a thread with all that is known about its visitor."""
-        thread = self.row(thread_id)
-        return {"thread": ThreadDetails.read_one(self.rows().filter(pk=thread.pk))}
+        found = self.read(DETAILS, thread=thread_key(thread_id))
+        if not found:
+            raise ThreadNotFound
+        return {"thread": found[0]}
 
     @operation(body=ThreadChanges, answer=OneThread, open_points=("thread-update", "lead-capture"))
     def update(self, changes: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from accounts.access import accounts_of
+from accounts.caller import Caller
 from accounts.models import Account, Membership, User
 from accounts.permissions import ADDED, CHATBOT_VIEW, Action, Role, may
 from chatbots.access import ChatbotForbidden, open_chatbot, open_to
@@ -42,15 +43,16 @@ def test_every_query_agrees_with_the_permission_table(
     user = holder(chatbot, owner=owner, role=role, permissions=permissions, added=added)
     ChatbotMemberFactory(user=user)  # a chatbot of an account that the user does not belong to
     held = {*([Role.OWNER] if owner else []), *([role, *permissions] if role else [])}
+    caller = Caller(user.pk)
     allowed = may(Action.USE_CHATBOT, held | ({ADDED} if added and role else set()))
 
-    assert list(open_to(user)) == ([chatbot] if allowed else [])
+    assert list(open_to(caller)) == ([chatbot] if allowed else [])
     assert (user in Chatbot.objects.filter(pk=chatbot.pk).users()) is allowed
     if allowed:
-        assert open_chatbot(user, str(chatbot.pk)) == chatbot
+        assert open_chatbot(caller, str(chatbot.pk)).pk == chatbot.pk
     else:
         with pytest.raises(ChatbotForbidden):
-            open_chatbot(user, str(chatbot.pk))
+            open_chatbot(caller, str(chatbot.pk))
 
 
 @pytest.mark.parametrize("action", [Action.ENTER_ACCOUNT, Action.MANAGE_ACCOUNT])
@@ -111,10 +113,10 @@ def test_rows_of_other_tenants_are_not_read(tenants: list[User]) -> None:
     owner, admin, member = tenants
     assert scanned(Chatbot.objects.filter(description="none")), "the plan shows what it is for"
     for user, count in ((owner, CHATBOTS_EACH), (admin, CHATBOTS_EACH), (member, 1)):
-        rows = open_to(user)
+        rows = open_to(Caller(user.pk))
         assert rows.count() == count
         assert scanned(rows[:20]) == []
-        assert scanned(accounts_of(user)) == []
+        assert scanned(accounts_of(Caller(user.pk))) == []
         assert scanned(Account.objects.open_to(user.pk, Action.MANAGE_ACCOUNT)) == []
-    people = Chatbot.objects.filter(pk=open_to(member)[0].pk).users()
+    people = Chatbot.objects.filter(pk=open_to(Caller(member.pk))[0].pk).users()
     assert (people.count(), scanned(people)) == (3, [])

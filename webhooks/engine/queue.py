@@ -279,5 +279,7 @@ def _sql_moment(moment: datetime) -> Any:
     return connection.ops.adapt_datetimefield_value(moment)
 
 
-def _moment(value: datetime | None) -> datetime | None:
+def _moment(value: datetime | str | None) -> datetime | None:
+    if isinstance(value, str):  # SQLite's
+        value = datetime.fromisoformat(value)
     return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value

@@ -18,6 +18,7 @@ from config.database.postgresql.outage import outage
 # whether the database is down. A busy machine may take most of a second to connect.
 WAIT = 0.5
 VERDICT = 1.4
+RECENT = 0.05  # seconds for which an answer shows that the server is not silent
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -27,6 +28,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     connection and the next, and waits without a limit for a server that is suspended.
     """
 
+    answered_at = 0.0  # when this process last gave back a connection that worked (monotonic)
     prepares = False  # while a cursor for a prepared statement is made
 
     def get_connection_params(self) -> dict[str, Any]:
@@ -78,7 +80,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 if time.monotonic() >= deadline:
                     raise
             else:
-                if answers(connection):
+                if self.unspoiled(connection) or answers(connection):
                     if outage.watched:
                         outage.watch(connection)
                     return connection
@@ -86,6 +88,23 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self.pool.putconn(connection)  # which replaces it
             if outage.watched:
                 outage.find_out(conn_params, within=VERDICT)
+
+    def unspoiled(self, connection: psycopg.Connection[Any]) -> bool:
+        """Return whether a pooled connection needs no round trip to know that it works.
+
+        The server has just answered this process, and has not ended this connection: if it had,
+        there would be something to read.
+        """
+        if time.monotonic() - self.answered_at > RECENT:
+            return False
+        poll = select.poll()
+        poll.register(connection.pgconn.socket, select.POLLIN)
+        return not poll.poll(0)
+
+    def _close(self) -> None:
+        if self.connection is not None and self.connection.pgconn.status == ConnStatus.OK:
+            DatabaseWrapper.answered_at = time.monotonic()
+        super()._close()  # type: ignore[misc] # the stubs lack it
 
 
 def answers(connection: psycopg.Connection[Any]) -> bool:

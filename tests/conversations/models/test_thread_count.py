@@ -15,7 +15,7 @@ from tests.factories.conversations import MessageFactory, ThreadFactory, Visitor
 pytestmark = pytest.mark.proves("Pagination (list endpoints)", "Endpoints named without shape")
 
 WAYS: dict[str, tuple[Callable[[Chatbot], object], int]] = {
-    "the API creates one": (lambda bot: threads.create(bot, {}), 6),
+    "the API creates one": (lambda bot: threads.create(bot.pk, {}), 6),
     "many are inserted at once": (
         lambda bot: Thread.objects.bulk_create(
             [Thread(chatbot=bot, visitor=VisitorFactory(chatbot=bot)) for _ in range(3)]
@@ -48,7 +48,7 @@ def test_the_count_follows_every_creation_and_deletion(chatbot: Chatbot, way: st
 
 def test_a_rollback_does_not_change_the_count(chatbot: Chatbot) -> None:
     with transaction.atomic():
-        threads.create(chatbot, {})
+        threads.create(chatbot.pk, {})
         transaction.set_rollback(True)
     assert ThreadCount.of(chatbot.pk) == 0
 
@@ -56,7 +56,7 @@ def test_a_rollback_does_not_change_the_count(chatbot: Chatbot) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_creations_are_all_counted(chatbot: Chatbot) -> None:
     def create(number: int) -> None:
-        threads.create(chatbot, {"visitor_id": f"visitor {number % 3}"})
+        threads.create(chatbot.pk, {"visitor_id": f"visitor {number % 3}"})
         connection.close()
 
     with ThreadPoolExecutor(8) as pool:

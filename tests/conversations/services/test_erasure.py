@@ -47,7 +47,7 @@ def talk(chatbot, api, send):
         lead_notification_email=["sales@example.com"],
     )
     EndpointFactory(chatbot=chatbot)
-    thread = threads.create(chatbot, CONTACT)
+    thread = threads.create(chatbot.pk, CONTACT)
     answer = api.post(
         f"/v1/chatting/{chatbot.pk}/thread/{thread.pk}/message", {"content": "my secret"}
     )
@@ -135,14 +135,14 @@ def test_stored_answers_for_retries_are_deleted_too(chatbot, api, gone):
 
 
 def test_a_visitor_is_erased_with_all_conversations_and_may_return(chatbot, api, talk, thread):
-    second = threads.create(chatbot, CONTACT)
+    second = threads.create(chatbot.pk, CONTACT)
     lines, _ = log()
     erasure.erase_visitor(talk.visitor_id)
     assert not Visitor.objects.filter(external_id="anna").exists()
     assert not Thread.objects.filter(pk__in=[talk.pk, second.pk]).exists()
     assert not Lead.objects.exists()
     assert not Mail.objects.exists()
-    again = threads.create(chatbot, {"visitor_id": "anna"})
+    again = threads.create(chatbot.pk, {"visitor_id": "anna"})
     assert (again.visitor.total_sessions, again.visitor.email) == (1, "")
     purge()
     assert set(Thread.everything.all()) == {thread, again}
@@ -172,7 +172,7 @@ def test_a_chatbot_is_erased_with_everything_below_it_and_its_log_stays(chatbot,
     assert not erase_chatbot(chatbot)
     assert api.get(f"/v1/chatbots/{chatbot.pk}/appearance").status_code == 404
     assert api.get("/v1/chatbots").json()["data"]["chatbots"] == []
-    create_chatbot(account, creator=account.owner, name=name, description="its successor")
+    create_chatbot(account, creator_id=account.owner_id, name=name, description="its successor")
     purge()
     below = (Thread.everything, Visitor.everything, Message.objects, Endpoint.objects)
     settings = (Instruction, ConversationStarter, LeadSettings)
@@ -229,13 +229,13 @@ def test_a_run_stops_after_a_while_and_the_next_one_continues(chatbot, talk, mon
 
 @pytest.mark.django_db(transaction=True)
 def test_a_visitor_who_writes_during_an_erasure_causes_no_error(chatbot):
-    threads.create(chatbot, CONTACT)
+    threads.create(chatbot.pk, CONTACT)
     stop, faults = threading.Event(), []
 
     def write():
         try:
             while not stop.is_set():
-                threads.create(chatbot, CONTACT)
+                threads.create(chatbot.pk, CONTACT)
         except Exception as error:  # the test reports any error
             faults.append(error)
         finally:
