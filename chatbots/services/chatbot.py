@@ -4,11 +4,11 @@ Open point: name-unique.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from accounts.models import Account
 from accounts.quotas import take_chatbot
@@ -27,7 +27,8 @@ def unique_name() -> Iterator[None]:
     Only the name can violate a constraint here, because foreign keys are checked at the commit.
     """
     try:
-        with transaction.atomic():
+        # One statement needs no transaction of its own; inside one, it needs a savepoint.
+        with transaction.atomic() if connection.in_atomic_block else nullcontext():
             yield
     except IntegrityError:
         raise InvalidRequest.at(["name"], "Must be unique within the account") from None

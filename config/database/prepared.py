@@ -84,7 +84,8 @@ class PreparedWrite(Prepared[tuple[Any, ...]]):
 
     def execute(self, shape: tuple[Any, ...], given: dict[str, Any]) -> tuple[list[Any], int]:
         """Run a shape. A failure inside a transaction marks it, as in Django."""
-        with mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
+        database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
+        with database.writing(), mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
             return super().execute(shape, given)
 
     def run(self, *shape: Any, **given: Any) -> int:

@@ -35,7 +35,7 @@ class Cost(NamedTuple):
 STATEMENTS = {
     ("GET", "/v1/chatbots"): Cost(3, 3),
     ("GET", "/v1/chatbots/my-chatbots"): Cost(3, 3),
-    ("POST", f"{ACCOUNT}/create-chatbot"): Cost(6, 6),
+    ("POST", f"{ACCOUNT}/create-chatbot"): Cost(7, 7),
     ("PATCH", f"{ACCOUNT}/chatbot/{{chatbot}}"): Cost(4, 4),
     ("GET", f"{ACCOUNT}/all-chatbots"): Cost(3, 3),
     ("GET", f"{BOT}/appearance"): Cost(3, 3),
@@ -56,7 +56,7 @@ STATEMENTS = {
     ("GET", f"{CHAT}/threads"): Cost(4, 4),
     ("POST", f"{CHAT}/threads"): Cost(11, 11),
     ("PATCH", f"{CHAT}/thread/update-thread"): Cost(7, 7),
-    ("GET", f"{CHAT}/thread/{{thread}}"): Cost(4, 4),
+    ("GET", f"{CHAT}/thread/{{thread}}"): Cost(3, 3),
     ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Cost(11, 11),
     ("POST", f"{CHAT}/thread/{{thread}}/escalate"): Cost(11, 11),
     ("GET", f"{CHAT}/thread/{{thread}}/messages"): Cost(4, 4),

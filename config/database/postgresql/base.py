@@ -2,6 +2,7 @@
 
 import select
 import time
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import psycopg
@@ -88,6 +89,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self.pool.putconn(connection)  # which replaces it
             if outage.watched:
                 outage.find_out(conn_params, within=VERDICT)
+
+    def writing(self) -> AbstractContextManager[object]:
+        """Surround one statement that writes. Outside a transaction it is one by itself."""
+        return nullcontext()
 
     def unspoiled(self, connection: psycopg.Connection[Any]) -> bool:
         """Return whether a pooled connection needs no round trip to know that it works.

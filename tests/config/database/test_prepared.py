@@ -13,10 +13,12 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Account, Invitation, Membership, Plan
 from chatbots.models import Appearance, Chatbot, Persona
+from chatbots.services.chatbot import erase_chatbot
 from config.database.ids import new_id
 from config.database.prepared import (
     Given,
     Update,
+    change_row,
     insert,
     page,
     prepared,
@@ -262,6 +264,24 @@ def test_only_the_named_columns_are_saved():
     stored = Chatbot.objects.get(pk=chatbot.pk)
     assert (stored.name, stored.description) == ("new", "old")
     assert (stored.created_by_user_id, stored.updated_at) == (None, chatbot.updated_at)
+
+
+def test_a_row_is_changed_and_returned_without_being_read():
+    chatbot = ChatbotFactory(name="old", description="kept")
+    with CaptureQueriesContext(connection) as queries:
+        changed = change_row(Chatbot, chatbot.pk, {"name": "new"})
+    assert [query["sql"].split()[0] for query in queries if "chatbot" in query["sql"]] == ["UPDATE"]
+    assert (changed, changed.name, changed.description) == (chatbot, "new", "kept")
+    assert changed.updated_at > chatbot.updated_at
+    same = change_row(Chatbot, chatbot.pk, {})
+    assert (same, same.updated_at) == (changed, changed.updated_at)
+
+
+def test_an_erased_row_is_not_changed():
+    chatbot = ChatbotFactory()
+    erase_chatbot(chatbot)
+    assert change_row(Chatbot, chatbot.pk, {"name": "new"}) is None
+    assert change_row(Chatbot, chatbot.pk, {}) is None
 
 
 def test_a_row_that_is_gone_is_not_saved():

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.db.backends.sqlite3.operations import DatabaseOperations
+from django.db.backends.sqlite3.base import DatabaseOperations
 from django.db.models import (
     BooleanField,
     DateField,

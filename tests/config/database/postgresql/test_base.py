@@ -1,0 +1,82 @@
+"""A pooled connection is known to work without a round trip while the server answers."""
+
+import time
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from accounts.models import Plan
+from config.database.postgresql import base
+from tests.patience import PATIENCE
+
+pytestmark = [
+    pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no connections"),
+    pytest.mark.django_db(transaction=True),
+]
+END = "SELECT pg_terminate_backend(%s, 10000)"
+
+
+def taken():
+    """Take a connection from the pool, and return the process that serves it."""
+    connection.close()
+    connection.ensure_connection()
+    return connection.connection.info.backend_pid
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Record the connections that are asked whether they work."""
+    asked, answers = [], base.answers
+
+    def record(pooled):
+        asked.append(pooled.info.backend_pid)
+        return answers(pooled)
+
+    monkeypatch.setattr(base, "answers", record)
+    return asked
+
+
+def test_a_connection_is_not_asked_while_the_server_answers(asked, monkeypatch):
+    monkeypatch.setattr(base, "RECENT", PATIENCE)
+    taken()
+    asked.clear()
+    assert [taken() for _ in range(3)]
+    assert not asked
+
+
+def test_a_connection_is_asked_once_the_server_has_been_silent(asked, monkeypatch):
+    monkeypatch.setattr(base, "RECENT", 0.01)
+    taken()
+    asked.clear()
+    connection.close()
+    time.sleep(0.02)
+    connection.ensure_connection()
+    assert asked == [connection.connection.info.backend_pid]
+
+
+def test_a_connection_that_the_server_has_ended_is_never_handed_out(asked, monkeypatch):
+    monkeypatch.setattr(base, "RECENT", PATIENCE)
+    ended = taken()
+    parameters = connection.get_connection_params()
+    connection.close()
+    with psycopg.connect(**parameters) as other:
+        assert other.execute(END, [ended]).fetchone() == (True,)
+    for _ in range(3):
+        assert taken() != ended
+        assert Plan.objects.exists()
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
+def test_times_are_aware_whatever_the_sessions_zone(zone):
+    moment = datetime(2026, 7, 1, 12, 0, 0, 123_456, UTC)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('TimeZone', %s, false)", [zone])
+        cursor.execute("SELECT %s::timestamptz", [moment])
+        [found] = cursor.fetchone()
+        cursor.execute("SET TimeZone TO 'UTC'")
+    assert found == moment
+    assert found.utcoffset() is not None
+    assert found - moment == timedelta(0)
