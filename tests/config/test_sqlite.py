@@ -1,6 +1,7 @@
-"""Writers of one process queue up, and each leaves the queue when its transaction ends."""
+"""All writers wait in one queue, and each leaves it when its transaction ends."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -11,11 +12,31 @@ from django.utils import timezone
 
 from config.models import PeriodicWork
 from tests.patience import PATIENCE
+from tests.servers.processes import Process, wait_until
 
 pytestmark = [
     pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL has locks of its own"),
     pytest.mark.django_db(transaction=True),
 ]
+
+
+LONGEST_WAIT = 1.0  # seconds, on a machine under load; a quarter of it is promised
+
+
+class BusyProcess(Process):
+    """A process with eight threads that write without a pause."""
+
+    command = (
+        "-c",
+        "import django, threading; django.setup()\n"
+        "from django.db import transaction; from config.models import PeriodicWork\n"
+        "def work(name):\n"
+        "    while True:\n"
+        "        with transaction.atomic():\n"
+        "            PeriodicWork.objects.update_or_create(\n"
+        "                name=name, defaults={'due_at': '2020-01-01T00:00:00Z'})\n"
+        "for number in range(8): threading.Thread(target=work, args=(str(number),)).start()\n",
+    )
 
 
 def write(name):
@@ -91,3 +112,20 @@ def test_fifty_concurrent_writers_lose_nothing():
     with ThreadPoolExecutor(50) as pool:
         list(pool.map(count, range(50)))
     assert PeriodicWork.objects.get(name="counter").due_at == start + timedelta(seconds=50)
+
+
+@pytest.mark.parametrize("in_transaction", [True, False])
+def test_a_single_writer_waits_briefly_beside_a_busy_process(in_transaction):
+    with BusyProcess() as busy:
+        wait_until(lambda: PeriodicWork.objects.count() >= 8, told=busy.said)
+        waits = []
+        for number in range(60):
+            began = time.monotonic()
+            if in_transaction:
+                with transaction.atomic():
+                    PeriodicWork.objects.filter(name="0").update(due_at=timezone.now())
+            else:
+                PeriodicWork.objects.filter(name=str(number % 8)).update(due_at=timezone.now())
+            waits.append(time.monotonic() - began)
+            time.sleep(0.01)
+    assert max(waits) < LONGEST_WAIT

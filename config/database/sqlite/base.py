@@ -1,24 +1,23 @@
-"""SQLite for a process with many threads: writers take turns on a lock.
+"""SQLite for processes with many threads: every write waits in one queue."""
 
-SQLite's own waiting polls now and then, in no order: of fifty concurrent writers, most sleep while
-the database is free, and some give up. Between processes this is still so, but there are only two.
-"""
-
-import threading
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from django.db import OperationalError, transaction
+from django.db import transaction
 from django.db.backends.sqlite3 import base, operations
 
+from config.database.sqlite.write_queue import WriteQueue
+
 LONG = 10_000  # characters of a statement that is not remembered
-_turn = threading.Lock()  # one is enough: there is one database
+WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")  # the first letters of a statement that writes
+
+_queue = WriteQueue()  # one is enough: there is one database
 
 
-def moment(value: str | None, *_: Any) -> datetime | None:
+def timestamp(value: str | None, *_: Any) -> datetime | None:
     """Convert a stored time, which is in UTC."""
     return None if value is None else datetime.fromisoformat(value).replace(tzinfo=UTC)
 
@@ -42,7 +41,7 @@ def flag(value: int | None, *_: Any) -> bool | None:
 class DatabaseOperations(operations.DatabaseOperations):
     """Django's operations, except that they convert the common types faster."""
 
-    CONVERTERS = {"DateTimeField": moment, "UUIDField": identifier, "BooleanField": flag}
+    CONVERTERS = {"DateTimeField": timestamp, "UUIDField": identifier, "BooleanField": flag}
 
     def get_db_converters(self, expression: Any) -> list[Any]:
         """Return the functions that convert an expression's values."""
@@ -51,7 +50,32 @@ class DatabaseOperations(operations.DatabaseOperations):
 
 
 class Cursor(base.SQLiteCursorWrapper):
-    """Django's cursor, except that it remembers the conversion of %s to ? in common statements."""
+    """A cursor whose single writes wait in the queue, too, and that remembers conversions."""
+
+    database: "DatabaseWrapper"
+
+    def execute(self, query: str, params: Any = None) -> Any:  # Any: as in the base class
+        """Run a statement, in the queue's turn if it is a write of its own."""
+        if not self._writes_alone(query):
+            return super().execute(query, params)
+        self.database.take_turn()
+        try:
+            return super().execute(query, params)
+        finally:
+            self.database.end_turn()
+
+    def executemany(self, query: str, param_list: Any) -> Any:
+        """Run a statement many times, in one turn if it is a write of its own."""
+        if not self._writes_alone(query):
+            return super().executemany(query, param_list)
+        self.database.take_turn()
+        try:
+            return super().executemany(query, param_list)
+        finally:
+            self.database.end_turn()
+
+    def _writes_alone(self, query: str) -> bool:
+        return not self.database.has_turn and query.lstrip()[:6].upper() in WRITES
 
     def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
         """Convert a statement to the form of sqlite3."""
@@ -68,7 +92,7 @@ def with_question_marks(query: str) -> str:
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's wrapper, except that a transaction holds the process's write lock."""
+    """Django's wrapper, except that every write has its turn in the queue."""
 
     ops_class = DatabaseOperations
     has_turn = False
@@ -77,47 +101,56 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Leave all conversion to DatabaseOperations: sqlite3's own would come before it."""
         return super().get_connection_params() | {"detect_types": 0, "cached_statements": 512}
 
-    # Any, here and below: as in the base class
     def create_cursor(self, name: str | None = None) -> Any:
-        """Make a cursor."""
-        return self.connection.cursor(factory=Cursor)
+        """Make a cursor that knows whether this connection has its turn."""
+        cursor = self.connection.cursor(factory=Cursor)
+        cursor.database = self
+        return cursor
 
     def prepared_cursor(self) -> Any:
         """Make a cursor for a prepared statement. SQLite keeps its plan for any cursor."""
         return self.cursor()
 
     def writing(self) -> AbstractContextManager[object]:
-        """Surround one statement that writes. Outside a transaction it gets one, for its turn."""
+        """Surround one statement that writes. Outside a transaction it gets one.
+
+        A statement that returns rows ends when they are read, so its turn must last until then.
+        """
         return nullcontext() if self.in_atomic_block else transaction.atomic()
 
-    def _start_transaction_under_autocommit(self) -> None:
-        if not _turn.acquire(timeout=self.settings_dict["OPTIONS"]["timeout"]):
-            raise OperationalError("database is locked")
+    def take_turn(self) -> None:
+        """Wait for the turn to write. Raises OperationalError after the database's timeout."""
+        name, options = str(self.settings_dict["NAME"]), self.settings_dict["OPTIONS"]
+        _queue.acquire(name, options["timeout"])
         self.has_turn = True
+
+    def end_turn(self) -> None:
+        """Let the next writer through, if this connection has its turn."""
+        if self.has_turn:
+            self.has_turn = False
+            _queue.release()
+
+    def _start_transaction_under_autocommit(self) -> None:
+        self.take_turn()
         try:
             super()._start_transaction_under_autocommit()  # type: ignore[misc] # the stubs lack it
         except BaseException:
-            self._end_turn()
+            self.end_turn()
             raise
 
     def _commit(self) -> Any:
         committed = super()._commit()  # type: ignore[misc] # the stubs lack it
-        self._end_turn()
+        self.end_turn()
         return committed
 
     def _rollback(self) -> Any:
         try:
             return super()._rollback()  # type: ignore[misc] # the stubs lack it
         finally:
-            self._end_turn()
+            self.end_turn()
 
     def _close(self) -> Any:
         try:
             return super()._close()  # type: ignore[misc] # the stubs lack it
         finally:
-            self._end_turn()
-
-    def _end_turn(self) -> None:
-        if self.has_turn:
-            self.has_turn = False
-            _turn.release()
+            self.end_turn()

@@ -1,0 +1,79 @@
+"""One queue for all writers of the embedded database, in every thread and process.
+
+SQLite's own waiting polls now and then, in no order: of fifty concurrent writers most sleep while
+the database is free, and a process that writes without a pause starves the other one.
+"""
+
+import fcntl
+import threading
+import time
+from pathlib import Path
+from typing import IO
+
+from django.db import OperationalError
+
+from config.runtime.state import private_file
+
+NEXT, WRITER = 0, 1  # bytes of the lock file: the next process to write, and the one that writes
+LOOKS = (0.0002, 0.002)  # seconds between two looks at a lock, at first and later
+OFTEN = 0.02  # seconds until looks become rare
+
+
+class WriteQueue:
+    """Lets one writer through at a time.
+
+    Threads of a process wait for its lock. Their first one then waits for the other processes, for
+    at most one write of each: it holds the byte NEXT while it waits for the byte WRITER, so that
+    a process that has just written cannot overtake it. SQLite's own lock keeps the data correct;
+    without its file, the queue orders the threads of one process only.
+    """
+
+    def __init__(self) -> None:
+        self.threads = threading.Lock()
+        self.file: IO[str] | None = None
+
+    def acquire(self, database: str, timeout: float) -> None:
+        """Wait for the turn to write. Raises OperationalError after `timeout` seconds."""
+        ends = time.monotonic() + timeout
+        if not self.threads.acquire(timeout=timeout):
+            raise OperationalError("database is locked")
+        try:
+            if file := self._lock_file(database):
+                _lock(file, NEXT, ends)
+                try:
+                    _lock(file, WRITER, ends)
+                finally:
+                    fcntl.lockf(file, fcntl.LOCK_UN, 1, NEXT)
+        except BaseException:
+            self.threads.release()
+            raise
+
+    def release(self) -> None:
+        """Let the next writer through."""
+        try:
+            if self.file:
+                fcntl.lockf(self.file, fcntl.LOCK_UN, 1, WRITER)
+        finally:
+            self.threads.release()
+
+    def _lock_file(self, database: str) -> IO[str] | None:
+        # Opened once: closing any descriptor of the file would end this process's locks.
+        if self.file is None and Path(database).is_file():
+            try:
+                self.file = private_file(Path(f"{database}.queue"))
+            except OSError:  # a full or read-only disk, or no descriptor
+                return None
+        return self.file
+
+
+def _lock(file: IO[str], byte: int, ends: float) -> None:
+    # A blocking call has no timeout, and the holder may be halted.
+    began = time.monotonic()
+    while True:
+        try:
+            return fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+        except (BlockingIOError, PermissionError):
+            now = time.monotonic()
+            if now >= ends:
+                raise OperationalError("database is locked") from None
+            time.sleep(LOOKS[now - began > OFTEN])
