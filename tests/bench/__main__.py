@@ -26,11 +26,11 @@ from django.conf import settings
 from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
 
-from tests.bench import api, growth, replies, report
-from tests.bench.measures import MEASURES
+from tests.bench import api, growth, measures, replies, report, scale
 from tests.bench.servers import environment_without_servers
 from tests.bench.sink import Sink
 
+MEASURES = measures.MEASURES | scale.MEASURES
 OF_SERVICE: dict[str, Callable[[float], dict[str, Any]]] = {
     "api": api.measure,
     "replies": replies.replies,

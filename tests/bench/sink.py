@@ -1,7 +1,7 @@
 """Receivers in a separate process that reports each arrival and its time.
 
-`/take` answers immediately, `/late` after 50 ms, `/hang` never; `/drip` sends bytes forever;
-`/again` fails each body once.
+`/take` answers immediately, `/late` after 50 ms, `/fifth` after 0.2 s, `/slow` after 0.5 s,
+`/hang` never; `/drip` sends bytes forever; `/again` fails each body once.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from tests.servers import certificates
 from tests.servers.behaviours import Arrival, Step, answer, drip_headers, stall
 from tests.servers.receiver import Receiver
 
-LATE = 0.05  # seconds
+LATE, FIFTH, SLOW = 0.05, 0.2, 0.5  # seconds
 HOSTS = 20  # receivers, each on its own port
 
 
@@ -80,6 +80,8 @@ def serve(chain: str, pipe: Connection) -> None:
         receivers = [stack.enter_context(Receiver(context, tell=tell)) for _ in range(HOSTS)]
         for receiver in receivers:
             receiver.on("/late", answer(delay=LATE))
+            receiver.on("/fifth", answer(delay=FIFTH))
+            receiver.on("/slow", answer(delay=SLOW))
             receiver.on("/hang", stall())
             receiver.on("/drip", drip_headers(0.2))
             receiver.on("/again", fail_once)

@@ -31,10 +31,10 @@ HALTS_IN_A_CLAIM = """
 import os, signal, django
 django.setup()
 from webhooks.engine import claims, queue, schedule
-def halt(moment):
+def halt(*_):
     print("halted", flush=True)
     os.kill(os.getpid(), signal.SIGSTOP)
-queue.waiting = halt
+claims._write = halt
 claims.claim("77", slots=8)
 """
 BROKEN = Result(outcome=Outcome(1, 503))

@@ -3,11 +3,15 @@
 A claim is a fencing token on the delivery's row. It holds for a few seconds, until its task begins
 and exchanges it for a longer one (see `schedule`). Every write is guarded by the token: a worker
 that has lost its claim changes nothing.
+
+Deliveries are chosen without a lock and taken under the locks of their endpoints: workers that
+claim at the same time take deliveries of different endpoints, and none waits for another.
 """
 
 import threading
-import time
+from collections import Counter
 from collections.abc import Iterable
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -16,18 +20,29 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from webhooks.engine import queue
-from webhooks.engine.fairness import Rotation
+from webhooks.engine.fairness import Candidate, Rotation, Slots, Waiting
 from webhooks.engine.liveness import NAMESPACE
 from webhooks.engine.work import Claimed
 from webhooks.models import Delivery
 
-START = timedelta(seconds=3)  # if the task has not begun by then, its message is lost
+START = timedelta(seconds=3)  # an attempt that has not begun by then never will
 MARGIN = timedelta(seconds=20)  # beyond an attempt's deadline, to settle while the database fails
+WINDOW, WINDOWS = 128, 8  # endpoints read together, and how often in one claim
+# Due deliveries read of an endpoint: at least, and at most where few endpoints wait
+LEAST_READ, MOST_READ = 8, 64
+ENDPOINTS = NAMESPACE + 1  # of the advisory locks of endpoints
+LOCK = """SELECT e.id, pg_try_advisory_xact_lock(%s, hashtext(e.id::text))
+    FROM unnest(%s::uuid[]) AS e(id)"""
+RUNNING = """SELECT d.running_of, d.thread_id FROM webhooks_delivery d
+    WHERE d.running_of = ANY(%s::uuid[])"""
 # Any: values of columns of many types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_by": "", "claimed_until": None}
 
 freed = threading.Event()  # set when an attempt of this process has ended
+# Endpoints that have more due deliveries than their limit allows: it grows with each answer.
+wants_more: set[UUID] = set()
 _rotation = Rotation()
+_place = queue.NOBODY  # the last chatbot of the previous window
 
 
 def lease() -> timedelta:
@@ -37,12 +52,12 @@ def lease() -> timedelta:
 
 def claim(worker: str, *, slots: int) -> list[Claimed]:
     """Claim due deliveries for a worker with `slots` slots, never more than are free."""
-    with transaction.atomic():
+    token = uuid4()
+    with transaction.atomic() if connection.vendor == "postgresql" else nullcontext():
         queue.keep_to_indexes()
-        _one_claimer_at_a_time()
-        token = uuid4()
-        chosen = _take(_choose(worker, slots), worker, token)
-    return [Claimed(one, token) for one in chosen]
+        chosen = _choose(Slots(queue.running(worker), slots=slots))
+    taken = _take(chosen, worker, token) if chosen else []
+    return [Claimed(one, token) for one in taken]
 
 
 def release(claimed: Iterable[Claimed]) -> None:
@@ -51,42 +66,62 @@ def release(claimed: Iterable[Claimed]) -> None:
         Delivery.objects.filter(pk=one.delivery_id, claim=one.claim).update(**NO_CLAIM)
 
 
-def note_answer(chatbot_id: UUID) -> None:
-    """Remember that an endpoint has just answered this worker."""
-    _rotation.note_answer(chatbot_id, time.monotonic())
+def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
+    """Choose deliveries from the next window of endpoints that has some that may start."""
+    global _place
+    moment, from_start = queue.now(), _place == queue.NOBODY
+    for _ in range(WINDOWS):
+        waiting, last = queue.window(_place, WINDOW, moment)
+        _place = last or queue.NOBODY
+        able = [one for one in waiting if slots.room(one) > 0]
+        if able:
+            each = max(LEAST_READ, min(MOST_READ, 2 * slots.free // len(able)))
+            queue.read_due(able, each, moment)
+        chosen = _rotation.choose(able, slots)
+        wants_more.update(one.chatbot_id for one in waiting if one.in_flight >= one.limit)
+        if chosen or (last is None and from_start):
+            return chosen
+        from_start = from_start or last is None
+    return []
 
 
-def _choose(worker: str, slots: int) -> list[UUID]:
-    moment = queue.now()
-    running = queue.running(worker, moment, start=START, lease=lease())
-    # A delivery that may be killing workers runs without another suspect, which would otherwise
-    # be interrupted with it for the last time.
-    suspects = not any(one.suspect for one in running)
-    chosen = _rotation.choose(
-        queue.waiting(moment),
-        running,
-        slots=slots,
-        more=lambda one, count: queue.candidates(one, count, moment=moment, suspects=suspects),
-        moment=time.monotonic(),
-        timeout=settings.WEBHOOK_TIMEOUT,
-    )
-    left_out = queue.suspects_of(chosen)[1:]
-    return [one for one in chosen if one not in left_out]
+def _take(chosen: list[tuple[Waiting, Candidate]], worker: str, token: UUID) -> list[UUID]:
+    """Claim the chosen deliveries, except those whose endpoint another worker has just served."""
+    if connection.vendor != "postgresql":  # there is one worker
+        return _write([one.delivery_id for _, one in chosen], worker, token)
+    with transaction.atomic():
+        queue.keep_to_indexes()
+        allowed = _still_allowed(chosen)
+        free = Delivery.objects.filter(pk__in=allowed, claim=None, due_at__isnull=False)
+        unlocked = set(free.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        return _write([one for one in allowed if one in unlocked], worker, token)
 
 
-def _take(chosen: list[UUID], worker: str, token: UUID) -> list[UUID]:
-    free = Delivery.objects.filter(pk__in=chosen, claim=None, due_at__isnull=False)
-    until = queue.now() + START
-    taken = free.update(claim=token, claimed_by=worker, claimed_until=until)
-    if taken == len(chosen):
-        return chosen
+def _still_allowed(chosen: list[tuple[Waiting, Candidate]]) -> list[UUID]:
+    """Lock the endpoints of the chosen deliveries, and check their limits and threads again."""
+    chatbots = list({one.chatbot_id for one, _ in chosen})
+    locked = [chatbot for chatbot, got in queue.rows(LOCK, ENDPOINTS, chatbots) if got]
+    in_flight: Counter[UUID] = Counter()
+    threads: set[UUID | None] = set()
+    for chatbot, thread in queue.rows(RUNNING, locked):
+        in_flight[chatbot] += 1
+        threads.add(thread)
+    allowed = []
+    for one, candidate in chosen:
+        waits = candidate.in_order and candidate.thread_id and candidate.thread_id in threads
+        if one.chatbot_id in locked and in_flight[one.chatbot_id] < one.limit and not waits:
+            in_flight[one.chatbot_id] += 1
+            allowed.append(candidate.delivery_id)
+    return allowed
+
+
+def _write(ids: list[UUID], worker: str, token: UUID) -> list[UUID]:
+    if not ids:
+        return []
+    free = Delivery.objects.filter(pk__in=ids, claim=None, due_at__isnull=False)
+    taken = free.update(claim=token, claimed_by=worker, claimed_until=queue.now() + START)
+    if taken == len(ids):
+        return ids
     # a chatbot was deleted in the meantime
     there = set(Delivery.objects.filter(claim=token).values_list("pk", flat=True))
-    return [one for one in chosen if one in there]
-
-
-def _one_claimer_at_a_time() -> None:
-    # Shares are counted, then taken. SQLite's transactions are IMMEDIATE and exclude each other.
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", [NAMESPACE])
+    return [one for one in ids if one in there]

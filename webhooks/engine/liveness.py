@@ -16,7 +16,7 @@ from django.db import connection
 from config.runtime.state import locked
 
 ME = str(secrets.randbelow(2**31 - 2) + 1)  # this process; PostgreSQL's lock keys are int4
-NAMESPACE = 0x77656268  # of our advisory locks; its key 0 serialises claiming
+NAMESPACE = 0x77656268  # of our advisory locks
 
 
 class AnotherWorker(Exception):

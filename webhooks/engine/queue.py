@@ -1,143 +1,111 @@
 """Read waiting and running deliveries, at a cost that does not depend on the queue's length.
 
-Each statement jumps from one endpoint, or thread, to the next over a partial index that contains
-only waiting deliveries: thousands of deliveries to one dead receiver cost as much as one. The
-conditions repeat those of the indexes on Delivery word for word, otherwise the database does not
-use the indexes.
+Each statement names a chatbot only through the columns `first_of`, `again_of`, `manual_of` and
+`running_of` of Delivery, each of which has one index. No other index can serve them, so their plans
+do not depend on statistics.
 """
 
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from collections import deque
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from webhooks.engine.fairness import PER_ENDPOINT, Candidate, Running, Waiting
+from webhooks.engine.fairness import Candidate, Running, Waiting
 from webhooks.models import Delivery
-from webhooks.models.delivery import State
 
-THREADS = 64  # threads of one endpoint whose first attempts are read in one claim
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-SEEMS_SLOW = timedelta(seconds=1)  # an attempt that lasts longer is expected to time out
 SUSPECT = 2  # interruptions after which a delivery is suspected of killing workers
-
-
-def _over(index: str) -> str:
-    # SQLite keeps no statistics of these indexes and has to be told which one to use.
-    return f"webhooks_delivery d INDEXED BY {index}" if settings.EMBEDDED else "webhooks_delivery d"
-
-
-# Waiting deliveries, by kind of attempt. "d" is the delivery.
-FIRST = f"""{_over("delivery_first")}
-    WHERE d.state = 'PENDING' AND d.due_at IS NOT NULL AND d.claim IS NULL"""
-AGAIN = f"""{_over("delivery_again")}
-    WHERE d.state = 'RETRYING' AND d.due_at IS NOT NULL AND d.claim IS NULL"""
-MANUAL = f"""{_over("delivery_asked")}
-    WHERE d.state = 'FAILED' AND d.due_at IS NOT NULL AND d.claim IS NULL"""
-LATER = f"""{_over("delivery_due")}
-    WHERE NOT (d.state = 'PENDING') AND d.due_at IS NOT NULL AND d.claim IS NULL"""
+NOBODY = UUID(int=0)  # sorts before every chatbot
 
 # Each part follows the order of an index, so that PostgreSQL reads one row, whatever it estimates.
-GLANCE = f"""
-SELECT (SELECT d.chatbot_id FROM {FIRST} ORDER BY d.chatbot_id LIMIT 1) IS NOT NULL,
-       (SELECT d.due_at FROM {LATER} ORDER BY d.due_at, d.id LIMIT 1),
+GLANCE = """
+SELECT (SELECT d.first_of FROM webhooks_delivery d WHERE d.first_of IS NOT NULL
+        ORDER BY d.first_of LIMIT 1) IS NOT NULL,
+       (SELECT d.due_at FROM webhooks_delivery d
+        WHERE NOT (d.state = 'PENDING') AND d.due_at IS NOT NULL AND d.claim IS NULL
+        ORDER BY d.due_at, d.id LIMIT 1),
        (SELECT d.id FROM webhooks_delivery d ORDER BY d.created_at DESC, d.id DESC LIMIT 1)
-"""  # noqa: S608 - our own constants only, here and below
+"""
 
-# The endpoints that wait for each kind of attempt, found by jumping over the index from one chatbot
-# to the next; then those whose earliest delivery is due. First attempts are always due.
-WAITING = f"""
-WITH RECURSIVE
-first(chatbot_id) AS (
-    SELECT (SELECT d.chatbot_id FROM {FIRST} ORDER BY d.chatbot_id LIMIT 1)
+# The next endpoint after another one, by jumping over the three indexes.
+NEXT = """
+SELECT nearest.chatbot_id FROM (
+    SELECT * FROM (SELECT d.first_of AS chatbot_id FROM webhooks_delivery d
+        WHERE d.first_of > {after} ORDER BY d.first_of LIMIT 1) AS first
     UNION ALL
-    SELECT (SELECT d.chatbot_id FROM {FIRST}
-            AND d.chatbot_id > first.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
-    FROM first WHERE first.chatbot_id IS NOT NULL
-),
-again(chatbot_id) AS (
-    SELECT (SELECT d.chatbot_id FROM {AGAIN} ORDER BY d.chatbot_id LIMIT 1)
+    SELECT * FROM (SELECT d.again_of AS chatbot_id FROM webhooks_delivery d
+        WHERE d.again_of > {after} ORDER BY d.again_of LIMIT 1) AS again
     UNION ALL
-    SELECT (SELECT d.chatbot_id FROM {AGAIN}
-            AND d.chatbot_id > again.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
-    FROM again WHERE again.chatbot_id IS NOT NULL
-),
-manual(chatbot_id) AS (
-    SELECT (SELECT d.chatbot_id FROM {MANUAL} ORDER BY d.chatbot_id LIMIT 1)
+    SELECT * FROM (SELECT d.manual_of AS chatbot_id FROM webhooks_delivery d
+        WHERE d.manual_of > {after} ORDER BY d.manual_of LIMIT 1) AS manual
+) AS nearest ORDER BY nearest.chatbot_id LIMIT 1
+"""
+
+# A window of endpoints with waiting deliveries; `is_due` is false where all are due later.
+WINDOW = f"""
+WITH RECURSIVE place(chatbot_id, number) AS (
+    SELECT ({NEXT.format(after="%s")}), 1
     UNION ALL
-    SELECT (SELECT d.chatbot_id FROM {MANUAL}
-            AND d.chatbot_id > manual.chatbot_id ORDER BY d.chatbot_id LIMIT 1)
-    FROM manual WHERE manual.chatbot_id IS NOT NULL
-),
-due(chatbot_id, kind) AS (
-    SELECT chatbot_id, 'first' FROM first
-    UNION ALL
-    SELECT chatbot_id, 'again' FROM again
-    WHERE %s >= (SELECT d.due_at FROM {AGAIN}
-                 AND d.chatbot_id = again.chatbot_id ORDER BY d.due_at, d.id LIMIT 1)
-    UNION ALL
-    SELECT chatbot_id, 'manual' FROM manual
-    WHERE %s >= (SELECT d.due_at FROM {MANUAL}
-                 AND d.chatbot_id = manual.chatbot_id ORDER BY d.due_at, d.id LIMIT 1)
-),
-endpoint(chatbot_id, has_first, has_again, has_manual) AS (
-    SELECT chatbot_id,
-           MAX(CASE WHEN kind = 'first' THEN 1 ELSE 0 END),
-           MAX(CASE WHEN kind = 'again' THEN 1 ELSE 0 END),
-           MAX(CASE WHEN kind = 'manual' THEN 1 ELSE 0 END)
-    FROM due GROUP BY chatbot_id
+    SELECT ({NEXT.format(after="place.chatbot_id")}), place.number + 1
+    FROM place WHERE place.chatbot_id IS NOT NULL AND place.number < %s
 )
-SELECT c.id, c.account_id, e.timed_out, has_first, has_again, has_manual
-FROM endpoint JOIN chatbots_chatbot c ON c.id = endpoint.chatbot_id
+SELECT c.id, c.account_id, e.attempts_limit, e.timed_out,
+       e.last_success_at IS NULL AND e.last_failure_at IS NULL,
+       (SELECT COUNT(*) FROM webhooks_delivery d WHERE d.running_of = c.id),
+       EXISTS (SELECT 1 FROM webhooks_delivery d WHERE d.first_of = c.id)
+       OR %s >= (SELECT d.due_at FROM webhooks_delivery d WHERE d.again_of = c.id
+                 ORDER BY d.due_at, d.position LIMIT 1)
+       OR %s >= (SELECT d.due_at FROM webhooks_delivery d WHERE d.manual_of = c.id
+                 ORDER BY d.due_at, d.position LIMIT 1)
+FROM place JOIN chatbots_chatbot c ON c.id = place.chatbot_id
 LEFT JOIN webhooks_endpoint e ON e.chatbot_id = c.id
-"""  # noqa: S608
+ORDER BY place.number
+"""  # noqa: S608 - our own constants only
 
-RETRIES = f"""
-SELECT d.id, d.thread_id FROM {AGAIN} AND d.chatbot_id = %s AND d.due_at <= %s
-ORDER BY d.due_at, d.id LIMIT %s
+# An endpoint's due deliveries: retries by due time, first attempts in the order of their events,
+# manual retries last, because there may be many and no visitor waits for them. A delivery that
+# must follow another one of its thread in flight is left out.
+BESIDE = """AND NOT EXISTS (SELECT 1 FROM webhooks_delivery r
+    WHERE r.running_of = {chatbot} AND r.thread_id = d.thread_id)"""
+RETRIES = """SELECT d.id FROM webhooks_delivery d
+    WHERE d.again_of = {chatbot} AND d.due_at <= %s ORDER BY d.due_at, d.position LIMIT %s"""
+FIRST = f"""SELECT d.id FROM webhooks_delivery d
+    WHERE d.first_of = {{chatbot}} {BESIDE} ORDER BY d.position LIMIT %s"""  # noqa: S608
+MANUAL = f"""SELECT d.id FROM webhooks_delivery d
+    WHERE d.manual_of = {{chatbot}} AND d.due_at <= %s {BESIDE}
+    ORDER BY d.due_at, d.position LIMIT %s"""  # noqa: S608
+ORDERED = "d.interruptions, d.due_at, d.position"
+ON_SERVER = f"""
+SELECT e.id, due.kind, d.id, d.thread_id, {ORDERED}
+FROM unnest(%s::uuid[]) AS e(id) CROSS JOIN LATERAL (
+    SELECT 0 AS kind, id FROM ({RETRIES.format(chatbot="e.id")}) AS again
+    UNION ALL SELECT 1, id FROM ({FIRST.format(chatbot="e.id")}) AS first
+    UNION ALL SELECT 2, id FROM ({MANUAL.format(chatbot="e.id")}) AS manual
+) AS due JOIN webhooks_delivery d ON d.id = due.id
 """  # noqa: S608
-MANUAL_RETRIES = f"""
-SELECT d.id, d.thread_id FROM {MANUAL} AND d.chatbot_id = %s AND d.due_at <= %s
-ORDER BY d.due_at, d.id LIMIT %s
-"""  # noqa: S608
-
-# The oldest first attempt of each thread, and the first attempts that belong to no thread.
-HEADS = f"""
-WITH RECURSIVE thread(id) AS (
-    SELECT (SELECT d.thread_id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id IS NOT NULL
-            ORDER BY d.thread_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT d.thread_id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id > thread.id
-            ORDER BY d.thread_id LIMIT 1)
-    FROM thread WHERE thread.id IS NOT NULL
-)
-SELECT * FROM (
-    SELECT * FROM (
-        SELECT (SELECT d.id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id = thread.id
-                ORDER BY d.id LIMIT 1) AS id, thread.id AS thread_id
-        FROM thread WHERE thread.id IS NOT NULL LIMIT %s
-    ) heads ORDER BY id LIMIT %s
-) oldest
+EMBEDDED = f"""
+SELECT e.value, 0, d.id, d.thread_id, {ORDERED} FROM json_each(%s) AS e
+    JOIN webhooks_delivery d ON d.id IN ({RETRIES.format(chatbot="e.value")})
 UNION ALL
-SELECT * FROM (
-    SELECT d.id, d.thread_id FROM {FIRST} AND d.chatbot_id = %s AND d.thread_id IS NULL
-    ORDER BY d.id LIMIT %s
-) without_thread
+SELECT e.value, 1, d.id, d.thread_id, {ORDERED} FROM json_each(%s) AS e
+    JOIN webhooks_delivery d ON d.id IN ({FIRST.format(chatbot="e.value")})
+UNION ALL
+SELECT e.value, 2, d.id, d.thread_id, {ORDERED} FROM json_each(%s) AS e
+    JOIN webhooks_delivery d ON d.id IN ({MANUAL.format(chatbot="e.value")})
 """  # noqa: S608
 
-_OF_RUNNING = (
-    "chatbot_id",
-    "account_id",
-    "thread_id",
-    "state",
-    "interruptions",
-    "claimed_by",
-    "claimed_until",
-    "chatbot__endpoint__timed_out",
-)
+MINE = """
+SELECT d.chatbot_id, d.account_id, COUNT(*), e.timed_out,
+       e.last_success_at IS NULL AND e.last_failure_at IS NULL,
+       SUM(CASE WHEN d.interruptions >= %s THEN 1 ELSE 0 END)
+FROM webhooks_delivery d LEFT JOIN webhooks_endpoint e ON e.chatbot_id = d.chatbot_id
+WHERE d.claim IS NOT NULL AND d.claimed_by = %s
+GROUP BY d.chatbot_id, d.account_id, e.timed_out, e.last_success_at, e.last_failure_at
+"""
 
 
 def now() -> datetime:
@@ -147,19 +115,24 @@ def now() -> datetime:
     """
     if connection.vendor != "postgresql":
         return timezone.now()
-    [[moment]] = _rows("SELECT clock_timestamp()")
+    [[moment]] = rows("SELECT clock_timestamp()")
     assert isinstance(moment, datetime)
     return moment
 
 
 def keep_to_indexes() -> None:
-    """Keep PostgreSQL from scanning the whole log until the transaction ends.
+    """Keep PostgreSQL to the order of the indexes until the transaction ends.
 
     Its statistics about claimed and waiting rows are always out of date: it may estimate a tenth of
-    the table where there is a handful.
+    the table where there is a handful, or one row where there are thousands to sort.
     """
     if connection.vendor == "postgresql":
-        _rows("SELECT set_config('enable_seqscan', 'off', true)")
+        rows(
+            "SELECT set_config('enable_seqscan', 'off', true),"
+            " set_config('enable_bitmapscan', 'off', true),"
+            " set_config('enable_hashjoin', 'off', true),"
+            " set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)"
+        )
 
 
 def glance() -> tuple[datetime | None, UUID | None]:
@@ -167,101 +140,55 @@ def glance() -> tuple[datetime | None, UUID | None]:
 
     First attempts are always due: LONG_AGO.
     """
-    [[first, later, newest]] = _rows(GLANCE)
+    [[first, later, newest]] = rows(GLANCE)
     return LONG_AGO if first else _moment(later), _id(newest) if newest else None
 
 
-def running(worker: str, moment: datetime, *, start: timedelta, lease: timedelta) -> list[Running]:
-    """Return the claimed deliveries of all workers.
-
-    `start` and `lease` are the lengths of a claim before and after its attempt begins. An attempt
-    in flight for longer than SEEMS_SLOW counts as slow.
-    """
-    rows = Delivery.objects.filter(claim__isnull=False).values_list(*_OF_RUNNING)
+def running(worker: str) -> list[Running]:
+    """Return a worker's claimed deliveries, by endpoint."""
     return [
-        Running(
-            chatbot_id,
-            account_id,
-            thread_id,
-            mine=claimed_by == worker,
-            slow=bool(timed_out) or start < _left(until, moment) < lease - SEEMS_SLOW,
-            manual=state == State.FAILED,
-            suspect=interruptions >= SUSPECT,
-        )
-        for (
-            chatbot_id,
-            account_id,
-            thread_id,
-            state,
-            interruptions,
-            claimed_by,
-            until,
-            timed_out,
-        ) in rows
+        Running(_id(chatbot), _id(account), count, bool(timed_out or untried), int(suspects))
+        for chatbot, account, count, timed_out, untried, suspects in rows(MINE, SUSPECT, worker)
     ]
 
 
-def waiting(moment: datetime) -> list[Waiting]:
-    """Return the endpoints that have due deliveries."""
-    due = _sql_moment(moment)
-    return [
-        Waiting(
-            _id(chatbot),
-            _id(account),
-            slow=bool(timed_out),
-            first=bool(first),
-            again=bool(again),
-            manual=bool(manual),
-        )
-        for chatbot, account, timed_out, first, again, manual in _rows(WAITING, due, due)
-    ]
+def window(after: UUID, size: int, moment: datetime) -> tuple[list[Waiting], UUID | None]:
+    """Return the endpoints with due deliveries among the next ones that have waiting deliveries.
 
-
-def candidates(of: Waiting, count: int, *, moment: datetime, suspects: bool) -> list[Candidate]:
-    """Return an endpoint's due deliveries: retries by due time, then the oldest of each thread.
-
-    Manual retries come last: there may be many, and no visitor waits for them. Without `suspects`,
-    deliveries that may be killing workers are left out.
+    Endpoints are in the order of their chatbots. Also returns the last chatbot that was looked at,
+    or None if no other follows.
     """
-    if suspects:
-        return _candidates(of, count, moment)
-    found = _candidates(of, count + PER_ENDPOINT, moment)
-    barred = set(suspects_of(one.delivery_id for one in found))
-    return [one for one in found if one.delivery_id not in barred][:count]
+    due = sql_moment(moment)
+    start = sql_id(after)
+    found = rows(WINDOW, start, start, start, size, due, due)
+    waiting = [
+        Waiting(_id(chatbot), _id(account), limit or 1, bool(timed_out or untried), in_flight)
+        for chatbot, account, limit, timed_out, untried, in_flight, is_due in found
+        if is_due
+    ]
+    return waiting, _id(found[-1][0]) if len(found) == size else None
 
 
-def _candidates(of: Waiting, count: int, moment: datetime) -> list[Candidate]:
-    chatbot, due = _sql_id(of.chatbot_id), _sql_moment(moment)
-    found: list[Candidate] = []
-    if of.again:
-        found = [_candidate(*row) for row in _rows(RETRIES, chatbot, due, count)]
-    if of.first and len(found) < count:
-        oldest = count + PER_ENDPOINT  # some may wait for another delivery of their thread
-        heads = _rows(HEADS, chatbot, chatbot, chatbot, THREADS, oldest, chatbot, count)
-        first = [_candidate(*row, first=True) for row in heads]
-        found += sorted(first, key=lambda one: one.delivery_id)
-    if of.manual and len(found) < count:
-        rows = _rows(MANUAL_RETRIES, chatbot, due, count)
-        found += [_candidate(*row, manual=True) for row in rows]
-    return found
-
-
-def suspects_of(delivery_ids: Iterable[UUID]) -> list[UUID]:
-    """Return those deliveries that were in flight when workers died, repeatedly; oldest first."""
-    rows = Delivery.objects.filter(pk__in=delivery_ids, interruptions__gte=SUSPECT).order_by("pk")
-    return list(rows.values_list("pk", flat=True))
-
-
-def _left(until: datetime | None, moment: datetime) -> timedelta:
-    return until - moment if until else timedelta(0)
+def read_due(waiting: list[Waiting], each: int, moment: datetime) -> None:
+    """Read the first due deliveries of endpoints, at most `each` of a kind, in one statement."""
+    chatbots, due = [one.chatbot_id for one in waiting], sql_moment(moment)
+    if connection.vendor == "postgresql":
+        found = rows(ON_SERVER, chatbots, due, each, each, due, each)
+    else:
+        ids = "[" + ",".join(f'"{one.hex}"' for one in chatbots) + "]"
+        found = rows(EMBEDDED, ids, due, each, ids, each, ids, due, each)
+    found.sort(key=lambda row: (str(row[0]), row[1], row[6] if row[1] == 1 else (row[5], row[6])))
+    by_chatbot = {_id(key): list(some) for key, some in groupby(found, key=lambda row: row[0])}
+    for one in waiting:
+        one.due = deque(
+            Candidate(_id(pk), _id(thread) if thread else None, kind > 0, interruptions >= SUSPECT)
+            for _, kind, pk, thread, interruptions, *_ in by_chatbot.get(one.chatbot_id, [])
+        )
 
 
 # Any below: values that a database driver takes and returns
-def _candidate(row: Any, thread: Any, *, first: bool = False, manual: bool = False) -> Candidate:
-    return Candidate(_id(row), _id(thread) if thread else None, first=first, manual=manual)
-
-
-def _rows(sql: str, *params: Any) -> list[Any]:
+def rows(sql: str, *params: Any) -> list[Any]:
+    """Run a statement and return its rows."""
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         return list(cursor.fetchall())
@@ -271,11 +198,13 @@ def _id(value: Any) -> UUID:
     return value if isinstance(value, UUID) else UUID(value)
 
 
-def _sql_id(value: UUID) -> Any:
+def sql_id(value: UUID) -> Any:
+    """Return an id as the database stores it."""
     return Delivery._meta.pk.get_db_prep_value(value, connection)
 
 
-def _sql_moment(moment: datetime) -> Any:
+def sql_moment(moment: datetime) -> Any:
+    """Return a time as the database stores it."""
     return connection.ops.adapt_datetimefield_value(moment)
 
 

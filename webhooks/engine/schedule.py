@@ -24,7 +24,6 @@ from django.utils import timezone
 
 from config.database.ids import new_id
 from config.database.lengths import SHORT
-from config.outbound.failures import Reason
 from webhooks.engine import claims, health
 from webhooks.engine.batch import Batch
 from webhooks.engine.claims import NO_CLAIM, lease
@@ -172,9 +171,6 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
         _write_each(Delivery, {w.delivery_id: _delivery_columns(w, r, moment) for w, r in ended})
         _write_each(Attempt, {w.attempt_id: _attempt_columns(w, r, moment) for w, r in ended})
         health.record(ended, moment)
-    for work, result in ended:
-        if not (result.outcome and result.outcome.reason is Reason.TIMEOUT):
-            claims.note_answer(work.chatbot_id)
     claims.freed.set()
     for (work, _), is_ours in zip(asked, ours, strict=True):
         if not is_ours:

@@ -2,9 +2,29 @@
 
 import config.database.ids
 import django.db.models.deletion
+import webhooks.models.delivery
 import webhooks.models.endpoint
 import webhooks.payloads
 from django.db import migrations, models
+
+
+# PostgreSQL only: the order of deliveries, and a vacuum that follows the rows' many changes.
+SERVER = (
+    "CREATE SEQUENCE webhooks_delivery_position",
+    "ALTER TABLE webhooks_delivery SET (autovacuum_vacuum_scale_factor = 0.01,"
+    " autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.02)",
+    "ALTER TABLE webhooks_attempt SET (autovacuum_vacuum_scale_factor = 0.02,"
+    " autovacuum_vacuum_threshold = 2000)",
+    "ALTER TABLE webhooks_endpoint SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,"
+    " autovacuum_vacuum_threshold = 500)",
+)
+
+
+def prepare_server(apps, schema_editor):
+    """Create what only PostgreSQL has or needs."""
+    if schema_editor.connection.vendor == "postgresql":
+        for statement in SERVER:
+            schema_editor.execute(statement)
 
 
 class Migration(migrations.Migration):
@@ -40,6 +60,11 @@ class Migration(migrations.Migration):
                 ('claimed_by', models.CharField(blank=True, max_length=64)),
                 ('claimed_until', models.DateTimeField(null=True)),
                 ('retried_by', models.CharField(blank=True, max_length=255)),
+                ('position', webhooks.models.delivery.PositionField(editable=False)),
+                ('first_of', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('claim__isnull', True), ('due_at__isnull', False), ('state', 'PENDING')), then=models.F('chatbot'))), output_field=models.UUIDField(null=True))),
+                ('again_of', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('claim__isnull', True), ('due_at__isnull', False), ('state', 'RETRYING')), then=models.F('chatbot'))), output_field=models.UUIDField(null=True))),
+                ('manual_of', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('claim__isnull', True), ('due_at__isnull', False), ('state', 'FAILED')), then=models.F('chatbot'))), output_field=models.UUIDField(null=True))),
+                ('running_of', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('claim__isnull', False)), then=models.F('chatbot'))), output_field=models.UUIDField(null=True))),
                 ('account', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='accounts.account')),
                 ('chatbot', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='chatbots.chatbot')),
             ],
@@ -88,6 +113,7 @@ class Migration(migrations.Migration):
                 ('last_failure_at', models.DateTimeField(editable=False, null=True)),
                 ('failures_in_a_row', models.PositiveIntegerField(default=0, editable=False)),
                 ('timed_out', models.BooleanField(default=False, editable=False)),
+                ('attempts_limit', models.PositiveIntegerField(default=2, editable=False)),
                 ('owner_told_at', models.DateTimeField(editable=False, null=True)),
                 ('chatbot', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='endpoint', to='chatbots.chatbot')),
             ],
@@ -97,15 +123,19 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='delivery',
-            index=models.Index(condition=models.Q(('claim__isnull', True), ('due_at__isnull', False), ('state', 'PENDING')), fields=['chatbot', 'thread_id', 'id'], name='delivery_first'),
+            index=models.Index(condition=models.Q(('first_of__isnull', False)), fields=['first_of', 'position'], name='delivery_first'),
         ),
         migrations.AddIndex(
             model_name='delivery',
-            index=models.Index(condition=models.Q(('claim__isnull', True), ('due_at__isnull', False), ('state', 'RETRYING')), fields=['chatbot', 'due_at', 'id'], name='delivery_again'),
+            index=models.Index(condition=models.Q(('again_of__isnull', False)), fields=['again_of', 'due_at', 'position'], name='delivery_again'),
         ),
         migrations.AddIndex(
             model_name='delivery',
-            index=models.Index(condition=models.Q(('claim__isnull', True), ('due_at__isnull', False), ('state', 'FAILED')), fields=['chatbot', 'due_at', 'id'], name='delivery_asked'),
+            index=models.Index(condition=models.Q(('manual_of__isnull', False)), fields=['manual_of', 'due_at', 'position'], name='delivery_manual'),
+        ),
+        migrations.AddIndex(
+            model_name='delivery',
+            index=models.Index(condition=models.Q(('running_of__isnull', False)), fields=['running_of', 'thread_id'], name='delivery_running'),
         ),
         migrations.AddIndex(
             model_name='delivery',
@@ -135,4 +165,5 @@ class Migration(migrations.Migration):
             model_name='attempt',
             index=models.Index(fields=['delivery', 'started_at', 'id'], name='attempt_order'),
         ),
+        migrations.RunPython(prepare_server, migrations.RunPython.noop),
     ]

@@ -4,7 +4,11 @@ Only `due_at` tells whether an attempt remains to be made; `claim` tells that a 
 Specification: States and transitions, Webhook delivery. Open point: delivery-states.
 """
 
+from typing import Any
+
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.sql.compiler import SQLCompiler
 
 from accounts.models import Account
 from chatbots.models import Chatbot
@@ -25,6 +29,44 @@ class State(models.TextChoices):
 
 
 WAITS = models.Q(due_at__isnull=False, claim__isnull=True)
+
+
+class NextPosition(models.Func):
+    """The next number of the database's own sequence: a web machine's clock gives no order."""
+
+    output_field = models.BigIntegerField()
+
+    # Any, below: as in the base class
+    def as_postgresql(self, *_: Any, **__: Any) -> tuple[str, tuple[str | int, ...]]:
+        """Take it from the sequence that the migration creates."""
+        return "nextval('webhooks_delivery_position')", ()
+
+    def as_sqlite(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: Any
+    ) -> tuple[str, tuple[str | int, ...]]:
+        """Take the row's own number: one process writes at a time."""
+        return "(SELECT COALESCE(MAX(rowid), 0) + 1 FROM webhooks_delivery)", ()
+
+
+class PositionField(models.BigIntegerField[Any, Any]):
+    """A number that the database gives when the row is inserted."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        """Let the database number a new row."""
+        return NextPosition() if add else super().pre_save(model_instance, add)
+
+
+def chatbot_if(condition: models.Q) -> "models.GeneratedField":
+    """Make a column that names the chatbot while a condition holds, and is null otherwise.
+
+    The engine finds rows only through these columns, so no other index can serve its statements
+    and their plans do not depend on statistics.
+    """
+    return models.GeneratedField(
+        expression=models.Case(models.When(condition, then=models.F("chatbot"))),
+        output_field=models.UUIDField(null=True),
+        db_persist=True,
+    )
 
 
 class Delivery(Row):
@@ -57,27 +99,35 @@ class Delivery(Row):
     claimed_by = models.CharField(max_length=64, blank=True)  # the worker, whose death is detected
     claimed_until = models.DateTimeField(null=True)  # the lease, as a last resort
     retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the manual attempt
+    position = PositionField(editable=False)  # the order of a thread's events
+    # Whose first attempt, retry or manual retry waits, and whose attempt is in flight
+    first_of = chatbot_if(WAITS & models.Q(state=State.PENDING))
+    again_of = chatbot_if(WAITS & models.Q(state=State.RETRYING))
+    manual_of = chatbot_if(WAITS & models.Q(state=State.FAILED))
+    running_of = chatbot_if(models.Q(claim__isnull=False))
 
     class Meta:
         verbose_name_plural = "deliveries"
         indexes = [
-            # Waiting deliveries: first attempts by thread, later ones by time, manual retries
-            # separately. The engine's queries repeat these conditions word for word, otherwise the
-            # database does not use the indexes.
             models.Index(
-                fields=["chatbot", "thread_id", "id"],
+                fields=["first_of", "position"],
                 name="delivery_first",
-                condition=WAITS & models.Q(state=State.PENDING),
+                condition=models.Q(first_of__isnull=False),
             ),
             models.Index(
-                fields=["chatbot", "due_at", "id"],
+                fields=["again_of", "due_at", "position"],
                 name="delivery_again",
-                condition=WAITS & models.Q(state=State.RETRYING),
+                condition=models.Q(again_of__isnull=False),
             ),
             models.Index(
-                fields=["chatbot", "due_at", "id"],
-                name="delivery_asked",
-                condition=WAITS & models.Q(state=State.FAILED),
+                fields=["manual_of", "due_at", "position"],
+                name="delivery_manual",
+                condition=models.Q(manual_of__isnull=False),
+            ),
+            models.Index(
+                fields=["running_of", "thread_id"],
+                name="delivery_running",
+                condition=models.Q(running_of__isnull=False),
             ),
             models.Index(
                 fields=["due_at", "id"],

@@ -7,6 +7,8 @@ from config.database import lengths
 from config.database.row import Row
 from webhooks.payloads import Event
 
+FIRST_LIMIT = 2  # attempts in flight to an endpoint that has not shown what it can take
+
 
 def all_events() -> list[str]:
     """Return every event kind: the default subscription of an endpoint."""
@@ -28,7 +30,9 @@ class Endpoint(Row):
     failing_since = models.DateTimeField(null=True, editable=False)
     last_failure_at = models.DateTimeField(null=True, editable=False)
     failures_in_a_row = models.PositiveIntegerField(default=0, editable=False)
-    timed_out = models.BooleanField(default=False, editable=False)  # the last attempt: slow lane
+    timed_out = models.BooleanField(default=False, editable=False)  # the last attempt
+    # Attempts in flight at most: grows while the endpoint answers, halves when it times out
+    attempts_limit = models.PositiveIntegerField(default=FIRST_LIMIT, editable=False)
     # Written with the emails; null again once the owner was told that it works
     owner_told_at = models.DateTimeField(null=True, editable=False)
 

@@ -71,7 +71,8 @@ def _lock(file: IO[str], byte: int, ends: float) -> None:
     began = time.monotonic()
     while True:
         try:
-            return fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+            return
         except (BlockingIOError, PermissionError):
             now = time.monotonic()
             if now >= ends:

@@ -8,7 +8,7 @@ from django.utils import timezone
 from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.webhooks.engine.steps import ME
-from webhooks.engine import claims, fairness
+from webhooks.engine import claims
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,16 +28,15 @@ def test_a_manual_retry_waits_for_automatic_retries_and_new_deliveries(endpoint)
     assert set(claimed[2:]) <= {one.pk for one in replayed}
 
 
-def test_manual_retries_take_at_most_half_of_the_slots_of_an_endpoint(endpoint):
+def test_the_next_free_places_of_an_endpoint_go_to_new_deliveries(endpoint):
     overdue(endpoint, 40, state="FAILED", seconds=60)
-    assert len(claims.claim(ME, slots=64)) == fairness.MANUAL_PER_ENDPOINT
+    claimed = claims.claim(ME, slots=64)
+    assert len(claimed) == endpoint.attempts_limit
     assert claims.claim(ME, slots=64) == []
-    events = DeliveryFactory.create_batch(8, chatbot=endpoint.chatbot)
-    assert len(claims.claim(ME, slots=64)) == fairness.PER_ENDPOINT - fairness.MANUAL_PER_ENDPOINT
-    Delivery.objects.filter(state="FAILED", claim=None).update(due_at=None)
-    Delivery.objects.filter(claim__isnull=False).update(claim=None, due_at=None)
-    left = {one.delivery_id for one in claims.claim(ME, slots=64)}
-    assert left < {one.pk for one in events}
+    events = DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
+    ended = [one.delivery_id for one in claimed[:3]]
+    Delivery.objects.filter(pk__in=ended).update(claim=None, due_at=None)
+    assert {one.delivery_id for one in claims.claim(ME, slots=64)} == {one.pk for one in events}
 
 
 def test_deliveries_that_were_interrupted_twice_run_one_at_a_time(endpoint):

@@ -1,0 +1,155 @@
+"""The measures of delivery at scale: many endpoints, workers and waiting deliveries, one endpoint.
+
+Each compares two loads in one run, so that a busy machine changes both.
+"""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from django.db import connection
+
+from tests.bench import load
+from tests.bench.sink import Sink
+from tests.servers.processes import Worker, wait_until
+from webhooks.engine import claims
+from webhooks.models import Delivery, Endpoint
+
+Figures = dict[str, float]
+SLOTS = 512  # the default of WORKER_CONCURRENCY
+PATIENCE = 600.0  # seconds
+
+
+def drained(sink: Sink, endpoints: Sequence[Endpoint], count: int, *, workers: int = 1) -> float:
+    """Store deliveries for the endpoints in turn, then run workers; returns arrivals a second."""
+    sink.take()
+    load.commit(load.events(endpoints, count))
+    with ExitStack() as stack:
+        for _ in range(workers):
+            stack.enter_context(Worker(slots=SLOTS, WEBHOOK_TIMEOUT="10"))
+        wait_until(lambda: sink.count() >= count, PATIENCE)
+        moments = sorted(one.moment for one in sink.take())
+        load.all_settled(PATIENCE)
+    Delivery.objects.all().delete()
+    # The first tenth belongs to the start of the processes.
+    first = moments[len(moments) // 10]
+    return (len(moments) * 9 / 10) / max(0.001, moments[-1] - first)
+
+
+def many_endpoints(sink: Sink, size: float) -> Figures:
+    """Deliver to 5,000 endpoints with one delivery each, then as many to 20 endpoints."""
+    count = round(5_000 * size)
+    many = drained(sink, load.endpoints(sink, "/take", count), count)
+    few = drained(sink, load.endpoints(sink, "/take", 20), count)
+    return {"many_endpoints_a_second": many, "many_endpoints_ratio": many / few}
+
+
+def slow_endpoints(sink: Sink, size: float) -> Figures:
+    """Deliver to 1,000 endpoints that take 0.5 s, then as many to 20 such endpoints."""
+    count = round(3_000 * size)
+    many = drained(sink, load.endpoints(sink, "/slow", round(1_000 * size)), count)
+    few = drained(sink, load.endpoints(sink, "/slow", 20), count)
+    return {"slow_endpoints_a_second": many, "slow_endpoints_ratio": many / few}
+
+
+def workers(sink: Sink, size: float) -> Figures:
+    """Let one, two and four workers drain a backlog of receivers that take 0.5 s."""
+    figures: Figures = {}
+    for number in (1, 2, 4) if connection.vendor == "postgresql" else (1,):
+        endpoints = load.endpoints(sink, "/slow", round(400 * size))
+        rate = drained(sink, endpoints, round(4_000 * size), workers=number)
+        figures[f"workers_{number}_a_second"] = rate
+    return figures
+
+
+def one_endpoint(sink: Sink, size: float) -> Figures:
+    """Send 250 events a second to one endpoint that takes 0.2 s, and measure the last delays."""
+    count = round(250 * 60 * size)
+    with Worker(slots=SLOTS, WEBHOOK_TIMEOUT="10"):
+        events = load.events(load.endpoints(sink, "/fifth", 1), count)
+        committed: dict[str, float] = {}
+        began = time.monotonic()
+        for at in range(0, count, 25):  # single commits would load the machine more than delivery
+            time.sleep(max(0.0, began + at / 250 - time.monotonic()))
+            moment = load.commit(events[at : at + 25])
+            committed |= {str(one.message_id): moment for one in events[at : at + 25]}
+        behind = count - sink.count()
+        wait_until(lambda: sink.count() >= count, PATIENCE)
+        took = load.delays(committed, sink.take())
+        load.all_settled(PATIENCE)
+    Delivery.objects.all().delete()
+    last = took[-len(took) // 4 :]
+    return {"one_endpoint_behind": behind, "one_endpoint_last_p50_s": load.percentile(last, 0.5)}
+
+
+def claim_time(sink: Sink, size: float) -> Figures:
+    """Time single claims with 100, then with 10,000 endpoints waiting."""
+    figures: Figures = {}
+    for count in (100, round(10_000 * size)):
+        load.commit(load.events(load.endpoints(sink, "/take", count), 2 * count))
+        figures[f"claim_{count}_ms"] = load.percentile([timed_claim() for _ in range(15)], 0.5)
+        Delivery.objects.all().delete()
+    few, many = figures.values()
+    return figures | {"claim_ratio": many / few}
+
+
+def timed_claim() -> float:
+    """Claim up to 128 deliveries and release them; returns the milliseconds of the claim."""
+    began = time.monotonic()
+    claimed = claims.claim("1", slots=256)
+    took = 1000 * (time.monotonic() - began)
+    assert claimed
+    ids = [one.delivery_id for one in claimed]
+    Delivery.objects.filter(pk__in=ids).update(**claims.NO_CLAIM)
+    return took
+
+
+def stale_statistics(sink: Sink, size: float) -> Figures:
+    """Drain bursts with statistics from when nothing waited, then with fresh ones."""
+    if connection.vendor != "postgresql":
+        return {}
+    figures: Figures = {}
+    endpoints = load.endpoints(sink, "/take", 20)
+    load.commit(load.events(endpoints, 2_000))
+    Delivery.objects.update(state="SUCCESS", due_at=None)
+    for burst in (3_000, 20_000):
+        rates = []
+        for fresh in (False, True):
+            analyze()
+            load.commit(load.events(endpoints, round(burst * size)))
+            if fresh:
+                analyze()
+            rates.append(claim_all())
+        figures[f"stale_{burst}_ratio"] = rates[0] / rates[1]
+    return figures
+
+
+def analyze() -> None:
+    """Take the statistics of the deliveries' table."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE webhooks_delivery")
+
+
+def claim_all() -> float:
+    """Claim and end 3,000 waiting deliveries; returns how many a second, and ends the others."""
+    began, done = time.monotonic(), 0
+    while done < 3_000 and (claimed := claims.claim("1", slots=256)):
+        ids = [one.delivery_id for one in claimed]
+        Delivery.objects.filter(pk__in=ids).update(**claims.NO_CLAIM, due_at=None, state="SUCCESS")
+        done += len(ids)
+    rate = done / (time.monotonic() - began)
+    Delivery.objects.filter(due_at__isnull=False).update(due_at=None, state="SUCCESS")
+    return rate
+
+
+MEASURES = {
+    each.__name__: each
+    for each in (
+        many_endpoints,
+        slow_endpoints,
+        workers,
+        one_endpoint,
+        claim_time,
+        stale_statistics,
+    )
+}
