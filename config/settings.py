@@ -38,7 +38,7 @@ TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
 WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1, max=1_000))
 WEB_THREADS = env.int("WEB_THREADS", 250, validate=Range(min=1, max=10_000))
 # These threads mostly wait for receivers. There are many, so that dead receivers leave room.
-WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 128, validate=Range(min=1, max=10_000))
+WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 512, validate=Range(min=1, max=10_000))
 ACCESS_LOG = env.bool("ACCESS_LOG", True)
 
 DATABASE_URL = env.database_url("DATABASE_URL", "")

@@ -28,6 +28,7 @@ from config.database.connections import release_connection
 from config.models import PeriodicWork
 from config.outbound.failures import is_shortage
 from config.runtime import broker
+from config.runtime.processes import raise_file_limit
 from conversations import tasks as conversation_tasks
 from conversations.services import owed_reply
 from webhooks import tasks as webhook_tasks
@@ -232,6 +233,7 @@ class DispatcherStep(StartStopStep):
 
     def start(self, worker: Any) -> None:
         """Start the dispatcher. Raises SystemExit if another worker runs or the database fails."""
+        raise_file_limit()  # each attempt needs a descriptor or two
         dispatcher = Dispatcher(worker.concurrency, worker.pool)
         try:
             dispatcher.hold()

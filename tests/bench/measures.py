@@ -26,7 +26,7 @@ from webhooks.models import Attempt, Delivery
 Figures = dict[str, float]
 Post = Callable[..., requests.Response]
 
-SLOTS = 128  # the default of WORKER_CONCURRENCY
+SLOTS = 512  # the default of WORKER_CONCURRENCY
 POOL = 32  # threads of a plain pool; more threads make it slower
 LEAST = 0.025  # seconds; shorter times are rounded up to this, because their ratio means nothing
 

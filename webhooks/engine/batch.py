@@ -10,10 +10,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from django.db import DataError, IntegrityError, connection
+from django.db import DataError, IntegrityError, OperationalError, connection
+from psycopg.errors import LockNotAvailable
 
 # Seconds to wait for more items: this much for each item that shared the last write, up to a bound.
 GATHER, GATHER_MOST = 0.002, 0.01
+LOCK_TIMEOUT = "300ms"  # then the items are written one by one, and only the locked one waits
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -57,11 +59,13 @@ class Batch(Generic[Item, Answer]):
     def _write(self, batch: list[tuple[Item, Future[Answer]]]) -> None:
         try:
             answers = self.write([item for item, _ in batch])
-        except (DataError, IntegrityError) as error:
-            if len(batch) == 1:
-                batch[0][1].set_exception(error)
+        except (DataError, IntegrityError, OperationalError) as error:
+            if len(batch) == 1 or not concerns_one_item(error):
+                connection.close()
+                for _, answer in batch:
+                    answer.set_exception(error)
                 return
-            for one in batch:  # a fault in one item must not fail the others
+            for one in batch:  # a fault in one item must not fail or delay the others
                 self._write([one])
         except BaseException as error:  # raised in the threads that wait for these items
             connection.close()
@@ -70,3 +74,16 @@ class Batch(Generic[Item, Answer]):
         else:
             for (_, answer), known in zip(batch, answers, strict=True):
                 answer.set_result(known)
+
+
+def concerns_one_item(error: Exception) -> bool:
+    """Return whether the other items of a batch may succeed: bad data, or a row locked for long."""
+    data = isinstance(error, (DataError, IntegrityError))
+    return data or isinstance(error.__cause__, LockNotAvailable)
+
+
+def limit_locks() -> None:
+    """Give up waiting for a row that is locked elsewhere, in this transaction (PostgreSQL)."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])

@@ -5,6 +5,7 @@ which also keeps out a second worker.
 """
 
 import secrets
+import time
 from collections.abc import Collection
 from contextlib import suppress
 from typing import Any, Protocol
@@ -16,6 +17,9 @@ from django.db import connection
 from config.runtime.state import locked
 
 ME = str(secrets.randbelow(2**31 - 2) + 1)  # this process; PostgreSQL's lock keys are int4
+# Seconds from a worker's own lock until it declares others dead: after a restart of the database,
+# or of all workers, the others may be just about to lock.
+PATIENCE = 2.0
 NAMESPACE = 0x77656268  # of our advisory locks
 
 
@@ -69,6 +73,7 @@ class DatabaseLife:
     def __init__(self) -> None:
         self.own: psycopg.Connection[Any] | None = None
         self.missed: set[str] = set()
+        self.since = 0.0
 
     def hold(self) -> None:
         """Lock this worker's key, on a new connection if the old one was lost."""
@@ -81,6 +86,7 @@ class DatabaseLife:
         self.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
         # Shared: the server may still keep our broken session, which must not block this one.
         self.own.execute("SELECT pg_advisory_lock_shared(%s, %s)", (NAMESPACE, int(ME)))
+        self.since = time.monotonic()
 
     def dead(self, workers: Collection[str]) -> set[str]:
         """Return the workers whose lock was free twice in a row.
@@ -88,7 +94,7 @@ class DatabaseLife:
         Once is not enough: after a restart of the database every worker has to lock again.
         """
         others = set(workers) - {ME}
-        if not (others and self.own):
+        if not (others and self.own) or time.monotonic() - self.since < PATIENCE:
             return set()
         rows = self.own.execute(
             "SELECT objid::text FROM pg_locks WHERE locktype = 'advisory' AND granted"

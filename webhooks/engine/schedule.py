@@ -25,7 +25,7 @@ from django.utils import timezone
 from config.database.ids import new_id
 from config.database.lengths import SHORT
 from webhooks.engine import claims, health
-from webhooks.engine.batch import Batch
+from webhooks.engine.batch import Batch, concerns_one_item, limit_locks
 from webhooks.engine.claims import NO_CLAIM, lease
 from webhooks.engine.queue import now
 from webhooks.engine.work import Claimed, Result, Target, Work
@@ -38,8 +38,17 @@ logger = logging.getLogger(__name__)
 
 
 def confirm(claimed: Claimed, *, worker: str) -> Work | None:
-    """Begin an attempt and write its row. Returns None if the claim no longer holds."""
-    return _confirm((claimed, worker))
+    """Begin an attempt and write its row.
+
+    Returns None if the claim no longer holds, or if the row is locked for long: then the claim
+    expires, and the delivery is claimed again.
+    """
+    try:
+        return _confirm((claimed, worker))
+    except OperationalError as error:
+        if not concerns_one_item(error):
+            raise
+        return None
 
 
 def settle(work: Work, result: Result) -> bool:
@@ -103,6 +112,7 @@ def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
     ids = [claimed.delivery_id for claimed, _ in asked]
     tokens = {claimed.claim for claimed, _ in asked}
     with transaction.atomic():
+        limit_locks()
         moment, token = now(), uuid4()
         Delivery.objects.filter(pk__in=ids, claim__in=tokens, due_at__isnull=False).update(
             claim=token, claimed_by=worker, claimed_until=moment + lease()
@@ -157,6 +167,7 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
     The deliveries' rows are locked in the order of their ids, because other workers settle, too.
     """
     with transaction.atomic():
+        limit_locks()
         moment = now()
         rows = Delivery.objects.filter(pk__in=[work.delivery_id for work, _ in asked])
         rows = rows.select_for_update().order_by("pk").annotate(is_erased=Q(body=b""))
