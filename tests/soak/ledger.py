@@ -16,7 +16,7 @@ WHERE due_at IS NOT NULL OR claim IS NOT NULL OR state IN ('PENDING', 'RETRYING'
 DELIVERIES = """SELECT d.id, d.thread_id, d.message_id, m.position, d.body, d.state,
     d.attempts_count, d.interruptions
 FROM webhooks_delivery d LEFT JOIN conversations_message m ON m.id = d.message_id"""
-ATTEMPTS = """SELECT delivery_id, number, status, interrupted, "by", response_code, error,
+ATTEMPTS = """SELECT delivery_id, number, status, interrupted, "by", response_code, reason,
     started_at, finished_at
 FROM webhooks_attempt ORDER BY started_at, id"""
 WITHOUT_EVENT = """SELECT count(*) FROM conversations_message m
