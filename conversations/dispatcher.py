@@ -18,7 +18,6 @@ import django.db
 import psycopg
 from celery import Task
 from celery.bootsteps import StartStopStep
-from celery.worker import state as worker_state
 from django.conf import settings
 from django.db import connection
 
@@ -113,7 +112,7 @@ class Dispatcher(threading.Thread):
         """Return whether the worker is stopping, told by its own call or by a signal."""
         if self.stopping.is_set():
             return True
-        if worker_state.should_stop is None and worker_state.should_terminate is None:
+        if not webhook_tasks.worker_is_stopping():
             return False
         broker.wake.set()
         return True

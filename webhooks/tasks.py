@@ -2,10 +2,12 @@
 
 import logging
 import threading
+import time
 from datetime import timedelta
 from uuid import UUID
 
 from celery import shared_task
+from celery.worker import state as worker_state
 from django.conf import settings
 from django.utils import timezone
 
@@ -18,6 +20,7 @@ from webhooks.engine.work import Claimed, Work
 
 PRUNE = "prune deliveries"
 TELL_OWNERS = "mail owners of failing webhooks"
+ONE_GO = 60.0  # seconds, much less than the lease of periodic work
 BREATHER = 0.5  # seconds for other attempts to end and free what this machine is short of
 
 logger = logging.getLogger(__name__)
@@ -42,11 +45,14 @@ def deliver(claim: str, delivery_id: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune() -> None:
-    """Delete old deliveries, once a day."""
-    began = timezone.now()
+    """Delete old deliveries, once a day; what remains after ONE_GO, a minute later."""
+    began, ends = timezone.now(), time.monotonic() + ONE_GO
+    again = timedelta(days=1)
     for _ in retention.prune(began - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)):
-        pass
-    PeriodicWork.objects.finish(PRUNE, next_due=began + timedelta(days=1))
+        if time.monotonic() > ends or worker_is_stopping():
+            again = timedelta(minutes=1)
+            break
+    PeriodicWork.objects.finish(PRUNE, next_due=began + again)
 
 
 @shared_task(acks_late=True, ignore_result=True)
@@ -55,6 +61,11 @@ def tell_owners() -> None:
     # Finish first: if this round dies, the next one finds the endpoints that it has left.
     PeriodicWork.objects.finish(TELL_OWNERS, next_due=timezone.now() + timedelta(minutes=1))
     notifications.tell_owners()
+
+
+def worker_is_stopping() -> bool:
+    """Return whether Celery's worker was asked to stop, by a signal."""
+    return worker_state.should_stop is not None or worker_state.should_terminate is not None
 
 
 def _carry_out(work: Work) -> None:

@@ -5,14 +5,12 @@ the database is free, and a process that writes without a pause starves the othe
 """
 
 import fcntl
+import os
 import threading
 import time
 from pathlib import Path
-from typing import IO
 
 from django.db import OperationalError
-
-from config.runtime.state import private_file
 
 NEXT, WRITER = 0, 1  # bytes of the lock file: the next process to write, and the one that writes
 LOOKS = (0.0002, 0.002)  # seconds between two looks at a lock, at first and later
@@ -30,7 +28,7 @@ class WriteQueue:
 
     def __init__(self) -> None:
         self.threads = threading.Lock()
-        self.file: IO[str] | None = None
+        self.file: int | None = None  # its descriptor
 
     def acquire(self, database: str, timeout: float) -> None:
         """Wait for the turn to write. Raises OperationalError after `timeout` seconds."""
@@ -38,7 +36,7 @@ class WriteQueue:
         if not self.threads.acquire(timeout=timeout):
             raise OperationalError("database is locked")
         try:
-            if file := self._lock_file(database):
+            if (file := self._lock_file(database)) is not None:
                 _lock(file, NEXT, ends)
                 try:
                     _lock(file, WRITER, ends)
@@ -51,22 +49,22 @@ class WriteQueue:
     def release(self) -> None:
         """Let the next writer through."""
         try:
-            if self.file:
+            if self.file is not None:
                 fcntl.lockf(self.file, fcntl.LOCK_UN, 1, WRITER)
         finally:
             self.threads.release()
 
-    def _lock_file(self, database: str) -> IO[str] | None:
+    def _lock_file(self, database: str) -> int | None:
         # Opened once: closing any descriptor of the file would end this process's locks.
         if self.file is None and Path(database).is_file():
             try:
-                self.file = private_file(Path(f"{database}.queue"))
+                self.file = os.open(f"{database}.queue", os.O_RDWR | os.O_CREAT, 0o600)
             except OSError:  # a full or read-only disk, or no descriptor
                 return None
         return self.file
 
 
-def _lock(file: IO[str], byte: int, ends: float) -> None:
+def _lock(file: int, byte: int, ends: float) -> None:
     # A blocking call has no timeout, and the holder may be halted.
     began = time.monotonic()
     while True:

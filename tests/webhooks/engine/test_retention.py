@@ -48,6 +48,18 @@ def test_the_daily_pruning_deletes_old_finished_deliveries(chatbot, fields, stay
     assert timedelta(hours=23) < left <= DAYS
 
 
+def test_a_pruning_that_takes_too_long_continues_a_minute_later(chatbot, monkeypatch):
+    monkeypatch.setattr(retention, "BATCH", 2)
+    monkeypatch.setattr(tasks, "ONE_GO", 0.0)
+    for _ in range(5):
+        made(chatbot, days=31)
+    PeriodicWork.objects.add([tasks.PRUNE])
+    tasks.prune()
+    assert Delivery.objects.count() == 3
+    left = PeriodicWork.objects.get(name=tasks.PRUNE).due_at - timezone.now()
+    assert left <= timedelta(minutes=1)
+
+
 def test_pruning_works_in_batches(chatbot, monkeypatch):
     monkeypatch.setattr(retention, "BATCH", 2)
     for _ in range(5):
