@@ -8,6 +8,7 @@ The Host header, the TLS server name and the certificate check use the name.
 import http.client
 import logging
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
 from http.cookiejar import DefaultCookiePolicy
@@ -39,6 +40,15 @@ PIECE_BYTES = 16 * 1024
 # Its warnings quote whole URLs, and they report no faults here (a partly malformed head, more
 # concurrent connections than are kept).
 logging.getLogger("urllib3").setLevel(logging.ERROR)
+
+
+class LastRequest(threading.local):
+    """How the current thread's last request was sent. The caller resets it before sending."""
+
+    repeated = False  # once more, because its kept connection had been closed
+
+
+last_request = LastRequest()
 
 
 class _Bounded:
@@ -154,6 +164,7 @@ class _Pool(HTTPConnectionPool):
             if not conn.went_stale():
                 raise
         conn.close()
+        last_request.repeated = True
         return super()._make_request(conn, *args, **kwargs)
 
 

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from config.outbound.deadline import within
 from config.outbound.failures import FAILURES, Reason, clean, explain, is_shortage
-from config.outbound.transport import pieces, session
+from config.outbound.transport import last_request, pieces, session
 from webhooks.engine.guard import check_url, judge
 
 BODY_SECONDS = 1.0  # the status decides; the body is only for people to read
@@ -23,6 +23,7 @@ BODY_KEPT = 4 * 1024
 class Outcome:
     """The outcome of one attempt: a response with its code, or the reason why there is none.
 
+    `repeated` tells that the request was sent twice: its kept connection had just been closed.
     `response_ms` is the time until the end of the response's headers, or until the failure.
     Headers are clean lines; the body is the beginning of the received body, as received.
     """
@@ -33,6 +34,7 @@ class Outcome:
     detail: str = ""
     response_headers: dict[str, str] = field(default_factory=dict)
     response_body: bytes = b""
+    repeated: bool = False
 
     @property
     def success(self) -> bool:
@@ -60,6 +62,7 @@ def post(
     except ValueError as error:
         return Outcome(_ms_since(began), reason=Reason.URL_NOT_ALLOWED, detail=str(error))
     sender = _session(settings.WEBHOOK_CA_BUNDLE)
+    last_request.repeated = False
     with within(timeout):
         try:
             response = sender.post(url, data=body, headers=headers, stream=True)
@@ -67,7 +70,12 @@ def post(
             if is_shortage(error):
                 raise
             reason, detail = explain(error)
-            return Outcome(_ms_since(began), reason=reason, detail=hide(detail))
+            return Outcome(
+                _ms_since(began),
+                reason=reason,
+                detail=hide(detail),
+                repeated=last_request.repeated,
+            )
         answered = _ms_since(began)
         with closing(response):
             return Outcome(
@@ -75,6 +83,7 @@ def post(
                 response.status_code,
                 response_headers=_headers(response, hide),
                 response_body=_beginning(response, hide),
+                repeated=last_request.repeated,
             )
 
 

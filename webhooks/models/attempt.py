@@ -19,6 +19,7 @@ class Attempt(models.Model):
     number = models.PositiveIntegerField()  # an interrupted attempt is made again under its number
     status = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     interrupted = models.BooleanField(default=False)
+    repeated = models.BooleanField(default=False)  # sent twice: a kept connection had been closed
     by = models.CharField(max_length=lengths.SHORT, blank=True)  # who requested it, if a person did
     url = models.CharField("URL", max_length=lengths.URL, blank=True)
     signature = models.CharField(max_length=100, blank=True)

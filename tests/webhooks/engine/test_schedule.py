@@ -8,9 +8,10 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
+from config.outbound import transport
 from config.outbound.failures import Reason
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.behaviours import answer, stall
+from tests.servers.behaviours import answer, hang_up, stall
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks import sealing
 from webhooks.engine import attempt, recovery, schedule
@@ -178,6 +179,18 @@ def test_a_url_changed_between_attempts_applies_from_the_next_attempt(receiver, 
     assert delivery.attempts.get(number=2).url == receiver.url("/new")
 
 
+def test_an_attempt_that_was_sent_twice_is_marked(receiver, delivery, endpoint, monkeypatch):
+    """The receiver had closed the connection that was kept open."""
+    monkeypatch.setattr(transport, "AT_ONCE", 60.0)
+    receiver.on("/hook", OK, hang_up(), OK)
+    run()
+    again = DeliveryFactory(chatbot=endpoint.chatbot)
+    run()
+    assert [each.path for each in receiver.arrivals] == ["/hook"] * 3
+    marks = [one.attempts.values_list("repeated", "status").get() for one in (delivery, again)]
+    assert marks == [(False, "SUCCESS"), (True, "SUCCESS")]
+
+
 @pytest.mark.proves("Events/4")
 @pytest.mark.parametrize(("plan", "state"), [(BROKEN, "FAILED"), (OK, "SUCCESS")])
 def test_a_test_dispatch_is_one_attempt(receiver, endpoint, plan, state):
@@ -246,7 +259,7 @@ class TestHealth:
         run()
         assert self.health(endpoint) == (False, 0, False)
 
-    def test_a_receiver_that_does_not_answer_is_moved_to_the_slow_lane(
+    def test_a_receiver_that_does_not_answer_counts_as_timed_out(
         self, receiver, delivery, endpoint, settings
     ):
         settings.WEBHOOK_TIMEOUT = 1.0
