@@ -14,6 +14,7 @@ from accounts.models import Plan, StoredAnswer, Usage
 from accounts.permissions import Role
 from chatbots.models import Chatbot, ChatbotMember, GeneralSettings, Instruction, LlmModel
 from conversations.models import Message, Thread
+from tests.accounts.posts import INSTRUCTION, instructions, path_of
 from tests.conftest import Api, caller
 from tests.contract.operations import member
 from tests.factories.conversations import ThreadFactory
@@ -24,20 +25,10 @@ from webhooks.models import Delivery
 
 pytestmark = pytest.mark.proves("Threads and messages")
 
-INSTRUCTION = {"title": "Greet", "instruction": "Say hello."}
-
 
 @pytest.fixture
 def thread(chatbot: Chatbot) -> Thread:
     return ThreadFactory(chatbot=chatbot)
-
-
-def path_of(thread: Thread) -> str:
-    return f"/v1/chatting/{thread.chatbot_id}/thread/{thread.pk}/message"
-
-
-def instructions(chatbot: Chatbot) -> str:
-    return f"/v1/chatbots/chatbot/{chatbot.pk}/instructions"
 
 
 def test_the_same_key_and_body_return_the_stored_answer(api: Api, chatbot: Chatbot) -> None:

@@ -1,6 +1,6 @@
 """The monthly message quota: what uses it up, and who is notified.
 
-Races are in tests/config/test_limits.py.
+Races are in tests/config/api/test_limits.py.
 """
 
 from typing import Any

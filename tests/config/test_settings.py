@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
+from tests.house.readme import OF_THE_TESTS, explained_in_readme
 from tests.house.source import ROOT
-from tests.house.test_settings import OF_THE_TESTS, explained_in_readme
 
 KEY = Fernet.generate_key().decode()
 POSTGRES = "postgresql://user:pass@127.0.0.1:1/none"

@@ -10,7 +10,7 @@ from conversations.models import Message, Thread
 from conversations.services import agent_message, escalation
 from tests.conftest import Api
 from tests.conversations.conftest import Send
-from tests.conversations.services.test_leads import events
+from tests.conversations.events import events
 from tests.factories.accounts import UserFactory
 from tests.factories.chatbots import FollowUpPromptFactory
 from tests.factories.webhooks import EndpointFactory

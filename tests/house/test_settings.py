@@ -3,13 +3,12 @@
 import ast
 import re
 
+from tests.house.readme import NAME, OF_THE_TESTS, explained_in_readme, readme_rows
 from tests.house.source import PACKAGES, ROOT, modules, place, tree
 
 SETTINGS = ROOT / "config" / "settings.py"
 READERS = {SETTINGS, ROOT / "config" / "environment.py"}
-OF_THE_TESTS = {"TEST_DATABASE_URL", "TEST_REDIS_URL"}
 STATED_IN_WORDS = {"ALLOWED_HOSTS"}
-NAME = re.compile(r"\b[A-Z][A-Z0-9_]*(?:…)?")
 
 
 def defaults() -> dict[str, object]:
@@ -23,22 +22,6 @@ def defaults() -> dict[str, object]:
         and call.func.value.id == "env"
         and isinstance(call.args[0], ast.Constant)
     }
-
-
-def readme_rows() -> list[list[str]]:
-    """Return the rows of tables whose heading begins with `variable`."""
-    rows: list[list[str]] = []
-    inside = False
-    for line in (ROOT / "README.md").read_text().splitlines():
-        cells = line.strip().strip("|").split("|") if line.strip().startswith("|") else [""]
-        inside = cells[0].strip().lower().startswith("variable") or (inside and bool(cells[0]))
-        rows += [cells] if inside else []
-    return rows
-
-
-def explained_in_readme() -> set[str]:
-    """Return the variables in the first column of those tables."""
-    return {name for variables, *_ in readme_rows() for name in NAME.findall(variables)}
 
 
 def test_every_variable_that_is_read_is_explained():

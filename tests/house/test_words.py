@@ -27,6 +27,8 @@ DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # An `alone` that ends a phrase nearly always means "only"; NOT_PROSE lists the exceptions.
 PATTERNS = [f"[{word[0]}{word[0].upper()}]" + word[1:].replace(" ", r"\s+") for word in AVOIDED]
 WORD = re.compile(rf"\b(?<![Tt]here )(?:{'|'.join(PATTERNS)})\b|\b[Aa]lone(?=[.,;:!?)\]])")
+# A test states a fact about a thing, so its name begins with the thing and not with a clause.
+NO_SUBJECT = re.compile(r"(?:what|who|whose|where|whatever|whether|of|ones own|that)\b")
 NOT_PROSE = re.compile(
     r"^ *```.*?^ *```"  # a fenced block
     r"|`(?:[^`\n]|\n(?!\s*\n))*`"  # inline code, which may wrap but stays in its paragraph
@@ -103,6 +105,26 @@ def avoided_in_template(source: str) -> list[tuple[int, str]]:
     return list(avoided(MARKUP.sub(lambda mark: re.sub(r"[^\n]", " ", mark[0]), source)))
 
 
+def names_of_tests(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the names of a module's tests, as words, and the ids of their cases, by line."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield node.lineno, node.name.removeprefix("test_").replace("_", " ")
+        elif isinstance(node, ast.keyword) and node.arg in ("id", "ids"):
+            for part in ast.walk(node.value):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.lineno, part.value
+
+
+def avoided_in_names(source: str) -> list[tuple[int, str]]:
+    """Find names of tests that use a word to avoid or do not begin with their subject, by line."""
+    return sorted(
+        (line, name)
+        for line, name in names_of_tests(source)
+        if list(avoided(f"{name}.")) or NO_SUBJECT.match(name)
+    )
+
+
 def documents() -> list[Path]:
     """List the documents that people write."""
     found = [ROOT / "README.md", *files(ROOT / "docs")]
@@ -112,7 +134,7 @@ def documents() -> list[Path]:
 def test_comments_docstrings_and_documents_are_in_plain_english():
     found = [
         f"{place(path)}:{line}: {word}"
-        for path in modules(*PACKAGES)
+        for path in modules(*PACKAGES, "tests")
         for line, word in avoided_in_python(path.read_text())
     ]
     found += [
@@ -140,6 +162,15 @@ def test_texts_of_pages_messages_and_commands_are_in_plain_english():
         for line, word in avoided((ROOT / name).read_text())
     ]
     assert not found, "words to avoid:\n" + "\n".join(found)
+
+
+def test_names_of_tests_are_in_plain_english():
+    found = [
+        f"{place(path)}:{line}: {name}"
+        for path in modules("tests")
+        for line, name in avoided_in_names(path.read_text())
+    ]
+    assert not found, "names to change:\n" + "\n".join(found)
 
 
 def test_documents_are_found():
@@ -221,3 +252,30 @@ def test_text_of_a_page_is_read_without_its_markup():
 anew{{ whoever }}</p>
 """
     assert avoided_in_template(source) == [(1, "afresh"), (3, "anew")]
+
+
+def test_names_of_tests_and_ids_of_cases_are_checked():
+    source = """
+@pytest.mark.parametrize("x", [
+    pytest.param(1, id="nobody"),
+    pytest.param(2, id="a name alone"),
+    pytest.param(3, id="what is left"),
+    pytest.param(4, id="no name"),
+], ids=["in vain", "nothing"])
+def test_what_cannot_be_is_refused(x): ...
+
+def test_a_thread_is_none_of_these(): ...
+def test_ones_own_rows_are_there(): ...
+def test_a_thread_without_a_reply_waits(): ...
+def test_a_bot_left_alone_stays(): ...
+def whom(): ...
+"""
+    assert [name for _, name in avoided_in_names(source)] == [
+        "nobody",
+        "a name alone",
+        "what is left",
+        "in vain",
+        "what cannot be is refused",
+        "a thread is none of these",
+        "ones own rows are there",
+    ]

@@ -1,38 +1,292 @@
-"""The renderer's bytes do not depend on how fast they are made."""
+"""Request bodies: strict JSON within limits, else a 400 in the error envelope."""
 
 import json
-from datetime import UTC, datetime, timedelta, timezone
-from uuid import UUID
+import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.test import Client
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from config.api.body import dumps
+from chatbots.models import Chatbot, ConversationStarter
+from config.api import body
+from config.api.errors import InvalidRequest
+from tests.conftest import Api
 
-ZONES = [UTC, timezone(timedelta(hours=14)), timezone(-timedelta(hours=9, minutes=30))]
-MOMENTS = [
-    datetime(2026, 1, 2, 3, 4, 5, microsecond, zone)
-    for zone in ZONES
-    for microsecond in (0, 1, 999, 1_000, 1_999, 500_000, 999_499, 999_999)
-] + [
-    datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC),
-    datetime(2024, 2, 29, 23, 59, 59, 999_999, ZONES[1]),
-    datetime(1000, 1, 1, tzinfo=UTC),
-    datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC),
+pytestmark = pytest.mark.proves("Bodies", "HTTP statuses")
+
+BOM = b"\xef\xbb\xbf"
+
+
+def nested(depth: int, *, of: str = "{}") -> bytes:
+    """Write an object with this many levels, including itself."""
+    opening, closing = ('{"a":', "}") if of == "{}" else ("[", "]")
+    inner = opening * (depth - 1) + ("{}" if of == "{}" else "[]") + closing * (depth - 1)
+    return inner.encode() if of == "{}" else b'{"a":' + inner.encode() + b"}"
+
+
+def filled(unit: str, *, number: int = body.MAX_BYTES) -> bytes:
+    """Write an object with an array of equal values, as many as fit into 1 MiB."""
+    number = min(number, (body.MAX_BYTES - 10) // (len(unit) + 1))
+    return b'{"tags":[' + ",".join([unit] * number).encode() + b"]}"
+
+
+def full(unit: str, *, of: int) -> bytes:
+    """Write as many values as a body may have; each unit has `of` names and values."""
+    return filled(unit, number=(body.MAX_VALUES - 3) // of)
+
+
+@pytest.fixture
+def starters(chatbot: Chatbot) -> str:
+    """The path of the one operation that accepts any object."""
+    return f"/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
+
+
+REFUSED = [
+    pytest.param(b" ", [], "Expected a JSON object", id="white space"),
+    pytest.param(b"{", [], "Expected a JSON object", id="cut short"),
+    pytest.param(b"{} {}", [], "Expected a JSON object", id="two objects"),
+    pytest.param(b"{'a': 1}", [], "Expected a JSON object", id="single quotes"),
+    pytest.param(b'{"a": 1,}', [], "Expected a JSON object", id="trailing comma"),
+    pytest.param(b"[]", [], "Expected object", id="array"),
+    pytest.param(b"null", [], "Expected object", id="null"),
+    pytest.param(b"5", [], "Expected object", id="number"),
+    pytest.param(b'"x"', [], "Expected object", id="string"),
+    pytest.param(BOM + b"{}", [], "Expected a JSON object", id="byte order mark"),
+    pytest.param('{"a": "ä"}'.encode("latin-1"), [], "Expected a JSON object", id="Latin-1"),
+    pytest.param('{"a": 1}'.encode("utf-16"), [], "Expected a JSON object", id="UTF-16"),
+    pytest.param(b'{"a": NaN}', [], "NaN is not JSON", id="NaN"),
+    pytest.param(b'{"a": Infinity}', [], "Infinity is not JSON", id="Infinity"),
+    pytest.param(b'{"a": -Infinity}', [], "-Infinity is not JSON", id="-Infinity"),
+    pytest.param(b'{"a": 1e999}', [], "Number out of range", id="1e999"),
+    pytest.param(b'{"a": ' + b"9" * 310 + b"}", [], "Number out of range", id="310 digits"),
+    pytest.param(b'{"a": 1, "a": 2}', [], "Duplicate key", id="duplicate key"),
+    pytest.param(
+        b'{"b": {"a": 1, "\\u0061": 2}}',
+        [],
+        "Duplicate key",
+        id="duplicate key, nested and escaped",
+    ),
+    pytest.param(b'{"a": "\\u0000"}', ["a"], "Contains a character", id="NUL"),
+    pytest.param(
+        b'{"a": ["x", "\\ud800"]}', ["a", "1"], "Contains a character", id="lone surrogate"
+    ),
+    pytest.param(b'{"\\u0000": 1}', [], "Contains a character", id="NUL in a key"),
+    pytest.param(nested(33), [], "Nested deeper than 32", id="33 objects deep"),
+    pytest.param(nested(32, of="[]"), [], "Nested deeper than 32", id="33 deep, with arrays"),
+    pytest.param(nested(4_000), [], "Nested deeper than 32", id="4,000 deep"),
+    pytest.param(b'{"a":"' + b"x" * 1024 * 1024 + b'"}', [], "Larger than 1048576", id="too large"),
+    pytest.param(b'{"a":[' + b"1," * 9_997 + b"1]}", [], "More than 10000", id="10,001 values"),
+    pytest.param(filled('""'), [], "More than 10000 names and values", id="too many strings"),
+    pytest.param(
+        b'{"a":"\\",' * 6_000, [], "More than 10000", id="strings that end in a backslash"
+    ),
 ]
 
 
-def written_out(moment):
-    utc = moment.astimezone(UTC)
-    return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"
+@pytest.mark.proves("Bodies/validation", "Response envelope/error", "HTTP statuses/400")
+@pytest.mark.parametrize(("raw", "path", "message"), REFUSED)
+def test_an_invalid_body_is_a_400_with_the_reason(
+    api: Api, starters: str, raw: bytes, path: list[str], message: str
+) -> None:
+    answer = api.client.generic(
+        "POST",
+        f"/api{starters}",
+        raw,
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {api.key}"},
+    )
+    assert answer.status_code == 400
+    told = answer.json()
+    assert list(told) == ["success", "message", "code", "errors"]
+    assert told["success"] is False
+    assert told["message"] == "request body is not valid"
+    assert told["code"] == "REQUEST_VALIDATION_FAILED"
+    [fault] = told["errors"]
+    assert fault["path"] == path
+    assert fault["message"].startswith(message)
+    assert not ConversationStarter.objects.exists()
 
 
-@pytest.mark.parametrize("moment", MOMENTS, ids=str)
-def test_a_time_is_cut_to_milliseconds_in_utc(moment):
-    assert dumps(moment) == f'"{written_out(moment)}"'.encode()
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(b"{}", id="empty"),
+        pytest.param(nested(32), id="32 objects deep"),
+        pytest.param(nested(31, of="[]"), id="32 deep, with arrays"),
+        pytest.param(b' \n{"a": 1}\t', id="surrounding white space"),
+        pytest.param('{"a": "😀\\ud83d\\ude00"}'.encode(), id="whole surrogate pairs"),
+        pytest.param(b'{"a": 123456789012345678901234567890}', id="large integer"),
+        pytest.param(b'{"a": ' + b"9" * 308 + b"}", id="308 digits"),
+        pytest.param(b'{"a": -0.0, "b": 1e-400, "c": 1E5}', id="extreme numbers"),
+        pytest.param(b'{"a":"' + b"x" * (1024 * 1024 - 8) + b'"}', id="1 MiB"),
+        pytest.param(b'{"a":[' + b"1," * 9_996 + b"1]}", id="10,000 values"),
+        pytest.param(b'{"a": "' + b'\\",[{:0' * 100_000 + b'"}', id="punctuation inside a string"),
+    ],
+)
+def test_a_body_within_the_limits_is_stored_unchanged(api: Api, starters: str, raw: bytes) -> None:
+    answer = api.post(starters, raw)
+    assert answer.status_code == 200, answer.content[:300]
+    assert json.loads(raw).items() <= answer.json()["data"].items()
 
 
-def test_awkward_values_are_written_as_by_python():
-    key = UUID("019aa000-0000-7000-8000-00000000000a")
-    plain = ["", 'a"b\\c/', "é € 😀 \u2028 \x7f", -1, 2**53, 2**64, 1e-7, 1.5, None, True, [], {}]
-    expected = json.dumps({"k": plain, "ä": str(key)}, ensure_ascii=False)
-    assert json.loads(dumps({"k": plain, "ä": key})) == json.loads(expected)
+def cheapest(run: Callable[[], object]) -> float:
+    """Return the processor time of the fastest of three runs, in seconds."""
+    taken = []
+    for _ in range(3):
+        began = time.thread_time()
+        run()
+        taken.append(time.thread_time() - began)
+    return min(taken)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(filled("0"), id="1 MiB of numbers"),
+        pytest.param(filled("[]"), id="1 MiB of arrays"),
+        pytest.param(filled("[" * 28 + "]" * 28), id="1 MiB of deep arrays"),
+        pytest.param(filled('{"":0}'), id="1 MiB of objects"),
+        pytest.param(full("[]", of=1), id="most arrays"),
+        pytest.param(full("[" * 28 + "]" * 28, of=28), id="most nested arrays"),
+        pytest.param(full('{"":' * 28 + "0" + "}" * 28, of=57), id="most nested objects"),
+        pytest.param(full("1." + "1" * 98, of=1), id="most long fractions"),
+        pytest.param(full('"\\u00e9' + "x" * 90 + '"', of=1), id="most strings"),
+        pytest.param(filled("9" * 300), id="1 MiB of long integers"),
+        pytest.param(filled("9" * 4_000), id="1 MiB of longer integers"),
+        pytest.param(b'{"title":"' + b"x" * 1_048_000 + b'"}', id="string of 1 MiB"),
+        pytest.param(b'{"title":"' + b" " * 1_048_000 + b'"}', id="1 MiB of blanks"),
+        pytest.param(b'{"title":"' + b"\\n" * 524_000 + b'"}', id="1 MiB of escapes"),
+        pytest.param(b'{"title":"' + b"\\" * 1_048_000, id="unterminated string"),
+        pytest.param(b"{" + b" " * 1_048_000, id="unterminated object"),
+    ],
+)
+def test_no_body_takes_much_processor_time(
+    api: Api, chatbot: Chatbot, starters: str, raw: bytes
+) -> None:
+    """Each costs less than counting to 2,500,000, about 40 ms; the worst once took 1,000 ms."""
+    unit = cheapest(lambda: sum(number for number in range(500_000)))
+    for path in (starters, f"/v1/chatting/{chatbot.pk}/threads"):
+        assert cheapest(lambda there=path: api.post(there, raw)) < 5 * unit  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "",
+        "text/plain",
+        "text/json",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/json-patch+json",
+        "application/xml",
+        "nonsense",
+    ],
+)
+def test_another_content_type_is_a_400(api: Api, starters: str, kind: str) -> None:
+    answer = api.client.generic(
+        "POST",
+        f"/api{starters}",
+        b"{}",
+        content_type=kind,
+        headers={"Authorization": f"Bearer {api.key}"},
+    )
+    assert answer.status_code == 400
+    [fault] = answer.json()["errors"]
+    assert fault == {"path": [], "message": "Expected content type application/json"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "application/json",
+        "APPLICATION/JSON",
+        "application/json; charset=utf-8",
+        "application/json;charset=latin-1",  # JSON is UTF-8, whatever the header says
+        "application/json; charset=nonsense",
+    ],
+)
+def test_json_is_utf_8_whatever_its_parameters_say(api: Api, starters: str, kind: str) -> None:
+    answer = api.client.generic(
+        "POST",
+        f"/api{starters}",
+        '{"a": "ä"}'.encode(),
+        content_type=kind,
+        headers={"Authorization": f"Bearer {api.key}"},
+    )
+    assert (answer.status_code, answer.json()["data"]["a"]) == (200, "ä")
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/xml", "nonsense", "*/*;q=0"])
+def test_every_response_is_json_whatever_is_accepted(api: Api, accept: str) -> None:
+    for path in ("/v1/chatbots", "/v1/nowhere"):
+        answer = api.get(path, Accept=accept)
+        assert answer["Content-Type"] == "application/json"
+
+
+def test_unknown_fields_are_ignored(api: Api, chatbot: Chatbot) -> None:
+    there = f"/v1/chatbots/account/{chatbot.account_id}/chatbot/{chatbot.pk}"
+    answer = api.patch(there, {"name": "known", "accountId": "x", "unknown": {"a": [1]}})
+    assert (answer.status_code, answer.json()["data"]["name"]) == (200, "known")
+
+
+def declared(size: int | str) -> dict[str, Any]:
+    """Build a request environment that declares this content length."""
+    return {"CONTENT_LENGTH": str(size)}
+
+
+def test_an_oversized_declared_length_is_rejected_without_reading(api: Api, starters: str) -> None:
+    answer = Client(raise_request_exception=False).generic(
+        "POST",
+        f"/api{starters}",
+        b"{}",
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {api.key}"},
+        **declared(10**12),
+    )
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"path": [], "message": "Larger than 1048576 bytes"}]
+
+
+def test_a_missing_body_counts_as_one_without_fields(api: Api, chatbot: Chatbot) -> None:
+    answer = api.post(f"/v1/chatbots/account/{chatbot.account_id}/create-chatbot")
+    assert (answer.status_code, answer.json()["errors"]) == (
+        400,
+        [{"path": [name], "message": "Required"} for name in ("name", "description")],
+    )
+
+
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(value=JSON)
+def test_valid_json_is_parsed_exactly(value: Any) -> None:
+    raw = json.dumps(value, ensure_ascii=False).encode()
+    assert body.parse(raw) == value
+    assert json.loads(body.dumps(value)) == value
+
+
+@given(
+    raw=st.binary(max_size=200) | st.text('{}[]",:0123456789eE+-.\\u nulltrefas').map(str.encode)
+)
+@example(raw=b"\xff\xfe")
+@example(raw=b'{"a":' * 5000)
+@example(raw=b"[" * 200_000)
+def test_any_bytes_are_either_parsed_or_rejected(raw: bytes) -> None:
+    try:
+        value = body.parse(raw)
+    except InvalidRequest as refusal:
+        assert refusal.errors
+    else:
+        assert value == json.loads(raw)

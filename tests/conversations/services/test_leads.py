@@ -1,4 +1,3 @@
-import json
 from typing import Any
 
 import pytest
@@ -7,6 +6,7 @@ from accounts.models import Mail
 from chatbots.models import Chatbot
 from conversations.models import Lead, Message
 from tests.conftest import Api
+from tests.conversations.events import events
 from tests.factories.chatbots import LeadSettingsFactory
 from tests.factories.webhooks import EndpointFactory
 from webhooks.models import Delivery
@@ -14,12 +14,6 @@ from webhooks.models import Delivery
 pytestmark = pytest.mark.proves("Event kinds", "Body shapes", "Lead settings")
 
 CONTACT = {"visitorName": "Anna", "visitorEmail": "anna@example.com", "visitorPhone": "030"}
-
-
-def events(kind: str) -> list[dict[str, Any]]:
-    """Return the data of the recorded events of a kind, oldest first."""
-    rows = Delivery.objects.filter(event=kind).order_by("created_at", "id")
-    return [json.loads(bytes(row.body))["data"] for row in rows]
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ def test_a_get_retries_nothing(client, failed):
     assert failed.due_at is None
 
 
-def test_of_the_selected_deliveries_only_failed_ones_are_retried_and_the_rest_are_counted(
+def test_only_failed_deliveries_of_a_selection_are_retried_and_the_rest_are_counted(
     client, chatbot
 ):
     states = ("FAILED", "FAILED", "SUCCESS", "RETRYING", "PENDING")

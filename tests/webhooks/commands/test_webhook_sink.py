@@ -19,6 +19,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from config.outbound.failures import Reason
+from tests.commands import check_help
 from tests.patience import PATIENCE
 from tests.servers import certificates
 from tests.servers.processes import ROOT, wait_until
@@ -326,6 +327,18 @@ def test_broken_certificates_are_replaced(start, name):
 def test_invalid_options_are_rejected_with_the_rule(options, words):
     with pytest.raises(CommandError, match=words):
         call_command("webhook_sink", *options)
+
+
+def test_the_help_explains_what_the_sink_answers(capsys, settings):
+    settings.WEBHOOK_TIMEOUT = 7.5
+    check_help(
+        "webhook_sink",
+        capsys,
+        "the result does not change the response",
+        "at least 16 characters",
+        "before each response; the service waits for 7.5",
+        "requires a failure option",
+    )
 
 
 def test_a_port_in_use_is_named(start):

@@ -11,7 +11,7 @@ from accounts import idempotency
 from accounts.models import StoredAnswer
 from accounts.models.stored_answer import SMALLEST
 from chatbots.models import Chatbot, Instruction
-from tests.accounts.test_idempotency import INSTRUCTION, instructions, path_of
+from tests.accounts.posts import INSTRUCTION, instructions, path_of
 from tests.conftest import Api, caller
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import ThreadFactory

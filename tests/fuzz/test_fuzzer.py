@@ -4,7 +4,7 @@ import pytest
 
 from chatbots.models import Chatbot
 from tests.contract.operations import OPERATIONS
-from tests.fuzzing import fuzz
+from tests.fuzz.fuzzer import fuzz
 
 
 @pytest.mark.proves("HTTP statuses", "Response envelope", "Bodies")

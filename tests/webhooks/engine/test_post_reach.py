@@ -8,7 +8,7 @@ import pytest
 from config.outbound.failures import Reason
 from tests.servers import certificates
 from tests.servers.receiver import Receiver
-from tests.webhooks.engine.test_guard import HOSTS
+from tests.webhooks.engine.addresses import HOSTS
 from webhooks import signing
 from webhooks.engine import post
 
@@ -51,7 +51,9 @@ def hostile_names(monkeypatch):
 
 
 @pytest.mark.usefixtures("hostile_names")
-@pytest.mark.parametrize("checked", [True, False], ids=["as it is", "where the text is trusted"])
+@pytest.mark.parametrize(
+    "checked", [True, False], ids=["with the check of the text", "without the check of the text"]
+)
 def test_no_spelling_of_a_forbidden_address_is_connected_to(
     everywhere, settings, monkeypatch, checked
 ):

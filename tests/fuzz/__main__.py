@@ -21,7 +21,7 @@ from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
 
 from tests.factories.chatbots import ChatbotFactory
-from tests.fuzzing import fuzz
+from tests.fuzz.fuzzer import fuzz
 
 
 def main() -> int:

@@ -1,0 +1,66 @@
+"""`create_account NAME --owner EMAIL --plan PLAN`."""
+
+import pytest
+
+from accounts.models import Account, User
+from tests.commands import check_help, check_rejection, record
+from tests.factories.accounts import UserFactory
+
+pytestmark = pytest.mark.django_db
+WORDS = ("create_account", "Acme", "--plan", "scale", "--owner")
+
+
+def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
+    check_help("create_account", capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param([], "required: NAME", id="no name"),
+        pytest.param(["A"], "required: --owner, --plan", id="no owner"),
+        pytest.param(
+            ["A", "--owner", "nonsense", "--plan", "Scale"],
+            "'nonsense' is not an e-mail address",
+            id="invalid e-mail address",
+        ),
+        pytest.param(
+            [" ", "--owner", "a@example.com", "--plan", "Scale"],
+            "an account needs a name",
+            id="blank name",
+        ),
+        pytest.param(
+            ["x" * 256, "--owner", "a@example.com", "--plan", "Scale"],
+            "a name has at most 255 characters",
+            id="too long name",
+        ),
+        pytest.param(
+            ["A", "--owner", "a@example.com", "--plan", "Gold"],
+            "no plan Gold; there are: Starter, Growth, Scale",
+            id="unknown plan",
+        ),
+    ],
+)
+def test_invalid_input_is_reported_and_creates_nothing(words: list[str], message: str) -> None:
+    people = User.objects.count()
+    check_rejection("create_account", *words, message=message)
+    assert (User.objects.count(), Account.objects.count()) == (people, 0)
+
+
+def test_it_creates_an_account_with_its_owner() -> None:
+    made = record(*WORDS, "new@example.com")
+    account = Account.objects.get()
+    assert made == {
+        "accountId": str(account.pk),
+        "accountName": "Acme",
+        "plan": "Scale",
+        "ownerId": str(account.owner_id),
+        "ownerEmail": "new@example.com",
+    }
+    assert account.webhooks_enabled
+    assert not account.owner.has_usable_password()
+
+
+def test_it_finds_a_known_owner_in_any_letter_case() -> None:
+    known = UserFactory(email="Known@Example.com")
+    assert record(*WORDS, "known@example.COM")["ownerId"] == str(known.pk)

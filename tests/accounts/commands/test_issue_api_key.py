@@ -1,0 +1,52 @@
+"""`issue_api_key EMAIL [--label TEXT] [--expires DAYS]`."""
+
+import pytest
+
+from accounts.models import ApiKey
+from chatbots.models import Chatbot
+from tests.commands import check_help, check_rejection, record, run
+from tests.conftest import Api
+from tests.factories.accounts import UserFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
+    check_help("issue_api_key", capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param([], "required: EMAIL", id="no person"),
+        pytest.param(["no@example.com"], "no person no@example.com", id="unknown person"),
+        *(
+            pytest.param(
+                ["a@example.com", "--expires", days],
+                f"'{days}' is not a number from 1 to 100000",
+                id=f"{days} days",
+            )
+            for days in ("0", "-1", "x", "1.5", "100001")
+        ),
+    ],
+)
+def test_invalid_input_is_reported_and_issues_nothing(words: list[str], message: str) -> None:
+    check_rejection("issue_api_key", *words, message=message)
+    assert not ApiKey.objects.exists()
+
+
+def test_the_key_works_and_is_shown_only_once(chatbot: Chatbot) -> None:
+    owner = chatbot.account.owner
+    made = record("issue_api_key", owner.email.upper(), "--label", "shop", "--expires", "2")
+    assert list(made) == ["email", "label", "prefix", "apiKey", "expiresAt"]
+    assert Api(made["apiKey"]).get("/v1/chatbots").status_code == 200
+    assert ApiKey.objects.get().label == "shop"
+    assert made["expiresAt"] is not None
+
+
+def test_the_output_for_people_is_plain_lines() -> None:
+    user = UserFactory()
+    said = run("issue_api_key", user.email)
+    assert f"email: {user.email}\n" in said
+    assert "apiKey: cbk_" in said
+    assert "expiresAt: -\n" in said

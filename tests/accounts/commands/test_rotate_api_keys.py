@@ -1,0 +1,97 @@
+"""`rotate_api_keys (--user EMAIL | --account ID | --all) [--grace HOURS]`."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from accounts.models import ApiKey
+from tests.commands import check_help, check_rejection, record
+from tests.conftest import Api
+from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
+    check_help("rotate_api_keys", capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param([], "one of the arguments", id="no selection"),
+        pytest.param(["--all", "--user", "x"], "not allowed", id="two selections"),
+        pytest.param(["--account", "5"], "'5' is not an id", id="malformed account id"),
+        pytest.param(["--account", str(UUID(int=1))], "no account", id="unknown account"),
+        pytest.param(["--user", "no@example.com"], "no person", id="unknown person"),
+        *(
+            pytest.param(
+                ["--all", "--grace", grace],
+                "--grace takes 0 to 8760 hours",
+                id=f"a grace period of {grace}",
+            )
+            for grace in ("-1", "8761", "nan", "inf")
+        ),
+    ],
+)
+def test_invalid_input_is_reported_and_rotates_nothing(words: list[str], message: str) -> None:
+    record("issue_api_key", UserFactory().email)
+    check_rejection("rotate_api_keys", *words, message=message)
+    assert ApiKey.objects.alive().count() == 1
+
+
+@pytest.fixture
+def people() -> dict[str, Any]:
+    account = AccountFactory()
+    member = MembershipFactory(account=account).user
+    return {
+        "account": account,
+        "owner": account.owner,
+        "member": member,
+        "other": UserFactory(),
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "whose"),
+    [
+        (["--user", "{owner.email}"], {"owner"}),
+        (["--account", "{account.pk}"], {"owner", "member"}),
+        (["--all"], {"owner", "member", "other"}),
+    ],
+)
+def test_only_the_selected_keys_are_rotated(
+    people: dict[str, Any], words: list[str], whose: set[str]
+) -> None:
+    persons = ("owner", "member", "other")
+    old = {name: record("issue_api_key", people[name].email)["apiKey"] for name in persons}
+    made = record("rotate_api_keys", *[word.format(**people) for word in words])
+    assert {each["email"] for each in made} == {people[name].email for name in whose}
+    assert all(Api(each["apiKey"]).get("/v1/chatbots").status_code == 200 for each in made)
+    ended = {name for name in persons if Api(old[name]).get("/v1/chatbots").status_code == 401}
+    assert ended == whose
+
+
+@pytest.mark.parametrize(
+    ("second", "old_key"), [("24", 200), ("0", 401)], ids=["same grace period", "no grace period"]
+)
+def test_a_second_rotation_does_not_double_the_keys(
+    people: dict[str, Any], second: str, old_key: int
+) -> None:
+    old = record("issue_api_key", people["owner"].email, "--expires", "30")["apiKey"]
+    words = ("rotate_api_keys", "--user", people["owner"].email, "--grace")
+    [first] = record(*words, "24")
+    [newest] = record(*words, second)
+    answers = [
+        Api(key).get("/v1/chatbots").status_code for key in (old, first["apiKey"], newest["apiKey"])
+    ]
+    assert answers == [old_key, old_key, 200]
+    assert len(record(*words, "24")) == 1
+
+
+def test_an_owner_who_is_also_a_member_gets_one_new_key(people: dict[str, Any]) -> None:
+    MembershipFactory(account=people["account"], user=people["owner"])
+    record("issue_api_key", people["owner"].email)
+    made = record("rotate_api_keys", "--account", str(people["account"].pk), "--grace", "1")
+    assert len(made) == 1

@@ -1,0 +1,16 @@
+"""POST requests that may carry an Idempotency-Key: paths and a body."""
+
+from chatbots.models import Chatbot
+from conversations.models import Thread
+
+INSTRUCTION = {"title": "Greet", "instruction": "Say hello."}
+
+
+def path_of(thread: Thread) -> str:
+    """Return the path to send a message to a thread."""
+    return f"/v1/chatting/{thread.chatbot_id}/thread/{thread.pk}/message"
+
+
+def instructions(chatbot: Chatbot) -> str:
+    """Return the path to create an instruction."""
+    return f"/v1/chatbots/chatbot/{chatbot.pk}/instructions"

@@ -1,0 +1,39 @@
+"""Run commands of manage.py as typed."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+
+def run(name: str, *words: str) -> str:
+    """Run a command as typed; returns its output."""
+    said = io.StringIO()
+    call_command(name, *words, stdout=said)
+    return said.getvalue()
+
+
+def record(name: str, *words: str) -> Any:
+    """Run a command with --json; returns its record, the only output."""
+    said = run(name, *words, "--json")
+    assert said.count("\n") == 1
+    return json.loads(said)
+
+
+def check_rejection(name: str, *words: str, message: str) -> None:
+    """Assert that a command rejects its input with this message and a non-zero exit."""
+    with pytest.raises(CommandError) as refusal:
+        run(name, *words)
+    assert message in str(refusal.value)
+    assert refusal.value.returncode != 0
+
+
+def check_help(name: str, capsys: pytest.CaptureFixture[str], *phrases: str) -> None:
+    """Assert that a command's help names the command and contains these phrases."""
+    with pytest.raises(SystemExit) as ended:
+        call_command(name, "--help")
+    assert ended.value.code == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert all(phrase in text for phrase in (name, *phrases)), text

@@ -1,0 +1,100 @@
+"""Each test file is named after what it tests, so that a reader finds one from the other."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests import conformance
+from tests.house.source import PACKAGES, ROOT, files, modules, place, tree
+
+TESTS = ROOT / "tests"
+HEADINGS = conformance.read_index(ROOT / "docs" / "specification-index.toml")
+
+# Folders whose files mirror neither a module, a document nor a heading, and why.
+ACROSS = {
+    "browser": "work of staff in a real browser, which crosses pages of several apps",
+    "faults": "a part of the installation fails, named by the part",
+    "house": "rules that the whole source follows",
+    "service": "the whole service as an operator runs it, from its start to its end",
+}
+
+
+def slug(heading: str) -> str:
+    """Return a heading as part of a file name: `Limits` as limits, without what is in brackets."""
+    return "_".join(re.findall(r"[a-z0-9]+", heading.partition("(")[0].lower()))
+
+
+def subjects() -> dict[str, set[str]]:
+    """Return what a test can be named after, by the folder of the test below tests/."""
+    found: dict[str, set[str]] = {}
+    for path in [*modules(*PACKAGES), *files(TESTS)]:
+        if path.suffix != ".py" or path.name.startswith("test_"):
+            continue
+        named = path.parent if path.name == "__init__.py" else path.with_suffix("")
+        mirror = named.relative_to(TESTS if named.is_relative_to(TESTS) else ROOT)
+        parts = [part for part in mirror.parts if part != "management"]
+        if parts:
+            found.setdefault(str(Path(*parts[:-1])), set()).add(parts[-1])
+    documents = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    found["docs"] = {path.stem.lower().replace("-", "_") for path in documents}
+    found["contract"] = {slug(heading.name) for heading in HEADINGS}
+    return found
+
+
+def has_subject(path: Path, known: dict[str, set[str]]) -> bool:
+    """Return whether `test_<subject>.py` or `test_<subject>_<aspect>.py` has its subject."""
+    folder = path.relative_to(TESTS).parent
+    if folder.parts and folder.parts[0] in ACROSS:
+        return True
+    name = path.stem.removeprefix("test_")
+    return any(name == one or name.startswith(f"{one}_") for one in known.get(str(folder), ()))
+
+
+def test_every_test_file_is_named_after_what_it_tests():
+    known = subjects()
+    tests = [path for path in files(TESTS) if re.fullmatch(r"test_\w+\.py", path.name)]
+    assert len(tests) > 100
+    assert not [place(path) for path in tests if not has_subject(path, known)]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("accounts/test_keys.py", True),
+        ("accounts/commands/test_issue_api_key.py", True),
+        ("chatbots/viewsets/test_chatbot_lists.py", True),
+        ("chatbots/test_texts.py", True),
+        ("contract/test_limits.py", True),
+        ("contract/test_http_statuses_order.py", True),
+        ("docs/test_open_points.py", True),
+        ("bench/test_measures.py", True),
+        ("faults/test_anything.py", True),
+        ("accounts/test_key.py", False),
+        ("accounts/test_keyset.py", False),
+        ("chatbots/test_issue_api_key.py", False),
+        ("contract/test_wire.py", False),
+        ("docs/test_anything.py", False),
+        ("test_anything.py", False),
+    ],
+)
+def test_a_file_without_a_subject_is_found(path, expected):
+    assert has_subject(TESTS / path, subjects()) is expected
+
+
+def test_each_folder_across_subjects_exists():
+    assert all((TESTS / folder).is_dir() for folder in ACROSS)
+
+
+def test_no_test_file_is_imported():
+    """What several tests use is a module of its own, named after what it holds."""
+    found = [
+        place(path, node)
+        for path in modules("tests")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom)
+        and node.module
+        and (node.module.split(".")[-1].startswith("test_") and node.module.startswith("tests."))
+    ]
+    assert not found

@@ -1,0 +1,77 @@
+"""`configure_webhook CHATBOT_ID --url URL`."""
+
+import io
+
+import pytest
+from django.core.management.base import CommandError
+
+from tests.commands import check_help, record, run
+from webhooks import sealing
+from webhooks.models import Endpoint
+
+pytestmark = pytest.mark.django_db
+URL = "https://hooks.example.com/bot"
+UNKNOWN = "0199d7a0-0000-7000-8000-000000000000"
+
+
+def test_the_help_explains_the_defaults(capsys):
+    check_help(
+        "configure_webhook",
+        capsys,
+        "or replace a chatbot's webhook, and switch it on. A new secret is generated",
+        "keep the current secret",
+        "default: all, even if fewer were chosen before",
+    )
+
+
+def test_it_prints_a_new_secret_only_once(chatbot):
+    made = record("configure_webhook", chatbot.pk, "--url", URL)
+    assert sealing.unseal(Endpoint.objects.get().sealed_secret) == made["secret"]
+    assert (made["chatbotId"], made["url"]) == (str(chatbot.pk), URL)
+    assert "secret" not in record("configure_webhook", chatbot.pk, "--url", URL, "--keep-secret")
+
+
+def test_the_output_for_people_is_plain_lines(chatbot):
+    said = run("configure_webhook", str(chatbot.pk), "--url", URL)
+    assert {
+        f"url: {URL}",
+        "events: NEW_MESSAGE, CONVERSATION_ESCALATED, NEW_LEAD",
+        "isActive: yes",
+    } < set(said.splitlines())
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
+def test_a_secret_can_be_read_from_standard_input(chatbot, monkeypatch, ending):
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"a-secret-from-standard-input{ending}"))
+    made = record("configure_webhook", chatbot.pk, "--url", URL, "--secret", "-")
+    assert "secret" not in made
+    sealed = Endpoint.objects.get().sealed_secret
+    assert sealing.unseal(sealed) == "a-secret-from-standard-input"
+
+
+def test_events_are_chosen_by_name(chatbot):
+    chosen = ("--events", "NEW_LEAD,NEW_MESSAGE")
+    made = record("configure_webhook", chatbot.pk, "--url", URL, *chosen)
+    assert made["events"] == ["NEW_MESSAGE", "NEW_LEAD"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nonsense", "--url", URL], "not an id"),
+        ([UNKNOWN, "--url", URL], "no chatbot"),
+        (["BOT", "--url", "http://plain.example.com"], "url: URL must begin with https://"),
+        (["BOT", "--url", URL, "--secret", "short"], "secret must have at least 16"),
+        (["BOT", "--url", URL, "--secret", "-"], "standard input is empty"),
+        (["BOT", "--url", URL, "--events", "WRONG"], "unknown: WRONG"),
+        (["BOT", "--url", URL, "--events", ","], "expected names"),
+        (["BOT", "--url", URL, "--keep-secret"], "no secret to keep"),
+        (["BOT"], "--url"),
+    ],
+)
+def test_invalid_input_is_a_clear_error(chatbot, arguments, words, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    arguments = [chatbot.pk if each == "BOT" else each for each in arguments]
+    with pytest.raises(CommandError, match=words):
+        record("configure_webhook", *arguments)
+    assert not Endpoint.objects.exists()

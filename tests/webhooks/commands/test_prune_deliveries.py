@@ -1,0 +1,31 @@
+"""`prune_deliveries --older-than DAYS`."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from tests.commands import check_help, record
+from tests.factories.webhooks import DeliveryFactory
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_help_names_the_range_of_days(capsys):
+    check_help("prune_deliveries", capsys, "age in days, from 1 to 100000")
+
+
+def test_it_deletes_older_deliveries(chatbot):
+    for days in (1, 5):
+        made = DeliveryFactory(chatbot=chatbot, state="SUCCESS", due_at=None)
+        then = timezone.now() - timedelta(days=days)
+        Delivery.objects.filter(pk=made.pk).update(created_at=then)
+    assert record("prune_deliveries", "--older-than", "3") == {"deleted": 1}
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "many"])
+def test_an_invalid_age_is_a_clear_error(days):
+    with pytest.raises(CommandError, match="not a number from 1"):
+        record("prune_deliveries", "--older-than", days)

@@ -1,0 +1,68 @@
+"""`retry_deliveries [--failed] [--chatbot ID] [--since ISO] [--event NAME]`."""
+
+import pytest
+from django.core.management.base import CommandError
+
+from tests.commands import check_help, record
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.django_db
+UNKNOWN = "0199d7a0-0000-7000-8000-000000000000"
+
+
+def test_the_help_explains_the_selection(capsys):
+    check_help(
+        "retry_deliveries",
+        capsys,
+        "only FAILED deliveries are ever retried",
+        "only this chatbot",
+        "2030-01-31T12:00:00Z (default zone: UTC)",
+        "NEW_MESSAGE, CONVERSATION_ESCALATED or NEW_LEAD",
+    )
+
+
+@pytest.fixture
+def failed(chatbot):
+    return DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, event="NEW_LEAD")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "retried"),
+    [
+        ([], 1),
+        (["--failed"], 1),
+        (["--event", "NEW_LEAD"], 1),
+        (["--event", "NEW_MESSAGE"], 0),
+        (["--since", "2020-01-01"], 1),
+        (["--since", "2999-01-01T00:00:00Z"], 0),
+        (["--chatbot", "BOT"], 1),
+        (["--chatbot", "OTHER"], 0),
+    ],
+)
+def test_it_retries_the_matching_deliveries(chatbot, failed, arguments, retried):
+    names = {"BOT": chatbot.pk, "OTHER": EndpointFactory().chatbot_id}
+    arguments = [names.get(each, each) for each in arguments]
+    assert record("retry_deliveries", *arguments) == {"retried": retried}
+    assert Delivery.objects.filter(due_at__isnull=False).count() == retried
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--chatbot", UNKNOWN], "no chatbot"),
+        (["--since", "yesterday"], "not a time such as"),
+        (["--event", "OTHER"], "invalid choice"),
+    ],
+)
+def test_invalid_input_is_a_clear_error(failed, arguments, words):
+    with pytest.raises(CommandError, match=words):
+        record("retry_deliveries", *arguments)
+
+
+def test_a_retry_reports_erased_deliveries(capsys):
+    endpoint = EndpointFactory()
+    DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None)
+    DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None, body=b"")
+    assert record("retry_deliveries") == {"retried": 1}
+    assert "1 cannot be retried: their content was erased" in capsys.readouterr().err

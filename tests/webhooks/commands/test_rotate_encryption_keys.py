@@ -1,0 +1,60 @@
+"""`rotate_encryption_keys`."""
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.management.base import CommandError
+
+from tests.commands import record
+from tests.factories.webhooks import SECRET, EndpointFactory
+from webhooks import sealing
+from webhooks.models import Endpoint
+from webhooks.services.encryption import rotate
+from webhooks.services.endpoint import replace_secret
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def old_key(settings):
+    """Endpoints sealed with yesterday's key, under today's keys."""
+    endpoints = [EndpointFactory() for _ in range(3)]
+    [old] = settings.ENCRYPTION_KEYS
+    settings.ENCRYPTION_KEYS = (Fernet.generate_key().decode(), old)
+    return endpoints
+
+
+def sealed():
+    return list(Endpoint.objects.order_by("pk").values_list("sealed_secret", flat=True))
+
+
+def test_the_old_key_is_no_longer_needed_after_a_rotation(old_key, settings):
+    assert record("rotate_encryption_keys") == {"secrets": 3}
+    settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
+    assert [sealing.unseal(each) for each in sealed()] == [SECRET] * 3
+
+
+def test_a_second_run_changes_nothing(old_key):
+    record("rotate_encryption_keys")
+    before = sealed()
+    record("rotate_encryption_keys")
+    assert sealed() == before
+
+
+def test_a_secret_that_no_key_opens_is_reported_and_does_not_stop_the_others(old_key, settings):
+    Endpoint.objects.filter(pk=old_key[0].pk).update(sealed_secret="sealed with no known key")
+    with pytest.raises(CommandError, match="1 of 3 secrets"):
+        record("rotate_encryption_keys")
+    settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
+    assert [sealing.is_newest(each) for each in sealed()].count(True) == 2
+
+
+def test_a_secret_that_is_replaced_during_the_rotation_is_kept(old_key):
+    rotating = rotate()
+    next(rotating)
+    last = Endpoint.objects.order_by("pk").last()
+    replace_secret(last, "a-secret-that-is-newer")
+    assert list(rotating) == [False, False]
+    assert [sealing.unseal(each) for each in sealed()] == [
+        *[SECRET] * 2,
+        "a-secret-that-is-newer",
+    ]
