@@ -16,6 +16,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.plugin import blocking_manager_key
 
+from accounts.hashing import PasswordHasher
 from accounts.services import api_key as keys
 from chatbots.models import Chatbot, LlmModel
 from tests import counters
@@ -30,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "proves(rule, ...): what of docs/specification-index.toml a test proves"
     )
+    PasswordHasher.iterations = 1_000  # servers that tests start hash as in production
     logging.raiseExceptions = False  # pytest closes the stream of a late log line
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
     # a test's own transaction lasts as long as the test

@@ -1,7 +1,6 @@
-"""How settings follow from the environment: each case is a separate start."""
+"""How settings follow from the environment, and how an invalid one prevents a start."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,39 +10,42 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
+from tests.config.imported_settings import bare, import_settings
 from tests.house.readme import OF_THE_TESTS, explained_in_readme
 from tests.house.source import ROOT
 
 KEY = Fernet.generate_key().decode()
 POSTGRES = "postgresql://user:pass@127.0.0.1:1/none"
-SHOW = """
-import json, config.settings as given
-names = {names!r}
-print(json.dumps({{name: getattr(given, name) for name in names}}, default=str))
-"""
 
 
 def start(
-    tmp_path: Path, *names: str, cwd: Path = ROOT, **environment: str
+    folder: Path, *, cwd: Path = ROOT, **environment: str
 ) -> "subprocess.CompletedProcess[str]":
     """Import the settings in a process that has only the given environment."""
-    plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return subprocess.run(
-        [sys.executable, "-c", SHOW.format(names=names)],
+        [sys.executable, "-c", "import config.settings"],
         cwd=cwd,
-        env=plain | {"STATE_DIR": str(tmp_path), "PYTHONPATH": str(cwd)} | environment,
+        env=bare(folder, PYTHONPATH=str(cwd), **environment),
         capture_output=True,
         text=True,
         timeout=300,
     )
 
 
-def settings_of(tmp_path: Path, *names: str, **environment: str) -> dict[str, Any]:
+def settings_of(folder: Path, *names: str, **environment: str) -> dict[str, Any]:
     """Return settings as this environment produces them."""
-    ended = start(tmp_path, *names, **environment)
-    assert ended.returncode == 0, ended.stderr
-    found: dict[str, Any] = json.loads(ended.stdout)
-    return found
+    found = import_settings(folder, **environment)
+    shown: dict[str, Any] = json.loads(json.dumps({n: found[n] for n in names}, default=str))
+    return shown
+
+
+def faults_of(folder: Path, **environment: str) -> list[str]:
+    """Return the lines that name the faults of an invalid environment."""
+    with pytest.raises(SystemExit) as ended:
+        import_settings(folder, **environment)
+    first, *lines = str(ended.value).splitlines()
+    assert first == "The environment is not valid:"
+    return lines
 
 
 @pytest.mark.parametrize(
@@ -97,6 +99,7 @@ WRONG = {
     "WEB_THREADS": ("0", "1.5", "100000"),
     "WORKER_CONCURRENCY": ("none", "-1", "100000"),
     "ACCESS_LOG": ("perhaps", "json", "2"),
+    "PREPARED_STATEMENTS": ("perhaps", "json", "2"),
     "RATE_LIMIT_IP": ("often", "1/0s", "5"),
     "RATE_LIMIT_USER": ("often", "0/60s", "500/1d"),
     "SENDING": ("perhaps", "mails", "2"),
@@ -169,10 +172,7 @@ def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
 def test_with_a_database_url_both_secrets_are_required(
     tmp_path: Path, given: dict[str, str], missing: set[str]
 ) -> None:
-    ended = start(tmp_path, DATABASE_URL=POSTGRES, **given)
-    assert ended.returncode != 0
-    lines = ended.stderr.splitlines()[1:]
-    assert lines == [
+    assert faults_of(tmp_path, DATABASE_URL=POSTGRES, **given) == [
         f"  {name}: must be set if DATABASE_URL is set"
         for name in ("SECRET_KEY", "ENCRYPTION_KEYS")
         if name in missing
@@ -180,8 +180,8 @@ def test_with_a_database_url_both_secrets_are_required(
 
 
 def test_missing_and_invalid_variables_are_named_together(tmp_path: Path) -> None:
-    ended = start(tmp_path, DATABASE_URL=POSTGRES, SECRET_KEY="x", PORT="0")
-    assert {line.split(":")[0].strip() for line in ended.stderr.splitlines()[1:]} == {
+    lines = faults_of(tmp_path, DATABASE_URL=POSTGRES, SECRET_KEY="x", PORT="0")
+    assert {line.split(":")[0].strip() for line in lines} == {
         "ENCRYPTION_KEYS",
         "PORT",
     }

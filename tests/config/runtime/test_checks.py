@@ -5,12 +5,17 @@ import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
+from django.core.checks import registry
 from django.test import Client
 
+from config.runtime import checks
 from conversations.management.commands.serve import Command
+from tests.config.imported_settings import import_settings
 from tests.servers.processes import ROOT
 
 SHARED = "redis://127.0.0.1:6379/0"
@@ -63,12 +68,22 @@ def test_a_complete_deployment_behind_https_has_no_warnings(
     ],
 )
 def test_a_questionable_setting_causes_its_warning(
-    tmp_path: Path, environment: dict[str, str], warning: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], warning: str
 ) -> None:
-    said = checked(tmp_path, "--deploy", **environment)
-    assert [name for name in ("W001", "W002", "W003") if f"config.{name}" in said] == (
-        [warning.removeprefix("config.")] if warning else []
-    )
+    found = import_settings(tmp_path, **environment)
+    monkeypatch.setattr(checks, "settings", SimpleNamespace(**found))
+    warnings = [warning for check in registered() for warning in check(app_configs=None)]
+    assert [one.id for one in warnings] == ([warning] if warning else [])
+
+
+def registered() -> list[Any]:
+    """Return our own checks of a deployment."""
+    found = registry.registry.get_checks(include_deployment_checks=True)
+    return [check for check in found if check.__module__ == checks.__name__]
+
+
+def test_a_start_of_the_check_prints_a_warning(tmp_path: Path) -> None:
+    assert "config.W001" in checked(tmp_path, "--deploy", WEB_WORKERS="4")
 
 
 @pytest.mark.parametrize("exposed", [True, False])

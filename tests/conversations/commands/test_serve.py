@@ -5,8 +5,10 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -86,6 +88,37 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, St
         start.stop()
 
 
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated database with a user, so that a start on a copy of it seeds no demo."""
+    folder = tmp_path_factory.mktemp("migrated")
+    plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    subprocess.run(
+        [sys.executable, "manage.py", "shell", "-v", "0", "-c", MIGRATE],
+        cwd=ROOT,
+        env=plain | {"STATE_DIR": str(folder)},
+        check=True,
+        timeout=PATIENCE,
+    )
+    return folder
+
+
+@pytest.fixture
+def folder(migrated: Path, tmp_path: Path) -> Path:
+    """A folder for a start, with a copy of the migrated state."""
+    shutil.copytree(migrated, tmp_path / "state")
+    return tmp_path
+
+
+MIGRATE = """
+from django.core.management import call_command
+from accounts.models import User
+
+call_command("migrate", verbosity=0)
+User.objects.create_user("ann@example.com")
+"""
+
+
 def is_free(port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
         return True
@@ -145,9 +178,9 @@ def test_a_second_start_on_one_state_folder_is_rejected(running: Any) -> None:
     assert first.process.poll() is None
 
 
-def test_a_service_that_is_asked_to_stop_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_service_that_is_asked_to_stop_leaves_nothing_behind(folder: Path) -> None:
     port = free_port()
-    start = Start(tmp_path, PORT=str(port))
+    start = Start(folder, PORT=str(port))
     wait_until(lambda: "Press Ctrl-C to stop." in start.said(), told=start.said)
     start.process.terminate()
     code, said = start.ended()
@@ -156,9 +189,9 @@ def test_a_service_that_is_asked_to_stop_leaves_nothing_behind(tmp_path: Path) -
     assert is_free(port)
 
 
-def test_a_killed_web_server_leaves_no_orphan(tmp_path: Path) -> None:
+def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
     port = free_port()
-    start = Start(tmp_path, PORT=str(port))
+    start = Start(folder, PORT=str(port))
     wait_until(lambda: "Press Ctrl-C to stop." in start.said(), told=start.said)
     [server] = servers_of(start)
     os.kill(server, signal.SIGKILL)
@@ -167,7 +200,7 @@ def test_a_killed_web_server_leaves_no_orphan(tmp_path: Path) -> None:
     assert "web ended" in said
     wait_until(lambda: is_free(port), 5)
     # as a container runs it, where only the process watches itself
-    alone = Start(tmp_path, "web", PORT=str(port))
+    alone = Start(folder, "web", PORT=str(port))
     try:
         wait_until(lambda: not is_free(port), told=alone.said)
         wait_until(lambda: orphans_of(alone.process.pid))
@@ -190,15 +223,14 @@ def orphans_of(pid: int) -> list[int]:
     return family_of(pid)[1:]
 
 
-def test_a_port_in_use_is_named(tmp_path: Path) -> None:
-    migrate(tmp_path)
+def test_a_port_in_use_is_named(folder: Path) -> None:
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # as the web server does
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         for words in ((), ("web",)):
-            code, said = Start(tmp_path, *words, PORT=str(port)).ended()
+            code, said = Start(folder, *words, PORT=str(port)).ended()
             assert code == 1
             assert f"cannot listen on 127.0.0.1:{port}" in said
             assert "set another HOST or PORT" in said
@@ -212,10 +244,15 @@ def test_an_invalid_environment_starts_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
 
 
-def test_a_database_of_a_newer_version_is_rejected(tmp_path: Path) -> None:
-    migrate(tmp_path, NEWER)
+def test_a_database_of_a_newer_version_is_rejected(folder: Path) -> None:
+    database = sqlite3.connect(folder / "state" / "database.sqlite3")
+    with contextlib.closing(database), database:
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES (?, ?, ?)",
+            ("chatbots", "0999_later", "2030-01-01"),
+        )
     for words in ((), ("web",), ("worker",)):
-        code, said = Start(tmp_path, *words, PORT=str(free_port())).ended()
+        code, said = Start(folder, *words, PORT=str(free_port())).ended()
         assert code == 1
         assert "belongs to a newer version of this service" in said
         assert "chatbots.0999_later" in said
@@ -274,25 +311,6 @@ def test_only_a_demo_prints_a_key(db: None, settings: Any, embedded: bool) -> No
     assert ("issue_api_key EMAIL" in said.getvalue()) is not embedded
 
 
-def migrate(folder: Path, code: str = "") -> None:
-    """Migrate the database of a state folder, then run some code on it."""
-    plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    subprocess.run(
-        [sys.executable, "manage.py", "shell", "-v", "0", "-c", MIGRATED + code],
-        cwd=ROOT,
-        env=plain | {"STATE_DIR": str(folder / "state")},
-        check=True,
-        timeout=PATIENCE,
-    )
-
-
-MIGRATED = """
-from django.core.management import call_command
-
-call_command("migrate", verbosity=0)
-"""
-
-
 def test_a_process_has_longer_to_stop_than_a_model_has_to_answer(settings: Any) -> None:
     for settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT in ((30.0, 10.0), (5.0, 45.5)):
         command = processes.web_command()
@@ -307,11 +325,3 @@ def test_containers_have_longer_to_stop_than_their_processes_need() -> None:
     )
     assert len(given) == 2  # web and worker
     assert min(map(int, given)) > processes.grace()
-
-
-NEWER = """
-from django.db import connection
-from django.db.migrations.recorder import MigrationRecorder
-
-MigrationRecorder(connection).record_applied("chatbots", "0999_later")
-"""
