@@ -4,22 +4,20 @@ import logging
 import time
 from collections.abc import Iterator
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 
 import orjson
 import pytest
-from django.apps import apps
 from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
-from pytest_django.plugin import blocking_manager_key
+from pytest_django.plugin import DjangoDbBlocker
 
 from accounts.hashing import PasswordHasher
 from accounts.services import api_key as keys
 from chatbots.models import Chatbot, LlmModel
-from tests import counters
+from tests import counters, migrated_rows
 from tests.factories.accounts import AccountFactory, MembershipFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
 from tests.patience import give_time
@@ -77,31 +75,11 @@ def caller(user: Any) -> Api:
     return Api(keys.issue(user)[1])
 
 
-SHIPPED = (
-    ("accounts.migrations.0001_initial", "make_groups"),
-    ("accounts.migrations.0001_initial", "add_plans"),
-    ("chatbots.migrations.0001_initial", "add_offline_model"),
-)
-
-
-def commits(item: pytest.Item) -> bool:
-    """Return whether a test commits.
-
-    The end of such a test empties the tables, including the rows that migrations create.
-    """
-    marker = item.get_closest_marker("django_db")
-    marked = marker is not None and marker.kwargs.get("transaction")
-    return bool(marked or "transactional_db" in getattr(item, "fixturenames", ()))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """Restore the rows of migrations after a test that commits."""
-    yield
-    if nextitem and commits(item):  # the database no longer exists after the last test
-        with item.config.stash[blocking_manager_key].unblock():
-            for module, function in SHIPPED:
-                getattr(import_module(module), function)(apps, None)
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """Keep the rows of migrations for tests that commit, which empty the tables at their end."""
+    with django_db_blocker.unblock():
+        migrated_rows.keep()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
