@@ -96,5 +96,5 @@ def open_to_bound_key() -> ChatbotQuerySet:
 
 
 def chatbots_of_account() -> ChatbotQuerySet:
-    """Return the chatbots of a given account."""
+    """Return the chatbots of a given account, with no check of the caller."""
     return Chatbot.objects.filter(account=Given("account", UUIDField()))

@@ -70,12 +70,8 @@ def post(
             if is_shortage(error):
                 raise
             reason, detail = explain(error)
-            return Outcome(
-                _ms_since(began),
-                reason=reason,
-                detail=hide(detail),
-                repeated=last_request.repeated,
-            )
+            repeated = last_request.repeated
+            return Outcome(_ms_since(began), reason=reason, detail=hide(detail), repeated=repeated)
         answered = _ms_since(began)
         with closing(response):
             return Outcome(

@@ -56,7 +56,7 @@ def test_a_value_is_what_django_makes_of_it(field, stored):
 
 
 @pytest.mark.django_db
-def test_what_is_stored_is_read_again():
+def test_stored_values_are_read_unchanged():
     account = AccountFactory(mail_on_escalation=True)
     stored = Account.objects.values_list("pk", "created_at", "mail_on_escalation")
     assert stored.get(pk=account.pk) == (account.pk, account.created_at, True)
