@@ -73,12 +73,14 @@ def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
     for _ in range(WINDOWS):
         waiting, last = queue.window(_place, WINDOW, moment)
         _place = last or queue.NOBODY
+        at_limit = {one.chatbot_id for one in waiting if one.in_flight >= one.limit}
         able = [one for one in waiting if slots.room(one) > 0]
         if able:
             each = max(LEAST_READ, min(MOST_READ, 2 * slots.free // len(able)))
             queue.read_due(able, each, moment)
         chosen = _rotation.choose(able, slots)
-        wants_more.update(one.chatbot_id for one in waiting if one.in_flight >= one.limit)
+        at_limit.update(one.chatbot_id for one in able if one.due and one.in_flight >= one.limit)
+        wants_more.update(at_limit)
         if chosen or (last is None and from_start):
             return chosen
         from_start = from_start or last is None

@@ -1,0 +1,20 @@
+"""Every measure of delivery at scale, at a small size: it works, and nothing is absurdly slow."""
+
+import pytest
+
+from tests.bench.scale import MEASURES
+from tests.bench.sink import Sink
+
+SIZES = {"stale_statistics": 0.1}
+SIZE = 0.02
+FLOORS = {"many_endpoints_ratio": 0.1, "slow_endpoints_ratio": 0.2, "stale_3000_ratio": 0.1}
+CEILINGS = {"claim_ratio": 10.0, "one_endpoint_last_p50_s": 10.0}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_measure_of_scale_returns_plausible_figures(name):
+    with Sink() as sink:
+        figures = MEASURES[name](sink, SIZES.get(name, SIZE))
+    for key, value in figures.items():
+        assert FLOORS.get(key, 0.0) <= value < CEILINGS.get(key, float("inf")), key
