@@ -12,7 +12,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 from django.conf import settings
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from config.database.ids import new_id
@@ -37,13 +37,16 @@ def halt(*_):
 claims._write = halt
 claims.claim("77", slots=8)
 """
-BROKEN = Result(outcome=Outcome(1, 503))
+BROKEN, TAKEN = Result(outcome=Outcome(1, 503)), Result(outcome=Outcome(1, 200))
 
 
 def test_a_worker_halted_within_a_claim_stops_the_others_only_for_seconds(receiver, endpoint):
     with Worker() as worker:
         DeliveryFactory(chatbot=endpoint.chatbot)
         receiver.wait_for(1, 60)
+        wait_until(lambda: not Delivery.objects.exclude(due_at=None).exists(), told=worker.said)
+        worker.signal(signal.SIGSTOP)  # so that the other one claims the next delivery
+        DeliveryFactory(chatbot=endpoint.chatbot)
         halted = subprocess.Popen(
             [sys.executable, "-c", HALTS_IN_A_CLAIM],
             cwd=ROOT,
@@ -53,7 +56,7 @@ def test_a_worker_halted_within_a_claim_stops_the_others_only_for_seconds(receiv
         )
         try:
             assert halted.stdout.readline() == "halted\n"
-            DeliveryFactory(chatbot=endpoint.chatbot)
+            worker.signal(signal.SIGCONT)
             receiver.wait_for(2, 25)  # less time than a worker needs to detect that it hangs
         finally:
             halted.send_signal(signal.SIGKILL)
@@ -154,3 +157,18 @@ def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint):
             "failures_in_a_row", flat=True
         )
     ) == {10}
+
+
+def test_a_row_that_is_locked_elsewhere_delays_only_its_own_delivery(endpoint):
+    DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
+    claimed = claims.claim(liveness.ME, slots=8)
+    works = [schedule.confirm(one, worker=liveness.ME) for one in claimed]
+    locked, free = (Delivery.objects.filter(pk=work.delivery_id) for work in works)
+    with transaction.atomic():
+        locked.select_for_update().get()
+        threads = [in_a_thread(schedule.settle, work, TAKEN) for work in works]
+        wait_until(lambda: free.get().state == "SUCCESS")
+        assert locked.get().state == "PENDING"
+    for thread in threads:
+        thread.join()
+    assert locked.get().state == "SUCCESS"

@@ -209,6 +209,6 @@ def sql_moment(moment: datetime) -> Any:
 
 
 def _moment(value: datetime | str | None) -> datetime | None:
-    if isinstance(value, str):  # SQLite's
+    if isinstance(value, str):  # SQLite
         value = datetime.fromisoformat(value)
     return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value
