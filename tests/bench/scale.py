@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from django.db import connection
 
 from tests.bench import load
+from tests.bench.measures import worker
 from tests.bench.sink import Sink
 from tests.servers.processes import Worker, wait_until
 from webhooks.engine import claims
@@ -65,7 +66,7 @@ def workers(sink: Sink, size: float) -> Figures:
 def one_endpoint(sink: Sink, size: float) -> Figures:
     """Send 250 events a second to one endpoint that takes 0.2 s, and measure the last delays."""
     count = round(250 * 60 * size)
-    with Worker(slots=SLOTS, WEBHOOK_TIMEOUT="10"):
+    with worker(sink):
         events = load.events(load.endpoints(sink, "/fifth", 1), count)
         committed: dict[str, float] = {}
         began = time.monotonic()
@@ -77,7 +78,6 @@ def one_endpoint(sink: Sink, size: float) -> Figures:
         wait_until(lambda: sink.count() >= count, PATIENCE)
         took = load.delays(committed, sink.take())
         load.all_settled(PATIENCE)
-    Delivery.objects.all().delete()
     last = took[-len(took) // 4 :]
     return {"one_endpoint_behind": behind, "one_endpoint_last_p50_s": load.percentile(last, 0.5)}
 
