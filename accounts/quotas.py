@@ -9,12 +9,13 @@ Specification: Limits. Open points: plans, quota-count, quota-body.
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import DateField, F, PositiveIntegerField, QuerySet, UUIDField
 from django.utils import timezone
 
 from accounts import notifications
 from accounts.models import Account, Usage
 from config.api.errors import ApiError, TooManyRequests
+from config.database.prepared import Given, Update, prepared_update
 
 WARNED_AT = (100, 80)  # percent; each once a month
 
@@ -38,12 +39,29 @@ def month_of(moment: datetime) -> tuple[date, datetime]:
     return first, datetime(following.year, following.month, 1, tzinfo=UTC)
 
 
+def counted_message(bounded: bool) -> Update:
+    """Count one message of a given month, if that is fewer than a given quota."""
+    usage = Usage.objects.filter(
+        account=Given("account", UUIDField()), month=Given("month", DateField())
+    )
+    if bounded:
+        usage = usage.filter(messages__lt=Given("quota", PositiveIntegerField()))
+    return Update(usage, {"messages": F("messages") + 1}, ("messages", "told"))
+
+
+TAKE = prepared_update(counted_message)
+
+
 def taken(account: Account, month: date) -> bool:
-    """Count one message if the quota allows it. Also False if the month has no row yet."""
-    usage = Usage.objects.filter(account=account, month=month)
-    if account.plan.monthly_messages is not None:
-        usage = usage.filter(messages__lt=account.plan.monthly_messages)
-    return bool(usage.update(messages=F("messages") + 1))
+    """Count one message if the quota allows it, and warn the owner if a share of it is reached.
+
+    Also False if the month has no row yet.
+    """
+    quota = account.plan.monthly_messages
+    usage = TAKE.first(quota is not None, account=account.pk, month=month, quota=quota)
+    if usage and quota is not None:
+        warn(account, month, *usage)
+    return usage is not None
 
 
 def take_message(account: Account) -> None:
@@ -54,7 +72,6 @@ def take_message(account: Account) -> None:
     now = timezone.now()
     month, end = month_of(now)
     if taken(account, month):
-        warn(account, month)
         return
     Usage.objects.bulk_create([Usage(account=account, month=month)], ignore_conflicts=True)
     if not taken(account, month):
@@ -64,18 +81,17 @@ def take_message(account: Account) -> None:
             window=int((end - start).total_seconds()),
             retry_after=max(1, int((end - now).total_seconds())),
         )
-    warn(account, month)
 
 
-def warn(account: Account, month: date) -> None:
-    """Mail the owner if a share of the quota has been reached. The caller has locked the row."""
-    quota = account.plan.monthly_messages
-    if quota is None:
-        return
-    usage = Usage.objects.get(account=account, month=month)
-    reached = next((share for share in WARNED_AT if usage.messages * 100 >= share * quota), 0)
-    if reached > usage.told:
-        Usage.objects.filter(pk=usage.pk).update(told=reached)
+def warn(account: Account, month: date, messages: int, told: int) -> None:
+    """Mail the owner if a share of the quota has been reached. The caller has locked the row.
+
+    `told` is the percentage of the last mail.
+    """
+    quota = account.plan.monthly_messages or 0
+    reached = next((share for share in WARNED_AT if messages * 100 >= share * quota), 0)
+    if reached > told:
+        Usage.objects.filter(account=account, month=month).update(told=reached)
         notifications.quota_used(account, percent=reached, quota=quota)
 
 

@@ -31,26 +31,33 @@ def given_thread() -> "QuerySet[Thread]":
     )
 
 
-THREAD = prepared(lambda: given_thread().select_related("chatbot__account__plan", "visitor"))
-
-
-def open_thread(chatbot_id: UUID, thread_id: str) -> Thread:
-    """Return a thread of a chatbot without locking it. Raises ThreadNotFound."""
-    thread = THREAD.first(chatbot=chatbot_id, thread=thread_key(thread_id))
-    if thread is None:
+def present(thread: Thread | None) -> Thread:
+    """Return a thread that was found. Raises ThreadNotFound, also if its chatbot is erased."""
+    if thread is None or thread.chatbot.erased_at:
         raise ThreadNotFound
     return thread
 
 
-def lock_thread(thread_id: UUID) -> Thread:
-    """Lock a thread's row until the transaction ends and return its current state.
+def read_thread(thread_id: UUID) -> Thread:
+    """Return a thread's current state without locking it. Raises ThreadNotFound."""
+    return present(Thread.objects.select_related("chatbot", "visitor").filter(pk=thread_id).first())
 
-    Raises ThreadNotFound, also if its chatbot is erased.
+
+# PostgreSQL reads locked rows as they are once it has the lock. The other rows are as they were
+# before it waited: they are never locked, so they may change at any time anyway.
+LOCKED = prepared(
+    lambda of_chatbot: (
+        (given_thread() if of_chatbot else Thread.objects.filter(pk=Given("thread", UUIDField())))
+        .select_for_update(of=("self", "visitor"))
+        .select_related("chatbot__account__plan", "chatbot__endpoint", "visitor")
+    )
+)
+
+
+def lock_thread(thread_id: UUID, *, chatbot_id: UUID | None = None) -> Thread:
+    """Lock a thread, then its visitor, until the transaction ends. Returns their current state.
+
+    Raises ThreadNotFound, also if the thread is not one of the given chatbot.
     """
-    if not Thread.objects.select_for_update().filter(pk=thread_id).values_list("pk").first():
-        raise ThreadNotFound
-    # Read in a second statement, to see what was committed while we waited for the lock.
-    thread = Thread.objects.select_related("chatbot__account__plan", "visitor").get(pk=thread_id)
-    if thread.chatbot.erased_at:
-        raise ThreadNotFound
-    return thread
+    of_chatbot = chatbot_id is not None
+    return present(LOCKED.first(of_chatbot, thread=thread_id, chatbot=chatbot_id))

@@ -163,7 +163,7 @@ def converse(chatbot: Chatbot, talk: Talk) -> Thread:
         thread = lock_thread(begun.pk)
         model = LlmModel.objects.filter(is_default=True).first()
         for kind, content in islice(cycle(talk.words), talk.messages):
-            fields = {"llm_model": model} if kind == MessageType.AI_MESSAGE else {}
+            fields: dict[str, Any] = {"llm_model": model} if kind == MessageType.AI_MESSAGE else {}
             history.append(thread, kind, content, **fields)
         thread.visitor.total_messages += thread.visitor_messages_count
         thread.visitor.save(update_fields=["total_messages"])

@@ -8,8 +8,11 @@ from uuid import UUID
 from django.db.models.functions import Now
 
 from chatbots.models import Chatbot
+from config.database.prepared import insert
 from webhooks import payloads
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import Delivery
+
+NOW = Now()  # the database's clock, which the engine uses
 
 
 def record(
@@ -20,21 +23,18 @@ def record(
     Returns None if there is no endpoint, it is off or not subscribed, or the account has no
     add-on. Specification: Events, 2 and 3. Open point: delivery-config.
     """
-    endpoint = (
-        Endpoint.objects.filter(
-            chatbot=chatbot, is_active=True, chatbot__account__webhooks_enabled=True
-        )
-        .values_list("events", flat=True)
-        .first()
-    )
-    if endpoint is None or data.event not in endpoint:
+    endpoint = getattr(chatbot, "endpoint", None)
+    if not (endpoint and endpoint.is_active and chatbot.account.webhooks_enabled):
         return None
-    return Delivery.objects.create(
+    if data.event not in endpoint.events:
+        return None
+    delivery = Delivery(
         chatbot=chatbot,
         account_id=chatbot.account_id,
         thread_id=thread_id,
         message_id=message_id,
         event=data.event,
         body=payloads.body(data),
-        due_at=Now(),  # the database's clock, which the engine uses
     )
+    insert(delivery, due_at=NOW)
+    return delivery

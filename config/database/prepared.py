@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
-from django.db.models import Model, QuerySet
+from django.db.models import Expression, Model, QuerySet
 from django.db.transaction import mark_for_rollback_on_error
 
 from config.database.statements import (
@@ -26,6 +26,7 @@ from config.database.statements import (
     Insert,
     Statement,
     Update,
+    compile_delete,
     compile_insert,
     compile_select,
     compile_update,
@@ -38,6 +39,7 @@ __all__ = [
     "insert",
     "page",
     "prepared",
+    "prepared_delete",
     "prepared_update",
     "update_columns",
 ]
@@ -103,6 +105,11 @@ def prepared_update(build: Callable[..., Update]) -> PreparedWrite:
     return PreparedWrite(lambda *shape, database: compile_update(build(*shape), database))
 
 
+def prepared_delete(build: "Callable[..., QuerySet[Any, Any]]") -> PreparedWrite:
+    """Prepare a DELETE of the rows of the queryset that a function builds, and of no others."""
+    return PreparedWrite(lambda *shape, database: compile_delete(build(*shape), database))
+
+
 def page(rows: Rows) -> Rows:
     """Slice a queryset, or a subquery, by the given values `limit` and `offset`.
 
@@ -112,7 +119,11 @@ def page(rows: Rows) -> Rows:
     return sliced
 
 
-_insert = PreparedWrite(lambda model, rows, database: compile_insert(Insert(model, rows), database))
+_insert = PreparedWrite(
+    lambda model, rows, *computed, database: compile_insert(
+        Insert(model, rows, dict(computed)), database
+    )
+)
 
 
 def _columns(model: type[Model], *names: str) -> Update:
@@ -139,14 +150,17 @@ def _present(model: type[Model]) -> "QuerySet[Any, Any]":
 _row = prepared(_present)
 
 
-def insert(*rows: Model) -> None:
-    """Store new rows of one model in one statement. Raises IntegrityError."""
+def insert(*rows: Model, **computed: Expression) -> None:
+    """Store new rows of one model in one statement. Raises IntegrityError.
+
+    The database computes the columns that an expression is given for; it must be a constant.
+    """
     given = {
         Insert.place(number, field.attname): field.pre_save(row, add=True)
         for number, row in enumerate(rows)
         for field in row._meta.concrete_fields
     }
-    _insert.run(type(rows[0]), len(rows), **given)
+    _insert.run(type(rows[0]), len(rows), *computed.items(), **given)
     for row in rows:
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,7 @@ from django.db.models.query import (
     ValuesListIterable,
     get_related_populators,
 )
-from django.db.models.sql import InsertQuery, UpdateQuery
+from django.db.models.sql import DeleteQuery, InsertQuery, UpdateQuery
 from django.db.transaction import TransactionManagementError
 
 # Any, below: a database wrapper, a compiler or a model's field. Django's stubs do not type them.
@@ -78,10 +79,14 @@ class Update:
 
 @dataclass(frozen=True)
 class Insert:
-    """An INSERT of several rows of a model. The given values are named by `place`."""
+    """An INSERT of several rows of a model. The given values are named by `place`.
+
+    The database computes the columns in `computed`.
+    """
 
     model: type[Model]
     rows: int = 1
+    computed: Mapping[str, Expression] = field(default_factory=dict)
 
     @staticmethod
     def place(row: int, attribute: str) -> str:
@@ -144,7 +149,11 @@ def compile_insert(insert: Insert, database: Any) -> Statement:
         )
     fields = insert.model._meta.concrete_fields
     places = [
-        {field.attname: Given(Insert.place(row, field.attname), field) for field in fields}
+        {
+            field.attname: insert.computed.get(field.attname)
+            or Given(Insert.place(row, field.attname), field)
+            for field in fields
+        }
         for row in range(insert.rows)
     ]
     query = InsertQuery(insert.model)
@@ -154,10 +163,17 @@ def compile_insert(insert: Insert, database: Any) -> Statement:
     return Statement(*checked(sql, parameters), None)
 
 
+def compile_delete(rows: "QuerySet[Any, Any]", database: Any) -> Statement:
+    """Compile a DELETE of a queryset's rows. No foreign key may refer to them."""
+    query: Any = rows.query.chain(DeleteQuery)
+    query.clear_ordering(force=True)
+    return Statement(*checked(*query.get_compiler(connection=database).as_sql()), None)
+
+
 def checked(sql: str, parameters: Iterable[Any]) -> tuple[str, tuple[Any, ...]]:
     """Refuse computed constants: later runs would repeat the first one's. Raises TypeError."""
     for part in parameters:
-        plain = isinstance(part, (Slot, str, int, float, type(None)))
+        plain = isinstance(part, (Slot, str, int, float, timedelta, type(None)))
         if not plain or (isinstance(part, str) and COMPUTED.fullmatch(part)):
             raise TypeError(f"a prepared statement contains a computed value: {part!r}")
     return sql, tuple(parameters)

@@ -133,7 +133,7 @@ class ThreadDetailAdmin(ScopedAdmin):
     @with_row("answer")
     def resolve(self, request: HttpRequest, thread: Thread) -> HttpResponse:
         """Mark the thread as resolved, or reopen it."""
-        threads.update(thread, {"resolved": request.POST.get("resolved") == "1"})
+        threads.update(thread.pk, {"resolved": request.POST.get("resolved") == "1"})
         return HttpResponseRedirect(page_url(thread))
 
     @with_row("answer")
@@ -143,7 +143,7 @@ class ThreadDetailAdmin(ScopedAdmin):
         if not form.is_valid():
             return self.show(request, thread, details=form)
         if changes := form.changes():
-            threads.update(thread, changes)
+            threads.update(thread.pk, changes)
             messages.success(request, "Saved")
         return HttpResponseRedirect(page_url(thread))
 

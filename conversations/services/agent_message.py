@@ -33,12 +33,12 @@ def answer(
         if form_token and (sent := thread.messages.filter(form_token=form_token).first()):
             return sent
         if not thread.escalated:
-            escalation.set_escalated(thread, escalated=True)
-        thread.taken_over_by = agent
+            escalation.set_escalated(thread, escalated=True, agent=agent)
         message = history.append(
             thread,
             MessageType.AGENT_MESSAGE,
             content,
+            changes={"taken_over_by": agent},
             agent=agent,
             agent_name=agent.get_full_name(),
             form_token=form_token,

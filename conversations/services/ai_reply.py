@@ -19,17 +19,18 @@ from django.db import (
     connection,
     transaction,
 )
+from django.db.models import F, PositiveIntegerField, QuerySet, Sum, UUIDField, Window
 from django.db.models.functions import Length
 
 from chatbots.llm import client, prompt
 from chatbots.llm.client import Model, Reply, ReplyFailed, Turn
 from chatbots.llm.prompt import HISTORY_CHARACTERS, Briefing
-from chatbots.llm.turns import fitting
 from chatbots.models import LlmModel
 from chatbots.services.llm_model import note_failure
 from config.api.errors import Unavailable
 from config.database.connections import release_connection
 from config.database.lengths import LONG, SHORT
+from config.database.prepared import Given, insert, prepared
 from config.outbound.failures import is_shortage
 from conversations import events
 from conversations.access import lock_thread
@@ -54,27 +55,38 @@ class ClaimLost(Exception):
     """Raised if another process is making the reply or has made it."""
 
 
-def turns(message: Message, briefing: Briefing) -> list[Turn]:
-    """Build the model's view of the conversation, ending with the visitor's message.
+def heard(most: int) -> "QuerySet[Message, tuple[str, str]]":
+    """Select what was said before a given position, newest first: at most so many messages.
 
-    Message lengths are read first, so that only the part of a long history that fits into the
-    prompt is loaded.
+    Of a long history only the part that fits into the prompt is loaded.
     """
     spoken = Message.objects.filter(
-        thread=message.thread_id,
-        position__lt=message.position,
+        thread=Given("thread", UUIDField()),
+        position__lt=Given("position", PositiveIntegerField()),
         message_type__in=SPOKEN,
         fallback_reason=None,
     )
-    earlier = history.newest_first(spoken)[: briefing.history_length]
-    count = fitting(earlier.values_list(Length("content"), flat=True), HISTORY_CHARACTERS)
-    said = reversed(earlier[:count].values_list("message_type", "content"))
+    newest = Message.objects.filter(pk__in=history.newest_first(spoken)[:most].values("pk"))
+    size = Window(Sum(Length("content")), order_by=F("position").desc())
+    fitting = newest.annotate(size=size).filter(size__lte=HISTORY_CHARACTERS)
+    return history.newest_first(fitting).values_list("message_type", "content")
+
+
+HEARD = prepared(heard)
+
+
+def turns(message: Message, briefing: Briefing) -> list[Turn]:
+    """Build the model's view of the conversation, ending with the visitor's message."""
+    said: list[tuple[str, str]] = []
+    if briefing.history_length and message.position > 1:
+        given = {"thread": message.thread_id, "position": message.position}
+        said = HEARD.rows(briefing.history_length, **given)
     system = [Turn("system", briefing.system)] if briefing.system else []
     return [
         *system,
         *(
             Turn("user" if kind == MessageType.USER_MESSAGE else "assistant", content)
-            for kind, content in said
+            for kind, content in reversed(said)
         ),
         Turn("user", message.content),
     ]
@@ -120,33 +132,28 @@ def ask(message: Message, briefing: Briefing) -> Reply:
         return Reply(briefing.fallback, failure=failure.reason)
 
 
-def provenance(answer: Reply, briefing: Briefing) -> dict[str, Any]:
-    """Return a reply's origin as columns: its model, sources and time, or why it is a fallback.
-
-    The model may have been deleted while it answered. Its row is shared by all accounts, so it
-    is not locked.
-    """
+def provenance(answer: Reply, model: LlmModel | None) -> dict[str, Any]:
+    """Return a reply's origin as columns: its model, sources and time, or why it is a fallback."""
     if answer.failure:
         return {"fallback_reason": answer.failure[:SHORT]}
-    model = briefing.model and LlmModel.objects.filter(pk=briefing.model.pk).first()
     return {"source": answer.sources, "llm_model": model, "reply_ms": answer.ms}
 
 
-def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> Message | None:
+def store(message: Message, claim: Claim, answer: Reply, model: LlmModel | None) -> Message | None:
     """Store a reply, or a draft if a person has taken the thread over in the meantime.
 
-    Runs in its own transaction under the thread's lock. Returns None if no message was stored.
-    Raises ClaimLost.
+    Runs in its own transaction under the thread's lock. The model's row is shared by all accounts,
+    so only its foreign key locks it, at the commit. Returns None if no message was stored. Raises
+    ClaimLost, and IntegrityError if the model was deleted while it answered.
     """
-    words = answer.content[:LONG]
+    words, made_by = answer.content[:LONG], provenance(answer, model)
     with transaction.atomic():
         thread = lock_thread(message.thread_id)
         if not owed_reply.settle(claim):
             raise ClaimLost
-        made_by = provenance(answer, briefing)
         if thread.escalated:
             if not answer.failure:
-                Draft.objects.create(message=message, content=words, **made_by)
+                insert(Draft(message=message, content=words, **made_by))
             return None
         if not words.strip():
             return None
@@ -158,27 +165,40 @@ def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> 
 
 
 def store_patiently(
-    message: Message, claim: Claim, answer: Reply, briefing: Briefing
+    message: Message, claim: Claim, answer: Reply, model: LlmModel | None
 ) -> Message | None:
     """Store a reply, and retry while the database does not respond.
 
     No connection is held between attempts. Raises ClaimLost, and the database error once
     STORED_WITHIN has passed (embedded: at once).
     """
-    deadline, model_is_gone = time.monotonic() + STORED_WITHIN, False
+    deadline = time.monotonic() + STORED_WITHIN
     while True:
         try:
-            return store(message, claim, answer, briefing)
-        except IntegrityError:  # at the commit: the model was deleted after it was looked up
-            if model_is_gone:
+            return store(message, claim, answer, model)
+        except IntegrityError:
+            if model is None or LlmModel.objects.filter(pk=model.pk).exists():
                 raise
-            model_is_gone = True
+            model = None  # it was deleted while it answered
         except (OperationalError, InterfaceError) as error:
             if settings.EMBEDDED or time.monotonic() > deadline:
                 raise
             logger.warning("the reply to message %s is not stored yet: %s", message.pk, error)
             connection.close()
             time.sleep(STORED_AGAIN)
+
+
+def not_wanted(message: Message, claim: Claim) -> bool:
+    """Settle a reply if an agent still answers in its thread. Returns whether it is settled.
+
+    Raises ClaimLost.
+    """
+    with transaction.atomic():
+        if not lock_thread(message.thread_id).escalated:
+            return False
+        if not owed_reply.settle(claim):
+            raise ClaimLost
+    return True
 
 
 def reply(message: Message, claim: Claim) -> Message | None:
@@ -190,12 +210,14 @@ def reply(message: Message, claim: Claim) -> Message | None:
     """
     try:
         with owed_reply.renewal.of(claim.token):
+            if message.thread.escalated and not_wanted(message, claim):
+                return None
             briefing = prompt.briefing(message.thread.chatbot_id)
-            if message.thread.escalated or claim.last:
+            if claim.last:
                 answer = Reply(briefing.fallback, failure=GIVEN_UP)
-                return store_patiently(message, claim, answer, briefing)
+                return store_patiently(message, claim, answer, briefing.model)
             answer = ask(message, briefing)
-            made = store_patiently(message, claim, answer, briefing)
+            made = store_patiently(message, claim, answer, briefing.model)
     except Exception as error:
         shortage = is_shortage(error)
         with suppress(DatabaseError):  # if this fails, the lease expires by itself

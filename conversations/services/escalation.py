@@ -9,6 +9,7 @@ from django.db import transaction
 
 from accounts.models import User
 from chatbots.models.localization import system_text
+from config.database.row import save_changes
 from conversations import events, notifications
 from conversations.access import lock_thread
 from conversations.models import Message, Thread
@@ -21,11 +22,11 @@ TEXTS = {
 }
 
 
-def set_escalated(thread: Thread, *, escalated: bool) -> Message:
-    """Set `escalated` on a locked thread and append the system message, in the bot's own text."""
-    thread.escalated = escalated
-    if not escalated:
-        thread.taken_over_by = None
+def set_escalated(thread: Thread, *, escalated: bool, agent: User | None = None) -> Message:
+    """Set `escalated` on a locked thread and append the system message, in the bot's own text.
+
+    `agent` is the person who takes the thread over, if there is one.
+    """
     kind = (
         SystemMessageType.CONVERSATION_ESCALATED
         if escalated
@@ -35,6 +36,7 @@ def set_escalated(thread: Thread, *, escalated: bool) -> Message:
         thread,
         MessageType.SYSTEM_MESSAGE,
         system_text(thread.chatbot_id, TEXTS[kind]),
+        changes={"escalated": escalated, "taken_over_by": agent},
         system_message_type=kind,
     )
 
@@ -52,10 +54,13 @@ def request(thread: Thread) -> Message | None:
     return message
 
 
-def toggle(thread_id: UUID) -> tuple[Thread, Message]:
-    """Flip `escalated`. Setting it counts as the visitor's request. Raises ThreadNotFound."""
+def toggle(thread_id: UUID, *, chatbot_id: UUID | None = None) -> tuple[Thread, Message]:
+    """Flip `escalated`. Setting it counts as the visitor's request.
+
+    Raises ThreadNotFound, also if the thread is not one of the given chatbot.
+    """
     with transaction.atomic():
-        thread = lock_thread(thread_id)
+        thread = lock_thread(thread_id, chatbot_id=chatbot_id)
         message = request(thread) or set_escalated(thread, escalated=False)
     return thread, message
 
@@ -67,11 +72,10 @@ def take_over(thread_id: UUID, *, agent: User) -> Thread:
     """
     with transaction.atomic():
         thread = lock_thread(thread_id)
-        thread.taken_over_by = agent
         if thread.escalated:
-            thread.save(update_fields=["taken_over_by", "updated_at"])
+            save_changes(thread, {"taken_over_by": agent})
         else:
-            set_escalated(thread, escalated=True)
+            set_escalated(thread, escalated=True, agent=agent)
     return thread
 
 

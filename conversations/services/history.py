@@ -3,10 +3,13 @@
 Specification: Resources, Message. Open point: message-order.
 """
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from django.db.models import QuerySet, Subquery
 
+from config.database.prepared import insert
+from config.database.row import save_changes
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
 
@@ -15,29 +18,45 @@ TITLE_LENGTH = 80  # characters of the first visitor's message. Open point: thre
 Messages = TypeVar("Messages", bound="QuerySet[Any]")
 
 
-def append(thread: Thread, message_type: MessageType, content: str, **fields: Any) -> Message:
-    """Store a message at the thread's next position and save the thread's counters.
+def append(
+    thread: Thread,
+    message_type: MessageType,
+    content: str,
+    *,
+    changes: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Message:
+    """Store a message at the thread's next position; save the thread's counters and changes.
 
     A visitor's message reopens a resolved thread (open point: resolved-thread). The caller holds
     the thread's lock (`lock_thread`) and the transaction.
     """
-    thread.last_position += 1
-    if message_type == MessageType.USER_MESSAGE:
-        thread.resolved, thread.ended_at = False, None
-        thread.unread_messages_count += 1
-        thread.visitor_messages_count += 1
-        if thread.visitor_messages_count == 1:
-            thread.title = thread.title or content[:TITLE_LENGTH]
-    elif message_type == MessageType.AGENT_MESSAGE:
-        thread.unread_messages_count = 0
-    thread.save()
-    return Message.objects.create(
+    changes = {**(changes or {}), **counters(thread, message_type, content)}
+    save_changes(thread, changes)
+    message = Message(
         thread=thread,
         position=thread.last_position,
         message_type=message_type,
         content=content,
         **fields,
     )
+    insert(message)
+    return message
+
+
+def counters(thread: Thread, message_type: MessageType, content: str) -> dict[str, Any]:
+    """Return the thread's columns that its next message changes."""
+    changes: dict[str, Any] = {"last_position": thread.last_position + 1}
+    if message_type == MessageType.USER_MESSAGE:
+        changes["unread_messages_count"] = thread.unread_messages_count + 1
+        changes["visitor_messages_count"] = thread.visitor_messages_count + 1
+        if thread.resolved or thread.ended_at:
+            changes |= {"resolved": False, "ended_at": None}
+        if not (thread.title or thread.visitor_messages_count):
+            changes["title"] = content[:TITLE_LENGTH]
+    elif message_type == MessageType.AGENT_MESSAGE and thread.unread_messages_count:
+        changes["unread_messages_count"] = 0
+    return changes
 
 
 def newest_first(messages: Messages) -> Messages:

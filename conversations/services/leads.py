@@ -1,24 +1,32 @@
 """Store visitors' contact information and capture leads. Open point: lead-capture."""
 
+from django.db.models import UUIDField
 from django.utils import timezone
 
 from chatbots.models import LeadSettings
+from config.database.prepared import Given, insert, prepared, update_columns
 from config.database.row import save_changes
 from conversations import events, notifications
 from conversations.models import Lead, Thread, Visitor
 from conversations.models.visitor import identified
 from conversations.services import escalation
 
+COLLECTING = prepared(
+    lambda: LeadSettings.objects.filter(
+        chatbot=Given("chatbot", UUIDField()), enable_lead_collection=True
+    )
+)
 
-def change_contact(visitor: Visitor, contact: dict[str, str]) -> None:
-    """Save a locked visitor with new contact information.
+
+def change_contact(visitor: Visitor, contact: dict[str, str], *columns: str) -> None:
+    """Save a locked visitor's new contact information, and other columns that were changed.
 
     A value that is replaced with nothing or white space counts as withdrawn. It is cleared in
     the leads of all the visitor's threads, whether or not the bot still collects leads.
     """
     for name, value in contact.items():
         setattr(visitor, name, value)
-    visitor.save()
+    update_columns(visitor, [*contact, *columns, "updated_at"])
     if withdrawn := {name: "" for name, value in contact.items() if not value.strip()}:
         captured = Lead.objects.filter(thread__visitor=visitor)
         captured.update(**withdrawn, updated_at=timezone.now())
@@ -41,9 +49,7 @@ def capture(thread: Thread) -> Lead | None:
     Returns None if lead collection is off, or if there is no lead yet and no e-mail address or
     phone number that may be taken. Specification: Events, NEW_LEAD.
     """
-    settings = LeadSettings.objects.filter(
-        chatbot=thread.chatbot_id, enable_lead_collection=True
-    ).first()
+    settings = COLLECTING.first(chatbot=thread.chatbot_id)
     if settings is None:
         return None
     contact = allowed(thread, settings)
@@ -52,7 +58,8 @@ def capture(thread: Thread) -> Lead | None:
         return save_changes(lead, contact)
     if not identified(contact["email"], contact["phone"]):
         return None
-    lead = Lead.objects.create(thread=thread, chatbot=thread.chatbot, **contact)
+    lead = Lead(thread=thread, chatbot=thread.chatbot, **contact)
+    insert(lead)
     events.new_lead(thread, lead)
     notifications.new_lead(thread, lead, settings)
     if settings.auto_escalate_on_lead_capture:

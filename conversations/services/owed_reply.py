@@ -15,17 +15,25 @@ from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q, QuerySet, UUIDField
 from django.db.models.functions import Now
 
 from config.database.ids import new_id
+from config.database.prepared import Given, insert, prepared_delete
 from config.runtime.renewal import Renewal
 from conversations.models import Message, OwedReply
 
 LEASE = timedelta(seconds=6)
+LEASED = Now() + LEASE
 RENEWED_EVERY = 1.5  # seconds
 AGAIN_AFTER = timedelta(seconds=1)  # until a failed reply is tried again
 MOST_TRIES = 4  # after these, the message itself seems to kill processes: no model is asked
+
+SETTLE = prepared_delete(
+    lambda: OwedReply.objects.filter(
+        pk=Given("message", UUIDField()), claim=Given("claim", UUIDField())
+    )
+)
 
 
 class Claim(NamedTuple):
@@ -44,9 +52,8 @@ class Claim(NamedTuple):
 def record(message: Message) -> Claim:
     """Record that a message's reply is owed, and claim it, in the message's transaction."""
     claim = Claim(message.pk, new_id(), 1)
-    OwedReply.objects.create(
-        message=message, claim=claim.token, claimed_until=Now() + LEASE, begun=claim.begun
-    )
+    owed = OwedReply(message=message, claim=claim.token, begun=claim.begun)
+    insert(owed, claimed_until=LEASED)
     return claim
 
 
@@ -86,7 +93,7 @@ def take(message_id: UUID) -> Claim | None:
 
 def settle(claim: Claim) -> bool:
     """Delete the row, in the transaction that stores the reply. False if the claim was lost."""
-    return bool(_held(claim).delete()[0])
+    return bool(SETTLE.run(message=claim.message_id, claim=claim.token))
 
 
 def retry_later(claim: Claim) -> None:

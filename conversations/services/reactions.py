@@ -1,9 +1,11 @@
 """Store visitors' reactions to messages. Open point: message-reaction."""
 
-from uuid import UUID
+from collections import Counter
 
 from django.db import transaction
 
+from config.database.prepared import update_columns
+from config.database.row import save_changes
 from conversations.access import lock_thread
 from conversations.models import Message
 
@@ -15,19 +17,21 @@ def counter(reaction: str | None) -> str | None:
     return COUNTERS.get((reaction or "").upper())
 
 
-def react(message_id: UUID, reaction: str | None) -> Message:
+def react(message: Message, reaction: str | None) -> Message:
     """Replace a message's reaction and adjust the thread's counters, under the thread's lock.
 
     Raises Message.DoesNotExist and ThreadNotFound.
     """
     with transaction.atomic():
-        thread = lock_thread(Message.objects.values_list("thread_id", flat=True).get(pk=message_id))
-        message = Message.objects.get(pk=message_id)
-        for value, step in ((message.reaction, -1), (reaction, 1)):
-            if name := counter(value):
-                setattr(thread, name, getattr(thread, name) + step)
-        message.reaction = reaction
-        message.save(update_fields=["reaction", "updated_at"])
-        thread.save(update_fields=["positive_count", "negative_count"])
+        thread = lock_thread(message.thread_id)
+        message = Message.objects.get(pk=message.pk)
+        steps = Counter({counter(reaction): 1})
+        steps.subtract([counter(message.reaction)])
+        changed = [name for name, step in steps.items() if name and step]
+        for name in changed:
+            setattr(thread, name, getattr(thread, name) + steps[name])
+        if changed:
+            update_columns(thread, changed)  # no activity: the thread keeps its place
+        save_changes(message, {"reaction": reaction})
     message.thread = thread
     return message

@@ -7,6 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from config.database.ids import new_id
+from config.database.prepared import insert, update_columns
 from conversations.access import lock_thread
 from conversations.models import Thread, Visitor
 from conversations.services import leads
@@ -19,15 +20,20 @@ def contact_of(given: dict[str, Any]) -> dict[str, str]:
     return {inside: given[outside] for outside, inside in CONTACT.items() if outside in given}
 
 
-def welcome(chatbot_id: UUID, external_id: str, contact: dict[str, str]) -> Visitor:
+def welcome(chatbot_id: UUID, external_id: str | None, contact: dict[str, str]) -> Visitor:
     """Find or create the visitor of a new thread, store the contact and count the session."""
+    if external_id is None:
+        named: dict[str, Any] = {"external_id": str(new_id()), **contact}
+        visitor = Visitor(chatbot_id=chatbot_id, total_sessions=1, **named)
+        insert(visitor)
+        return visitor
     # A single step: if the visitor is erased in the meantime, a new one is created.
     visitor, _ = Visitor.objects.select_for_update().get_or_create(
         chatbot_id=chatbot_id, external_id=external_id
     )
     visitor.last_seen_at = timezone.now()
     visitor.total_sessions += 1
-    leads.change_contact(visitor, contact)
+    leads.change_contact(visitor, contact, "last_seen_at", "total_sessions")
     return visitor
 
 
@@ -39,35 +45,33 @@ def create(chatbot_id: UUID, given: dict[str, Any]) -> Thread:
         if name in given
     }
     with transaction.atomic():
-        visitor = welcome(chatbot_id, given.get("visitor_id") or str(new_id()), contact_of(given))
-        thread = lock_thread(
-            Thread.objects.create(chatbot_id=chatbot_id, visitor=visitor, **own).pk
-        )
+        visitor = welcome(chatbot_id, given.get("visitor_id"), contact_of(given))
+        thread = Thread(chatbot_id=chatbot_id, visitor=visitor, **own)
+        insert(thread)  # no other transaction sees it yet, so it needs no lock
         leads.capture(thread)
     return thread
 
 
-def update(thread: Thread, changes: dict[str, Any]) -> Thread:
+def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None = None) -> Thread:
     """Change a thread and its visitor's contact, as given by ThreadChanges or a form.
 
-    Changed contact may create or update the lead. Raises ThreadNotFound.
+    Changed contact may create or update the lead. Raises ThreadNotFound, also if the thread is not
+    one of the given chatbot.
     """
     contact = contact_of(changes)
     own = {name: value for name, value in changes.items() if name not in CONTACT}
     with transaction.atomic():
-        thread = lock_thread(thread.pk)
+        thread = lock_thread(thread_id, chatbot_id=chatbot_id)
         if "resolved" in own and own["resolved"] != thread.resolved:
             own["ended_at"] = timezone.now() if own["resolved"] else None
         if contact:
-            visitor = Visitor.objects.select_for_update().get(pk=thread.visitor_id)
-            known = visitor.identified
-            leads.change_contact(visitor, contact)
-            thread.visitor = visitor
-            if visitor.identified != known:
+            known = thread.visitor.identified
+            leads.change_contact(thread.visitor, contact)
+            if thread.visitor.identified != known:
                 own["anonymous"] = None  # from now on the contact decides
         for name, value in own.items():
             setattr(thread, name, value)
-        thread.save(update_fields=[*own, "updated_at"])
+        update_columns(thread, [*own, "updated_at"])
         if contact:
             leads.capture(thread)
     return thread

@@ -4,20 +4,34 @@ Specification: Endpoints, Threads and messages; Limits. Open points: send-order,
 message-send, escalation-prompt, reply-owed.
 """
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import (
+    Case,
+    DateTimeField,
+    Exists,
+    F,
+    OuterRef,
+    QuerySet,
+    TextField,
+    UUIDField,
+    When,
+)
 from django.utils import timezone
 
 from accounts import quotas
-from chatbots.models import FollowUpPrompt, GeneralSettings
+from chatbots.models import FollowUpPrompt
 from config.api import limits
 from config.api.errors import Refused, TooManyRequests, Unavailable
 from config.database.ids import new_id
+from config.database.prepared import Given, Update, prepared, prepared_update
 from conversations import events
-from conversations.access import lock_thread
+from conversations.access import ThreadNotFound, given_thread, lock_thread, read_thread
 from conversations.models import Message, Thread, Visitor
 from conversations.models.message import MessageType
 from conversations.services import ai_reply, escalation, history, owed_reply
@@ -27,105 +41,157 @@ from conversations.services.owed_reply import Claim
 MINUTE = 60
 
 
-def asks_for_a_person(thread: Thread, content: str) -> bool:
-    """Return whether a message is the text of an escalating follow-up prompt."""
-    return FollowUpPrompt.objects.filter(
-        chatbot=thread.chatbot_id, esclate=True, button_message=content
-    ).exists()
+class Incoming(NamedTuple):
+    """A visitor's message, and what must be known before anything is counted or stored."""
+
+    content: str
+    thread_id: UUID
+    account_id: UUID
+    messages_per_minute: int
+    ai_replies_per_minute: int
+    escalated: bool
+    escalates: bool  # the message is the text of an escalating follow-up prompt
+    most_messages: int | None  # of the visitor in one conversation
+
+    @property
+    def waits(self) -> bool:
+        """Return whether the AI will reply, unless the thread is escalated in the meantime."""
+        return not (self.escalated or self.escalates)
 
 
-def check_length(thread: Thread) -> None:
-    """Check the conversation's message limit. Raises Refused."""
-    bound = (
-        GeneralSettings.objects.filter(
-            chatbot=thread.chatbot_id, limit_messages_per_conversation=True
-        )
-        .values_list("max_messages_per_conversation", flat=True)
-        .first()
+def known_before() -> "QuerySet[Thread, tuple[Any, ...]]":
+    """Read the fields of Incoming after the content, of a given thread and content."""
+    plan, settings = "chatbot__account__plan__", "chatbot__generalsettings__"
+    escalating = FollowUpPrompt.objects.filter(
+        chatbot=OuterRef("chatbot"), esclate=True, button_message=Given("content", TextField())
     )
-    if bound is not None and thread.visitor_messages_count >= bound:
-        raise Refused(f"this conversation is limited to {bound} messages")
+    limited = When(
+        **{f"{settings}limit_messages_per_conversation": True},
+        then=f"{settings}max_messages_per_conversation",
+    )
+    return given_thread().values_list(
+        "pk",
+        "chatbot__account",
+        f"{plan}messages_per_minute",
+        f"{plan}ai_replies_per_minute",
+        "escalated",
+        Exists(escalating),
+        Case(limited),
+    )
 
 
-def store(
-    thread_id: UUID, content: str, *, escalates: bool, message_id: UUID
-) -> tuple[Message, Claim | None]:
+KNOWN_BEFORE = prepared(known_before)
+COUNT_MESSAGE = prepared_update(
+    lambda: Update(
+        Visitor.objects.filter(pk=Given("visitor", UUIDField())),
+        {"total_messages": F("total_messages") + 1, "last_seen_at": Given("now", DateTimeField())},
+    )
+)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A visitor's message, followed by the AI reply if there is one, and the thread after that."""
+
+    messages: list[Message]
+    thread: Thread
+
+
+def receive(chatbot_id: UUID, thread_id: UUID, content: str) -> Incoming:
+    """Read what a send needs to know first. Raises ThreadNotFound."""
+    found = KNOWN_BEFORE.first(chatbot=chatbot_id, thread=thread_id, content=content)
+    if found is None:
+        raise ThreadNotFound
+    return Incoming(content, *found)
+
+
+def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
+    """Send a visitor's message, and wait for the AI reply.
+
+    With a `message_id` the call can be repeated after a process died: nothing is done twice.
+    Raises TooManyRequests, MessagesLimitReached or Refused; in these cases nothing is stored or
+    used up. Raises Unavailable if the message is stored but its reply has to wait.
+    """
+    begun = find(incoming, message_id)
+    if begun:
+        return resume(incoming, begun)
+    try:
+        with limits.places.one(incoming.account_id) if incoming.waits else nullcontext():
+            message, claim = accept(incoming, message_id or new_id())
+            if claim is None:
+                return Sent([message], message.thread)
+            with nullcontext() if incoming.waits else late_place(incoming):
+                return exchange(message, answer(message, claim))
+    except IntegrityError:  # this process was suspended, and another one stored the message
+        begun = find(incoming, message_id)
+        if begun is None:
+            raise
+        return resume(incoming, begun)
+
+
+def find(incoming: Incoming, message_id: UUID | None) -> Message | None:
+    """Find the message of an earlier send with the same id; None without an id."""
+    if message_id is None:
+        return None
+    return Message.objects.filter(thread=incoming.thread_id, pk=message_id).first()
+
+
+def resume(incoming: Incoming, message: Message) -> Sent:
+    """Return a message stored earlier, with its reply. Raises Unavailable."""
+    with late_place(incoming) if owed_reply.is_owed(message.pk) else nullcontext():
+        return exchange(message, ai_reply.finish(message))
+
+
+@contextmanager
+def late_place(incoming: Incoming) -> Iterator[None]:
+    """Hold a place to wait for the reply to a message that is stored. Raises Unavailable.
+
+    TooManyRequests would tell the caller that nothing was stored, and the caller would send the
+    message again under another id.
+    """
+    try:
+        with limits.places.one(incoming.account_id):
+            yield
+    except TooManyRequests as refusal:
+        raise Unavailable from refusal
+
+
+def accept(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
+    """Count a message and store it. Returns the same as `store`."""
+    account = incoming.account_id
+    with limits.taken("messages", account, (incoming.messages_per_minute, MINUTE)):
+        if not incoming.waits:  # the AI may get the thread back before the message is stored
+            return store(incoming, message_id)
+        replies = (incoming.ai_replies_per_minute, MINUTE)
+        with limits.taken("replies", account, replies) as give_back:
+            message, claim = store(incoming, message_id)
+        if claim is None:  # the thread was escalated before the message was stored
+            give_back()
+        return message, claim
+
+
+def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
     """Store a message, its event and its owed reply in one transaction.
 
     The claim is None if an agent answers in the thread. The quota's row is locked last.
     """
     with transaction.atomic():
-        thread = lock_thread(thread_id)
-        check_length(thread)
-        message = history.append(thread, MessageType.USER_MESSAGE, content, id=message_id)
-        Visitor.objects.filter(pk=thread.visitor_id).update(
-            total_messages=F("total_messages") + 1, last_seen_at=timezone.now()
-        )
+        thread = lock_thread(incoming.thread_id)
+        check_length(thread, incoming.most_messages)
+        message = history.append(thread, MessageType.USER_MESSAGE, incoming.content, id=message_id)
+        COUNT_MESSAGE.run(visitor=thread.visitor_id, now=timezone.now())
         events.new_message(thread, message)
-        if escalates:
+        if incoming.escalates:
             escalation.request(thread)
         claim = None if thread.escalated else owed_reply.record(message)
         quotas.take_message(thread.chatbot.account)
     return message, claim
 
 
-def send(thread: Thread, content: str, *, message_id: UUID | None = None) -> list[Message]:
-    """Send a visitor's message. Returns it, followed by the AI reply if there is one.
-
-    With a `message_id` the call can be repeated after a process died: nothing is done twice.
-    Raises TooManyRequests, MessagesLimitReached or Refused; in these cases nothing is stored or
-    used up. Raises Unavailable if the message is stored but its reply has to wait.
-    """
-    begun = find(thread, message_id)
-    if begun:
-        return resume(thread, begun)
-    escalates = asks_for_a_person(thread, content)
-    waits = not (escalates or thread.escalated)
-    try:
-        with limits.places.one(thread.chatbot.account_id) if waits else nullcontext():
-            return accept(thread, content, escalates=escalates, message_id=message_id or new_id())
-    except IntegrityError:  # this process was suspended, and another one stored the message
-        begun = find(thread, message_id)
-        if begun is None:
-            raise
-        return resume(thread, begun)
-
-
-def find(thread: Thread, message_id: UUID | None) -> Message | None:
-    """Find the message of an earlier send with the same id; None without an id."""
-    return Message.objects.filter(thread=thread, pk=message_id).first() if message_id else None
-
-
-def resume(thread: Thread, message: Message) -> list[Message]:
-    """Return a message stored earlier, with its reply. Raises Unavailable.
-
-    Waiting for the reply takes a place like any other wait. TooManyRequests would tell the caller
-    that nothing was stored, and the caller would send the message again under another id.
-    """
-    waits = owed_reply.is_owed(message.pk)
-    try:
-        with limits.places.one(thread.chatbot.account_id) if waits else nullcontext():
-            return exchange(message, ai_reply.finish(message))
-    except TooManyRequests as refusal:
-        raise Unavailable from refusal
-
-
-def accept(thread: Thread, content: str, *, escalates: bool, message_id: UUID) -> list[Message]:
-    """Count and store a message, then let the AI reply. Returns the same list as `send`."""
-    account, name = thread.chatbot.account, message_id
-    messages = (account.plan.messages_per_minute, MINUTE)
-    replies = (account.plan.ai_replies_per_minute, MINUTE)
-    with limits.taken("messages", account.pk, messages):
-        if escalates or thread.escalated:  # the AI may get it back before it is stored
-            message, claim = store(thread.pk, content, escalates=escalates, message_id=name)
-        else:
-            with limits.taken("replies", account.pk, replies) as give_back:
-                message, claim = store(thread.pk, content, escalates=False, message_id=name)
-            if claim is None:  # the thread was escalated before the message was stored
-                give_back()
-    if claim is None:
-        return [message]
-    return exchange(message, answer(message, claim))
+def check_length(thread: Thread, most_messages: int | None) -> None:
+    """Check the conversation's message limit. Raises Refused."""
+    if most_messages is not None and thread.visitor_messages_count >= most_messages:
+        raise Refused(f"this conversation is limited to {most_messages} messages")
 
 
 def answer(message: Message, claim: Claim) -> Message | None:
@@ -136,6 +202,8 @@ def answer(message: Message, claim: Claim) -> Message | None:
         return ai_reply.finish(message)
 
 
-def exchange(message: Message, reply: Message | None) -> list[Message]:
-    """Return a message, followed by its reply if there is one."""
-    return [message, reply] if reply else [message]
+def exchange(message: Message, reply: Message | None) -> Sent:
+    """Return a message with its reply, and the thread as the reply or an agent left it."""
+    if reply:
+        return Sent([message, reply], reply.thread)
+    return Sent([message], read_thread(message.thread_id))

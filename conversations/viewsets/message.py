@@ -8,7 +8,7 @@ from config.api.errors import InvalidRequest
 from config.api.operation import operation
 from config.api.serializers import Reading
 from config.database.prepared import Given
-from conversations.access import ThreadNotFound, given_thread, open_thread, thread_key
+from conversations.access import ThreadNotFound, given_thread, thread_key
 from conversations.models import Message
 from conversations.serializers.message import (
     Exchange,
@@ -20,6 +20,7 @@ from conversations.serializers.message import (
     ThreadState,
 )
 from conversations.services import history, reactions, visitor_message
+from conversations.services.visitor_message import Sent
 from conversations.viewsets.base import ChattingViewSet
 
 THREAD, BEFORE = Given("thread", UUIDField()), Given("before", UUIDField())
@@ -61,12 +62,11 @@ class MessageViewSet(ChattingViewSet):
             "reply-owed",
         ),
     )
-    def create(self, given: dict[str, Any], thread_id: str) -> dict[str, Any]:
+    def create(self, given: dict[str, Any], thread_id: str) -> Sent:
         """Send a visitor's message. The response contains the AI reply."""
-        thread = open_thread(self.chatbot.pk, thread_id)
-        self.thread_id = thread.pk
-        messages = visitor_message.send(thread, given["content"], message_id=self.run_as)
-        return {"messages": messages, "thread": open_thread(self.chatbot.pk, thread_id)}
+        self.thread_id = thread_key(thread_id)
+        incoming = visitor_message.receive(self.chatbot.pk, self.thread_id, given["content"])
+        return visitor_message.send(incoming, message_id=self.run_as)
 
     @operation(query=HistoryQuery, answer=History, open_points=("message-order", "mode"))
     def list(self, query: dict[str, Any], thread_id: str) -> dict[str, Any]:
@@ -84,5 +84,4 @@ class MessageViewSet(ChattingViewSet):
     @operation(body=ReactionInput, answer=MessageRecord, open_points=("message-reaction",))
     def update(self, given: dict[str, Any], message_id: str) -> Message:
         """Store the visitor's reaction to a message."""
-        message: Message = self.row(message_id)
-        return reactions.react(message.pk, given["reaction"])
+        return reactions.react(self.row(message_id), given["reaction"])

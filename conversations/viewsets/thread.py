@@ -77,8 +77,9 @@ class ThreadViewSet(ChattingViewSet):
 
         Fields that are not given keep their values.
         """
-        thread = self.row(changes.pop("thread_id"))
-        return {"thread": self.record(threads.update(thread, changes))}
+        thread_id = thread_key(changes.pop("thread_id"))
+        thread = threads.update(thread_id, changes, chatbot_id=self.chatbot.pk)
+        return {"thread": self.record(thread)}
 
     @operation(
         answer=Toggled,
@@ -86,6 +87,6 @@ class ThreadViewSet(ChattingViewSet):
     )
     def escalate(self, thread_id: str) -> dict[str, Any]:
         """Hand a conversation to a person, or back to the AI."""
-        thread, message = escalation.toggle(self.row(thread_id).pk)
+        thread, message = escalation.toggle(thread_key(thread_id), chatbot_id=self.chatbot.pk)
         self.thread_id = thread.pk
         return {"thread": self.record(thread), "system_message": message}

@@ -87,7 +87,7 @@ def test_a_visitor_who_asked_for_a_person_waits_until_one_answers(client, chatbo
 def test_a_visitor_who_writes_in_a_resolved_thread_waits_again(client, chatbot):
     thread = talk(chatbot, "asks again", escalated=True, resolved=True)
     assert titles(client, "?view=waiting") == []
-    visitor_message.send(thread, "Are you still there?")
+    visitor_message.send(visitor_message.receive(chatbot.pk, thread.pk, "Are you still there?"))
     assert titles(client, "?view=waiting") == titles(client) == ["asks again"]
 
 

@@ -109,6 +109,20 @@ def test_a_thread_that_a_person_took_over_owes_no_reply(model: ModelServer, thre
     assert not Draft.objects.exists()
 
 
+def test_a_thread_returned_to_the_ai_while_its_reply_begins_gets_the_models_reply(
+    model: ModelServer, thread: Thread
+) -> None:
+    message = owed(thread)
+    escalation.take_over(thread.pk, agent=UserFactory())
+    stale = Message.objects.select_related("thread").get(pk=message.pk)
+    escalation.return_to_ai(thread.pk)
+    claim = owed_reply.take(message.pk)
+    assert claim
+    made = ai_reply.reply(stale, claim)
+    assert made
+    assert (made.content, made.fallback_reason) == ("You said: Hello?", None)
+
+
 @pytest.mark.parametrize("gone", ["conversation", "visitor", "chatbot"])
 def test_an_erased_conversation_owes_no_reply(
     model: ModelServer, chatbot: Chatbot, thread: Thread, gone: str

@@ -12,20 +12,41 @@ from config.database.ids import new_id
 from conversations.access import lock_thread
 from conversations.models import Message, OwedReply, Thread
 from conversations.services import escalation, visitor_message
+from conversations.services.visitor_message import Incoming
 from tests.factories.accounts import UserFactory
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.proves("Threads and messages")
 
 
+def received(thread: Thread, content: str = "Hi") -> Incoming:
+    """Read what a send knows before it counts or stores anything."""
+    return visitor_message.receive(thread.chatbot_id, thread.pk, content)
+
+
 def test_a_thread_returned_to_the_ai_while_a_message_is_sent_gets_a_reply(thread: Thread) -> None:
     escalation.take_over(thread.pk, agent=UserFactory())
-    stale = Thread.objects.get(pk=thread.pk)
+    incoming = received(thread, "Hello?")
     escalation.return_to_ai(thread.pk)
-    assert [one.message_type for one in visitor_message.send(stale, "Hello?")] == [
+    assert [one.message_type for one in visitor_message.send(incoming).messages] == [
         "USER_MESSAGE",
         "AI_MESSAGE",
     ]
+
+
+def test_a_reply_in_a_thread_that_was_returned_to_the_ai_takes_a_place(
+    thread: Thread, settings: Any
+) -> None:
+    """A send to an escalated thread takes none, because it waits for no reply."""
+    settings.REPLIES_IN_FLIGHT_OF_ACCOUNT = 1
+    escalation.take_over(thread.pk, agent=UserFactory())
+    with limits.places.one(thread.chatbot.account_id):
+        assert len(visitor_message.send(received(thread)).messages) == 1
+        incoming = received(thread)
+        escalation.return_to_ai(thread.pk)
+        with pytest.raises(Unavailable):
+            visitor_message.send(incoming)
+    assert OwedReply.objects.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
@@ -37,9 +58,9 @@ def test_a_send_that_loses_the_race_returns_the_reply_of_the_other_one(
 
     def send() -> None:
         try:
-            stale = Thread.objects.select_related("chatbot__account__plan").get(pk=thread.pk)
+            incoming = received(thread)
             looked.set()
-            told.extend(visitor_message.send(stale, "Hi", message_id=name))
+            told.extend(visitor_message.send(incoming, message_id=name).messages)
         finally:
             connections.close_all()
 
@@ -48,7 +69,7 @@ def test_a_send_that_loses_the_race_returns_the_reply_of_the_other_one(
         lock_thread(thread.pk)
         halted.start()
         assert looked.wait(PATIENCE)
-        both = visitor_message.send(thread, "Hi", message_id=name)
+        both = visitor_message.send(received(thread), message_id=name).messages
     halted.join(PATIENCE)
     assert [one.pk for one in told] == [one.pk for one in both]
     assert Message.objects.count() == 2
@@ -59,13 +80,14 @@ def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
 ) -> None:
     """Otherwise the sends of a dead process would take all threads of the next one."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT, name = 1, new_id()
-    visitor_message.store(thread.pk, "Hi", escalates=False, message_id=name)  # the process dies
+    incoming = received(thread)
+    visitor_message.store(incoming, name)  # the process dies
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     with limits.places.one(thread.chatbot.account_id):
         with pytest.raises(Unavailable):
-            visitor_message.send(thread, "Hi", message_id=name)
+            visitor_message.send(incoming, message_id=name)
         assert OwedReply.objects.exists()
-    both = visitor_message.send(thread, "Hi", message_id=name)
+    both = visitor_message.send(incoming, message_id=name).messages
     with limits.places.one(thread.chatbot.account_id):  # nothing to wait for
-        assert visitor_message.send(thread, "Hi", message_id=name) == both
+        assert visitor_message.send(incoming, message_id=name).messages == both
     assert Message.objects.count() == len(both) == 2

@@ -1,0 +1,45 @@
+"""Follow the route of a call through the project's own files."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+from tests.house.source import PACKAGES, ROOT
+
+OURS = tuple(f"{ROOT / package}/" for package in PACKAGES)
+
+
+@dataclass
+class Route:
+    """The files of the project that a call entered, one after the other."""
+
+    stops: list[str] = field(default_factory=list)
+
+    @property
+    def files(self) -> int:
+        """Count the files that were entered."""
+        return len(set(self.stops))
+
+    @property
+    def moves(self) -> int:
+        """Count the moves from one file to another."""
+        return max(0, len(self.stops) - 1)
+
+
+@contextmanager
+def followed() -> Iterator[Route]:
+    """Record the route of what this thread calls within the block."""
+    route = Route()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(OURS) and file not in route.stops[-1:]:
+            route.stops.append(file)
+
+    sys.setprofile(note)
+    try:
+        yield route
+    finally:
+        sys.setprofile(None)
