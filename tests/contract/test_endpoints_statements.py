@@ -54,14 +54,14 @@ STATEMENTS = {
     ("PATCH", f"{BOT_V0}/settings/general"): Cost(6, 6),
     ("PATCH", f"{BOT_V0}/settings/user-data"): Cost(5, 5),
     ("GET", f"{CHAT}/threads"): Cost(4, 4),
-    ("POST", f"{CHAT}/threads"): Cost(11, 11),
-    ("PATCH", f"{CHAT}/thread/update-thread"): Cost(7, 7),
+    ("POST", f"{CHAT}/threads"): Cost(7, 7),
+    ("PATCH", f"{CHAT}/thread/update-thread"): Cost(5, 5),
     ("GET", f"{CHAT}/thread/{{thread}}"): Cost(3, 3),
-    ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Cost(11, 11),
-    ("POST", f"{CHAT}/thread/{{thread}}/escalate"): Cost(11, 11),
+    ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Cost(8, 8),
+    ("POST", f"{CHAT}/thread/{{thread}}/escalate"): Cost(8, 8),
     ("GET", f"{CHAT}/thread/{{thread}}/messages"): Cost(4, 4),
-    ("POST", f"{CHAT}/thread/{{thread}}/message"): Cost(27, 27),
-    ("PATCH", f"{CHAT}/message/{{message}}"): Cost(9, 9),
+    ("POST", f"{CHAT}/thread/{{thread}}/message"): Cost(17, 17),
+    ("PATCH", f"{CHAT}/message/{{message}}"): Cost(7, 7),
 }
 
 
