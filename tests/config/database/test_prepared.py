@@ -2,16 +2,18 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 import pytest
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.models import CharField, Count, F, Q, UUIDField
+from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from accounts.models import Account, Invitation, Membership, Plan
+from accounts.models import Account, ApiKey, Invitation, Membership, Plan
 from chatbots.models import Appearance, Chatbot, Persona
 from chatbots.services.chatbot import erase_chatbot
 from config.database.ids import new_id
@@ -22,11 +24,12 @@ from config.database.prepared import (
     insert,
     page,
     prepared,
+    prepared_delete,
     prepared_update,
     update_columns,
 )
-from tests.factories.accounts import AccountFactory
-from tests.factories.chatbots import ChatbotFactory
+from tests.factories.accounts import AccountFactory, UserFactory
+from tests.factories.chatbots import ChatbotFactory, PersonaFactory
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db
@@ -236,6 +239,23 @@ def test_a_row_is_inserted_with_its_documents():
     Appearance.objects.filter(chatbot=chatbot).delete()
     insert(Appearance(chatbot=chatbot, font_family={"a": ["ä", None, 1.5]}))
     assert Appearance.objects.get(chatbot=chatbot).font_family == {"a": ["ä", None, 1.5]}
+
+
+def test_the_database_computes_columns_of_an_inserted_row():
+    begun = timezone.now()
+    for prefix in "ab":
+        key = ApiKey(user=UserFactory(), prefix=prefix)
+        insert(key, last_used_at=Now() + timedelta(hours=1))
+        key.refresh_from_db()
+        assert timedelta(0) <= key.last_used_at - timedelta(hours=1) - begun < timedelta(minutes=5)
+    assert key.expires_at is None
+
+
+def test_only_the_rows_of_the_queryset_are_deleted():
+    kept, gone = (PersonaFactory() for _ in range(2))
+    delete = prepared_delete(lambda: Persona.objects.filter(pk=ID))
+    assert [delete.run(id=gone.pk) for _ in range(2)] == [1, 0]
+    assert Persona.objects.get() == kept
 
 
 def test_a_row_of_a_model_that_saves_itself_is_refused():

@@ -1,0 +1,39 @@
+"""A reader follows an operation through few files, and seldom moves from one to another."""
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from chatbots.models import Chatbot
+from tests.conftest import Api
+from tests.contract.operations import BOT, CHAT, OPERATIONS, call, ids_of
+from tests.routes import followed
+
+
+class Bar(NamedTuple):
+    """The most files that an operation may enter, and the most moves between files."""
+
+    files: int
+    moves: int
+
+
+BARS = {
+    ("POST", f"{CHAT}/thread/{{thread}}/message"): Bar(34, 76),
+    ("PATCH", f"{BOT}/personas/{{persona}}"): Bar(18, 34),
+    ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Bar(25, 44),
+}
+
+
+@pytest.mark.parametrize("name", BARS, ids=" ".join)
+def test_an_operation_takes_a_short_route(
+    api: Api, chatbot: Chatbot, name: tuple[str, str]
+) -> None:
+    [operation] = [each for each in OPERATIONS if (each.method, each.path) == name]
+    ids = ids_of(chatbot)
+    call(api, operation, ids)  # compiles statements and makes what is made once
+    with followed() as route:
+        answer: Any = call(api, operation, ids)
+    assert answer.status_code == 200
+    bar = BARS[name]
+    assert route.files <= bar.files, route.stops
+    assert route.moves <= bar.moves, route.stops
