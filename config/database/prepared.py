@@ -30,6 +30,7 @@ from config.database.statements import (
     compile_insert,
     compile_select,
     compile_update,
+    stored_fields,
 )
 
 __all__ = [
@@ -153,13 +154,19 @@ _row = prepared(_present)
 def insert(*rows: Model, **computed: Expression) -> None:
     """Store new rows of one model in one statement. Raises IntegrityError.
 
-    The database computes the columns that an expression is given for; it must be a constant.
+    The database computes generated columns and those that an expression is given for, here or by
+    the field itself. An expression must be a constant.
     """
-    given = {
-        Insert.place(number, field.attname): field.pre_save(row, add=True)
-        for number, row in enumerate(rows)
-        for field in row._meta.concrete_fields
-    }
+    given = {}
+    for number, row in enumerate(rows):
+        for field in stored_fields(type(row)):
+            if field.attname in computed:
+                continue
+            value = field.pre_save(row, add=True)
+            if isinstance(value, Expression):
+                computed[field.attname] = value
+            else:
+                given[Insert.place(number, field.attname)] = value
     _insert.run(type(rows[0]), len(rows), *computed.items(), **given)
     for row in rows:
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS

@@ -143,11 +143,10 @@ def compile_update(update: Update, database: Any) -> Statement:
 
 def compile_insert(insert: Insert, database: Any) -> Statement:
     """Compile an INSERT. Raises TypeError for a model whose rows Django must save."""
-    if insert.model.save is not Model.save or insert.model._meta.db_returning_fields:
-        raise TypeError(
-            f"{insert.model.__name__} has a save() or columns that a row is inserted by"
-        )
-    fields = insert.model._meta.concrete_fields
+    returned = [field for field in insert.model._meta.db_returning_fields if not field.generated]
+    if insert.model.save is not Model.save or returned:
+        raise TypeError(f"{insert.model.__name__} has its own save(), or columns to read back")
+    fields = stored_fields(insert.model)
     places = [
         {
             field.attname: insert.computed.get(field.attname)
@@ -161,6 +160,11 @@ def compile_insert(insert: Insert, database: Any) -> Statement:
     query.insert_values(fields, rows, raw=True)
     [(sql, parameters)] = query.get_compiler(connection=database).as_sql()
     return Statement(*checked(sql, parameters), None)
+
+
+def stored_fields(model: type[Model]) -> list[Any]:
+    """Return the fields whose columns an INSERT names: all but the generated ones."""
+    return [field for field in model._meta.concrete_fields if not field.generated]
 
 
 def compile_delete(rows: "QuerySet[Any, Any]", database: Any) -> Statement:
