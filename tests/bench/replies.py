@@ -1,21 +1,18 @@
 """What waiting replies cost everyone else, and how many sends a second keep up with deliveries."""
 
-import multiprocessing
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from multiprocessing.connection import Connection as Pipe
+from contextlib import ExitStack
 from typing import Any
 
 from tests.bench import rows, wire
 from tests.bench.api import QUESTION, WrongAnswer
 from tests.bench.load import percentile
+from tests.bench.model import slow_model
 from tests.bench.rows import Chats
 from tests.bench.servers import cpu_seconds, database_connections, memory_mib, service
 from tests.bench.sink import Sink
 from tests.factories.webhooks import EndpointFactory
-from tests.servers.model import ModelServer, saying
 from tests.servers.processes import Web, Worker, wait_until
 
 IN_FLIGHT, ACCOUNTS = 250, 5
@@ -25,28 +22,6 @@ THREADS = str(IN_FLIGHT * 2)
 LEAST = 0.005  # seconds; shorter times are rounded up to this, because their ratio means nothing
 PAUSE = 0.02  # seconds between two reads
 SENDERS = 16
-
-
-def serve_model(pipe: Pipe) -> None:
-    """Run a model that takes its time, until the process is killed."""
-    with ModelServer() as model:
-        model.say(saying("Tomorrow.", delay=MODEL_SECONDS))
-        pipe.send(model.base_url)
-        pipe.recv()
-
-
-@contextmanager
-def slow_model() -> Iterator[str]:
-    """Run the model in its own process; yields its address."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=serve_model, args=(theirs,), daemon=True)
-    process.start()
-    try:
-        yield ours.recv()
-    finally:
-        process.kill()
-        process.join()
 
 
 def sending(chats: list[Chats]) -> list[bytes]:
@@ -112,13 +87,13 @@ class Senders(threading.Thread):
 
 
 def replies(size: float) -> dict[str, Any]:
-    """Measure reads beside 250 replies in flight, and without them."""
+    """Measure reads beside 250 replies in flight, and without them; and how long the sends take."""
     made = rows.make(connections=1)
     in_flight = round(IN_FLIGHT * min(1.0, 4 * size))  # all of them from a quarter of the size
     chats = rows.add_accounts(ACCOUNTS, threads=in_flight // ACCOUNTS)
     requests, seconds = reading(made), 20 * size
     with ExitStack() as stack:
-        model = stack.enter_context(slow_model())
+        model = stack.enter_context(slow_model(MODEL_SECONDS))
         web = stack.enter_context(service(LLM_BASE_URL=model, LLM_MODEL="m", WEB_THREADS=THREADS))
         read(web, requests, 1)
         without = read(web, requests, seconds / 2)
@@ -142,6 +117,9 @@ def replies(size: float) -> dict[str, Any]:
         "reads_p50_beside_s": percentile(beside, 0.5),
         "reads_p50_without_s": percentile(without, 0.5),
         "reads_p99_ratio": max(LEAST, with_them) / max(LEAST, without_them),
+        "sends": senders.heard.responses,
+        "sends_p50_s": percentile(senders.heard.took, 0.5),  # the model's seconds included
+        "sends_p99_s": percentile(senders.heard.took, 0.99),
         "database_connections": connections,
         "memory_mib": memory,
         "cores": cores,

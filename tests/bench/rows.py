@@ -44,7 +44,9 @@ def make(*, connections: int) -> Rows:
     account = Account.objects.get(name="Acme")
     names = [f"Bench {number}" for number in range(BOTS)]
     first, *_ = [
-        create_chatbot(account, creator=account.owner, name=name, description="answers questions")
+        create_chatbot(
+            account, creator_id=account.owner_id, name=name, description="answers questions"
+        )
         for name in names
     ]
     LeadSettingsFactory(chatbot=first)

@@ -127,6 +127,7 @@ def load(
             note(heard, connection, *response, kept=kept)
             if now - began >= seconds or stopped():
                 waiting -= 1
+                poll.unregister(number)  # the server closes idle connections after 30 s
             else:
                 connection.send()
     heard.seconds = time.perf_counter() - began

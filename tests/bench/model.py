@@ -1,0 +1,31 @@
+"""A slow model in its own process. This file and what it imports must not need Django's models."""
+
+import multiprocessing
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection as Pipe
+
+from tests.servers.model import ModelServer, saying
+
+
+def serve_model(pipe: Pipe, seconds: float) -> None:
+    """Run a model that takes its time, until the process is killed."""
+    with ModelServer() as model:
+        model.say(saying("Tomorrow.", delay=seconds))
+        pipe.send(model.base_url)
+        pipe.recv()
+
+
+@contextmanager
+def slow_model(seconds: float) -> Iterator[str]:
+    """Run a model that answers after so many seconds; yields its address."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=serve_model, args=(theirs, seconds), daemon=True)
+    process.start()
+    theirs.close()  # so that a process that cannot start ends the wait for its address
+    try:
+        yield ours.recv()
+    finally:
+        process.kill()
+        process.join()
