@@ -36,7 +36,7 @@ def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         pytest.param(
             ["A", "--owner", "a@example.com", "--plan", "Gold"],
-            "no plan Gold; there are: Starter, Growth, Scale",
+            "no plan Gold; known plans: Starter, Growth, Scale",
             id="unknown plan",
         ),
     ],

@@ -65,4 +65,4 @@ def test_a_retry_reports_erased_deliveries(capsys):
     DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None)
     DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None, body=b"")
     assert record("retry_deliveries") == {"retried": 1}
-    assert "1 deliveries cannot be retried: their content was erased" in capsys.readouterr().err
+    assert "1 cannot be retried: their content was erased" in capsys.readouterr().err

@@ -58,7 +58,7 @@ def test_the_certificate_and_the_host_header_use_the_name(names):
 def test_one_forbidden_address_of_a_name_rejects_it(receiver, names, addresses):
     names["hooks.example.com"] = addresses
     outcome = send(receiver.url(host="hooks.example.com"))
-    assert (outcome.success, outcome.reason) == (False, "address not allowed")
+    assert (outcome.success, outcome.reason) == (False, Reason.ADDRESS_NOT_ALLOWED)
     assert receiver.connections == 0
 
 
@@ -107,9 +107,9 @@ def test_a_url_is_checked_again_when_it_is_used(receiver, url, rule):
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (socket.gaierror(socket.EAI_NONAME, "not known"), "name not found"),
-        (socket.gaierror(socket.EAI_NODATA, "no address"), "name not found"),
-        (socket.gaierror(socket.EAI_AGAIN, "try again"), "name look-up failed"),
+        (socket.gaierror(socket.EAI_NONAME, "not known"), Reason.NAME_NOT_FOUND),
+        (socket.gaierror(socket.EAI_NODATA, "no address"), Reason.NAME_NOT_FOUND),
+        (socket.gaierror(socket.EAI_AGAIN, "try again"), Reason.NAME_LOOK_UP_FAILED),
     ],
 )
 def test_a_name_without_an_address_is_distinguished_from_an_unanswered_query(names, error, reason):
