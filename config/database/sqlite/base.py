@@ -55,27 +55,27 @@ class Cursor(base.SQLiteCursorWrapper):
     database: "DatabaseWrapper"
 
     def execute(self, query: str, params: Any = None) -> Any:  # Any: as in the base class
-        """Run a statement, in the queue's turn if it is a write of its own."""
-        if not self._writes_alone(query):
+        """Run a statement; a write outside a transaction acquires the write lock."""
+        if not self._is_single_write(query):
             return super().execute(query, params)
-        self.database.take_turn()
+        self.database.acquire_write_lock()
         try:
             return super().execute(query, params)
         finally:
-            self.database.end_turn()
+            self.database.release_write_lock()
 
     def executemany(self, query: str, param_list: Any) -> Any:
-        """Run a statement many times, in one turn if it is a write of its own."""
-        if not self._writes_alone(query):
+        """Run a statement many times; outside a transaction, writes share one write lock."""
+        if not self._is_single_write(query):
             return super().executemany(query, param_list)
-        self.database.take_turn()
+        self.database.acquire_write_lock()
         try:
             return super().executemany(query, param_list)
         finally:
-            self.database.end_turn()
+            self.database.release_write_lock()
 
-    def _writes_alone(self, query: str) -> bool:
-        return not self.database.has_turn and query.lstrip()[:6].upper() in WRITES
+    def _is_single_write(self, query: str) -> bool:
+        return not self.database.holds_write_lock and query.lstrip()[:6].upper() in WRITES
 
     def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
         """Convert a statement to the form of sqlite3."""
@@ -92,17 +92,17 @@ def with_question_marks(query: str) -> str:
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's wrapper, except that every write has its turn in the queue."""
+    """Django's wrapper, except that every write waits in the queue for the write lock."""
 
     ops_class = DatabaseOperations
-    has_turn = False
+    holds_write_lock = False
 
     def get_connection_params(self) -> dict[str, Any]:
         """Leave all conversion to DatabaseOperations: sqlite3's own would come before it."""
         return super().get_connection_params() | {"detect_types": 0, "cached_statements": 512}
 
     def create_cursor(self, name: str | None = None) -> Any:
-        """Make a cursor that knows whether this connection has its turn."""
+        """Make a cursor that knows whether this connection holds the write lock."""
         cursor = self.connection.cursor(factory=Cursor)
         cursor.database = self
         return cursor
@@ -114,43 +114,43 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def writing(self) -> AbstractContextManager[object]:
         """Surround one statement that writes. Outside a transaction it gets one.
 
-        A statement that returns rows ends when they are read, so its turn must last until then.
+        A statement that returns rows ends when they are read: the write lock is held until then.
         """
         return nullcontext() if self.in_atomic_block else transaction.atomic()
 
-    def take_turn(self) -> None:
-        """Wait for the turn to write. Raises OperationalError after the database's timeout."""
+    def acquire_write_lock(self) -> None:
+        """Wait for the write lock. Raises OperationalError after the database's timeout."""
         name, options = str(self.settings_dict["NAME"]), self.settings_dict["OPTIONS"]
         _queue.acquire(name, options["timeout"])
-        self.has_turn = True
+        self.holds_write_lock = True
 
-    def end_turn(self) -> None:
-        """Let the next writer through, if this connection has its turn."""
-        if self.has_turn:
-            self.has_turn = False
+    def release_write_lock(self) -> None:
+        """Release the write lock, if this connection holds it."""
+        if self.holds_write_lock:
+            self.holds_write_lock = False
             _queue.release()
 
     def _start_transaction_under_autocommit(self) -> None:
-        self.take_turn()
+        self.acquire_write_lock()
         try:
             super()._start_transaction_under_autocommit()  # type: ignore[misc] # the stubs lack it
         except BaseException:
-            self.end_turn()
+            self.release_write_lock()
             raise
 
     def _commit(self) -> Any:
         committed = super()._commit()  # type: ignore[misc] # the stubs lack it
-        self.end_turn()
+        self.release_write_lock()
         return committed
 
     def _rollback(self) -> Any:
         try:
             return super()._rollback()  # type: ignore[misc] # the stubs lack it
         finally:
-            self.end_turn()
+            self.release_write_lock()
 
     def _close(self) -> Any:
         try:
             return super()._close()  # type: ignore[misc] # the stubs lack it
         finally:
-            self.end_turn()
+            self.release_write_lock()

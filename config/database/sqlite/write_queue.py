@@ -31,7 +31,7 @@ class WriteQueue:
         self.file: int | None = None  # its descriptor
 
     def acquire(self, database: str, timeout: float) -> None:
-        """Wait for the turn to write. Raises OperationalError after `timeout` seconds."""
+        """Wait until this thread may write. Raises OperationalError after `timeout` seconds."""
         ends = time.monotonic() + timeout
         if not self.threads.acquire(timeout=timeout):
             raise OperationalError("database is locked")
