@@ -69,15 +69,15 @@ def release(claimed: Iterable[Claimed]) -> None:
 def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
     """Choose deliveries from the next window of endpoints that has some that may start."""
     global _place
-    moment, from_start = queue.now(), _place == queue.NOBODY
+    current_time, from_start = queue.now(), _place == queue.NOBODY
     for _ in range(WINDOWS):
-        waiting, last = queue.window(_place, WINDOW, moment)
+        waiting, last = queue.window(_place, WINDOW, current_time)
         _place = last or queue.NOBODY
         at_limit = {one.chatbot_id for one in waiting if one.in_flight >= one.limit}
         able = [one for one in waiting if slots.room(one) > 0]
         if able:
             each = max(LEAST_READ, min(MOST_READ, 2 * slots.free // len(able)))
-            queue.read_due(able, each, moment)
+            queue.read_due(able, each, current_time)
         chosen = _rotation.choose(able, slots)
         at_limit.update(one.chatbot_id for one in able if one.due and one.in_flight >= one.limit)
         wants_more.update(at_limit)

@@ -46,7 +46,7 @@ NUMBER = re.compile(r"(.*\.)?(\d+|0x[0-9a-f]*)")
 
 
 # Addresses that no machine has. If a socket can bind even to these, binding proves nothing.
-NOBODYS = {4: "203.0.113.1", 6: "2001:db8::1"}
+UNASSIGNED = {4: "203.0.113.1", 6: "2001:db8::1"}
 
 
 def judge(address: Address) -> None:
@@ -98,7 +98,7 @@ def is_public(address: Address) -> bool:
 def is_own(address: Address) -> bool:
     """Return whether an address belongs to this machine, as far as that can be known."""
     return _is_given(str(address), address.version) and not _is_given(
-        NOBODYS[address.version], address.version
+        UNASSIGNED[address.version], address.version
     )
 
 

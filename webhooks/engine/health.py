@@ -26,7 +26,7 @@ FRESH = timedelta(seconds=10)
 MOST = 128  # the highest limit: an endpoint that takes 0.2 s gets over 600 deliveries a second
 
 
-def record(ended: Iterable[tuple[Work, Result]], moment: datetime) -> None:
+def record(ended: Iterable[tuple[Work, Result]], ended_at: datetime) -> None:
     """Write what ended attempts say about their endpoints, inside the caller's transaction.
 
     `ended` is in the order in which the attempts ended. The endpoints' rows are locked in one
@@ -39,7 +39,7 @@ def record(ended: Iterable[tuple[Work, Result]], moment: datetime) -> None:
     working = {chatbot for (chatbot, _), some in results.items() if any(r.success for r in some)}
     failing = {chatbot for (chatbot, _), some in results.items() if not some[-1].success}
     growing = claims.wants_more & {chatbot for chatbot, _ in results}
-    unchanged = Q(failing_since=None, timed_out=False, last_success_at__gt=moment - FRESH)
+    unchanged = Q(failing_since=None, timed_out=False, last_success_at__gt=ended_at - FRESH)
     unchanged &= ~Q(chatbot__in=growing, attempts_limit__lt=MOST)
     changed = Q(chatbot__in=failing) | Q(chatbot__in=working) & ~unchanged
     rows = Endpoint.objects.filter(changed)
@@ -47,26 +47,26 @@ def record(ended: Iterable[tuple[Work, Result]], moment: datetime) -> None:
     current = {chatbot: results[chatbot, url] for chatbot, url in held if (chatbot, url) in results}
     claims.wants_more.difference_update(current)
     steady = [c for c, some in current.items() if any(r.success for r in some)]
-    _record_successes(steady, moment)
+    _record_successes(steady, ended_at)
     for chatbot, some in current.items():
-        _record_failures(chatbot, some, moment)
+        _record_failures(chatbot, some, ended_at)
         _adjust_limit(chatbot, some, grows=chatbot in growing)
 
 
-def _record_successes(chatbots: list[UUID], moment: datetime) -> None:
+def _record_successes(chatbots: list[UUID], ended_at: datetime) -> None:
     if chatbots:
         Endpoint.objects.filter(chatbot__in=chatbots).update(
-            last_success_at=moment, failing_since=None, failures_in_a_row=0, timed_out=False
+            last_success_at=ended_at, failing_since=None, failures_in_a_row=0, timed_out=False
         )
 
 
-def _record_failures(chatbot: UUID, results: list[Result], moment: datetime) -> None:
+def _record_failures(chatbot: UUID, results: list[Result], ended_at: datetime) -> None:
     failures = list(takewhile(lambda one: not one.success, reversed(results)))
     if not failures:
         return
     Endpoint.objects.filter(chatbot=chatbot).update(
-        failing_since=Coalesce("failing_since", moment),
-        last_failure_at=moment,
+        failing_since=Coalesce("failing_since", ended_at),
+        last_failure_at=ended_at,
         failures_in_a_row=F("failures_in_a_row") + len(failures),
         timed_out=_timed_out(failures[0]),
     )

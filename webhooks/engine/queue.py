@@ -115,9 +115,9 @@ def now() -> datetime:
     """
     if connection.vendor != "postgresql":
         return timezone.now()
-    [[moment]] = rows("SELECT clock_timestamp()")
-    assert isinstance(moment, datetime)
-    return moment
+    [[time]] = rows("SELECT clock_timestamp()")
+    assert isinstance(time, datetime)
+    return time
 
 
 def keep_to_indexes() -> None:
@@ -141,7 +141,7 @@ def glance() -> tuple[datetime | None, UUID | None]:
     First attempts are always due: LONG_AGO.
     """
     [[first, later, newest]] = rows(GLANCE)
-    return LONG_AGO if first else _moment(later), _id(newest) if newest else None
+    return LONG_AGO if first else _time(later), _id(newest) if newest else None
 
 
 def running(worker: str) -> list[Running]:
@@ -152,13 +152,13 @@ def running(worker: str) -> list[Running]:
     ]
 
 
-def window(after: UUID, size: int, moment: datetime) -> tuple[list[Waiting], UUID | None]:
+def window(after: UUID, size: int, current_time: datetime) -> tuple[list[Waiting], UUID | None]:
     """Return the endpoints with due deliveries among the next ones that have waiting deliveries.
 
     Endpoints are in the order of their chatbots. Also returns the last chatbot that was looked at,
     or None if no other follows.
     """
-    due = sql_moment(moment)
+    due = sql_time(current_time)
     start = sql_id(after)
     found = rows(WINDOW, start, start, start, size, due, due)
     waiting = [
@@ -169,9 +169,9 @@ def window(after: UUID, size: int, moment: datetime) -> tuple[list[Waiting], UUI
     return waiting, _id(found[-1][0]) if len(found) == size else None
 
 
-def read_due(waiting: list[Waiting], each: int, moment: datetime) -> None:
+def read_due(waiting: list[Waiting], each: int, current_time: datetime) -> None:
     """Read the first due deliveries of endpoints, at most `each` of a kind, in one statement."""
-    chatbots, due = [one.chatbot_id for one in waiting], sql_moment(moment)
+    chatbots, due = [one.chatbot_id for one in waiting], sql_time(current_time)
     if connection.vendor == "postgresql":
         found = rows(ON_SERVER, chatbots, due, each, each, due, each)
     else:
@@ -203,12 +203,12 @@ def sql_id(value: UUID) -> Any:
     return Delivery._meta.pk.get_db_prep_value(value, connection)
 
 
-def sql_moment(moment: datetime) -> Any:
+def sql_time(time: datetime) -> Any:
     """Return a time as the database stores it."""
-    return connection.ops.adapt_datetimefield_value(moment)
+    return connection.ops.adapt_datetimefield_value(time)
 
 
-def _moment(value: datetime | str | None) -> datetime | None:
+def _time(value: datetime | str | None) -> datetime | None:
     if isinstance(value, str):  # SQLite
         value = datetime.fromisoformat(value)
     return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value

@@ -16,7 +16,7 @@ from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 from webhooks.models.reason import Refusal
 
-INTERRUPTIONS = 3  # then the delivery, not the workers, is taken to be the cause
+INTERRUPTIONS = 3  # then the delivery, not the workers, is assumed to be the cause
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +36,8 @@ def take_over(dead: set[str]) -> int:
     number. The third interruption ends the delivery as FAILED. Returns how many claims expired
     before an attempt began, those of dead workers not counted.
     """
-    moment = now()
-    gone = Q(claimed_by__in=dead) | Q(claimed_until__lt=moment)
+    current_time = now()
+    gone = Q(claimed_by__in=dead) | Q(claimed_until__lt=current_time)
     with transaction.atomic():
         keep_to_indexes()
         rows = list(Delivery.objects.filter(gone, claim__isnull=False).defer("body"))
@@ -49,7 +49,7 @@ def take_over(dead: set[str]) -> int:
     }
     for row in rows:
         if attempt := begun.get(row.pk):
-            _interrupt(row, attempt, moment)
+            _interrupt(row, attempt, current_time)
         else:
             Delivery.objects.filter(pk=row.pk, claim=row.claim).update(**NO_CLAIM)
     return len([row for row in rows if row.pk not in begun and row.claimed_by not in dead])
@@ -69,8 +69,8 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
     after that may already use the new clock and are left as they are. On PostgreSQL the engine
     uses the database's clock, and this function is not called.
     """
-    moment = now()
-    lately = (moment - timedelta(seconds=time.monotonic() - since), moment)
+    current_time = now()
+    lately = (current_time - timedelta(seconds=time.monotonic() - since), current_time)
     claimed = Delivery.objects.filter(claim__isnull=False)
     begun = Attempt.objects.filter(status=State.PENDING, started_at__range=lately)
     with transaction.atomic():
@@ -81,18 +81,18 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
         old.update(claimed_until=F("claimed_until") + jump)
 
 
-def _interrupt(row: Delivery, attempt: Attempt, moment: datetime) -> None:
+def _interrupt(row: Delivery, attempt: Attempt, current_time: datetime) -> None:
     last = row.interruptions + 1 >= INTERRUPTIONS
     reason = Refusal.INTERRUPTED_TOO_OFTEN if last else Refusal.INTERRUPTED
     with transaction.atomic():
         ours = Delivery.objects.filter(pk=row.pk, claim=row.claim).update(
             state=State.FAILED if last else State(row.state),
-            due_at=None if last else moment,
+            due_at=None if last else current_time,
             attempts_count=attempt.number if last else row.attempts_count,
             interruptions=row.interruptions + 1,
             last_reason=reason if last else row.last_reason,
             last_detail="" if last else row.last_detail,
-            updated_at=moment,
+            updated_at=current_time,
             **NO_CLAIM,
         )
         if not ours:
@@ -101,6 +101,6 @@ def _interrupt(row: Delivery, attempt: Attempt, moment: datetime) -> None:
             status=State.FAILED if last else State.RETRYING,
             interrupted=True,
             reason=reason,
-            finished_at=moment,
+            finished_at=current_time,
         )
     logger.warning("delivery %s: attempt %s was interrupted", row.pk, attempt.number)

@@ -113,9 +113,9 @@ def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
     tokens = {claimed.claim for claimed, _ in asked}
     with transaction.atomic():
         limit_locks()
-        moment, token = now(), uuid4()
+        started_at, token = now(), uuid4()
         Delivery.objects.filter(pk__in=ids, claim__in=tokens, due_at__isnull=False).update(
-            claim=token, claimed_by=worker, claimed_until=moment + lease()
+            claim=token, claimed_by=worker, claimed_until=started_at + lease()
         )
         begun = {work.delivery_id: (work, by) for work, by in _read_begun(ids, token)}
         Attempt.objects.bulk_create(
@@ -125,7 +125,7 @@ def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
                 number=work.number,
                 by=by,
                 url=work.target.url if work.target else "",
-                started_at=moment,
+                started_at=started_at,
             )
             for work, by in begun.values()
         )
@@ -168,7 +168,7 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
     """
     with transaction.atomic():
         limit_locks()
-        moment = now()
+        ended_at = now()
         rows = Delivery.objects.filter(pk__in=[work.delivery_id for work, _ in asked])
         rows = rows.select_for_update().order_by("pk").annotate(is_erased=Q(body=b""))
         held = {pk: state for pk, *state in rows.values_list("pk", "claim", "is_erased")}
@@ -179,9 +179,9 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
             for (work, result), (claim, is_erased) in zip(asked, known, strict=True)
             if claim == work.claim
         ]
-        _write_each(Delivery, {w.delivery_id: _delivery_columns(w, r, moment) for w, r in ended})
-        _write_each(Attempt, {w.attempt_id: _attempt_columns(w, r, moment) for w, r in ended})
-        health.record(ended, moment)
+        _write_each(Delivery, {w.delivery_id: _delivery_columns(w, r, ended_at) for w, r in ended})
+        _write_each(Attempt, {w.attempt_id: _attempt_columns(w, r, ended_at) for w, r in ended})
+        health.record(ended, ended_at)
     claims.freed.set()
     for (work, _), is_ours in zip(asked, ours, strict=True):
         if not is_ours:
@@ -189,19 +189,19 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
     return ours
 
 
-def _next(work: Work, result: Result, moment: datetime) -> tuple[State, datetime | None]:
+def _next(work: Work, result: Result, ended_at: datetime) -> tuple[State, datetime | None]:
     """Return a delivery's next state and due time. Open point: delivery-states."""
     if result.success:
         return State.SUCCESS, None
     delays = settings.WEBHOOK_RETRY_DELAYS
     if work.once or result.final or work.number > len(delays):
         return State.FAILED, None
-    return State.RETRYING, moment + timedelta(seconds=delays[work.number - 1])
+    return State.RETRYING, ended_at + timedelta(seconds=delays[work.number - 1])
 
 
 # Any, here and below: values of columns of many types
-def _delivery_columns(work: Work, result: Result, moment: datetime) -> dict[str, Any]:
-    state, due_at = _next(work, result, moment)
+def _delivery_columns(work: Work, result: Result, ended_at: datetime) -> dict[str, Any]:
+    state, due_at = _next(work, result, ended_at)
     return NO_CLAIM | {
         "state": state,
         "due_at": due_at,
@@ -210,14 +210,14 @@ def _delivery_columns(work: Work, result: Result, moment: datetime) -> dict[str,
         "last_ms": result.outcome and result.outcome.response_ms,
         "last_reason": result.reason,
         "last_detail": result.detail,
-        "updated_at": moment,
+        "updated_at": ended_at,
     }
 
 
-def _attempt_columns(work: Work, result: Result, moment: datetime) -> dict[str, Any]:
+def _attempt_columns(work: Work, result: Result, ended_at: datetime) -> dict[str, Any]:
     outcome = result.outcome
     return {
-        "status": _next(work, result, moment)[0],
+        "status": _next(work, result, ended_at)[0],
         "signature": result.signature,
         "response_code": outcome and outcome.response_code,
         "response_ms": outcome and outcome.response_ms,
@@ -226,7 +226,7 @@ def _attempt_columns(work: Work, result: Result, moment: datetime) -> dict[str, 
         "repeated": outcome is not None and outcome.repeated,
         "response_headers": outcome.response_headers if outcome else {},
         "response_body": outcome.response_body if outcome else b"",
-        "finished_at": moment,
+        "finished_at": ended_at,
     }
 
 
