@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from chatbots.llm import offline, openai
-from chatbots.llm.turns import Model, Reply, ReplyFailed, Turn
+from chatbots.llm.exchange import Model, Reply, ReplyFailed, Turn
 from chatbots.models import LlmModel
 
 __all__ = ["Model", "Reply", "ReplyFailed", "Turn", "ask"]

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from chatbots.llm import faults
-from chatbots.llm.turns import ReplyFailed
+from chatbots.llm.exchange import ReplyFailed
 
 BYTES = 1024 * 1024  # the most in a response, compressed and decompressed
 BOM = b"\xef\xbb\xbf"

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from chatbots.llm.turns import ReplyFailed
+from chatbots.llm.exchange import ReplyFailed
 
 NAME = re.compile(r"[A-Za-z_]{1,50}|[0-9]{1,6}")  # a code or type; no API key looks like one
 TOO_MANY_REQUESTS, CONTENT_TOO_LARGE = 429, 413

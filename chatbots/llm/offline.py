@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from chatbots.llm.turns import Reply
+from chatbots.llm.exchange import Reply
 
 QUOTED = 2  # the most sentences in an answer
 SENTENCE_LENGTH = 300

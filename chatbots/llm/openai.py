@@ -6,14 +6,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cache
+from itertools import accumulate
 
 import orjson
 import requests
 from django.conf import settings
 
 from chatbots.llm import completion, faults
+from chatbots.llm.exchange import Model, Reply, ReplyFailed, Turn
 from chatbots.llm.faults import ModelFault, Remedy
-from chatbots.llm.turns import Model, Reply, ReplyFailed, Turn, fitting
 from config.outbound.deadline import left, within
 from config.outbound.failures import FAILURES, Reason, explain
 from config.outbound.transport import pieces, session
@@ -58,7 +59,8 @@ def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
     system = [turn for turn in earlier if turn.role == "system"]
     history = [turn for turn in earlier if turn.role != "system"]
     sizes = [len(turn.content) for turn in reversed(history)]
-    if kept := fitting(sizes, sum(sizes) // 4):
+    quarter = sum(sizes) // 4
+    if kept := sum(total <= quarter for total in accumulate(sizes)):
         yield [*system, *history[-kept:], question]
     if history:
         yield [*system, question]

@@ -1,8 +1,6 @@
-"""The types of a request to a model and of its reply."""
+"""The records of an exchange with a model: the model, the turns, the reply or its failure."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Literal
 
 Role = Literal["system", "user", "assistant"]
@@ -46,8 +44,3 @@ class ReplyFailed(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-def fitting(sizes: Iterable[int], most: int) -> int:
-    """Return how many of the first sizes have a sum of at most `most`."""
-    return sum(total <= most for total in accumulate(sizes))
