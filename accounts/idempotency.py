@@ -164,8 +164,8 @@ def abandon(claim: Claim) -> None:
     held.update(claimed_until=timezone.now())
 
 
-def release(claim: Claim) -> None:
-    """Free the key: the answer is not worth storing."""
+def discard(claim: Claim) -> None:
+    """Delete the row without an answer: the next request with the key runs."""
     StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder).delete()
 
 

@@ -87,13 +87,13 @@ class IdempotentViewSet(ApiViewSet):
         return response
 
     def keep_refusal(self, claim: idempotency.Claim, response: Response) -> None:
-        """Store the answer of a request that failed, unless a repetition can succeed.
+        """Store the answer of a request that failed, unless a retry can succeed.
 
         Raises TakenOver.
         """
         if response.status_code < TooManyRequests.status_code:
             idempotency.keep(claim, response.status_code, dumps(response.data))
         elif response.status_code == TooManyRequests.status_code:
-            idempotency.release(claim)  # nothing was done
+            idempotency.discard(claim)  # nothing was done
         else:
             idempotency.abandon(claim)  # something may have been stored

@@ -97,8 +97,8 @@ def increment(name: str, key: str, rate: Rate) -> Counted | None:
     return Counted(counter, calls, rate[1] - passed)
 
 
-def judge(name: str, counted: Counted | None, rate: Rate) -> None:
-    """Check a counted call against its limit. Raises TooManyRequests."""
+def refuse_beyond(name: str, counted: Counted | None, rate: Rate) -> None:
+    """Raise TooManyRequests if a counted call exceeds its limit."""
     if counted and counted.calls > rate[0]:
         REFUSED.labels(name).inc()
         raise TooManyRequests(limit=rate[0], window=rate[1], retry_after=counted.retry_after)
@@ -110,7 +110,7 @@ def count(name: str, key: object, rate: Rate | None) -> None:
     Calls pass if the cache is down: a limit protects the service and must not take it down.
     """
     if rate:
-        judge(name, increment(name, str(key), rate), rate)
+        refuse_beyond(name, increment(name, str(key), rate), rate)
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def taken(name: str, key: object, rate: Rate) -> Iterator[Callable[[], None]]:
                 outage.begin(error)
 
     try:
-        judge(name, counted, rate)
+        refuse_beyond(name, counted, rate)
         yield give_back
     except BaseException:
         give_back()

@@ -198,7 +198,7 @@ def escalate_answer_as_staff_and_return(job: Job) -> Staff:
     return staff
 
 
-def fail_four_times_and_succeed_by_hand(job: Job, staff: Staff) -> None:
+def fail_four_times_and_succeed_on_a_manual_retry(job: Job, staff: Staff) -> None:
     job.receiver.on("/hook", answer(503, b"upstream down"))
     job.call("PATCH", f"{job.here}/escalate")
     attempts = job.receiver.wait_for(10, 120)[6:]
@@ -251,5 +251,5 @@ def test_a_bot_answers_a_person_takes_over_and_the_webhook_arrives(
         configure_a_webhook(job)
         talk_and_page_back(job)
         staff = escalate_answer_as_staff_and_return(job)
-        fail_four_times_and_succeed_by_hand(job, staff)
+        fail_four_times_and_succeed_on_a_manual_retry(job, staff)
         stop_and_find_all_again(job)

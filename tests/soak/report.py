@@ -54,27 +54,27 @@ def of_events(story: Story) -> dict[str, Any]:
         "events_received": sum(one.body in received for one in story.deliveries),
         "answers_of_the_api": dict(story.answers),
         "deliveries": dict(Counter(one.state for one in story.deliveries)),
-        "failed_until_retried_by_hand": len(story.failed),
+        "failed_until_retried_manually": len(story.failed),
         "given_up_after_three_interruptions": sum(
             one.interruptions >= INTERRUPTIONS for one in story.deliveries
         ),
-        "received_only_when_retried_by_hand": len(only_by_hand(story)),
+        "received_only_when_retried_manually": len(only_manual(story)),
         "attempts": len(story.attempts),
         "attempts_interrupted": sum(one.interrupted for one in story.attempts),
         "requests_received": len(story.heard),
     }
 
 
-def only_by_hand(story: Story) -> set[str]:
-    """Return the deliveries that sent nothing before they were retried by hand."""
-    by_hand = {one.delivery: one.started for one in story.attempts if one.by}
-    bodies = {one.body: one.id for one in story.deliveries if one.id in by_hand}
+def only_manual(story: Story) -> set[str]:
+    """Return the deliveries that sent nothing before they were retried manually."""
+    manual = {one.delivery: one.started for one in story.attempts if one.by}
+    bodies = {one.body: one.id for one in story.deliveries if one.id in manual}
     before = {
         bodies[one.body]
         for one in story.heard
-        if one.body in bodies and one.at < by_hand[bodies[one.body]]
+        if one.body in bodies and one.at < manual[bodies[one.body]]
     }
-    return by_hand.keys() - before
+    return manual.keys() - before
 
 
 def of_faults(story: Story) -> dict[str, Any]:

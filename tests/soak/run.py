@@ -30,7 +30,7 @@ class NotInTime(Exception):
 
 @dataclass
 class Story:
-    """Everything that was observed. `failed` had FAILED before they were retried by hand."""
+    """Everything that was observed. `failed` had FAILED before they were retried manually."""
 
     deliveries: list[Delivery]
     attempts: list[Attempt]
@@ -85,7 +85,7 @@ class Soak:
             failed = {one.id for one in self.ground.ledger.deliveries() if one.state == "FAILED"}
             if failed:
                 self.ground.run("manage.py", "retry_deliveries", "--json")
-                self.wait(self.nothing_is_left, "deliveries that are retried by hand")
+                self.wait(self.nothing_is_left, "deliveries that are retried manually")
         story = self.read(listener, load, failed)
         story.errors += [lane.error for lane in lanes if lane.error]
         story.seconds = time.monotonic() - began

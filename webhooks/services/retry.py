@@ -1,4 +1,4 @@
-"""Retry FAILED deliveries by hand. Specification: Events, Delivery rules, 3."""
+"""Request one more attempt of FAILED deliveries. Specification: Events, Delivery rules, 3."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Retrying deliveries by hand."""
+"""Manual retries of deliveries."""
 
 from datetime import timedelta
 

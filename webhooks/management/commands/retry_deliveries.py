@@ -1,4 +1,4 @@
-"""Retry deliveries by hand, in bulk."""
+"""Request one more attempt of many FAILED deliveries."""
 
 from argparse import ArgumentTypeError
 from datetime import UTC, datetime
