@@ -18,7 +18,7 @@ class StarterRecord(Record):
 
     @classmethod
     def write(cls, value: Any) -> Any:
-        """Return the given object with our fields, which replace given fields of the same name."""
+        """Merge our fields into the given object, replacing fields of the same name."""
         return value.content | super().write(value)
 
 
@@ -31,7 +31,7 @@ class StarterInput(Shape):
 
 
 class AnyObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # spectacular's
-    """Documents StarterInput, because a serializer without fields would be taken for no body."""
+    """Documents StarterInput, because a serializer without fields would give no body."""
 
     target_class = StarterInput
 

@@ -28,7 +28,7 @@ def success(data: Any, message: str) -> Response:
 
 @extend_schema_field({"type": "integer", "const": OK})
 class Status(serializers.IntegerField):
-    """The one status of a success."""
+    """Every successful response has this status."""
 
 
 @extend_schema_field({"type": "boolean", "const": True})

@@ -21,8 +21,8 @@ REQUEST_ID_PARAMETER = {
     "in": "header",
     "required": False,
     "schema": {"type": "string"},
-    "description": "Your own name for the request: up to 64 letters, digits, dots, dashes and "
-    "underscores. The answer and the service's log lines bear it. Another text is passed over.",
+    "description": "Your own id for the request: up to 64 letters, digits, dots, dashes and "
+    "underscores. The response and the log lines contain it. Any other value is ignored.",
 }
 VERBS = {"retrieve": "get", "destroy": "delete"}
 GIVEN = ("Input", "Changes", "Choice")  # suffixes of request bodies' names
