@@ -73,7 +73,7 @@ def open_chatbot(caller: Caller, chatbot_id: str, *, account_id: UUID | None = N
 def lock_chatbot(chatbot_id: UUID) -> None:
     """Lock a chatbot until the caller's transaction ends.
 
-    Take this lock first to write anything that a chatbot has only one of. No transaction then sees
+    Take this lock before writing anything of which a chatbot has only one. No transaction then sees
     a row half created or half deleted, and all of them take their locks in the same order.
     """
     Chatbot.objects.lock(chatbot_id)

@@ -180,7 +180,7 @@ class Dispatcher(threading.Thread):
         """Run a task on a thread of the pool; it waits if all threads are busy."""
         try:
             self.pool.apply_async(carry_out, (task, *args))
-        except RuntimeError as error:  # it is queued all the same, for a thread that gets free
+        except RuntimeError as error:  # it stays queued until a thread is free
             if not is_shortage(error):
                 raise
             logger.warning("no thread could be started: %s", error, extra={"bounded": True})

@@ -1,4 +1,4 @@
-"""Prove to a receiver that a request is ours, by pure functions over bytes."""
+"""Sign requests, so that a receiver can verify that they are ours: pure functions over bytes."""
 
 import hashlib
 import hmac

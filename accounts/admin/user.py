@@ -21,7 +21,7 @@ from accounts.models import Account, User
 from accounts.services.user import delete_user
 from config.admin.dates import at
 
-# Groups get their permissions from a migration, never by hand.
+# Only the migration sets the groups' permissions.
 admin.site.unregister(Group)
 
 SEEN, MADE = at("last_login", "last sign-in", empty="never"), at("created_at", "made")

@@ -15,7 +15,7 @@ from accounts.models.api_key import ApiKeyQuerySet
 def issue(
     user: User, *, label: str = "", days: int | None = None, account: Account | None = None
 ) -> tuple[ApiKey, str]:
-    """Create a key. Returns its row and its text, which cannot be read again.
+    """Create a key. Returns the row and the key's text, which is not stored.
 
     With an account, the key works in that account only.
     """

@@ -13,7 +13,7 @@ from config.database.row import Row, RowT
 
 
 class PresentRows(models.Manager[RowT]):
-    """Excludes erased rows. It is the default manager, so no query can forget to."""
+    """Excludes erased rows. It is the default manager, so no query can forget the filter."""
 
     def get_queryset(self) -> "models.QuerySet[RowT]":
         """Leave out erased rows."""

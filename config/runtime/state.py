@@ -28,7 +28,7 @@ def obstacle(folder: Path) -> str:
 
 
 def make_private(folder: Path) -> None:
-    """Create the state folder, and deny other users access to it and our files. Raises OSError."""
+    """Create the state folder, and deny other users access to it and its files. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _close(folder, 0o700)
     for path in (path for pattern in OURS for path in folder.glob(pattern)):

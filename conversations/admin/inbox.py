@@ -157,7 +157,7 @@ class ThreadAdmin(Erasing, ReadOnly, ThreadDetailAdmin, ChatbotRows):
 
     @display(description="since")
     def since(self, thread: Any) -> SafeString:
-        """Return in words how long ago the last message came."""
+        """Return in words how long ago the last message was sent."""
         moment = next((m.created_at for m in thread.last_messages), thread.started_at)
         return format_html(
             '<time datetime="{}">{}</time>',

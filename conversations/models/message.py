@@ -26,7 +26,7 @@ class SystemMessageType(models.TextChoices):
 
 
 class Message(Row):
-    """A message of a thread. `position` counts from 1, in the order of storing."""
+    """A message of a thread. `position` counts from 1, in the order of insertion."""
 
     thread = models.ForeignKey(
         Thread, on_delete=models.CASCADE, related_name="messages", db_index=False

@@ -88,7 +88,7 @@ class Thread(ErasableRow):
             models.Index(
                 fields=["chatbot", "-updated_at", "-id", "erased_at"], name="thread_latest"
             ),
-            # The inbox of users who see all chatbots, and its views with few rows out of many.
+            # The inbox of users who see all chatbots, and its views that select few of many rows.
             models.Index(fields=["-updated_at", "-id"], name="thread_newest"),
             models.Index(
                 fields=["updated_at", "id"],

@@ -7,7 +7,7 @@ import sys
 
 
 def is_genuine(body: bytes, signature: str, secret: str) -> bool:
-    """Tell whether the raw body was signed with the secret."""
+    """Return whether the raw body was signed with the secret."""
     digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     # As bytes: compare_digest raises for non-ASCII text, which a forged header may contain.
     return hmac.compare_digest(f"sha256={digest}".encode(), signature.encode(errors="replace"))

@@ -126,7 +126,7 @@ def thread_with(chatbot: Chatbot, messages: int) -> Thread:
 
 
 def chatbot_with(account: Account, threads: int) -> Chatbot:
-    """Create a chatbot with so many threads."""
+    """Create a chatbot with the given number of threads."""
     chatbot = ChatbotFactory(account=account)
     bulk.copy(ThreadFactory(chatbot=chatbot), threads - 1, {"updated_at": bulk.later()})
     assert ThreadCount.of(chatbot.pk) == threads

@@ -64,7 +64,7 @@ def arrival_idle(sink: Sink, size: float) -> Figures:
 
 
 def idle(sink: Sink, size: float) -> Figures:
-    """Measure the share of a core that a worker takes with nothing to do."""
+    """Measure the share of a core that an idle worker takes."""
     with worker(sink) as running:
         time.sleep(12 if size > 0.2 else 1)  # a worker polls more often after it was busy
         before, began = cpu_seconds(running), time.monotonic()

@@ -17,7 +17,7 @@ def bare(folder: Path, **environment: str) -> dict[str, str]:
 
 
 def import_settings(folder: Path, **environment: str) -> dict[str, Any]:
-    """Run the settings module again with only these variables. Raises SystemExit as a start does.
+    """Run the settings module again with only these variables. Raises SystemExit for errors.
 
     The settings of this process stay as they are.
     """

@@ -16,9 +16,9 @@ from tests.house.source import ROOT
 
 KEY = {"$ref": "#/components/parameters/IdempotencyKey"}
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
-# Examples per operation. A few find what is wrong everywhere; CI runs more, and sequences, too.
+# Examples per operation. A few find general faults; CI runs more, and sequences, too.
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "0"))
-SEED = os.environ.get("SCHEMATHESIS_SEED", "")  # set to explore; by default all runs are alike
+SEED = os.environ.get("SCHEMATHESIS_SEED", "")  # set to explore; by default all runs are identical
 RANDOM = ("examples", "fuzzing", "stateful") if EXAMPLES else ("examples", "fuzzing")
 
 

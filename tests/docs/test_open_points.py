@@ -1,4 +1,4 @@
-"""The ledger of choices, the code that implements them, and the OpenAPI document agree."""
+"""docs/open-points.md, the code that implements the choices, and the OpenAPI document agree."""
 
 import ast
 import re

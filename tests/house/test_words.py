@@ -126,7 +126,7 @@ def avoided_in_names(source: str) -> list[tuple[int, str]]:
 
 
 def documents() -> list[Path]:
-    """List the documents that people write."""
+    """List the documents that are not generated."""
     found = [ROOT / "README.md", *files(ROOT / "docs")]
     return [path for path in found if path.suffix == ".md" and place(path) not in GENERATED]
 

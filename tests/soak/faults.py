@@ -72,7 +72,7 @@ class Fault:
 
 
 def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
-    """Draw kinds: each once while they last, then by weight; one in 100 outlasts a lease."""
+    """Draw kinds: first each kind once, then by weight; one in 100 outlasts a lease."""
     rng = random.Random(f"{seed}/kinds")
     weights = WEIGHTS | (OF_SERVERS if ground.postgres else {})
     kinds = [*rng.sample(list(weights), len(weights)), *[PAST_LEASE] * (count // 100)][:count]
@@ -124,7 +124,7 @@ class Lane(threading.Thread):
 
 
 class Faults:
-    """How each kind is made. Hold a process's lock to start or end it."""
+    """Makes the faults. A process may be started or ended only under its lock."""
 
     def __init__(self, ground: Ground, listener: Listener) -> None:
         self.ground, self.listener = ground, listener
@@ -211,7 +211,7 @@ def halt(worker: Worker, fault: Fault) -> None:
 
 
 def crash(worker: Worker, point: str, fault: Fault) -> None:
-    """Run a worker until it dies at a named crash point, at the pass that the fault decides."""
+    """Run a worker until it dies at a crash point, after as many passes as the fault says."""
     ordinary, passing = worker.environment, round(fault.scaled(1, 12))
     worker.environment = ordinary | {"TEST_CRASH_POINT": f"{point}:{passing}"}
     worker.start()

@@ -110,7 +110,7 @@ class EndpointForm(forms.Form):
             self.fields["url"].disabled = True
 
     def clean(self) -> dict[str, Any]:
-        """Reject an own secret that is chosen but not given, or given but not chosen."""
+        """Require a secret if the form's choice is an own one, and reject it otherwise."""
         given = self.cleaned_data
         own, secret = given.get("secret_choice") == OWN, given.get("secret")
         if own and not secret:

@@ -23,7 +23,7 @@ BODY_KEPT = 4 * 1024
 class Outcome:
     """The outcome of one attempt: a response with its code, or the reason why there is none.
 
-    `repeated` tells that the request was sent twice: its kept connection had just been closed.
+    `repeated` means that the request was sent twice: its kept connection had just been closed.
     `response_ms` is the time until the end of the response's headers, or until the failure.
     Headers are clean lines; the body is the beginning of the received body, as received.
     """

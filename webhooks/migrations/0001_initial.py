@@ -8,7 +8,7 @@ import webhooks.payloads
 from django.db import migrations, models
 
 
-# PostgreSQL only: the order of deliveries, and a vacuum that follows the rows' many changes.
+# PostgreSQL only: the order of deliveries, and more frequent vacuuming, because rows change often.
 SERVER = (
     "CREATE SEQUENCE webhooks_delivery_position",
     "ALTER TABLE webhooks_delivery SET (autovacuum_vacuum_scale_factor = 0.01,"

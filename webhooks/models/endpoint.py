@@ -31,7 +31,7 @@ class Endpoint(Row):
     last_failure_at = models.DateTimeField(null=True, editable=False)
     failures_in_a_row = models.PositiveIntegerField(default=0, editable=False)
     timed_out = models.BooleanField(default=False, editable=False)  # the last attempt
-    # Attempts in flight at most: grows while the endpoint answers, halves when it times out
+    # Limit of attempts in flight: grows while the endpoint answers, halves when it times out
     attempts_limit = models.PositiveIntegerField(default=FIRST_LIMIT, editable=False)
     # Written with the emails; null again once the owner was told that it works
     owner_told_at = models.DateTimeField(null=True, editable=False)
