@@ -26,7 +26,7 @@ CHOICES = "## Additions"  # end of the ledger's table of choices
 
 @dataclass(frozen=True)
 class Choice:
-    """One open point of the ledger, with the files and names that implement it."""
+    """One point of docs/open-points.md, with the files and names that implement it."""
 
     id: str
     does: str

@@ -72,7 +72,7 @@ def calls(made: Rows) -> list[Call]:
 
 
 class WrongAnswer(AssertionError):
-    """An answer was wrong, so that no figure means anything."""
+    """Raised if a response is wrong: the figures would be meaningless."""
 
 
 def check(call: Call, mine: list[bytes], other: list[bytes]) -> None:

@@ -103,7 +103,7 @@ def load(
     spread: float = 0.0,
     stopped: Callable[[], bool] = bool,
 ) -> Heard:
-    """Send each request over its own connection, again and again for so many seconds.
+    """Send each request over its own connection, repeatedly for a number of seconds.
 
     With `kept` all bodies are kept; otherwise each must equal its connection's first.
     """

@@ -287,7 +287,7 @@ def capture_lead(web: Web, chatbot: Chatbot, *, name: str, told: str = "eve@exam
 
 
 def arrives(address: str, mails: MailServer) -> bool:
-    """Return whether a mail to an address arrives before the lease of a lost mail could end."""
+    """Return whether a mail to an address arrives within 45 seconds."""
     deadline = time.monotonic() + 45
     while not (found := any(f"To: {address}" in mail for mail in mails.mails)):
         if time.monotonic() > deadline:

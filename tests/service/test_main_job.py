@@ -236,7 +236,7 @@ def stop_and_find_all_again(job: Job) -> None:
     assert again("GET", job.here)["thread"]["visitorEmail"] == "anna@example.com"
     path = f"{job.call.base}/v1/chatbots/my-chatbots"
     old = requests.get(path, headers=job.call.session.headers, timeout=60)
-    # a key that a start has printed ends with the next start; no other key does
+    # a key printed at startup is valid until the next start; other keys stay valid
     assert old.status_code == (401 if printed else 200)
     assert job.installation.interrupt() == 0
     assert SECRET not in job.installation.said()
