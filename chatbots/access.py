@@ -21,7 +21,7 @@ KEY_ACCOUNT: Any = Given("key_account", UUIDField())
 
 
 def given_chatbot() -> "QuerySet[Any, tuple[UUID, UUID, bool, bool]]":
-    """Read the fields of OpenChatbot of a given one, and whether a given person may use it."""
+    """Read a given chatbot's fields of OpenChatbot, and whether a given person may use it."""
     rows = Chatbot.objects.filter(pk=Given("chatbot", UUIDField()))
     is_open = Exists(rows.ids_open_to(PERSON))
     return rows.values_list("pk", "account", "is_active", is_open)

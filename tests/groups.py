@@ -34,7 +34,7 @@ def needs(tool: str) -> str:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter):
-    """Name the skipped groups, after everything but the closing line."""
+    """Print the skipped groups above the closing line."""
     result = yield
     reasons = (str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
     left_out = Counter(found[1] for reason in reasons if (found := REASON.search(reason)))

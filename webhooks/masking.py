@@ -1,4 +1,4 @@
-"""Show secrets only in part: in pages, in answers and in what an attempt stores."""
+"""Show secrets only in part: in pages, in responses and in what an attempt stores."""
 
 import json
 

@@ -20,7 +20,7 @@ from config.api.viewsets import ApiViewSet
 
 
 class IdempotentViewSet(ApiViewSet):
-    """Runs a POST with an Idempotency-Key only once, and returns its answer to each repetition.
+    """Runs a POST with an Idempotency-Key only once, and returns its answer to each retry.
 
     A subclass sets `account_id` before its checks end. It may read `run_as`, and set `thread_id`
     while it runs.
