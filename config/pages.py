@@ -29,7 +29,7 @@ class SessionMiddleware(PagesOnly, sessions.SessionMiddleware):
 
 
 class AuthenticationMiddleware(PagesOnly, auth.AuthenticationMiddleware):
-    """Gives requests for pages a user."""
+    """Sets the user of each request for a page."""
 
 
 class MessageMiddleware(PagesOnly, messages.MessageMiddleware):

@@ -90,7 +90,8 @@ ENCRYPTION_KEYS = ENCRYPTION_KEYS or (
     state.kept_secret(STATE_DIR, "encryption_key", lambda: Fernet.generate_key().decode()),
 )
 
-# Replies that a web process may wait for at the same time. Other threads stay free for reads and probes.
+# Replies that a web process may wait for at the same time. Other threads stay free for reads and
+# probes.
 REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
 REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
 BODY_TIMEOUT = 30.0  # seconds to receive a request's body; shorter in tests

@@ -45,7 +45,7 @@ class CallerViewSet(IdempotentViewSet):
         return open_to(self.caller)
 
     def start(self) -> Start:
-        """Return a function of the rows that `read` starts from, and its given values."""
+        """Return the function that builds the queryset of `read`, and its given values."""
         if self.caller.key_account is None:
             return open_to_person, {"person": self.caller.pk}
         given = {"person": self.caller.pk, "key_account": self.caller.key_account}

@@ -135,7 +135,7 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
 
 
 def _delete_empty(threads: "QuerySet[Any]") -> None:
-    """Delete erased threads that have no rows below them; the thread count stays right."""
+    """Delete erased threads that have no rows below them; the thread count stays correct."""
     with transaction.atomic():
         rows = threads.filter(erased_at__isnull=False).order_by("pk").select_for_update()
         # A trigger subtracts each deleted row. These were already subtracted when they were hidden.
