@@ -10,16 +10,16 @@ from django.core.management import CommandError, call_command
 
 def run(name: str, *words: str) -> str:
     """Run a command as typed; returns its output."""
-    said = io.StringIO()
-    call_command(name, *words, stdout=said)
-    return said.getvalue()
+    output = io.StringIO()
+    call_command(name, *words, stdout=output)
+    return output.getvalue()
 
 
 def record(name: str, *words: str) -> Any:
     """Run a command with --json; returns its record, the only output."""
-    said = run(name, *words, "--json")
-    assert said.count("\n") == 1
-    return json.loads(said)
+    output = run(name, *words, "--json")
+    assert output.count("\n") == 1
+    return json.loads(output)
 
 
 def check_rejection(name: str, *words: str, message: str) -> None:

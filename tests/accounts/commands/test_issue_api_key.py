@@ -46,7 +46,7 @@ def test_the_key_works_and_is_shown_only_once(chatbot: Chatbot) -> None:
 
 def test_the_output_for_people_is_plain_lines() -> None:
     user = UserFactory()
-    said = run("issue_api_key", user.email)
-    assert f"email: {user.email}\n" in said
-    assert "apiKey: cbk_" in said
-    assert "expiresAt: -\n" in said
+    output = run("issue_api_key", user.email)
+    assert f"email: {user.email}\n" in output
+    assert "apiKey: cbk_" in output
+    assert "expiresAt: -\n" in output

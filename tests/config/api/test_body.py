@@ -99,12 +99,12 @@ def test_an_invalid_body_is_a_400_with_the_reason(
         headers={"Authorization": f"Bearer {api.key}"},
     )
     assert answer.status_code == 400
-    told = answer.json()
-    assert list(told) == ["success", "message", "code", "errors"]
-    assert told["success"] is False
-    assert told["message"] == "request body is not valid"
-    assert told["code"] == "REQUEST_VALIDATION_FAILED"
-    [fault] = told["errors"]
+    refusal = answer.json()
+    assert list(refusal) == ["success", "message", "code", "errors"]
+    assert refusal["success"] is False
+    assert refusal["message"] == "request body is not valid"
+    assert refusal["code"] == "REQUEST_VALIDATION_FAILED"
+    [fault] = refusal["errors"]
     assert fault["path"] == path
     assert fault["message"].startswith(message)
     assert not ConversationStarter.objects.exists()

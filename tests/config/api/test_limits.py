@@ -45,11 +45,11 @@ def test_exactly_the_allowed_number_of_concurrent_requests_passes(api: Api, limi
     assert Counter(answer.status_code for answer in answers) == {200: 120, 429: 80}
     for answer in answers:
         if answer.status_code == 429:
-            told = answer.json()
-            later = told.pop("retryAfter")
+            refusal = answer.json()
+            later = refusal.pop("retryAfter")
             assert answer.headers["Retry-After"] == str(later)
             assert 1 <= later <= LONG
-            assert told == {
+            assert refusal == {
                 "success": False,
                 "message": "too many requests",
                 "limit": 120,
@@ -118,8 +118,8 @@ def test_concurrent_creations_stop_at_the_quota(api: Api, chatbot: Chatbot) -> N
             return requests.post(url, json=body, headers=headers, timeout=60)
 
         answers = at_once(create, 100)
-    told = Counter((answer.status_code, answer.json().get("code")) for answer in answers)
-    assert told == {(200, None): 1, (403, "CHATBOT_LIMIT_REACHED"): 99}
+    outcomes = Counter((answer.status_code, answer.json().get("code")) for answer in answers)
+    assert outcomes == {(200, None): 1, (403, "CHATBOT_LIMIT_REACHED"): 99}
     assert Chatbot.objects.count() == 2
 
 

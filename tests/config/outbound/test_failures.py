@@ -76,10 +76,10 @@ def test_no_detail_contains_a_url(error):
 
 
 def test_a_detail_is_one_short_line_whatever_the_peer_sends():
-    said = http.client.BadStatusLine("a\0b\r\nc\u2028" + "d" * 70_000)
-    assert explain(said) == (Reason.ANSWER_NOT_UNDERSTOOD, explain(said).detail)
-    assert explain(said).detail.isprintable()
-    assert len(explain(said).detail) <= 200
+    error = http.client.BadStatusLine("a\0b\r\nc\u2028" + "d" * 70_000)
+    assert explain(error) == (Reason.ANSWER_NOT_UNDERSTOOD, explain(error).detail)
+    assert explain(error).detail.isprintable()
+    assert len(explain(error).detail) <= 200
 
 
 def test_every_reason_except_none_has_a_text():

@@ -51,8 +51,8 @@ def test_a_complete_deployment_behind_https_has_no_warnings(
     environment = PRODUCTION | {"REDIS_URL": SHARED} if production else PRODUCTION
     environment = environment if production else {"PUBLIC_URL": "https://bots.example.com"}
     environment = {"SECRET_KEY": PRODUCTION["SECRET_KEY"]} | environment
-    said = checked(tmp_path, "--deploy", "--fail-level", "WARNING", **environment)
-    assert "no issues" in said
+    output = checked(tmp_path, "--deploy", "--fail-level", "WARNING", **environment)
+    assert "no issues" in output
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_the_start_warns_about_a_demo_that_is_open_to_the_network(
     db: None, settings: object, exposed: bool
 ) -> None:
     settings.EXPOSED = exposed  # type: ignore[attr-defined]
-    said = StringIO()
-    Command(stdout=said).welcome(None, None)
+    output = StringIO()
+    Command(stdout=output).welcome(None, None)
     assert (
-        "WARNING: a demo installation can be reached from other machines" in said.getvalue()
+        "WARNING: a demo installation can be reached from other machines" in output.getvalue()
     ) is exposed

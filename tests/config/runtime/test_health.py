@@ -24,8 +24,8 @@ def not_written_yet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ready() -> tuple[int, str, str]:
     answer = Client().get("/readyz")
-    told = answer.json()
-    return answer.status_code, told["status"], told["parts"]["database"]
+    reported = answer.json()
+    return answer.status_code, reported["status"], reported["parts"]["database"]
 
 
 def test_a_complete_service_is_ready() -> None:
@@ -54,8 +54,8 @@ def read_only() -> Iterator[None]:
 @pytest.mark.django_db(transaction=True)
 def test_a_service_is_not_ready_while_its_database_is_read_only() -> None:
     with read_only():
-        told = ready()
-    assert told == (503, "unavailable", "cannot be written")
+        reported = ready()
+    assert reported == (503, "unavailable", "cannot be written")
     assert ready() == (200, "ok", "ok")
 
 
@@ -79,10 +79,10 @@ def test_a_service_is_not_ready_while_a_migration_is_missing() -> None:
     assert ready() == (503, "unavailable", "lacks migrations")
 
 
-@pytest.mark.parametrize(("sending", "told"), [(True, "on"), (False, "off")])
+@pytest.mark.parametrize(("sending", "reported"), [(True, "on"), (False, "off")])
 def test_held_mails_and_deliveries_are_reported_and_keep_the_service_ready(
-    settings: Any, sending: bool, told: str
+    settings: Any, sending: bool, reported: str
 ) -> None:
     settings.SENDING = sending
     answer = Client().get("/readyz")
-    assert (answer.status_code, answer.json()["sending"]) == (200, told)
+    assert (answer.status_code, answer.json()["sending"]) == (200, reported)
