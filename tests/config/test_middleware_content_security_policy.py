@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from chatbots.models import LlmModel
 from tests.factories.staff import signed_in, superuser
 from tests.factories.tenant import Tenant
 
@@ -14,7 +15,7 @@ OUTSIDE = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"(?:https?:
 
 
 @pytest.mark.parametrize("address", ["/admin/login/", "/docs"])
-def test_a_page_has_the_policy(db, address):
+def test_a_page_has_the_policy(db: None, address: str) -> None:
     policy = Client().get(address)["Content-Security-Policy"]
     scripts = next(part for part in policy.split("; ") if part.startswith("script-src"))
     assert scripts == "script-src 'self' 'unsafe-eval'"
@@ -22,11 +23,11 @@ def test_a_page_has_the_policy(db, address):
 
 
 @pytest.mark.parametrize("address", ["/healthz", "/openapi.json"])
-def test_json_responses_have_no_policy(db, address):
+def test_json_responses_have_no_policy(db: None, address: str) -> None:
     assert "Content-Security-Policy" not in Client().get(address)
 
 
-def test_no_page_contains_anything_that_the_policy_blocks(default_model):
+def test_no_page_contains_anything_that_the_policy_blocks(default_model: LlmModel) -> None:
     tenant = Tenant("mine")
     client = signed_in(superuser())
     pages = [reverse("admin:index"), "/docs"]

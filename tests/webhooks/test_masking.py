@@ -21,9 +21,9 @@ AWKWARD = 'a/secret+with"quotes\\and/more'
         pytest.param("it is a/se", "it is a/se", id="only a shorter part"),
     ],
 )
-def test_a_secret_is_masked_in_everything_that_a_receiver_quotes(text, hidden):
+def test_a_secret_is_masked_in_everything_that_a_receiver_quotes(text: str, hidden: str) -> None:
     assert masking.hide(text, AWKWARD) == hidden
 
 
-def test_a_mask_shows_only_the_last_four_characters():
+def test_a_mask_shows_only_the_last_four_characters() -> None:
     assert masking.mask("a-secret-of-a-webhook") == "****hook"

@@ -1,6 +1,8 @@
 """Account owners get one mail when a webhook fails for long, and one when it works again."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -26,26 +28,26 @@ HOUR = timedelta(hours=1)
 BEGAN = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
 
 
-def fails_for(length, **fields):
+def fails_for(length: timedelta, **fields: Any) -> Endpoint:
     """Create an endpoint that failed, and failed again this much later."""
     failing = {"failing_since": BEGAN, "last_failure_at": BEGAN + length, "failures_in_a_row": 7}
     return EndpointFactory(**{"url": URL} | failing | fields)
 
 
-def works(endpoint):
+def works(endpoint: Endpoint) -> None:
     Endpoint.objects.filter(pk=endpoint.pk).update(
         last_success_at=BEGAN + 2 * HOUR, failing_since=None, failures_in_a_row=0
     )
 
 
-def fails_anew(endpoint, length=2 * HOUR):
+def fails_anew(endpoint: Endpoint, length: timedelta = 2 * HOUR) -> None:
     since = timezone.now()
     Endpoint.objects.filter(pk=endpoint.pk).update(
         failing_since=since, last_failure_at=since + length
     )
 
 
-def subjects():
+def subjects() -> list[str]:
     """Look for outages to report, twice, as a worker might; returns the subjects of all mails."""
     tell_owners()
     tell_owners()
@@ -62,15 +64,17 @@ class TestWhen:
     @pytest.mark.parametrize(
         ("length", "mails"), [(HOUR, [FAILS]), (HOUR - timedelta(seconds=1), [])]
     )
-    def test_a_webhook_must_have_failed_again_after_an_hour(self, length, mails):
+    def test_a_webhook_must_have_failed_again_after_an_hour(
+        self, length: timedelta, mails: list[str]
+    ) -> None:
         fails_for(length)
         assert subjects() == mails
 
-    def test_a_single_failure_long_ago_is_not_an_outage(self):
+    def test_a_single_failure_long_ago_is_not_an_outage(self) -> None:
         fails_for(timedelta(seconds=31))
         assert subjects() == []
 
-    def test_an_outage_sends_one_mail_and_its_end_sends_one(self):
+    def test_an_outage_sends_one_mail_and_its_end_sends_one(self) -> None:
         endpoint = fails_for(HOUR)
         assert subjects() == [FAILS]
         Endpoint.objects.update(last_failure_at=BEGAN + 3 * HOUR, failures_in_a_row=70)
@@ -80,19 +84,19 @@ class TestWhen:
         fails_anew(endpoint)
         assert subjects() == [FAILS, WORKS, FAILS]
 
-    def test_a_success_between_two_checks_does_not_end_the_outage(self):
+    def test_a_success_between_two_checks_does_not_end_the_outage(self) -> None:
         endpoint = fails_for(HOUR)
         subjects()
         works(endpoint)
         fails_anew(endpoint)
         assert subjects() == [FAILS]
 
-    def test_without_a_mail_about_the_outage_there_is_no_mail_about_its_end(self):
+    def test_without_a_mail_about_the_outage_there_is_no_mail_about_its_end(self) -> None:
         works(fails_for(timedelta(minutes=59)))
         assert subjects() == []
 
     @pytest.mark.parametrize("told", [False, True])
-    def test_an_inactive_webhook_causes_no_mail_until_it_is_active_again(self, told):
+    def test_an_inactive_webhook_causes_no_mail_until_it_is_active_again(self, told: bool) -> None:
         endpoint = fails_for(HOUR, owner_told_at=BEGAN + HOUR if told else None, is_active=False)
         if told:
             works(endpoint)
@@ -100,20 +104,20 @@ class TestWhen:
         Endpoint.objects.update(is_active=True)
         assert subjects() == [WORKS if told else FAILS]
 
-    def test_an_account_without_the_add_on_gets_no_mail(self):
+    def test_an_account_without_the_add_on_gets_no_mail(self) -> None:
         account = fails_for(HOUR).chatbot.account
         account.webhooks_enabled = False
         account.save()
         assert subjects() == []
 
     @pytest.mark.parametrize("told", [False, True])
-    def test_another_url_starts_over(self, told):
+    def test_another_url_starts_over(self, told: bool) -> None:
         endpoint = fails_for(HOUR, owner_told_at=BEGAN + HOUR if told else None)
         configure(endpoint.chatbot, url="https://elsewhere.example.com/", keep_secret=True)
         works(endpoint)
         assert subjects() == []
 
-    def test_no_mail_is_sent_where_notifications_are_off(self, settings):
+    def test_no_mail_is_sent_where_notifications_are_off(self, settings: Any) -> None:
         settings.WEBHOOK_FAILURE_MAIL_AFTER = None
         works(fails_for(HOUR, owner_told_at=BEGAN))
         fails_for(HOUR)
@@ -127,10 +131,12 @@ class TestWhen:
             pytest.param({"is_active": False}, id="switched off"),
         ],
     )
-    def test_a_change_between_reading_and_writing_prevents_the_mail(self, meanwhile):
+    def test_a_change_between_reading_and_writing_prevents_the_mail(
+        self, meanwhile: dict[str, Any]
+    ) -> None:
         fails_for(HOUR)
 
-        def before_the_mark(execute, sql, *rest):
+        def before_the_mark(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
             if sql.startswith("UPDATE") and not changed:
                 changed.append(Endpoint.objects.all())
                 changed[0].update(**meanwhile)
@@ -147,7 +153,7 @@ class TestWhen:
 class TestWords:
     """The text that the owner reads."""
 
-    def test_the_mail_names_the_webhook_the_time_and_the_cause_but_no_secret(self):
+    def test_the_mail_names_the_webhook_the_time_and_the_cause_but_no_secret(self) -> None:
         endpoint = fails_for(HOUR)
         DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", last_reason=Reason.TIMEOUT)
         DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", last_code=503)
@@ -171,12 +177,12 @@ class TestWords:
         assert "hush" not in mail.body
         assert "/bots" not in mail.body
 
-    def test_an_error_without_a_response_is_described_in_words(self):
+    def test_an_error_without_a_response_is_described_in_words(self) -> None:
         DeliveryFactory(chatbot=fails_for(HOUR).chatbot, state="FAILED", last_reason=Reason.TIMEOUT)
         tell_owners()
         assert "Last error: timeout\n" in Mail.objects.get().body
 
-    def test_the_second_mail_gives_the_time_and_the_failed_deliveries(self):
+    def test_the_second_mail_gives_the_time_and_the_failed_deliveries(self) -> None:
         works(fails_for(HOUR, owner_told_at=BEGAN + HOUR))
         tell_owners()
         body = Mail.objects.get().body
@@ -187,14 +193,14 @@ class TestWords:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_sends_one_mail_about_the_outage_and_one_about_its_end(settings):
+def test_a_worker_sends_one_mail_about_the_outage_and_one_about_its_end(settings: Any) -> None:
     """Here outages are reported after a second, and the test itself makes each check due."""
     settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
 
-    def a_minute_passes():
+    def a_minute_passes() -> None:
         PeriodicWork.objects.filter(name=TELL_OWNERS).update(due_at=timezone.now())
 
-    def mails_after(delivered, count):
+    def mails_after(delivered: Delivery, count: int) -> None:
         wait_until(lambda: not Delivery.objects.exclude(due_at=None).exists(), told=worker.said)
         assert delivered.attempts.count() == (4 if count == 1 else 1)
         a_minute_passes()

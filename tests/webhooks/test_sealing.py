@@ -1,5 +1,8 @@
 """Stored secrets are encrypted; any of the keys decrypts them."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from cryptography.fernet import Fernet
 
@@ -11,22 +14,22 @@ OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 
 
 @pytest.fixture(autouse=True)
-def _keys(settings):
+def _keys(settings: Any) -> None:
     settings.ENCRYPTION_KEYS = (OLD,)
 
 
 @pytest.mark.parametrize("text", ["", SECRET, "Grüße", "x" * 10_000])
-def test_a_sealed_secret_is_unreadable_and_can_be_unsealed(text):
+def test_a_sealed_secret_is_unreadable_and_can_be_unsealed(text: str) -> None:
     sealed = sealing.seal(text)
     assert text == "" or text not in sealed
     assert sealing.unseal(sealed) == text
 
 
-def test_a_secret_is_sealed_differently_each_time():
+def test_a_secret_is_sealed_differently_each_time() -> None:
     assert sealing.seal(SECRET) != sealing.seal(SECRET)
 
 
-def test_an_older_key_still_unseals_and_the_newest_key_seals(settings):
+def test_an_older_key_still_unseals_and_the_newest_key_seals(settings: Any) -> None:
     sealed = sealing.seal(SECRET)
     settings.ENCRYPTION_KEYS = (NEW, OLD)
     assert sealing.unseal(sealed) == SECRET
@@ -35,7 +38,7 @@ def test_an_older_key_still_unseals_and_the_newest_key_seals(settings):
     assert sealing.unseal(fresh) == SECRET
 
 
-def test_the_old_key_is_not_needed_after_resealing(settings):
+def test_the_old_key_is_not_needed_after_resealing(settings: Any) -> None:
     sealed = sealing.seal(SECRET)
     settings.ENCRYPTION_KEYS = (NEW, OLD)
     assert not sealing.is_newest(sealed)
@@ -47,7 +50,9 @@ def test_the_old_key_is_not_needed_after_resealing(settings):
 
 @pytest.mark.parametrize("open_", [sealing.unseal, sealing.reseal])
 @pytest.mark.parametrize("spoil", ["cut", "changed", "foreign", "rubbish", "empty", "not ascii"])
-def test_a_broken_seal_is_an_error_without_details(settings, open_, spoil):
+def test_a_broken_seal_is_an_error_without_details(
+    settings: Any, open_: Callable[[str], str], spoil: str
+) -> None:
     sealed = sealing.seal(SECRET)
     if spoil == "foreign":
         settings.ENCRYPTION_KEYS = (NEW,)

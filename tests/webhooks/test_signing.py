@@ -12,7 +12,7 @@ PRINTABLE = "".join(map(chr, range(33, 127)))
 
 
 @pytest.mark.proves("Request headers")
-def test_a_known_signature_never_changes():
+def test_a_known_signature_never_changes() -> None:
     """Test case 2 of RFC 4231."""
     assert signing.signature(b"what do ya want for nothing?", "Jefe") == (
         "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
@@ -20,14 +20,14 @@ def test_a_known_signature_never_changes():
 
 
 @given(body=st.binary(), secret=st.text(PRINTABLE, min_size=16, max_size=256))
-def test_every_body_is_signed_byte_for_byte(body, secret):
+def test_every_body_is_signed_byte_for_byte(body: bytes, secret: str) -> None:
     expected = hmac.digest(secret.encode("ascii"), body, hashlib.sha256).hex()
     assert signing.signature(body, secret) == f"sha256={expected}"
 
 
 @pytest.mark.proves("Authentication/7")
 @pytest.mark.proves("Request headers")
-def test_a_request_has_the_four_documented_headers():
+def test_a_request_has_the_four_documented_headers() -> None:
     assert signing.headers(b"{}", SECRET) == {
         "Content-Type": "application/json",
         "X-WEBHOOK-TOKEN": SECRET,
@@ -44,7 +44,7 @@ def test_a_request_has_the_four_documented_headers():
         pytest.param(PRINTABLE, id="every visible ASCII character"),
     ],
 )
-def test_a_secret_that_fits_into_a_header_is_accepted(secret):
+def test_a_secret_that_fits_into_a_header_is_accepted(secret: str) -> None:
     assert signing.check_secret(secret) is None
 
 
@@ -70,13 +70,13 @@ def test_a_secret_that_fits_into_a_header_is_accepted(secret):
         ("\ud800" * 16, "visible ASCII"),
     ],
 )
-def test_an_invalid_secret_is_rejected_with_the_rule(secret, rule):
+def test_an_invalid_secret_is_rejected_with_the_rule(secret: str, rule: str) -> None:
     with pytest.raises(ValueError, match=f"^secret must .*{rule}"):
         signing.check_secret(secret)
 
 
 @given(secret=st.text(max_size=300))
-def test_no_accepted_secret_can_break_a_header(secret):
+def test_no_accepted_secret_can_break_a_header(secret: str) -> None:
     try:
         signing.check_secret(secret)
     except ValueError:
@@ -85,7 +85,7 @@ def test_no_accepted_secret_can_break_a_header(secret):
     assert set(secret) <= set(PRINTABLE)
 
 
-def test_generated_secrets_are_valid_and_unique():
+def test_generated_secrets_are_valid_and_unique() -> None:
     made = {signing.make_secret() for _ in range(100)}
     assert len(made) == 100
     for secret in made:

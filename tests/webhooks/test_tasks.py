@@ -1,21 +1,24 @@
 """The task that makes one attempt."""
 
+from typing import Any, NoReturn
+
 import pytest
 
 from config.runtime.logs import JsonFormatter, SecretsFilter
 from tests.factories.webhooks import SECRET, DeliveryFactory
 from tests.patience import PATIENCE
 from tests.servers import certificates
+from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import ME
 from webhooks import tasks
 from webhooks.engine import claims, post
-from webhooks.models import Delivery
+from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def claimed(endpoint, settings):
+def claimed(endpoint: Endpoint, settings: Any) -> tuple[str, str]:
     """Claim a delivery; returns the arguments of its task."""
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = PATIENCE
@@ -24,7 +27,9 @@ def claimed(endpoint, settings):
     return str(one.claim), str(one.delivery_id)
 
 
-def test_the_second_of_two_equal_tasks_finds_nothing(receiver, claimed):
+def test_the_second_of_two_equal_tasks_finds_nothing(
+    receiver: Receiver, claimed: tuple[str, str]
+) -> None:
     tasks.deliver(*claimed)
     tasks.deliver(*claimed)
     assert len(receiver.arrivals) == 1
@@ -32,11 +37,14 @@ def test_the_second_of_two_equal_tasks_finds_nothing(receiver, claimed):
 
 
 def test_an_unforeseen_error_that_quotes_the_request_tells_the_log_no_secret(
-    claimed, endpoint, monkeypatch, caplog
-):
+    claimed: tuple[str, str],
+    endpoint: Endpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """The log, formatted as the service writes it."""
 
-    def stumble(url, *, headers, **_):
+    def stumble(url: str, *, headers: dict[str, str], **_: object) -> NoReturn:
         raise ZeroDivisionError(f"{url}: {headers}")
 
     monkeypatch.setattr(post, "post", stumble)

@@ -40,7 +40,7 @@ def at(thread: Thread, name: str) -> str:
     return reverse(f"admin:conversations_thread_{name}", args=[thread.pk])
 
 
-def test_an_error_in_the_admin_is_a_page(client, thread):
+def test_an_error_in_the_admin_is_a_page(client: Client, thread: Thread) -> None:
     assert is_page(client.get("/admin/nothing/"), 404)
     assert is_page(client.get(reverse("admin:accounts_plan_changelist")), 403)
     strict = Client(enforce_csrf_checks=True)
@@ -61,18 +61,22 @@ def test_an_error_in_the_admin_is_a_page(client, thread):
     ],
     ids=["too many fields", "too large"],
 )
-def test_a_form_beyond_the_limits_gets_an_error_page(client, thread, body):
+def test_a_form_beyond_the_limits_gets_an_error_page(
+    client: Client, thread: Thread, body: bytes
+) -> None:
     assert is_page(client.post(at(thread, "reply"), body, content_type=FORM), 400)
 
 
-def test_the_page_of_a_server_error_shows_the_request_id(client, thread, monkeypatch: Any):
+def test_the_page_of_a_server_error_shows_the_request_id(
+    client: Client, thread: Thread, monkeypatch: Any
+) -> None:
     monkeypatch.setattr("conversations.admin.conversation.newest", None)
     answer = client.get(at(thread, "change"), headers={"X-Request-Id": "wanted-id"})
     assert is_page(answer, 500)
     assert "wanted-id" in answer.content.decode()
 
 
-def test_an_error_page_needs_no_query():
+def test_an_error_page_needs_no_query() -> None:
     """Without the `db` fixture a query fails."""
     for status in (400, 403, 404, 405, 413, 418, 429, 500, 503):
         answering = AdminErrorsMiddleware(lambda _, status=status: HttpResponse(status=status))
@@ -81,7 +85,7 @@ def test_an_error_page_needs_no_query():
 
 
 @pytest.mark.parametrize("address", ["/nothing", "/api/v1/nothing", "/adminx"])
-def test_an_error_outside_the_admin_is_json(db, address):
+def test_an_error_outside_the_admin_is_json(db: None, address: str) -> None:
     answer = Client(raise_request_exception=False).get(address)
     assert answer["Content-Type"] == "application/json"
     assert answer.json() == {"success": False, "message": "resource not found"}

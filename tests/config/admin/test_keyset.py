@@ -51,7 +51,9 @@ def fill(chatbot: Chatbot, count: int, **fields: object) -> list[str]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 25, 26, 50, 60])
-def test_the_pages_contain_every_row_once_and_in_order(client, chatbot, count):
+def test_the_pages_contain_every_row_once_and_in_order(
+    client: Client, chatbot: Chatbot, count: int
+) -> None:
     wanted = fill(chatbot, count)
     seen: list[str] = []
     pages, address = 0, LOG
@@ -63,7 +65,7 @@ def test_the_pages_contain_every_row_once_and_in_order(client, chatbot, count):
     assert pages == max(1, -(-count // 25))
 
 
-def test_a_filter_is_kept_on_the_next_page(client, chatbot):
+def test_a_filter_is_kept_on_the_next_page(client: Client, chatbot: Chatbot) -> None:
     fill(chatbot, 30, state="FAILED")
     fill(chatbot, 30, state="SUCCESS")
     _, address = rows_and_next(client, f"{LOG}?state__exact=FAILED")
@@ -73,7 +75,9 @@ def test_a_filter_is_kept_on_the_next_page(client, chatbot):
     assert {row.state for row in Delivery.objects.filter(pk__in=rows)} == {"FAILED"}
 
 
-def test_a_page_needs_the_same_queries_at_any_number_of_rows(client, chatbot):
+def test_a_page_needs_the_same_queries_at_any_number_of_rows(
+    client: Client, chatbot: Chatbot
+) -> None:
     def queries(address: str) -> list[str]:
         with CaptureQueriesContext(connection) as asked:
             client.get(address)
@@ -92,20 +96,26 @@ def test_a_page_needs_the_same_queries_at_any_number_of_rows(client, chatbot):
 
 
 @pytest.mark.parametrize("place", ["x", "~", "2026-01-01~x", "yesterday~" + "0" * 32, "1"])
-def test_an_invalid_position_redirects_to_the_list(client, chatbot, place):
+def test_an_invalid_position_redirects_to_the_list(
+    client: Client, chatbot: Chatbot, place: str
+) -> None:
     answer = client.get(f"{LOG}?after={quote(place)}")
     assert (answer.status_code, answer["Location"]) == (302, f"{LOG}?e=1")
 
 
 @pytest.mark.parametrize("query", ["o=1", "o=-3.2", "p=7", "all="])
-def test_other_orders_and_page_numbers_are_ignored(client, chatbot, query):
+def test_other_orders_and_page_numbers_are_ignored(
+    client: Client, chatbot: Chatbot, query: str
+) -> None:
     wanted = fill(chatbot, 30)
     rows, _ = rows_and_next(client, f"{LOG}?{query}")
     assert rows == wanted[:25]
 
 
 @pytest.mark.parametrize(("term", "found"), [("delivery", 1), ("thread", 2), ("other", 0)])
-def test_the_search_matches_a_whole_id(client, chatbot, term, found):
+def test_the_search_matches_a_whole_id(
+    client: Client, chatbot: Chatbot, term: str, found: int
+) -> None:
     thread = "01890000-0000-7000-8000-000000000001"
     mine = DeliveryFactory(chatbot=chatbot, thread_id=thread)
     DeliveryFactory(chatbot=chatbot, thread_id=thread)

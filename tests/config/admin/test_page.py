@@ -10,7 +10,7 @@ from tests.refusing import refusing
 ISSUE = reverse("admin:accounts_apikey_add")
 
 
-def test_a_failed_form_can_be_submitted_again(transactional_db):
+def test_a_failed_form_can_be_submitted_again(transactional_db: None) -> None:
     client = signed_in(superuser(), raise_request_exception=False)
     form = fields_of(client.get(ISSUE))
     with refusing(ApiKey):

@@ -21,17 +21,17 @@ MOMENTS = [
 ]
 
 
-def written_out(moment):
+def written_out(moment: datetime) -> str:
     utc = moment.astimezone(UTC)
     return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"
 
 
 @pytest.mark.parametrize("moment", MOMENTS, ids=str)
-def test_a_time_is_cut_to_milliseconds_in_utc(moment):
+def test_a_time_is_cut_to_milliseconds_in_utc(moment: datetime) -> None:
     assert dumps(moment) == f'"{written_out(moment)}"'.encode()
 
 
-def test_awkward_values_are_written_as_by_python():
+def test_awkward_values_are_written_as_by_python() -> None:
     key = UUID("019aa000-0000-7000-8000-00000000000a")
     plain = ["", 'a"b\\c/', "é € 😀 \u2028 \x7f", -1, 2**53, 2**64, 1e-7, 1.5, None, True, [], {}]
     expected = json.dumps({"k": plain, "ä": str(key)}, ensure_ascii=False)

@@ -13,8 +13,10 @@ from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
+from chatbots.models import Chatbot
 from config.api.document import document
 from config.api.fields import Identifier
+from tests.conftest import Api
 from tests.factories.chatbots import FollowUpPromptFactory
 from tests.house.source import ROOT
 from webhooks.payloads import Event
@@ -63,22 +65,22 @@ def camel(name: str) -> str:
     return re.sub("_([a-z])", lambda found: found[1].upper(), name)
 
 
-def test_the_committed_document_is_up_to_date():
+def test_the_committed_document_is_up_to_date() -> None:
     assert json.loads(json.dumps(SchemaGenerator().get_schema(public=True))) == DOCUMENT
 
 
-def test_the_document_is_valid():
+def test_the_document_is_valid() -> None:
     assert DOCUMENT["openapi"].startswith("3.1")
     validate(DOCUMENT)
 
 
-def test_it_contains_exactly_the_routes_of_the_service():
+def test_it_contains_exactly_the_routes_of_the_service() -> None:
     there = {(method, path) for method, path, _ in OPERATIONS.values()}
     assert there == set(served(get_resolver().url_patterns))
     assert len(OPERATIONS) == len(there)
 
 
-def test_every_tag_is_defined_once():
+def test_every_tag_is_defined_once() -> None:
     tags = [tag["name"] for tag in DOCUMENT["tags"]]
     used = {tag for _, _, operation in OPERATIONS.values() for tag in operation["tags"]}
     assert len(tags) == len(set(tags))
@@ -97,14 +99,14 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("schema", "example"), EXAMPLES)
-def test_an_example_matches_its_schema(schema, example):
+def test_an_example_matches_its_schema(schema: dict[str, Any], example: Any) -> None:
     validator = Draft202012Validator(
         {**schema, "components": COMPONENTS}, format_checker=Draft202012Validator.FORMAT_CHECKER
     )
     assert [error.message for error in validator.iter_errors(example)] == []
 
 
-def test_an_id_in_an_example_is_a_uuid():
+def test_an_id_in_an_example_is_a_uuid() -> None:
     ids = [
         (name, value)
         for _, part in walk(DOCUMENT)
@@ -117,7 +119,7 @@ def test_an_id_in_an_example_is_a_uuid():
     assert not [one for one in ids if not Identifier.FORM.fullmatch(one[1])]
 
 
-def test_the_document_names_the_address_of_the_service(settings):
+def test_the_document_names_the_address_of_the_service(settings: Any) -> None:
     assert [one["url"] for one in DOCUMENT["servers"]] == [settings.PUBLIC_URL]
 
 
@@ -158,8 +160,8 @@ PLACES = {
 
 @pytest.mark.parametrize(("name", "body", "good"), RULES)
 def test_a_rule_between_fields_is_the_same_in_the_document_and_in_the_service(
-    api, chatbot, name, body, good
-):
+    api: Api, chatbot: Chatbot, name: str, body: dict[str, Any], good: bool
+) -> None:
     schema = {"$ref": f"#/components/schemas/{name}", "components": COMPONENTS}
     assert Draft202012Validator(schema).is_valid(body) is good
     method, path = PLACES[name]
@@ -169,14 +171,14 @@ def test_a_rule_between_fields_is_the_same_in_the_document_and_in_the_service(
 
 
 @EACH
-def test_every_operation_has_examples_of_its_requests_and_responses(name):
+def test_every_operation_has_examples_of_its_requests_and_responses(name: str) -> None:
     _, _, operation = OPERATIONS[name]
     media = [operation["responses"]["200"], operation.get("requestBody")]
     assert all("example" in one["content"]["application/json"] for one in media if one)
 
 
 @EACH
-def test_every_operation_lists_its_possible_errors(name):
+def test_every_operation_lists_its_possible_errors(name: str) -> None:
     method, path, operation = OPERATIONS[name]
     queries = [one for one in operation["parameters"] if one.get("in") == "query"]
     expected = {"200", "401", "429", "500"}
@@ -187,7 +189,7 @@ def test_every_operation_lists_its_possible_errors(name):
 
 
 @EACH
-def test_only_a_post_accepts_an_optional_idempotency_key(name):
+def test_only_a_post_accepts_an_optional_idempotency_key(name: str) -> None:
     method, _, operation = OPERATIONS[name]
     reference = {"$ref": "#/components/parameters/IdempotencyKey"}
     assert (reference in operation["parameters"]) == (method == "post")
@@ -199,7 +201,7 @@ def test_only_a_post_accepts_an_optional_idempotency_key(name):
 
 
 @EACH
-def test_a_response_is_an_envelope_with_all_its_fields_required(name):
+def test_a_response_is_an_envelope_with_all_its_fields_required(name: str) -> None:
     answer = OPERATIONS[name][2]["responses"]["200"]["content"]["application/json"]["schema"]
     envelope = SCHEMAS[answer["$ref"].rpartition("/")[2]]
     assert set(envelope["required"]) == {"statusCode", "success", "message", "data"}
@@ -208,7 +210,7 @@ def test_a_response_is_an_envelope_with_all_its_fields_required(name):
 
 
 @EACH
-def test_path_ids_are_uuids_with_the_spelling_of_the_specification(name):
+def test_path_ids_are_uuids_with_the_spelling_of_the_specification(name: str) -> None:
     _, path, operation = OPERATIONS[name]
     given = [one for one in operation["parameters"] if one.get("in") == "path"]
     assert {one["name"] for one in given} == set(re.findall(r"\{([a-z][A-Za-z]+)\}", path))
@@ -218,7 +220,7 @@ def test_path_ids_are_uuids_with_the_spelling_of_the_specification(name):
 @pytest.mark.parametrize(
     "name", [name for name in SCHEMAS if name.endswith(("Record", "Answer", "Details", "Payload"))]
 )
-def test_a_record_has_all_its_fields(name):
+def test_a_record_has_all_its_fields(name: str) -> None:
     assert set(SCHEMAS[name]["required"]) == set(SCHEMAS[name]["properties"])
 
 
@@ -244,11 +246,11 @@ def test_a_record_has_all_its_fields(name):
         ("ReactionInput", {"reaction"}),
     ],
 )
-def test_a_body_requires_exactly_the_required_fields(name, required):
+def test_a_body_requires_exactly_the_required_fields(name: str, required: set[str]) -> None:
     assert set(SCHEMAS[name].get("required", ())) == required
 
 
-def test_an_enumeration_appears_only_where_the_specification_has_one():
+def test_an_enumeration_appears_only_where_the_specification_has_one() -> None:
     lists = {place for place, part in walk(DOCUMENT) if "enum" in part}
     assert lists == {
         "#/components/schemas/FieldTypeEnum",
@@ -256,7 +258,7 @@ def test_an_enumeration_appears_only_where_the_specification_has_one():
     }
 
 
-def test_null_appears_only_where_it_is_sent_or_accepted():
+def test_null_appears_only_where_it_is_sent_or_accepted() -> None:
     nullable = {
         (name, field)
         for name, schema in SCHEMAS.items()
@@ -284,14 +286,14 @@ def test_null_appears_only_where_it_is_sent_or_accepted():
     }
 
 
-def test_every_open_point_is_marked_and_every_mark_is_an_open_point():
+def test_every_open_point_is_marked_and_every_mark_is_an_open_point() -> None:
     marks = [part["x-open-point"] for _, part in walk(DOCUMENT) if "x-open-point" in part]
     assert all(isinstance(mark, list) and mark for mark in marks)
     ledger = (ROOT / "docs" / "open-points.md").read_text().partition("\n## Additions")[0]
     assert {point for mark in marks for point in mark} == set(LEDGER.findall(ledger)) - {"id"}
 
 
-def test_every_event_is_described_with_its_headers():
+def test_every_event_is_described_with_its_headers() -> None:
     events = {name: item["post"] for name, item in DOCUMENT["webhooks"].items()}
     assert list(events) == list(Event)
     for name, event in events.items():

@@ -1,14 +1,16 @@
 """A prepared statement is compiled once, and returns what its queryset would."""
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, connection, transaction
-from django.db.models import CharField, Count, F, Q, UUIDField
+from django.db.models import CharField, Count, F, Q, QuerySet, UUIDField
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -41,7 +43,7 @@ RENAME = prepared_update(
 )
 
 
-def of(account):
+def of(account: Any) -> Any:
     """Select the chatbots of an account, oldest first."""
     return Chatbot.objects.filter(account=account).order_by("name")
 
@@ -79,7 +81,7 @@ def of(account):
         ),
     ],
 )
-def test_the_results_are_those_of_the_queryset(build):
+def test_the_results_are_those_of_the_queryset(build: Callable[..., Any]) -> None:
     account = AccountFactory()
     for name in "abc":
         ChatbotFactory(name=name, account=account)
@@ -89,7 +91,7 @@ def test_the_results_are_those_of_the_queryset(build):
     assert statement.rows(account=new_id()) == list(build(new_id()))
 
 
-def test_an_instance_has_its_related_rows_and_annotations():
+def test_an_instance_has_its_related_rows_and_annotations() -> None:
     known = ChatbotFactory()
     rows = Chatbot.objects.select_related("account__plan").annotate(owner=F("account__owner"))
     found = prepared(lambda: rows.filter(pk=ID)).get(id=known.pk)
@@ -102,10 +104,10 @@ def test_an_instance_has_its_related_rows_and_annotations():
     assert Chatbot.objects.get(pk=known.pk).name == "saved as usual"
 
 
-def test_a_statement_is_compiled_once_for_each_shape():
+def test_a_statement_is_compiled_once_for_each_shape() -> None:
     built = []
 
-    def build(limit):
+    def build(limit: Any) -> QuerySet[Plan]:
         built.append(limit)
         return Plan.objects.order_by("name")[:limit]
 
@@ -115,11 +117,11 @@ def test_a_statement_is_compiled_once_for_each_shape():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_threads_share_a_statement():
+def test_threads_share_a_statement() -> None:
     account, begin = AccountFactory(), threading.Barrier(8)
     statement = prepared(lambda: Account.objects.filter(pk=ID))
 
-    def run(_):
+    def run(_: int) -> Any:
         begin.wait(PATIENCE)
         try:
             return statement.first(id=account.pk)
@@ -130,7 +132,7 @@ def test_threads_share_a_statement():
         assert list(threads.map(run, range(8))) == [account] * 8
 
 
-def test_a_page_has_its_limit_and_offset_given():
+def test_a_page_has_its_limit_and_offset_given() -> None:
     account = AccountFactory()
     for name in "abcde":
         ChatbotFactory(name=name, account=account)
@@ -153,17 +155,17 @@ def test_a_page_has_its_limit_and_offset_given():
     ],
     ids=str,
 )
-def test_a_computed_value_is_refused(condition):
+def test_a_computed_value_is_refused(condition: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="computed"):
         prepared(lambda: Account.objects.filter(**condition)).rows()
 
 
-def test_none_is_not_compared():
+def test_none_is_not_compared() -> None:
     with pytest.raises(ValueError, match="id is None"):
         ACCOUNT.rows(id=None)
 
 
-def test_a_lock_needs_a_transaction_each_time(transactional_db):
+def test_a_lock_needs_a_transaction_each_time(transactional_db: None) -> None:
     statement = prepared(lambda: Account.objects.select_for_update().filter(pk=ID))
     account = AccountFactory()
     with transaction.atomic():
@@ -172,10 +174,10 @@ def test_a_lock_needs_a_transaction_each_time(transactional_db):
         statement.first(id=account.pk)
 
 
-def test_statements_are_seen_by_counters_and_wrappers():
+def test_statements_are_seen_by_counters_and_wrappers() -> None:
     account, seen = AccountFactory(), []
 
-    def wrapper(execute, sql, *rest):
+    def wrapper(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
         seen.append(sql)
         return execute(sql, *rest)
 
@@ -186,7 +188,7 @@ def test_statements_are_seen_by_counters_and_wrappers():
     assert account.pk.hex in queries[0]["sql"].replace("-", "")
 
 
-def test_a_statement_survives_a_rollback_and_another_connection(transactional_db):
+def test_a_statement_survives_a_rollback_and_another_connection(transactional_db: None) -> None:
     account = AccountFactory()
     for _ in range(3):
         assert ACCOUNT.first(id=account.pk) == account
@@ -198,7 +200,7 @@ def test_a_statement_survives_a_rollback_and_another_connection(transactional_db
     assert ACCOUNT.first(id=account.pk) == account
 
 
-def test_an_update_changes_rows_and_reads_them():
+def test_an_update_changes_rows_and_reads_them() -> None:
     account = AccountFactory()
     assert RENAME.rows(id=account.pk, name="first") == [("first",)]
     assert RENAME.run(id=account.pk, name="second") == 1
@@ -207,7 +209,7 @@ def test_an_update_changes_rows_and_reads_them():
     assert account.name == "second"
 
 
-def test_an_update_computes_and_stores_null():
+def test_an_update_computes_and_stores_null() -> None:
     chatbot = ChatbotFactory(description="text")
     owner = Given("owner", Chatbot._meta.get_field("created_by_user"))
     statement = prepared_update(
@@ -221,7 +223,7 @@ def test_an_update_computes_and_stores_null():
         assert statement.get(id=chatbot.pk, owner=person) == ("text", person, chatbot.created_at)
 
 
-def test_inserted_rows_are_complete():
+def test_inserted_rows_are_complete() -> None:
     chatbot = ChatbotFactory()
     rows = [Persona(chatbot=chatbot, title=f"{n} %s", description=None) for n in range(3)]
     with CaptureQueriesContext(connection) as queries:
@@ -234,14 +236,14 @@ def test_inserted_rows_are_complete():
     assert Persona.objects.count() == 3
 
 
-def test_a_row_is_inserted_with_its_documents():
+def test_a_row_is_inserted_with_its_documents() -> None:
     chatbot = ChatbotFactory()
     Appearance.objects.filter(chatbot=chatbot).delete()
     insert(Appearance(chatbot=chatbot, font_family={"a": ["ä", None, 1.5]}))
     assert Appearance.objects.get(chatbot=chatbot).font_family == {"a": ["ä", None, 1.5]}
 
 
-def test_the_database_computes_columns_of_an_inserted_row():
+def test_the_database_computes_columns_of_an_inserted_row() -> None:
     begun = timezone.now()
     for prefix in "ab":
         key = ApiKey(user=UserFactory(), prefix=prefix)
@@ -251,19 +253,19 @@ def test_the_database_computes_columns_of_an_inserted_row():
     assert key.expires_at is None
 
 
-def test_only_the_rows_of_the_queryset_are_deleted():
+def test_only_the_rows_of_the_queryset_are_deleted() -> None:
     kept, gone = (PersonaFactory() for _ in range(2))
     delete = prepared_delete(lambda: Persona.objects.filter(pk=ID))
     assert [delete.run(id=gone.pk) for _ in range(2)] == [1, 0]
     assert Persona.objects.get() == kept
 
 
-def test_a_row_of_a_model_that_saves_itself_is_refused():
+def test_a_row_of_a_model_that_saves_itself_is_refused() -> None:
     with pytest.raises(TypeError, match="Account"):
         insert(Account(name="a", owner=AccountFactory().owner))
 
 
-def test_a_violated_constraint_marks_the_transaction():
+def test_a_violated_constraint_marks_the_transaction() -> None:
     chatbot = ChatbotFactory()
     again = Chatbot(account=chatbot.account, name=chatbot.name)
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -275,7 +277,7 @@ def test_a_violated_constraint_marks_the_transaction():
         transaction.set_rollback(False) if settings.EMBEDDED else transaction.set_rollback(True)
 
 
-def test_only_the_named_columns_are_saved():
+def test_only_the_named_columns_are_saved() -> None:
     chatbot = ChatbotFactory(description="old")
     before = chatbot.updated_at
     chatbot.name, chatbot.description, chatbot.created_by_user_id = "new", "not saved", None
@@ -286,7 +288,7 @@ def test_only_the_named_columns_are_saved():
     assert (stored.created_by_user_id, stored.updated_at) == (None, chatbot.updated_at)
 
 
-def test_a_row_is_changed_and_returned_without_being_read():
+def test_a_row_is_changed_and_returned_without_being_read() -> None:
     chatbot = ChatbotFactory(name="old", description="kept")
     with CaptureQueriesContext(connection) as queries:
         changed = change_row(Chatbot, chatbot.pk, {"name": "new"})
@@ -297,21 +299,21 @@ def test_a_row_is_changed_and_returned_without_being_read():
     assert (same, same.updated_at) == (changed, changed.updated_at)
 
 
-def test_an_erased_row_is_not_changed():
+def test_an_erased_row_is_not_changed() -> None:
     chatbot = ChatbotFactory()
     erase_chatbot(chatbot)
     assert change_row(Chatbot, chatbot.pk, {"name": "new"}) is None
     assert change_row(Chatbot, chatbot.pk, {}) is None
 
 
-def test_a_row_that_is_gone_is_not_saved():
+def test_a_row_that_is_gone_is_not_saved() -> None:
     chatbot = ChatbotFactory()
     Chatbot.objects.filter(pk=chatbot.pk).delete()
     with pytest.raises(DatabaseError, match="no longer exists"):
         update_columns(chatbot, ["name"])
 
 
-def kept(text):
+def kept(text: str) -> int:
     """Count the plans of statements with a text that this connection's server keeps."""
     with connection.cursor() as cursor:
         query = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %s"
@@ -320,14 +322,16 @@ def kept(text):
 
 
 @pytest.mark.skipif(settings.EMBEDDED, reason="SQLite keeps a plan for any statement")
-def test_the_server_keeps_the_plans_of_prepared_statements():
+def test_the_server_keeps_the_plans_of_prepared_statements() -> None:
     ACCOUNT.rows(id=new_id())
     list(Membership.objects.all())
     assert (kept("accounts_account"), kept("accounts_membership")) == (1, 0)
 
 
 @pytest.mark.skipif(settings.EMBEDDED, reason="SQLite keeps a plan for any statement")
-def test_plans_are_not_kept_behind_a_pooler_that_changes_sessions(monkeypatch):
+def test_plans_are_not_kept_behind_a_pooler_that_changes_sessions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(settings, "PREPARED_STATEMENTS", False)
     statement = prepared(lambda: Invitation.objects.filter(pk=ID))
     assert statement.rows(id=new_id()) == statement.rows(id=new_id()) == []

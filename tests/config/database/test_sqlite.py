@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -39,10 +40,10 @@ class BusyProcess(Process):
     )
 
 
-def write(name):
+def write(name: str) -> None:
     """Write in a transaction of another thread."""
 
-    def run():
+    def run() -> None:
         try:
             with transaction.atomic():
                 PeriodicWork.objects.add([name])
@@ -53,18 +54,18 @@ def write(name):
         pool.submit(run).result(PATIENCE)
 
 
-def commit():
+def commit() -> None:
     with transaction.atomic():
         PeriodicWork.objects.add(["first"])
 
 
-def roll_back():
+def roll_back() -> None:
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         PeriodicWork.objects.add(["first"])
         raise ZeroDivisionError
 
 
-def fail_to_begin():
+def fail_to_begin() -> None:
     connection.ensure_connection()
     connection.connection.close()  # as when the file has disappeared
     with pytest.raises(Exception, match="closed database"), transaction.atomic():
@@ -72,20 +73,22 @@ def fail_to_begin():
     connection.close()
 
 
-def close_within():
+def close_within() -> None:
     with pytest.raises(Exception, match="closed"), transaction.atomic():
         connection.close()
         PeriodicWork.objects.add(["first"])
 
 
 @pytest.mark.parametrize("end", [commit, roll_back, fail_to_begin, close_within])
-def test_the_next_transaction_starts_once_the_previous_one_has_ended(end):
+def test_the_next_transaction_starts_once_the_previous_one_has_ended(
+    end: Callable[[], None],
+) -> None:
     end()
     write("next")
     assert PeriodicWork.objects.filter(name="next").exists()
 
 
-def test_a_writer_that_waits_too_long_gets_an_error(monkeypatch):
+def test_a_writer_that_waits_too_long_gets_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(settings.DATABASES["default"]["OPTIONS"], "timeout", 0.2)
     with transaction.atomic():
         PeriodicWork.objects.add(["first"])
@@ -94,12 +97,12 @@ def test_a_writer_that_waits_too_long_gets_an_error(monkeypatch):
     write("next")
 
 
-def test_fifty_concurrent_writers_lose_nothing():
+def test_fifty_concurrent_writers_lose_nothing() -> None:
     start = timezone.now()
     PeriodicWork.objects.create(name="counter", due_at=start)
     begin = threading.Barrier(50)
 
-    def count(_):
+    def count(_: int) -> None:
         begin.wait(PATIENCE)
         try:
             with transaction.atomic():
@@ -115,7 +118,7 @@ def test_fifty_concurrent_writers_lose_nothing():
 
 
 @pytest.mark.parametrize("in_transaction", [True, False])
-def test_a_single_writer_waits_briefly_beside_a_busy_process(in_transaction):
+def test_a_single_writer_waits_briefly_beside_a_busy_process(in_transaction: bool) -> None:
     with BusyProcess() as busy:
         wait_until(lambda: PeriodicWork.objects.count() >= 8, told=busy.said)
         waits = []

@@ -2,7 +2,9 @@ import ipaddress
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn
 
 import pytest
 
@@ -15,11 +17,11 @@ SLACK = 10  # seconds, for a machine under load
 
 
 @pytest.fixture
-def slow_names(monkeypatch):
+def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """A name server that answers only for `quick.example.com` until it is released."""
     asked, released = [], threading.Event()
 
-    def ask(host, *args, **kwargs):
+    def ask(host: bytes, *args: Any, **kwargs: Any) -> list[Any]:
         asked.append(host.decode())
         if host != b"quick.example.com":
             released.wait(NEVER)
@@ -33,7 +35,7 @@ def slow_names(monkeypatch):
             thread.join(10)
 
 
-def test_a_nested_deadline_can_only_be_shorter():
+def test_a_nested_deadline_can_only_be_shorter() -> None:
     with within(200):
         with within(100):
             assert left() <= 100
@@ -42,24 +44,24 @@ def test_a_nested_deadline_can_only_be_shorter():
         assert 100 < left() <= 200
 
 
-def test_a_deadline_that_has_passed_is_a_timeout():
+def test_a_deadline_that_has_passed_is_a_timeout() -> None:
     with within(0), pytest.raises(TimeoutError):
         left()
 
 
-def test_nothing_is_sent_without_a_deadline():
+def test_nothing_is_sent_without_a_deadline() -> None:
     with pytest.raises(LookupError):
         left()
 
 
-def test_each_thread_has_its_own_deadline():
+def test_each_thread_has_its_own_deadline() -> None:
     with within(NEVER), ThreadPoolExecutor(1) as threads:
         with pytest.raises(LookupError):
             threads.submit(left).result()
         assert left() <= NEVER
 
 
-def test_the_addresses_of_a_name_share_the_remaining_time():
+def test_the_addresses_of_a_name_share_the_remaining_time() -> None:
     """The first is silent, as where half of the internet is unreachable; the second answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         port = full.getsockname()[1]
@@ -77,20 +79,22 @@ def test_the_addresses_of_a_name_share_the_remaining_time():
             each.close()
 
 
-def test_a_literal_address_needs_no_look_up(monkeypatch):
+def test_a_literal_address_needs_no_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", None)
     assert look_up("127.0.0.1") == (LOOPBACK,)
     assert look_up("::1") == (ipaddress.ip_address("::1"),)
 
 
-def test_a_silent_name_server_is_cut_off_at_the_deadline(slow_names):
+def test_a_silent_name_server_is_cut_off_at_the_deadline(slow_names: list[str]) -> None:
     began = time.monotonic()
     with within(0.3), pytest.raises(TimeoutError, match="while looking the name up"):
         look_up("slow.example.com")
     assert time.monotonic() - began < SLACK
 
 
-def test_a_look_up_has_a_shorter_limit_than_the_deadline(slow_names, monkeypatch):
+def test_a_look_up_has_a_shorter_limit_than_the_deadline(
+    slow_names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", 0.2)
     began = time.monotonic()
     with within(NEVER), pytest.raises(TimeoutError):
@@ -98,10 +102,12 @@ def test_a_look_up_has_a_shorter_limit_than_the_deadline(slow_names, monkeypatch
     assert time.monotonic() - began < SLACK
 
 
-def test_many_unanswered_names_do_not_block_other_names(slow_names, monkeypatch):
+def test_many_unanswered_names_do_not_block_other_names(
+    slow_names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", NEVER)
 
-    def ask(number):
+    def ask(number: int) -> None:
         with within(0.5), pytest.raises(TimeoutError):
             look_up(f"slow{number % 100}.example.com")
 
@@ -114,7 +120,9 @@ def test_many_unanswered_names_do_not_block_other_names(slow_names, monkeypatch)
     assert slow_names.count("slow7.example.com") == 1, "who asks meanwhile shares the answer"
 
 
-def test_known_names_can_be_looked_up_while_unanswered_ones_fill_the_limit(slow_names, monkeypatch):
+def test_known_names_can_be_looked_up_while_unanswered_ones_fill_the_limit(
+    slow_names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in (("LOOK_UPS", 3), ("KEPT_FREE", 1), ("LOOK_UP_SECONDS", NEVER)):
         monkeypatch.setattr(deadline, name, value)
     with within(NEVER):
@@ -129,7 +137,9 @@ def test_known_names_can_be_looked_up_while_unanswered_ones_fill_the_limit(slow_
             assert look_up("quick.example.com") == (LOOPBACK,)
 
 
-def test_a_known_name_that_stops_answering_loses_its_reserved_place(slow_names, monkeypatch):
+def test_a_known_name_that_stops_answering_loses_its_reserved_place(
+    slow_names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in (("LOOK_UPS", 2), ("KEPT_FREE", 1), ("LOOK_UP_SECONDS", NEVER)):
         monkeypatch.setattr(deadline, name, value)
     silent = socket.getaddrinfo
@@ -145,11 +155,13 @@ def test_a_known_name_that_stops_answering_loses_its_reserved_place(slow_names, 
         look_up("turns.example.com")
 
 
-def raising(host, *args, **kwargs):
+def raising(host: bytes | str, *args: Any, **kwargs: Any) -> NoReturn:
     raise socket.gaierror(socket.EAI_AGAIN, "try again")
 
 
-def test_the_number_of_concurrent_look_ups_is_limited(slow_names, monkeypatch):
+def test_the_number_of_concurrent_look_ups_is_limited(
+    slow_names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(deadline, "LOOK_UPS", 3)
     monkeypatch.setattr(deadline, "KEPT_FREE", 0)
     for number in range(3):
@@ -161,7 +173,7 @@ def test_the_number_of_concurrent_look_ups_is_limited(slow_names, monkeypatch):
         look_up("bounded0.example.com")
 
 
-def test_a_name_is_looked_up_again_each_time(slow_names):
+def test_a_name_is_looked_up_again_each_time(slow_names: list[str]) -> None:
     for _ in range(3):
         with within(NEVER):
             look_up("quick.example.com")
@@ -169,7 +181,7 @@ def test_a_name_is_looked_up_again_each_time(slow_names):
 
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example.com", "a..example.com", "no-such.invalid"])
-def test_an_invalid_name_is_not_found(host, monkeypatch):
+def test_an_invalid_name_is_not_found(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", NEVER)  # as on a machine without a name server
     with within(NEVER), pytest.raises(socket.gaierror):
         look_up(host)

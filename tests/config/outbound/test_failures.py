@@ -3,6 +3,7 @@ import http.client
 import os
 import socket
 import ssl
+from collections.abc import Callable
 
 import pytest
 import requests
@@ -13,11 +14,11 @@ from config.outbound.failures import FAILURES, AddressNotAllowed, Reason, explai
 URL = "https://hooks.example.com/?token=geheim"
 
 
-def os_error(number):
+def os_error(number: int) -> OSError:
     return OSError(number, os.strerror(number))
 
 
-def wrapped(error):
+def wrapped(error: Exception) -> Exception:
     """Wrap an error as requests and urllib3 do."""
     pool = urllib3.HTTPSConnectionPool("hooks.example.com")
     aborted = urllib3.exceptions.ProtocolError("Connection aborted.", error)
@@ -55,7 +56,9 @@ def wrapped(error):
         (urllib3.exceptions.InvalidHeader(URL), Reason.ANSWER_NOT_UNDERSTOOD, ""),
     ],
 )
-def test_a_failure_has_one_reason_however_it_is_wrapped(through, error, reason, detail):
+def test_a_failure_has_one_reason_however_it_is_wrapped(
+    through: Callable[[Exception], Exception], error: Exception, reason: Reason, detail: str
+) -> None:
     failure = explain(through(error))
     assert failure.reason == reason
     assert detail in failure.detail
@@ -71,18 +74,18 @@ def test_a_failure_has_one_reason_however_it_is_wrapped(through, error, reason, 
         wrapped(OSError()),
     ],
 )
-def test_no_detail_contains_a_url(error):
+def test_no_detail_contains_a_url(error: Exception) -> None:
     assert "geheim" not in explain(error).detail
 
 
-def test_a_detail_is_one_short_line_whatever_the_peer_sends():
+def test_a_detail_is_one_short_line_whatever_the_peer_sends() -> None:
     error = http.client.BadStatusLine("a\0b\r\nc\u2028" + "d" * 70_000)
     assert explain(error) == (Reason.ANSWER_NOT_UNDERSTOOD, explain(error).detail)
     assert explain(error).detail.isprintable()
     assert len(explain(error).detail) <= 200
 
 
-def test_every_reason_except_none_has_a_text():
+def test_every_reason_except_none_has_a_text() -> None:
     assert [reason for reason in Reason if not reason.label] == [Reason.NONE]
     assert issubclass(requests.exceptions.RequestException, FAILURES)
 
@@ -90,7 +93,7 @@ def test_every_reason_except_none_has_a_text():
 SHORT_OF_DESCRIPTORS = os_error(errno.EMFILE)
 
 
-def chained(error):
+def chained(error: Exception) -> Exception:
     """Chain an error as a library does that raises its own while handling another."""
     try:
         try:
@@ -101,7 +104,7 @@ def chained(error):
         return later
 
 
-def caused(error):
+def caused(error: Exception) -> Exception:
     later = ssl.SSLError(1, "no context")
     later.__cause__ = error
     return later
@@ -125,11 +128,13 @@ def caused(error):
         (RuntimeError("Too many open files"), False),
     ],
 )
-def test_a_local_shortage_is_distinguished_from_a_failure_of_the_peer(through, error, shortage):
+def test_a_local_shortage_is_distinguished_from_a_failure_of_the_peer(
+    through: Callable[[Exception], Exception], error: Exception, shortage: bool
+) -> None:
     assert is_shortage(through(error)) is shortage
 
 
-def test_a_shortage_is_found_in_a_cycle_of_errors():
+def test_a_shortage_is_found_in_a_cycle_of_errors() -> None:
     first, second = ValueError(), ValueError()
     first.__context__, second.__context__ = second, first
     assert is_shortage(first) is False

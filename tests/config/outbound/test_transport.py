@@ -5,11 +5,14 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
+from typing import Any, NoReturn
 
 import pytest
+import requests
 
 from config.outbound import transport
 from config.outbound.deadline import TcpSocket, within
@@ -17,6 +20,7 @@ from config.outbound.failures import FAILURES, AddressNotAllowed, Reason, explai
 from config.outbound.transport import pieces, session
 from tests.servers import behaviours as say
 from tests.servers import certificates
+from tests.servers.behaviours import Arrival, Behaviour, Step
 from tests.servers.receiver import Receiver, hear_nothing
 
 TIMEOUT = 1.0  # seconds; where the timeout ends the exchange, enough for the request to be sent
@@ -24,28 +28,32 @@ SLACK = 10.0  # seconds, for a machine under load
 
 
 @pytest.fixture(params=["http", "https"])
-def receiver(request):
+def receiver(request: pytest.FixtureRequest) -> Iterator[Receiver]:
     with Receiver(certificates.good() if request.param == "https" else None) as running:
         yield running
 
 
 @pytest.fixture
-def client():
+def client() -> Iterator[requests.Session]:
     with session(ca_bundle=certificates.ca_file(), kept=4) as made:
         yield made
 
 
-def get(client, url, *, seconds=30.0, most=1_000_000):
+def get(
+    client: requests.Session, url: str, *, seconds: float = 30.0, most: int = 1_000_000
+) -> tuple[int, bytes]:
     with within(seconds), closing(client.get(url, stream=True)) as response:
         return response.status_code, b"".join(pieces(response, most=most))
 
 
-def test_the_oldest_accepted_version_is_tls_1_2(client):
+def test_the_oldest_accepted_version_is_tls_1_2(client: requests.Session) -> None:
     # asserted on the context, because this machine's OpenSSL may refuse older versions anyway
     assert client.get_adapter("https://").context.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
-def test_a_connection_serves_several_requests_in_turn(receiver, client):
+def test_a_connection_serves_several_requests_in_turn(
+    receiver: Receiver, client: requests.Session
+) -> None:
     receiver.on("/", say.answer(200, b"yes"), say.answer(500, b"no" * 50_000))
     assert get(client, receiver.url()) == (200, b"yes")
     assert get(client, receiver.url()) == (500, b"no" * 50_000)
@@ -64,7 +72,9 @@ def test_a_connection_serves_several_requests_in_turn(receiver, client):
         pytest.param(say.hang_up(b"HTTP/1.0 200 OK\r\n\r\nyes"), id="HTTP/1.0"),
     ],
 )
-def test_a_connection_that_the_peer_closes_is_not_reused(receiver, client, first):
+def test_a_connection_that_the_peer_closes_is_not_reused(
+    receiver: Receiver, client: requests.Session, first: Behaviour
+) -> None:
     receiver.on("/", first, say.answer(201))
     assert get(client, receiver.url())[0] == 200
     assert get(client, receiver.url())[0] == 201
@@ -73,8 +83,11 @@ def test_a_connection_that_the_peer_closes_is_not_reused(receiver, client, first
 
 @pytest.mark.parametrize("end", [say.hang_up, say.reset])
 def test_a_kept_connection_that_the_peer_has_closed_is_not_a_failure(
-    receiver, client, end, monkeypatch
-):
+    receiver: Receiver,
+    client: requests.Session,
+    end: Callable[[], Behaviour],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(transport, "AT_ONCE", SLACK)
     receiver.on("/", say.answer(200), end(), say.answer(201))
     assert get(client, receiver.url())[0] == 200
@@ -83,7 +96,9 @@ def test_a_kept_connection_that_the_peer_has_closed_is_not_a_failure(
 
 
 @pytest.mark.parametrize("end", [say.hang_up, say.reset])
-def test_a_new_connection_that_the_peer_closes_is_an_immediate_failure(receiver, client, end):
+def test_a_new_connection_that_the_peer_closes_is_an_immediate_failure(
+    receiver: Receiver, client: requests.Session, end: Callable[[], Behaviour]
+) -> None:
     receiver.on("/", end())
     with pytest.raises(FAILURES) as caught:
         get(client, receiver.url())
@@ -93,8 +108,8 @@ def test_a_new_connection_that_the_peer_closes_is_an_immediate_failure(receiver,
 
 @pytest.mark.parametrize("end", [say.CLOSE, say.RESET])
 def test_a_peer_that_pauses_before_closing_does_not_get_the_request_again(
-    receiver, client, end, monkeypatch
-):
+    receiver: Receiver, client: requests.Session, end: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The peer has read the request and may have acted on it."""
     monkeypatch.setattr(transport, "AT_ONCE", 0.1)
     receiver.on("/", say.answer(200), say.steps(0.3, end), say.answer(201))
@@ -106,8 +121,8 @@ def test_a_peer_that_pauses_before_closing_does_not_get_the_request_again(
 
 
 def test_a_peer_that_also_closes_the_second_connection_gets_no_third_request(
-    receiver, client, monkeypatch
-):
+    receiver: Receiver, client: requests.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(transport, "AT_ONCE", SLACK)
     receiver.on("/", say.answer(200), say.hang_up())
     assert get(client, receiver.url())[0] == 200
@@ -117,7 +132,9 @@ def test_a_peer_that_also_closes_the_second_connection_gets_no_third_request(
 
 
 @pytest.mark.parametrize("said", [b"HTTP/1.1 200 O", say.head(200, length=5)[:-2]])
-def test_a_kept_connection_that_closes_within_a_response_is_a_failure(receiver, client, said):
+def test_a_kept_connection_that_closes_within_a_response_is_a_failure(
+    receiver: Receiver, client: requests.Session, said: bytes
+) -> None:
     receiver.on("/", say.answer(200), say.hang_up(said))
     assert get(client, receiver.url())[0] == 200
     with suppress(FAILURES):
@@ -125,7 +142,9 @@ def test_a_kept_connection_that_closes_within_a_response_is_a_failure(receiver, 
     assert len(receiver.arrivals) == 2, "it was not asked again"
 
 
-def test_a_silent_kept_connection_is_a_timeout_and_not_a_retry(receiver, client):
+def test_a_silent_kept_connection_is_a_timeout_and_not_a_retry(
+    receiver: Receiver, client: requests.Session
+) -> None:
     receiver.on("/", say.answer(200), say.stall())
     assert get(client, receiver.url())[0] == 200
     with pytest.raises(FAILURES) as caught:
@@ -134,14 +153,18 @@ def test_a_silent_kept_connection_is_a_timeout_and_not_a_retry(receiver, client)
     assert len(receiver.wait_for(2)) == 2
 
 
-def test_a_connection_that_was_idle_for_long_is_not_reused(receiver, client, monkeypatch):
+def test_a_connection_that_was_idle_for_long_is_not_reused(
+    receiver: Receiver, client: requests.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     get(client, receiver.url())
     monkeypatch.setattr(transport, "IDLE_SECONDS", 0.0)
     get(client, receiver.url())
     assert receiver.connections == 2
 
 
-def test_a_connection_to_an_address_that_the_name_no_longer_has_is_not_reused(client, monkeypatch):
+def test_a_connection_to_an_address_that_the_name_no_longer_has_is_not_reused(
+    client: requests.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     addresses, ask = ["127.0.0.1"], socket.getaddrinfo
     monkeypatch.setattr(
         socket, "getaddrinfo", lambda host, *args, **kwargs: ask(addresses[0], *args, **kwargs)
@@ -155,10 +178,10 @@ def test_a_connection_to_an_address_that_the_name_no_longer_has_is_not_reused(cl
         assert receiver.connections == 1
 
 
-def test_every_request_checks_all_addresses_before_it_is_sent(receiver):
+def test_every_request_checks_all_addresses_before_it_is_sent(receiver: Receiver) -> None:
     judged = []
 
-    def judge(address):
+    def judge(address: Any) -> None:
         judged.append(str(address))
         if len(judged) == 3:
             raise AddressNotAllowed("enough")
@@ -171,7 +194,7 @@ def test_every_request_checks_all_addresses_before_it_is_sent(receiver):
     assert (judged, len(receiver.arrivals)) == (["127.0.0.1"] * 3, 2)
 
 
-def test_the_deadline_spans_headers_and_body(receiver, client):
+def test_the_deadline_spans_headers_and_body(receiver: Receiver, client: requests.Session) -> None:
     receiver.on("/", say.drip_body())
     began = time.monotonic()
     with pytest.raises(FAILURES) as caught:
@@ -181,7 +204,9 @@ def test_the_deadline_spans_headers_and_body(receiver, client):
 
 
 @pytest.mark.parametrize("context", [None, certificates.good()])
-def test_the_deadline_spans_sending_to_a_peer_that_does_not_read(client, context):
+def test_the_deadline_spans_sending_to_a_peer_that_does_not_read(
+    client: requests.Session, context: ssl.SSLContext | None
+) -> None:
     began = time.monotonic()
     with (
         Receiver(context, greeting=hear_nothing) as receiver,
@@ -193,7 +218,9 @@ def test_the_deadline_spans_sending_to_a_peer_that_does_not_read(client, context
     assert time.monotonic() - began < TIMEOUT + SLACK
 
 
-def test_a_body_is_read_up_to_its_limit_and_the_connection_is_closed(receiver, client):
+def test_a_body_is_read_up_to_its_limit_and_the_connection_is_closed(
+    receiver: Receiver, client: requests.Session
+) -> None:
     receiver.on("/", say.endless_body())
     assert get(client, receiver.url(), most=100_000) == (200, b"a" * 100_000)
     receiver.on("/", say.answer(201))
@@ -201,7 +228,9 @@ def test_a_body_is_read_up_to_its_limit_and_the_connection_is_closed(receiver, c
     assert receiver.connections == 2
 
 
-def test_chunks_are_joined_and_the_connection_is_kept(receiver, client):
+def test_chunks_are_joined_and_the_connection_is_kept(
+    receiver: Receiver, client: requests.Session
+) -> None:
     whole = (
         say.head(200, "Transfer-Encoding: chunked")
         + b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nA: b\r\n\r\n"
@@ -211,20 +240,22 @@ def test_chunks_are_joined_and_the_connection_is_kept(receiver, client):
     assert receiver.connections == 1
 
 
-def test_interim_responses_are_skipped_and_the_connection_is_kept(receiver, client):
+def test_interim_responses_are_skipped_and_the_connection_is_kept(
+    receiver: Receiver, client: requests.Session
+) -> None:
     receiver.on("/", say.early_hints(204))
     assert [get(client, receiver.url())[0] for _ in range(3)] == [204] * 3
     assert receiver.connections == 1
 
 
-def test_a_cookie_is_never_sent_back(receiver, client):
+def test_a_cookie_is_never_sent_back(receiver: Receiver, client: requests.Session) -> None:
     receiver.on("/", say.answer(200, b"", "Set-Cookie: a=b; Path=/"))
     for _ in range(2):
         get(client, receiver.url())
     assert [arrival.header("Cookie") for arrival in receiver.arrivals] == [None, None]
 
 
-def test_certificate_verification_cannot_be_disabled(client):
+def test_certificate_verification_cannot_be_disabled(client: requests.Session) -> None:
     with Receiver(certificates.self_signed()) as receiver, within(30):
         with pytest.raises(FAILURES) as caught:
             client.get(receiver.url(), stream=True, verify=False)
@@ -232,18 +263,20 @@ def test_certificate_verification_cannot_be_disabled(client):
         assert receiver.arrivals == []
 
 
-def test_without_a_bundle_the_certificates_of_the_system_are_trusted():
+def test_without_a_bundle_the_certificates_of_the_system_are_trusted() -> None:
     with session() as client, Receiver(certificates.good()) as receiver, within(30):
         with pytest.raises(FAILURES) as caught:
             client.get(receiver.url(), stream=True)
         assert explain(caught.value).reason == Reason.CERTIFICATE_NOT_TRUSTED
 
 
-def test_requests_beyond_the_number_of_kept_connections_do_not_wait(receiver, client):
+def test_requests_beyond_the_number_of_kept_connections_do_not_wait(
+    receiver: Receiver, client: requests.Session
+) -> None:
     for at_once in (40, 4):
         together = threading.Barrier(at_once)
 
-        def behaviour(arrival, together=together):
+        def behaviour(arrival: Arrival, together: threading.Barrier = together) -> Iterator[Step]:
             together.wait(60)
             yield say.head(200, length=0)
 
@@ -255,8 +288,10 @@ def test_requests_beyond_the_number_of_kept_connections_do_not_wait(receiver, cl
     assert receiver.connections == 40, "four were kept"
 
 
-def test_a_connection_that_is_reset_while_connecting_is_a_failure(client, monkeypatch):
-    def connect(sock, address):
+def test_a_connection_that_is_reset_while_connecting_is_a_failure(
+    client: requests.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(sock: socket.socket, address: Any) -> NoReturn:
         raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
 
     monkeypatch.setattr(TcpSocket, "connect", connect)
@@ -265,7 +300,9 @@ def test_a_connection_that_is_reset_while_connecting_is_a_failure(client, monkey
     assert explain(caught.value).reason == Reason.CONNECTION_CLOSED
 
 
-def test_response_bytes_never_reach_the_log(receiver, client, caplog):
+def test_response_bytes_never_reach_the_log(
+    receiver: Receiver, client: requests.Session, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG, "config")
     receiver.on("/", say.answer(200, b"", "no header at all", ": nameless"))
     get(client, receiver.url("/?token=geheim"))
@@ -275,7 +312,9 @@ def test_response_bytes_never_reach_the_log(receiver, client, caplog):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_malformed_responses_raise_only_the_named_failures(client, seed):
+def test_malformed_responses_raise_only_the_named_failures(
+    client: requests.Session, seed: int
+) -> None:
     """Mutate good responses: change, insert or remove a few bytes."""
     chance = random.Random(seed)
     good = say.head(200, "Transfer-Encoding: chunked", "A: b") + b"3\r\nabc\r\n0\r\n\r\n"

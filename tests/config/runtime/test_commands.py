@@ -11,6 +11,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from chatbots.models import Chatbot
 from tests.factories.webhooks import DeliveryFactory
 from tests.patience import PATIENCE
 from tests.servers.processes import ROOT, Process
@@ -40,7 +41,7 @@ with connection.execute_wrapper(press):
 """
 
 
-def run_on_terminal(*words):
+def run_on_terminal(*words: str) -> tuple[int, str]:
     """Run Python on the tests' database; returns its exit code and its terminal output."""
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, 100))
@@ -62,7 +63,7 @@ def run_on_terminal(*words):
     return done.returncode, shown.decode()
 
 
-def made(chatbot, count):
+def made(chatbot: Chatbot, count: int) -> None:
     """Store old failed deliveries."""
     row = DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None)
     fields = {"chatbot": chatbot, "account": row.account, "event": row.event, "body": b"{}"}
@@ -95,8 +96,8 @@ def made(chatbot, count):
     ],
 )
 def test_finished_work_is_kept_and_the_next_run_continues(
-    chatbot, command, batch, statement, nth, words
-):
+    chatbot: Chatbot, command: list[str], batch: int, statement: str, nth: int, words: str
+) -> None:
     made(chatbot, batch * 2 + 1)
     left = Delivery.objects.filter(due_at=None)
     code, shown = run_on_terminal("-c", INTERRUPTED, statement, str(nth), *command)

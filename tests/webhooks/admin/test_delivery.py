@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from chatbots.models import Chatbot
 from config.outbound.failures import Reason
 from tests.factories.staff import AGENTS, signed_in, staff
 from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
@@ -21,12 +22,12 @@ HOSTILE = b"<script>alert(1)</script>\xff\xfe<img src=x onerror=alert(2)>"
 
 
 @pytest.fixture
-def client(chatbot) -> Client:
+def client(chatbot: Chatbot) -> Client:
     return signed_in(staff(chatbot.account.owner, AGENTS))
 
 
 @pytest.fixture
-def failed(chatbot) -> Delivery:
+def failed(chatbot: Chatbot) -> Delivery:
     return DeliveryFactory(
         chatbot=chatbot, state="FAILED", due_at=None, attempts_count=4, last_code=503, last_ms=41
     )
@@ -63,12 +64,16 @@ def text_of(client: Client, address: str) -> str:
         ({"is_test": True}, "NEW_MESSAGE, test"),
     ],
 )
-def test_a_row_shows_the_response_of_the_last_attempt(client, chatbot, fields, shown):
+def test_a_row_shows_the_response_of_the_last_attempt(
+    client: Client, chatbot: Chatbot, fields: dict[str, Any], shown: str
+) -> None:
     DeliveryFactory(chatbot=chatbot, **fields)
     assert shown in text_of(client, LOG)
 
 
-def test_a_page_shows_the_request_and_the_response_as_inert_text(client, failed):
+def test_a_page_shows_the_request_and_the_response_as_inert_text(
+    client: Client, failed: Delivery
+) -> None:
     EndpointFactory(chatbot=failed.chatbot)
     Delivery.objects.filter(pk=failed.pk).update(body=b'{"question":"' + HOSTILE + b'"}')
     Attempt.objects.create(
@@ -104,7 +109,9 @@ def tried(delivery: Delivery, number: int, **fields: Any) -> Attempt:
 @pytest.mark.parametrize(
     ("made_hours_ago", "token"), [(9, "****test"), (1, "**** (replaced since)")]
 )
-def test_a_page_shows_the_request_of_the_last_attempt(client, failed, made_hours_ago, token):
+def test_a_page_shows_the_request_of_the_last_attempt(
+    client: Client, failed: Delivery, made_hours_ago: int, token: str
+) -> None:
     made = timezone.now() - timedelta(hours=made_hours_ago)
     EndpointFactory(chatbot=failed.chatbot, masked_secret="****test", secret_made_at=made)
     tried(failed, 1, url="https://shop.example/first")
@@ -117,7 +124,9 @@ def test_a_page_shows_the_request_of_the_last_attempt(client, failed, made_hours
     assert re.search(r"<dt>X-WEBHOOK-TOKEN</dt><dd[^>]*>([^<]*)<", text)[1] == token
 
 
-def test_a_missing_response_body_and_a_missing_signature_are_stated_in_words(client, failed):
+def test_a_missing_response_body_and_a_missing_signature_are_stated_in_words(
+    client: Client, failed: Delivery
+) -> None:
     tried(failed, 1, response_code=503, response_ms=41)
     text = text_of(client, page_of(failed))
     assert "The answer has no body." in text
@@ -125,13 +134,15 @@ def test_a_missing_response_body_and_a_missing_signature_are_stated_in_words(cli
     assert re.search(r"<dt>X-SIGNATURE</dt><dd[^>]*>not recorded<", text)
 
 
-def test_a_request_that_was_never_sent_is_not_shown_with_the_current_url(client, failed):
+def test_a_request_that_was_never_sent_is_not_shown_with_the_current_url(
+    client: Client, failed: Delivery
+) -> None:
     tried(failed, 1, reason=Refusal.WEBHOOK_DELETED)
     EndpointFactory(chatbot=failed.chatbot, url="https://shop.example/today")
     assert "https://shop.example/today" not in text_of(client, page_of(failed))
 
 
-def test_a_page_of_an_untried_delivery_says_so(client, chatbot):
+def test_a_page_of_an_untried_delivery_says_so(client: Client, chatbot: Chatbot) -> None:
     waiting = DeliveryFactory(chatbot=chatbot, body=b"not json")
     text = text_of(client, page_of(waiting))
     assert "None yet." in text
@@ -139,7 +150,9 @@ def test_a_page_of_an_untried_delivery_says_so(client, chatbot):
 
 
 @pytest.mark.parametrize("is_test", [False, True])
-def test_the_retry_button_makes_a_failed_delivery_due(client, failed, is_test):
+def test_the_retry_button_makes_a_failed_delivery_due(
+    client: Client, failed: Delivery, is_test: bool
+) -> None:
     Delivery.objects.filter(pk=failed.pk).update(is_test=is_test)
     assert "Retry now" in text_of(client, page_of(failed))
     client.post(reverse("admin:webhooks_delivery_retry", args=[failed.pk]))
@@ -149,7 +162,7 @@ def test_the_retry_button_makes_a_failed_delivery_due(client, failed, is_test):
     assert "Retry now" not in text_of(client, page_of(failed))
 
 
-def test_a_get_retries_nothing(client, failed):
+def test_a_get_retries_nothing(client: Client, failed: Delivery) -> None:
     address = reverse("admin:webhooks_delivery_retry", args=[failed.pk])
     assert client.get(address).status_code == 405
     failed.refresh_from_db()
@@ -157,8 +170,8 @@ def test_a_get_retries_nothing(client, failed):
 
 
 def test_only_failed_deliveries_of_a_selection_are_retried_and_the_rest_are_counted(
-    client, chatbot
-):
+    client: Client, chatbot: Chatbot
+) -> None:
     states = ("FAILED", "FAILED", "SUCCESS", "RETRYING", "PENDING")
     rows = [DeliveryFactory(chatbot=chatbot, state=state, due_at=None) for state in states]
     rows.append(DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, is_test=True))
@@ -174,7 +187,9 @@ def test_only_failed_deliveries_of_a_selection_are_retried_and_the_rest_are_coun
     assert set(due) == {rows[0].pk, rows[1].pk}
 
 
-def test_a_selection_without_failed_deliveries_gets_only_a_warning(client, chatbot):
+def test_a_selection_without_failed_deliveries_gets_only_a_warning(
+    client: Client, chatbot: Chatbot
+) -> None:
     row = DeliveryFactory(chatbot=chatbot, state="SUCCESS", due_at=None)
     chosen = {"action": "retry_selected", "_selected_action": [str(row.pk)]}
     text = client.post(LOG, chosen, follow=True).content.decode()
@@ -192,7 +207,7 @@ def test_a_selection_without_failed_deliveries_gets_only_a_warning(client, chatb
         ("created_at_to_0=2000-01-01&created_at_to_1=00:00:00", 0),
     ],
 )
-def test_the_log_can_be_filtered(client, chatbot, query, count):
+def test_the_log_can_be_filtered(client: Client, chatbot: Chatbot, query: str, count: int) -> None:
     DeliveryFactory(chatbot=chatbot, state="FAILED")
     DeliveryFactory(chatbot=chatbot, event="NEW_LEAD")
     DeliveryFactory(chatbot=chatbot, event="NEW_LEAD", state="SUCCESS")
@@ -201,7 +216,7 @@ def test_the_log_can_be_filtered(client, chatbot, query, count):
 
 
 @pytest.mark.parametrize("day", ["x", "2026-13-01", "2026-02-30"])
-def test_an_invalid_day_redirects_to_the_log(client, day):
+def test_an_invalid_day_redirects_to_the_log(client: Client, day: str) -> None:
     answer = client.get(f"{LOG}?created_at_from_0={day}&created_at_from_1=00:00:00")
     assert (answer.status_code, answer["Location"]) == (302, f"{LOG}?e=1")
 
@@ -226,21 +241,25 @@ def test_an_invalid_day_redirects_to_the_log(client, day):
         (None, Refusal.INTERRUPTED_TOO_OFTEN, "retry"),
     ],
 )
-def test_each_kind_of_failure_has_a_line_of_advice(settings, code, reason, words):
+def test_each_kind_of_failure_has_a_line_of_advice(
+    settings: Any, code: int | None, reason: str, words: str
+) -> None:
     settings.WEBHOOK_TIMEOUT = 2.5
     assert words in advice(code, reason)
 
 
 @pytest.mark.parametrize("reason", [*Reason, *Refusal])
-def test_every_reason_has_words_and_advice(reason):
+def test_every_reason_has_words_and_advice(reason: Reason | Refusal) -> None:
     assert bool(reason.label) == bool(advice(None, reason)) == (reason is not Reason.NONE)
 
 
-def test_a_success_has_no_advice():
+def test_a_success_has_no_advice() -> None:
     assert advice(204, "") == ""
 
 
-def test_a_retry_while_sending_is_off_is_reported_as_waiting(client, failed, settings):
+def test_a_retry_while_sending_is_off_is_reported_as_waiting(
+    client: Client, failed: Delivery, settings: Any
+) -> None:
     settings.SENDING = False
     button = reverse("admin:webhooks_delivery_retry", args=[failed.pk])
     text = client.post(button, follow=True).content.decode()
@@ -248,7 +267,9 @@ def test_a_retry_while_sending_is_off_is_reported_as_waiting(client, failed, set
     assert "will be tried once more" not in text
 
 
-def test_the_page_of_an_erased_delivery_says_so_and_offers_no_retry(client, chatbot):
+def test_the_page_of_an_erased_delivery_says_so_and_offers_no_retry(
+    client: Client, chatbot: Chatbot
+) -> None:
     row = DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, body=b"")
     address = reverse("admin:webhooks_delivery_change", args=[row.pk])
     page = client.get(address).content.decode()

@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,28 +11,31 @@ from django.urls import reverse
 
 from tests.factories.staff import signed_in, superuser
 from tests.factories.webhooks import DeliveryFactory
-from tests.servers.behaviours import answer
+from tests.servers.behaviours import Arrival, Step, answer
 from tests.servers.processes import Web, Worker, wait_until
-from webhooks.models import Delivery
+from tests.servers.receiver import Receiver
+from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CLICKS, TOKEN = 100, "t" * 32
 BROKEN = answer(503)
 
 
-def tried():
+def tried() -> Delivery | None:
     return Delivery.objects.filter(due_at=None, claim=None, attempts_count__gt=0).first()
 
 
 @pytest.mark.proves("Delivery rules/3")
-def test_a_hundred_concurrent_clicks_cause_one_attempt(receiver, endpoint):
+def test_a_hundred_concurrent_clicks_cause_one_attempt(
+    receiver: Receiver, endpoint: Endpoint
+) -> None:
     """Half of the clicks come while the attempt is in progress.
 
     It ends after the last click, because a delivery that is FAILED again may be clicked again.
     """
     all_clicked = threading.Event()
 
-    def held(arrival):
+    def held(arrival: Arrival) -> Iterable[Step]:
         all_clicked.wait(60)
         return BROKEN(arrival)
 
@@ -46,7 +50,7 @@ def test_a_hundred_concurrent_clicks_cause_one_attempt(receiver, endpoint):
         ThreadPoolExecutor(CLICKS) as pool,
     ):
 
-        def click(_):
+        def click(_: int) -> int:
             return requests.post(
                 f"{web.address}{button}",
                 headers={"X-CSRFToken": TOKEN},
@@ -66,7 +70,9 @@ def test_a_hundred_concurrent_clicks_cause_one_attempt(receiver, endpoint):
 
 
 @pytest.mark.proves("Events/4")
-def test_a_sample_is_one_attempt_that_is_marked_as_a_test(receiver, endpoint):
+def test_a_sample_is_one_attempt_that_is_marked_as_a_test(
+    receiver: Receiver, endpoint: Endpoint
+) -> None:
     receiver.on("/hook", BROKEN)
     client = signed_in(superuser())
     client.post(

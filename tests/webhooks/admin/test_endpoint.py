@@ -47,7 +47,9 @@ def given(**changes: Any) -> dict[str, Any]:
     return made | {"secret": ""} | changes
 
 
-def test_a_generated_secret_is_shown_once_on_a_page_that_is_not_cached(client, address, chatbot):
+def test_a_generated_secret_is_shown_once_on_a_page_that_is_not_cached(
+    client: Client, address: str, chatbot: Chatbot
+) -> None:
     page = client.post(address, given())
     [secret] = SHOWN.findall(page.content.decode())
     assert "no-store" in page["Cache-Control"]
@@ -59,13 +61,17 @@ def test_a_generated_secret_is_shown_once_on_a_page_that_is_not_cached(client, a
     assert endpoint.masked_secret in again
 
 
-def test_a_new_webhook_defaults_to_all_events_and_a_generated_secret(client, address):
+def test_a_new_webhook_defaults_to_all_events_and_a_generated_secret(
+    client: Client, address: str
+) -> None:
     fields = fields_of(client.get(address))
     assert set(fields["events"]) == {"NEW_MESSAGE", "CONVERSATION_ESCALATED", "NEW_LEAD"}
     assert (fields["secret_choice"], fields["is_active"]) == ("make", "on")
 
 
-def test_the_secret_is_kept_unless_another_one_is_requested(client, address, chatbot):
+def test_the_secret_is_kept_unless_another_one_is_requested(
+    client: Client, address: str, chatbot: Chatbot
+) -> None:
     EndpointFactory(chatbot=chatbot)
     answer = client.post(address, fields_of(client.get(address)) | {"url": f"{URL}/other"})
     assert (answer.status_code, answer["Location"]) == (302, address)
@@ -87,8 +93,8 @@ def test_the_secret_is_kept_unless_another_one_is_requested(client, address, cha
     ],
 )
 def test_an_invalid_configuration_is_rejected_and_the_input_is_kept(
-    client, address, changes, fault
-):
+    client: Client, address: str, changes: dict[str, Any], fault: str
+) -> None:
     page = client.post(address, given(**changes))
     assert page.status_code == 200
     assert fault in page.content.decode()
@@ -96,8 +102,8 @@ def test_an_invalid_configuration_is_rejected_and_the_input_is_kept(
 
 
 def test_a_typed_secret_without_its_choice_is_questioned_and_not_shown_again(
-    client, address, chatbot
-):
+    client: Client, address: str, chatbot: Chatbot
+) -> None:
     EndpointFactory(chatbot=chatbot)
     text = client.post(address, given(secret_choice="keep", secret="typed-but-not-meant")).content
     assert b"Choose &quot;Use my own&quot;, or clear this field" in text
@@ -106,12 +112,14 @@ def test_a_typed_secret_without_its_choice_is_questioned_and_not_shown_again(
     assert (endpoint.events, sealing.unseal(endpoint.sealed_secret)) == (all_events(), SECRET)
 
 
-def test_a_custom_secret_of_sixteen_characters_is_accepted(client, address):
+def test_a_custom_secret_of_sixteen_characters_is_accepted(client: Client, address: str) -> None:
     client.post(address, given(secret_choice="own", secret="x" * 16))
     assert sealing.unseal(Endpoint.objects.get().sealed_secret) == "x" * 16
 
 
-def test_without_the_add_on_the_page_is_read_only_and_gives_the_reason(client, address, chatbot):
+def test_without_the_add_on_the_page_is_read_only_and_gives_the_reason(
+    client: Client, address: str, chatbot: Chatbot
+) -> None:
     EndpointFactory(chatbot=chatbot)
     Account.objects.update(webhooks_enabled=False)
     text = client.get(address).content.decode()
@@ -121,7 +129,9 @@ def test_without_the_add_on_the_page_is_read_only_and_gives_the_reason(client, a
     assert Endpoint.objects.get().url == URL
 
 
-def test_a_member_can_change_the_events_but_not_the_secret_or_the_url(member, address, chatbot):
+def test_a_member_can_change_the_events_but_not_the_secret_or_the_url(
+    member: Client, address: str, chatbot: Chatbot
+) -> None:
     """A member who could choose the receiver's address would be sent the secret."""
     EndpointFactory(chatbot=chatbot)
     elsewhere = {"url": "https://127.0.0.2:9/elsewhere", "secret_choice": "keep"}
@@ -132,7 +142,7 @@ def test_a_member_can_change_the_events_but_not_the_secret_or_the_url(member, ad
     assert sealing.unseal(Endpoint.objects.get().sealed_secret) == SECRET
 
 
-def test_a_sample_is_sent_as_a_test(client, address, chatbot):
+def test_a_sample_is_sent_as_a_test(client: Client, address: str, chatbot: Chatbot) -> None:
     EndpointFactory(chatbot=chatbot)
     test = reverse("admin:webhooks_endpoint_test", args=[chatbot.pk])
     answer = client.post(test, {"event": "NEW_LEAD"})
@@ -142,7 +152,9 @@ def test_a_sample_is_sent_as_a_test(client, address, chatbot):
     assert client.get(test).status_code == 405
 
 
-def test_a_sample_while_sending_is_off_is_reported_as_waiting(client, address, chatbot, settings):
+def test_a_sample_while_sending_is_off_is_reported_as_waiting(
+    client: Client, address: str, chatbot: Chatbot, settings: Any
+) -> None:
     settings.SENDING = False
     EndpointFactory(chatbot=chatbot)
     test = reverse("admin:webhooks_endpoint_test", args=[chatbot.pk])
@@ -152,7 +164,9 @@ def test_a_sample_while_sending_is_off_is_reported_as_waiting(client, address, c
 
 
 @pytest.mark.parametrize("event", ["", "NEW_MOON"])
-def test_a_sample_of_an_unknown_event_is_rejected(client, address, chatbot, event):
+def test_a_sample_of_an_unknown_event_is_rejected(
+    client: Client, address: str, chatbot: Chatbot, event: str
+) -> None:
     EndpointFactory(chatbot=chatbot)
     test = reverse("admin:webhooks_endpoint_test", args=[chatbot.pk])
     page = client.post(test, {"event": event}, follow=True)
@@ -160,7 +174,9 @@ def test_a_sample_of_an_unknown_event_is_rejected(client, address, chatbot, even
     assert not Delivery.objects.exists()
 
 
-def test_reloading_the_secrets_page_generates_no_other_secret(client, address, chatbot):
+def test_reloading_the_secrets_page_generates_no_other_secret(
+    client: Client, address: str, chatbot: Chatbot
+) -> None:
     form = fields_of(client.get(address)) | {"url": URL}
     [secret] = SHOWN.findall(client.post(address, form).content.decode())
     again = client.post(address, form)
@@ -194,7 +210,9 @@ class TestHealth:
             ({"sealed_secret": "not sealed with any key"}, "secret cannot be decrypted"),
         ],
     )
-    def test_one_word_describes_the_state(self, client, address, endpoint, fields, state):
+    def test_one_word_describes_the_state(
+        self, client: Client, address: str, endpoint: Endpoint, fields: dict[str, Any], state: str
+    ) -> None:
         Endpoint.objects.update(**fields)
         assert states_of(client) == [state]
         assert f">{state}</span>" in client.get(address).content.decode()
@@ -210,7 +228,9 @@ class TestHealth:
             ("?state=nonsense", ["failing", "healthy", "off", "untried"]),
         ],
     )
-    def test_the_list_can_be_filtered_by_state(self, chatbot, query, states):
+    def test_the_list_can_be_filtered_by_state(
+        self, chatbot: Chatbot, query: str, states: list[str]
+    ) -> None:
         EndpointFactory(chatbot=chatbot, failing_since=SINCE)
         EndpointFactory(failing_since=SINCE, is_active=False)
         EndpointFactory(last_success_at=SINCE)
@@ -218,15 +238,15 @@ class TestHealth:
         assert states_of(signed_in(superuser()), query) == states
 
     def test_the_page_of_an_untried_endpoint_shows_no_success_and_no_failure(
-        self, client, address, endpoint
-    ):
+        self, client: Client, address: str, endpoint: Endpoint
+    ) -> None:
         text = client.get(address).content.decode()
         assert "Last success</dt><dd>none at this URL yet</dd>" in text
         assert "Failing since</dt><dd>-</dd>" in text
 
     def test_the_page_shows_when_the_failures_began_and_when_the_owner_was_notified(
-        self, client, address, endpoint
-    ):
+        self, client: Client, address: str, endpoint: Endpoint
+    ) -> None:
         assert "Owner notified" not in client.get(address).content.decode()
         Endpoint.objects.update(
             failing_since=SINCE, failures_in_a_row=12, owner_told_at=SINCE + timedelta(hours=1)
@@ -235,7 +255,9 @@ class TestHealth:
         assert "2026-03-01 08:30 UTC</time>, 12 in a row" in text
         assert re.search(r"Owner notified</dt><dd><time [^>]*>2026-03-01 09:30 UTC<", text)
 
-    def test_the_page_of_an_unreadable_secret_says_what_to_do(self, client, address, endpoint):
+    def test_the_page_of_an_unreadable_secret_says_what_to_do(
+        self, client: Client, address: str, endpoint: Endpoint
+    ) -> None:
         assert "Replace the secret" not in client.get(address).content.decode()
         Endpoint.objects.update(sealed_secret="not sealed with any key")
         assert (

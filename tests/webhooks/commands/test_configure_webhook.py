@@ -5,6 +5,7 @@ import io
 import pytest
 from django.core.management.base import CommandError
 
+from chatbots.models import Chatbot
 from tests.commands import check_help, record, run
 from webhooks import sealing
 from webhooks.models import Endpoint
@@ -14,7 +15,7 @@ URL = "https://hooks.example.com/bot"
 UNKNOWN = "0199d7a0-0000-7000-8000-000000000000"
 
 
-def test_the_help_explains_the_defaults(capsys):
+def test_the_help_explains_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
     check_help(
         "configure_webhook",
         capsys,
@@ -24,14 +25,14 @@ def test_the_help_explains_the_defaults(capsys):
     )
 
 
-def test_it_prints_a_new_secret_only_once(chatbot):
+def test_it_prints_a_new_secret_only_once(chatbot: Chatbot) -> None:
     made = record("configure_webhook", chatbot.pk, "--url", URL)
     assert sealing.unseal(Endpoint.objects.get().sealed_secret) == made["secret"]
     assert (made["chatbotId"], made["url"]) == (str(chatbot.pk), URL)
     assert "secret" not in record("configure_webhook", chatbot.pk, "--url", URL, "--keep-secret")
 
 
-def test_the_output_for_people_is_plain_lines(chatbot):
+def test_the_output_for_people_is_plain_lines(chatbot: Chatbot) -> None:
     said = run("configure_webhook", str(chatbot.pk), "--url", URL)
     assert {
         f"url: {URL}",
@@ -41,7 +42,9 @@ def test_the_output_for_people_is_plain_lines(chatbot):
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
-def test_a_secret_can_be_read_from_standard_input(chatbot, monkeypatch, ending):
+def test_a_secret_can_be_read_from_standard_input(
+    chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(f"a-secret-from-standard-input{ending}"))
     made = record("configure_webhook", chatbot.pk, "--url", URL, "--secret", "-")
     assert "secret" not in made
@@ -49,7 +52,7 @@ def test_a_secret_can_be_read_from_standard_input(chatbot, monkeypatch, ending):
     assert sealing.unseal(sealed) == "a-secret-from-standard-input"
 
 
-def test_events_are_chosen_by_name(chatbot):
+def test_events_are_chosen_by_name(chatbot: Chatbot) -> None:
     chosen = ("--events", "NEW_LEAD,NEW_MESSAGE")
     made = record("configure_webhook", chatbot.pk, "--url", URL, *chosen)
     assert made["events"] == ["NEW_MESSAGE", "NEW_LEAD"]
@@ -69,7 +72,9 @@ def test_events_are_chosen_by_name(chatbot):
         (["BOT"], "--url"),
     ],
 )
-def test_invalid_input_is_a_clear_error(chatbot, arguments, words, monkeypatch):
+def test_invalid_input_is_a_clear_error(
+    chatbot: Chatbot, arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO())
     arguments = [chatbot.pk if each == "BOT" else each for each in arguments]
     with pytest.raises(CommandError, match=words):

@@ -6,6 +6,7 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from chatbots.models import Chatbot
 from tests.commands import check_help, record
 from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Delivery
@@ -13,11 +14,11 @@ from webhooks.models import Delivery
 pytestmark = pytest.mark.django_db
 
 
-def test_the_help_names_the_range_of_days(capsys):
+def test_the_help_names_the_range_of_days(capsys: pytest.CaptureFixture[str]) -> None:
     check_help("prune_deliveries", capsys, "age in days, from 1 to 100000")
 
 
-def test_it_deletes_older_deliveries(chatbot):
+def test_it_deletes_older_deliveries(chatbot: Chatbot) -> None:
     for days in (1, 5):
         made = DeliveryFactory(chatbot=chatbot, state="SUCCESS", due_at=None)
         then = timezone.now() - timedelta(days=days)
@@ -26,6 +27,6 @@ def test_it_deletes_older_deliveries(chatbot):
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "many"])
-def test_an_invalid_age_is_a_clear_error(days):
+def test_an_invalid_age_is_a_clear_error(days: str) -> None:
     with pytest.raises(CommandError, match="not a number from 1"):
         record("prune_deliveries", "--older-than", days)

@@ -3,6 +3,7 @@
 import pytest
 from django.core.management.base import CommandError
 
+from chatbots.models import Chatbot
 from tests.commands import check_help, record
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Delivery
@@ -11,7 +12,7 @@ pytestmark = pytest.mark.django_db
 UNKNOWN = "0199d7a0-0000-7000-8000-000000000000"
 
 
-def test_the_help_explains_the_selection(capsys):
+def test_the_help_explains_the_selection(capsys: pytest.CaptureFixture[str]) -> None:
     check_help(
         "retry_deliveries",
         capsys,
@@ -23,7 +24,7 @@ def test_the_help_explains_the_selection(capsys):
 
 
 @pytest.fixture
-def failed(chatbot):
+def failed(chatbot: Chatbot) -> Delivery:
     return DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, event="NEW_LEAD")
 
 
@@ -40,7 +41,9 @@ def failed(chatbot):
         (["--chatbot", "OTHER"], 0),
     ],
 )
-def test_it_retries_the_matching_deliveries(chatbot, failed, arguments, retried):
+def test_it_retries_the_matching_deliveries(
+    chatbot: Chatbot, failed: Delivery, arguments: list[str], retried: int
+) -> None:
     names = {"BOT": chatbot.pk, "OTHER": EndpointFactory().chatbot_id}
     arguments = [names.get(each, each) for each in arguments]
     assert record("retry_deliveries", *arguments) == {"retried": retried}
@@ -55,12 +58,12 @@ def test_it_retries_the_matching_deliveries(chatbot, failed, arguments, retried)
         (["--event", "OTHER"], "invalid choice"),
     ],
 )
-def test_invalid_input_is_a_clear_error(failed, arguments, words):
+def test_invalid_input_is_a_clear_error(failed: Delivery, arguments: list[str], words: str) -> None:
     with pytest.raises(CommandError, match=words):
         record("retry_deliveries", *arguments)
 
 
-def test_a_retry_reports_erased_deliveries(capsys):
+def test_a_retry_reports_erased_deliveries(capsys: pytest.CaptureFixture[str]) -> None:
     endpoint = EndpointFactory()
     DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None)
     DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None, body=b"")

@@ -1,5 +1,7 @@
 """`rotate_encryption_keys`."""
 
+from typing import Any
+
 import pytest
 from cryptography.fernet import Fernet
 from django.core.management.base import CommandError
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def old_key(settings):
+def old_key(settings: Any) -> list[Endpoint]:
     """Endpoints sealed with yesterday's key, under today's keys."""
     endpoints = [EndpointFactory() for _ in range(3)]
     [old] = settings.ENCRYPTION_KEYS
@@ -23,24 +25,28 @@ def old_key(settings):
     return endpoints
 
 
-def sealed():
+def sealed() -> list[str]:
     return list(Endpoint.objects.order_by("pk").values_list("sealed_secret", flat=True))
 
 
-def test_the_old_key_is_no_longer_needed_after_a_rotation(old_key, settings):
+def test_the_old_key_is_no_longer_needed_after_a_rotation(
+    old_key: list[Endpoint], settings: Any
+) -> None:
     assert record("rotate_encryption_keys") == {"secrets": 3}
     settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
     assert [sealing.unseal(each) for each in sealed()] == [SECRET] * 3
 
 
-def test_a_second_run_changes_nothing(old_key):
+def test_a_second_run_changes_nothing(old_key: list[Endpoint]) -> None:
     record("rotate_encryption_keys")
     before = sealed()
     record("rotate_encryption_keys")
     assert sealed() == before
 
 
-def test_a_secret_that_no_key_opens_is_reported_and_does_not_stop_the_others(old_key, settings):
+def test_a_secret_that_no_key_opens_is_reported_and_does_not_stop_the_others(
+    old_key: list[Endpoint], settings: Any
+) -> None:
     Endpoint.objects.filter(pk=old_key[0].pk).update(sealed_secret="sealed with no known key")
     with pytest.raises(CommandError, match="1 of 3 secrets"):
         record("rotate_encryption_keys")
@@ -48,7 +54,7 @@ def test_a_secret_that_no_key_opens_is_reported_and_does_not_stop_the_others(old
     assert [sealing.is_newest(each) for each in sealed()].count(True) == 2
 
 
-def test_a_secret_that_is_replaced_during_the_rotation_is_kept(old_key):
+def test_a_secret_that_is_replaced_during_the_rotation_is_kept(old_key: list[Endpoint]) -> None:
     rotating = rotate()
     next(rotating)
     last = Endpoint.objects.order_by("pk").last()

@@ -2,7 +2,6 @@
 
 import contextlib
 import ipaddress
-import json
 import os
 import pty
 import re
@@ -12,8 +11,9 @@ import socket
 import ssl
 import stat
 import subprocess
-import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -22,69 +22,20 @@ from config.outbound.failures import Reason
 from tests.commands import check_help
 from tests.patience import PATIENCE
 from tests.servers import certificates
-from tests.servers.processes import ROOT, wait_until
+from tests.servers.processes import wait_until
+from tests.webhooks.commands.running_sink import RunningSink
 from webhooks import signing
-from webhooks.engine.post import post
+from webhooks.engine.post import Outcome, post
 from webhooks.sink.server import MOST_BYTES
 
 SECRET = "a-secret-of-the-tests"
 BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße \U0001f600"}}'.encode()
 
-
-class RunningSink:
-    """A running `manage.py webhook_sink` on a free port, with its output."""
-
-    def __init__(self, state_dir: Path, *options: str, given: str = "", stdin: int) -> None:
-        self.state_dir = state_dir
-        self.out, self.err = state_dir / "out", state_dir / "err"
-        with self.out.open("w") as out, self.err.open("w") as err:
-            self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "webhook_sink", "--port", "0", *options],
-                cwd=ROOT,
-                env=os.environ | {"STATE_DIR": str(state_dir), "PYTHONUNBUFFERED": "1"},
-                stdin=stdin,
-                stdout=out,
-                stderr=err,
-                text=True,
-            )
-        if self.process.stdin:
-            with contextlib.suppress(BrokenPipeError):
-                self.process.stdin.write(given)
-                self.process.stdin.close()
-
-    @property
-    def ca_file(self) -> str:
-        return str(self.state_dir / "webhook_sink" / "ca.pem")
-
-    @property
-    def said(self) -> str:
-        return self.out.read_text() + self.err.read_text()
-
-    @property
-    def events(self) -> list[dict]:
-        return [json.loads(line) for line in self.out.read_text().splitlines()]
-
-    def url(self) -> str:
-        listening = re.compile(r"Listening on (https://\S+)\. ")
-        wait_until(
-            lambda: listening.search(self.said) or self.process.poll() is not None,
-            told=lambda: self.said,
-        )
-        found = listening.search(self.said)
-        assert found, self.said  # it has ended instead
-        return found[1]
-
-    def wait_for(self, text: str) -> str:
-        wait_until(lambda: text in self.said, told=lambda: self.said)
-        return self.said
-
-    def stop(self, number: int = signal.SIGINT) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(PATIENCE)
+Start = Callable[..., RunningSink]
 
 
 @pytest.fixture
-def start(tmp_path, settings):
+def start(tmp_path: Path, settings: Any) -> Iterator[Start]:
     """Start a sink that the settings of this process trust and allow."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
     running = []
@@ -103,7 +54,14 @@ def start(tmp_path, settings):
         sink.process.wait()
 
 
-def deliver(sink, *, body=BODY, signed=None, secret=SECRET, timeout=PATIENCE):
+def deliver(
+    sink: RunningSink,
+    *,
+    body: bytes = BODY,
+    signed: bytes | None = None,
+    secret: str = SECRET,
+    timeout: float = PATIENCE,
+) -> Outcome:
     headers = signing.headers(body if signed is None else signed, secret)
     return post(sink.url(), body=body, headers=headers, timeout=timeout)
 
@@ -127,7 +85,13 @@ def deliver(sink, *, body=BODY, signed=None, secret=SECRET, timeout=PATIENCE):
     ],
 )
 @pytest.mark.proves("Request headers")
-def test_a_delivery_is_printed_and_verified(start, options, given, sent, verdict):
+def test_a_delivery_is_printed_and_verified(
+    start: Start,
+    options: list[str],
+    given: str,
+    sent: dict[str, Any],
+    verdict: tuple[str, str],
+) -> None:
     sink = start(*options, given=given)
     assert deliver(sink, **sent).response_code == 200
     token, signature = verdict
@@ -138,7 +102,7 @@ def test_a_delivery_is_printed_and_verified(start, options, given, sent, verdict
     assert SECRET not in said
 
 
-def test_on_a_terminal_the_secret_is_prompted_for_and_not_echoed(start):
+def test_on_a_terminal_the_secret_is_prompted_for_and_not_echoed(start: Start) -> None:
     terminal, stdin = pty.openpty()
     sink = start("--secret", "-", stdin=stdin)
     os.close(stdin)
@@ -153,7 +117,7 @@ def test_on_a_terminal_the_secret_is_prompted_for_and_not_echoed(start):
     assert SECRET.encode() not in shown
 
 
-def test_the_json_output_contains_only_events_and_their_signed_bytes(start):
+def test_the_json_output_contains_only_events_and_their_signed_bytes(start: Start) -> None:
     sink = start("--json", "--secret", SECRET)
     deliver(sink)
     deliver(sink, body=b"not JSON")
@@ -167,7 +131,7 @@ def test_the_json_output_contains_only_events_and_their_signed_bytes(start):
     assert (second["number"], second["event"], second["body"]) == (2, None, "not JSON")
 
 
-def test_missing_headers_are_distinguished_from_wrong_ones(start):
+def test_missing_headers_are_distinguished_from_wrong_ones(start: Start) -> None:
     sink = start("--json", "--secret", SECRET)
     post(sink.url(), body=BODY, headers={}, timeout=PATIENCE)
     wait_until(lambda: sink.events, told=lambda: sink.said)
@@ -187,7 +151,9 @@ def test_missing_headers_are_distinguished_from_wrong_ones(start):
     ],
 )
 @pytest.mark.proves("Delivery rules")
-def test_it_fails_as_configured_and_still_prints_the_event(start, options, code, reason):
+def test_it_fails_as_configured_and_still_prints_the_event(
+    start: Start, options: list[str], code: int | None, reason: Reason
+) -> None:
     sink = start("--json", *options)
     outcome = deliver(sink, timeout=3.0 if reason is Reason.TIMEOUT else PATIENCE)
     assert (outcome.response_code, outcome.reason) == (code, reason)
@@ -197,14 +163,14 @@ def test_it_fails_as_configured_and_still_prints_the_event(start, options, code,
         assert outcome.response_headers["Location"] == "https://example.com/"
 
 
-def test_with_times_only_the_first_requests_fail(start):
+def test_with_times_only_the_first_requests_fail(start: Start) -> None:
     sink = start("--json", "--status", "500", "--times", "2")
     assert [deliver(sink).response_code for _ in range(3)] == [500, 500, 200]
     wait_until(lambda: len(sink.events) == 3, told=lambda: sink.said)
     assert [event["answer"] for event in sink.events] == ["500", "500", "200"]
 
 
-def test_a_caller_that_does_not_wait_for_the_response_is_reported(start):
+def test_a_caller_that_does_not_wait_for_the_response_is_reported(start: Start) -> None:
     sink = start("--delay", "2.5")
     assert deliver(sink, timeout=1.5).reason is Reason.TIMEOUT
     sink.wait_for("#1: the caller hung up before the answer")
@@ -212,7 +178,7 @@ def test_a_caller_that_does_not_wait_for_the_response_is_reported(start):
     assert "#2: the caller hung up" not in sink.said
 
 
-def test_the_lines_to_copy_contain_the_certificate_and_the_url(start):
+def test_the_lines_to_copy_contain_the_certificate_and_the_url(start: Start) -> None:
     sink = start()
     url = sink.url()
     said = sink.wait_for("Start this receiver again")
@@ -226,14 +192,16 @@ def test_the_lines_to_copy_contain_the_certificate_and_the_url(start):
     assert f"configure_webhook CHATBOT_ID --url {url}\n" in said
 
 
-def test_a_caller_that_does_not_trust_the_sink_is_reported_with_the_remedy(start, settings):
+def test_a_caller_that_does_not_trust_the_sink_is_reported_with_the_remedy(
+    start: Start, settings: Any
+) -> None:
     sink = start()
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     assert deliver(sink).reason is Reason.CERTIFICATE_NOT_TRUSTED
     sink.wait_for("was it started with WEBHOOK_CA_BUNDLE?")
 
 
-def test_a_plain_http_caller_is_reported_with_the_remedy(start):
+def test_a_plain_http_caller_is_reported_with_the_remedy(start: Start) -> None:
     sink = start()
     port = int(sink.url().rstrip("/").rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as plain:
@@ -250,7 +218,9 @@ def test_a_plain_http_caller_is_reported_with_the_remedy(start):
         (b"Transfer-Encoding: chunked", b" 411 "),
     ],
 )
-def test_an_endless_body_is_rejected_and_the_next_one_is_accepted(start, head, answer):
+def test_an_endless_body_is_rejected_and_the_next_one_is_accepted(
+    start: Start, head: bytes, answer: bytes
+) -> None:
     sink = start("--json")
     port = int(sink.url().rstrip("/").rpartition(":")[2])
     context = ssl.create_default_context(cafile=sink.ca_file)
@@ -264,7 +234,7 @@ def test_an_endless_body_is_rejected_and_the_next_one_is_accepted(start, head, a
     assert deliver(sink).response_code == 200
 
 
-def test_text_written_by_a_visitor_cannot_control_the_terminal(start):
+def test_text_written_by_a_visitor_cannot_control_the_terminal(start: Start) -> None:
     sink = start()
     body = '{"event":"NEW_LEAD\\n#2 NEW_LEAD","data":"\\u001b[2J\x9b2J\u202e"}'.encode()
     post(sink.url(), body=body, headers={"X-SIGNATURE": "\x1b[2J"}, timeout=PATIENCE)
@@ -274,7 +244,7 @@ def test_text_written_by_a_visitor_cannot_control_the_terminal(start):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_stops_cleanly(start, number):
+def test_it_stops_cleanly(start: Start, number: signal.Signals) -> None:
     sink = start()
     sink.url()
     assert sink.stop(number) == 0
@@ -282,13 +252,13 @@ def test_it_stops_cleanly(start, number):
     assert "Stopped." in sink.said
 
 
-def test_a_pending_response_does_not_delay_the_stop(start):
+def test_a_pending_response_does_not_delay_the_stop(start: Start) -> None:
     sink = start("--json", "--delay", "3600")
     deliver(sink, timeout=0.5)
     assert sink.stop() == 0
 
 
-def test_it_has_its_own_private_key_and_creates_its_certificates_once(start):
+def test_it_has_its_own_private_key_and_creates_its_certificates_once(start: Start) -> None:
     first = start()
     first.url()
     folder = first.state_dir / "webhook_sink"
@@ -302,7 +272,7 @@ def test_it_has_its_own_private_key_and_creates_its_certificates_once(start):
 
 
 @pytest.mark.parametrize("name", ["ca.pem", "server.pem"])
-def test_broken_certificates_are_replaced(start, name):
+def test_broken_certificates_are_replaced(start: Start, name: str) -> None:
     first = start("--json")
     first.url()
     first.stop()
@@ -324,12 +294,14 @@ def test_broken_certificates_are_replaced(start, name):
         (["--port", "65536"], "not a port"),
     ],
 )
-def test_invalid_options_are_rejected_with_the_rule(options, words):
+def test_invalid_options_are_rejected_with_the_rule(options: list[str], words: str) -> None:
     with pytest.raises(CommandError, match=words):
         call_command("webhook_sink", *options)
 
 
-def test_the_help_explains_what_the_sink_answers(capsys, settings):
+def test_the_help_explains_what_the_sink_answers(
+    capsys: pytest.CaptureFixture[str], settings: Any
+) -> None:
     settings.WEBHOOK_TIMEOUT = 7.5
     check_help(
         "webhook_sink",
@@ -341,7 +313,7 @@ def test_the_help_explains_what_the_sink_answers(capsys, settings):
     )
 
 
-def test_a_port_in_use_is_named(start):
+def test_a_port_in_use_is_named(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         sink = start("--port", str(port))

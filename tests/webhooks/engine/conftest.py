@@ -1,13 +1,16 @@
 """A delivery on its way to a real receiver."""
 
+from typing import Any
+
 import pytest
 
 from tests.factories.webhooks import DeliveryFactory
 from tests.servers import certificates
+from webhooks.models import Delivery, Endpoint
 
 
 @pytest.fixture
-def trusting(settings):
+def trusting(settings: Any) -> None:
     """Trust our own certificates, and let no delivery become due or late by itself."""
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = 60.0
@@ -15,5 +18,5 @@ def trusting(settings):
 
 
 @pytest.fixture
-def delivery(endpoint):
+def delivery(endpoint: Endpoint) -> Delivery:
     return DeliveryFactory(chatbot=endpoint.chatbot)

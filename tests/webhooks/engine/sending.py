@@ -3,7 +3,7 @@
 import time
 
 from webhooks import signing
-from webhooks.engine.post import post
+from webhooks.engine.post import Outcome, post
 
 SECRET = "sixteen-letters!"
 BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße"}}'.encode()
@@ -11,7 +11,7 @@ AMPLE = 30.0  # seconds, where the timeout does not end the attempt
 SLACK = 10.0  # seconds, for a machine under load; hostile receivers take longer, or never end
 
 
-def send(url, *, body=BODY, timeout=AMPLE):
+def send(url: str, *, body: bytes = BODY, timeout: float = AMPLE) -> Outcome:
     """Send as a delivery does; asserts that the attempt ends in time."""
     began = time.monotonic()
     outcome = post(url, body=body, headers=signing.headers(body, SECRET), timeout=timeout)

@@ -1,22 +1,25 @@
 """Steps of the schedule, for tests."""
 
+from typing import Any
+
 from django.utils import timezone
 
 from tests.servers.behaviours import answer
 from webhooks.engine import attempt, claims, schedule
+from webhooks.engine.work import Work
 from webhooks.models import Delivery
 
 ME, OTHER = "1", "2"
 OK, BROKEN = answer(200, b"thanks"), answer(503, b"upstream down")
 
 
-def begin(worker=ME):
+def begin(worker: str = ME) -> list[Work | None]:
     """Claim due deliveries and begin them."""
     claimed = claims.claim(worker, slots=32)
     return [schedule.confirm(one, worker=worker) for one in claimed]
 
 
-def run():
+def run() -> int:
     """Make all due attempts; returns how many."""
     works = begin()
     for work in works:
@@ -24,13 +27,13 @@ def run():
     return len(works)
 
 
-def make_due(delivery):
+def make_due(delivery: Delivery) -> None:
     Delivery.objects.filter(pk=delivery.pk).update(due_at=timezone.now())
 
 
-def stored(delivery):
+def stored(delivery: Delivery) -> dict[str, Any]:
     return Delivery.objects.values().get(pk=delivery.pk)
 
 
-def states(delivery):
+def states(delivery: Delivery) -> list[tuple[int, str]]:
     return list(delivery.attempts.values_list("number", "status"))

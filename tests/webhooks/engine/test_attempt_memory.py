@@ -2,6 +2,7 @@
 
 import re
 import tracemalloc
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -11,15 +12,17 @@ from django.utils import timezone
 
 from tests.factories.webhooks import DeliveryFactory
 from tests.servers import behaviours as say
+from tests.servers.behaviours import Behaviour
+from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import ME, OTHER, run, stored
 from webhooks.engine import claims, recovery, schedule
-from webhooks.models import Delivery
+from webhooks.models import Delivery, Endpoint
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("trusting")]
 MOST = 1024 * 1024  # bytes, including those of the receiver in this process
 
 
-def reads_bodies(act):
+def reads_bodies(act: Callable[[], object]) -> bool:
     """Return whether any query of an action names the bodies of deliveries."""
     with CaptureQueriesContext(
         connection,
@@ -29,7 +32,7 @@ def reads_bodies(act):
     return any(re.search(r"\bbody\b", query["sql"]) for query in queries.captured_queries)
 
 
-def test_only_an_attempt_reads_bodies(endpoint):
+def test_only_an_attempt_reads_bodies(endpoint: Endpoint) -> None:
     DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
     DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", attempts_count=1)
     assert not reads_bodies(lambda: claims.claim(OTHER, slots=2))
@@ -49,7 +52,9 @@ def test_only_an_attempt_reads_bodies(endpoint):
         pytest.param(say.endless_body(200, "Content-Encoding: gzip"), id="endless compressed body"),
     ],
 )
-def test_a_large_response_is_not_kept_in_memory(receiver, endpoint, behaviour):
+def test_a_large_response_is_not_kept_in_memory(
+    receiver: Receiver, endpoint: Endpoint, behaviour: Behaviour
+) -> None:
     DeliveryFactory(chatbot=endpoint.chatbot)
     run()  # allocate what is created only once
     receiver.on("/hook", behaviour)

@@ -9,10 +9,10 @@ from django.db import DataError, OperationalError
 from webhooks.engine.batch import Batch
 
 
-def test_items_that_arrive_during_a_write_are_written_together():
+def test_items_that_arrive_during_a_write_are_written_together() -> None:
     sizes, first, go = [], threading.Event(), threading.Event()
 
-    def write(items):
+    def write(items: list[int]) -> list[int]:
         sizes.append(len(items))
         first.set()
         go.wait(5)
@@ -30,10 +30,10 @@ def test_items_that_arrive_during_a_write_are_written_together():
     assert sizes == [1, 9]
 
 
-def test_an_item_that_cannot_be_written_fails_without_the_others():
+def test_an_item_that_cannot_be_written_fails_without_the_others() -> None:
     first, go = threading.Event(), threading.Event()
 
-    def write(items):
+    def write(items: list[str]) -> list[str]:
         first.set()
         go.wait(5)
         if "bad" in items:
@@ -53,10 +53,10 @@ def test_an_item_that_cannot_be_written_fails_without_the_others():
             begun["bad"].result(5)
 
 
-def test_an_error_of_the_whole_batch_reaches_every_caller_and_the_next_write_succeeds():
+def test_an_error_of_the_whole_batch_reaches_every_caller_and_the_next_write_succeeds() -> None:
     answers = [OperationalError("gone"), ["well"]]
 
-    def write(items):
+    def write(items: list[str]) -> list[str]:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer

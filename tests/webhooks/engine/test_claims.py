@@ -1,17 +1,18 @@
 """The ownership of a delivery in progress, and the order of starts."""
 
 from datetime import timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.utils import timezone
 
 from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import BROKEN, ME, OTHER, begin, run, states, stored
 from webhooks.engine import attempt, claims, queue, recovery, schedule
 from webhooks.engine.work import Claimed
-from webhooks.models import Delivery
+from webhooks.models import Delivery, Endpoint
 from webhooks.models.reason import Refusal
 
 pytestmark = [
@@ -24,25 +25,27 @@ pytestmark = [
 class TestClaims:
     """A worker without the claim changes nothing."""
 
-    def test_a_second_message_finds_nothing(self, delivery):
+    def test_a_second_message_finds_nothing(self, delivery: Delivery) -> None:
         [claimed] = claims.claim(ME, slots=8)
         assert schedule.confirm(claimed, worker=ME)
         assert schedule.confirm(claimed, worker=ME) is None
         assert schedule.confirm(claimed, worker=OTHER) is None
         assert delivery.attempts.count() == 1
 
-    def test_a_forged_claim_finds_nothing(self, delivery):
+    def test_a_forged_claim_finds_nothing(self, delivery: Delivery) -> None:
         claims.claim(ME, slots=8)
         assert schedule.confirm(Claimed(delivery.pk, uuid4()), worker=ME) is None
         assert schedule.confirm(Claimed(uuid4(), uuid4()), worker=ME) is None
 
-    def test_two_workers_never_claim_the_same_delivery(self, endpoint):
+    def test_two_workers_never_claim_the_same_delivery(self, endpoint: Endpoint) -> None:
         DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
         mine, others = claims.claim(ME, slots=6), claims.claim(OTHER, slots=32)
         assert (len(mine), len(others)) == (4, 4), "eight of one endpoint over all workers"
         assert not {one.delivery_id for one in mine} & {one.delivery_id for one in others}
 
-    def test_an_attempt_of_a_dead_worker_is_repeated_under_its_number(self, delivery):
+    def test_an_attempt_of_a_dead_worker_is_repeated_under_its_number(
+        self, delivery: Delivery
+    ) -> None:
         [late] = begin(OTHER)
         assert recovery.take_over({OTHER}) == 0
         interrupted = delivery.attempts.get()
@@ -54,13 +57,15 @@ class TestClaims:
         assert not schedule.settle(late, attempt.send(late))
         assert stored(delivery) == before
 
-    def test_a_delivery_that_a_dead_worker_had_not_begun_was_not_interrupted(self, delivery):
+    def test_a_delivery_that_a_dead_worker_had_not_begun_was_not_interrupted(
+        self, delivery: Delivery
+    ) -> None:
         claims.claim(OTHER, slots=8)
         recovery.take_over({OTHER})
         assert stored(delivery)["interruptions"] == 0
         assert run() == 1
 
-    def test_the_third_interruption_ends_a_delivery(self, delivery):
+    def test_the_third_interruption_ends_a_delivery(self, delivery: Delivery) -> None:
         for _ in range(3):
             assert stored(delivery)["state"] == "PENDING"
             begin(OTHER)
@@ -74,20 +79,24 @@ class TestClaims:
         assert run() == 0
         assert states(delivery) == [(1, "RETRYING"), (1, "RETRYING"), (1, "FAILED")]
 
-    def test_a_live_worker_keeps_its_claims(self, delivery):
+    def test_a_live_worker_keeps_its_claims(self, delivery: Delivery) -> None:
         begin(OTHER)
         before = stored(delivery)
         assert recovery.take_over(set()) == 0
         assert stored(delivery) == before
 
-    def test_an_expired_lease_frees_a_delivery_even_of_a_live_worker(self, delivery):
+    def test_an_expired_lease_frees_a_delivery_even_of_a_live_worker(
+        self, delivery: Delivery
+    ) -> None:
         begin(OTHER)
         Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
         recovery.take_over(set())
         assert delivery.attempts.get().interrupted
         assert run() == 1
 
-    def test_a_lost_message_is_published_again(self, delivery, monkeypatch):
+    def test_a_lost_message_is_published_again(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(claims, "START", timedelta(minutes=10))
         claims.claim(ME, slots=8)
         assert recovery.take_over(set()) == 0, "it may still be on its way"
@@ -96,7 +105,9 @@ class TestClaims:
         assert recovery.take_over(set()) == 1, "one claim ran out before anything began"
         assert run() == 1
 
-    def test_a_stopping_worker_releases_the_deliveries_that_it_has_not_begun(self, endpoint):
+    def test_a_stopping_worker_releases_the_deliveries_that_it_has_not_begun(
+        self, endpoint: Endpoint
+    ) -> None:
         DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
         one, other = claims.claim(ME, slots=8)
         schedule.confirm(one, worker=ME)
@@ -108,10 +119,12 @@ class TestClaims:
 class TestOrder:
     """The order of starts, as the database determines it."""
 
-    def heads(self):
+    def heads(self) -> list[UUID]:
         return [one.delivery_id for one in claims.claim(ME, slots=32)]
 
-    def test_the_deliveries_of_a_thread_start_one_after_the_other(self, receiver, endpoint):
+    def test_the_deliveries_of_a_thread_start_one_after_the_other(
+        self, receiver: Receiver, endpoint: Endpoint
+    ) -> None:
         thread = new_id()
         made = DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot, thread_id=thread)
         for delivery in made:
@@ -119,7 +132,9 @@ class TestOrder:
             assert begin() == []
             Delivery.objects.filter(pk=delivery.pk).update(state="SUCCESS", due_at=None, claim=None)
 
-    def test_a_delivery_that_waits_for_its_retry_delays_no_other_delivery(self, receiver, endpoint):
+    def test_a_delivery_that_waits_for_its_retry_delays_no_other_delivery(
+        self, receiver: Receiver, endpoint: Endpoint
+    ) -> None:
         thread = new_id()
         receiver.on("/hook", BROKEN)
         first, second = DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot, thread_id=thread)
@@ -127,25 +142,29 @@ class TestOrder:
         assert stored(first)["state"] == "RETRYING"
         assert self.heads() == [second.pk]
 
-    def test_retries_start_before_first_attempts(self, endpoint):
+    def test_retries_start_before_first_attempts(self, endpoint: Endpoint) -> None:
         DeliveryFactory.create_batch(9, chatbot=endpoint.chatbot)
         retry = DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", attempts_count=1)
         assert self.heads()[0] == retry.pk
 
-    def test_threads_of_one_endpoint_start_in_parallel(self, endpoint):
+    def test_threads_of_one_endpoint_start_in_parallel(self, endpoint: Endpoint) -> None:
         made = [DeliveryFactory(chatbot=endpoint.chatbot, thread_id=new_id()) for _ in range(10)]
         assert self.heads() == [delivery.pk for delivery in made[:8]]
 
-    def test_the_older_event_starts_first_even_if_its_thread_is_newer(self, endpoint):
+    def test_the_older_event_starts_first_even_if_its_thread_is_newer(
+        self, endpoint: Endpoint
+    ) -> None:
         old, young = new_id(), new_id()
         made = [DeliveryFactory(chatbot=endpoint.chatbot, thread_id=one) for one in (young, old)]
         assert self.heads() == [delivery.pk for delivery in made]
 
-    def test_a_first_attempt_is_due_whatever_the_clock_of_its_writer(self, endpoint):
+    def test_a_first_attempt_is_due_whatever_the_clock_of_its_writer(
+        self, endpoint: Endpoint
+    ) -> None:
         DeliveryFactory(chatbot=endpoint.chatbot, due_at=timezone.now() + timedelta(hours=1))
         assert len(self.heads()) == 1
 
-    def test_the_next_due_time_is_that_of_the_earliest_retry(self, endpoint):
+    def test_the_next_due_time_is_that_of_the_earliest_retry(self, endpoint: Endpoint) -> None:
         assert queue.glance()[0] is None
         later = timezone.now() + timedelta(minutes=30)
         DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", due_at=later)
@@ -156,7 +175,7 @@ class TestOrder:
         DeliveryFactory(chatbot=endpoint.chatbot)
         assert queue.glance()[0] == queue.LONG_AGO
 
-    def test_a_long_queue_of_one_endpoint_hides_no_other_endpoint(self, endpoint):
+    def test_a_long_queue_of_one_endpoint_hides_no_other_endpoint(self, endpoint: Endpoint) -> None:
         row = DeliveryFactory(chatbot=endpoint.chatbot)
         Delivery.objects.bulk_create(
             Delivery(

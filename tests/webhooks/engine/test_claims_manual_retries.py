@@ -9,17 +9,17 @@ from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.webhooks.engine.steps import ME
 from webhooks.engine import claims
-from webhooks.models import Delivery
+from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def overdue(endpoint, count, *, state, seconds):
+def overdue(endpoint: Endpoint, count: int, *, state: str, seconds: float) -> list[Delivery]:
     due = timezone.now() - timedelta(seconds=seconds)
     return DeliveryFactory.create_batch(count, chatbot=endpoint.chatbot, state=state, due_at=due)
 
 
-def test_a_manual_retry_waits_for_automatic_retries_and_new_deliveries(endpoint):
+def test_a_manual_retry_waits_for_automatic_retries_and_new_deliveries(endpoint: Endpoint) -> None:
     replayed = overdue(endpoint, 40, state="FAILED", seconds=60)
     [retry] = overdue(endpoint, 1, state="RETRYING", seconds=1)
     event = DeliveryFactory(chatbot=endpoint.chatbot)
@@ -28,7 +28,7 @@ def test_a_manual_retry_waits_for_automatic_retries_and_new_deliveries(endpoint)
     assert set(claimed[2:]) <= {one.pk for one in replayed}
 
 
-def test_the_next_free_places_of_an_endpoint_go_to_new_deliveries(endpoint):
+def test_the_next_free_places_of_an_endpoint_go_to_new_deliveries(endpoint: Endpoint) -> None:
     overdue(endpoint, 40, state="FAILED", seconds=60)
     claimed = claims.claim(ME, slots=64)
     assert len(claimed) == endpoint.attempts_limit
@@ -39,7 +39,7 @@ def test_the_next_free_places_of_an_endpoint_go_to_new_deliveries(endpoint):
     assert {one.delivery_id for one in claims.claim(ME, slots=64)} == {one.pk for one in events}
 
 
-def test_deliveries_that_were_interrupted_twice_run_one_at_a_time(endpoint):
+def test_deliveries_that_were_interrupted_twice_run_one_at_a_time(endpoint: Endpoint) -> None:
     twice = DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot, interruptions=2)
     others = DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot, interruptions=1)
     claimed = {one.delivery_id for one in claims.claim(ME, slots=64)}
@@ -49,7 +49,7 @@ def test_deliveries_that_were_interrupted_twice_run_one_at_a_time(endpoint):
     assert [one.delivery_id for one in claims.claim(ME, slots=64)] == [twice[1].pk]
 
 
-def test_a_delivery_that_must_wait_for_a_suspect_does_not_use_up_a_turn(endpoint):
+def test_a_delivery_that_must_wait_for_a_suspect_does_not_use_up_a_turn(endpoint: Endpoint) -> None:
     dead = EndpointFactory(timed_out=True)
     suspects = overdue(dead, 3, state="RETRYING", seconds=60)
     Delivery.objects.filter(pk__in=[one.pk for one in suspects]).update(interruptions=2)
@@ -60,7 +60,7 @@ def test_a_delivery_that_must_wait_for_a_suspect_does_not_use_up_a_turn(endpoint
     assert [one.delivery_id for one in claims.claim(ME, slots=64)] == [other.pk]
 
 
-def test_a_manual_retry_keeps_the_order_of_its_thread(endpoint):
+def test_a_manual_retry_keeps_the_order_of_its_thread(endpoint: Endpoint) -> None:
     thread, due = new_id(), timezone.now() - timedelta(seconds=60)
     made = DeliveryFactory.create_batch(
         3, chatbot=endpoint.chatbot, state="FAILED", due_at=due, thread_id=thread

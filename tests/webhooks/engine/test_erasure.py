@@ -1,8 +1,12 @@
 """Erased content is neither sent nor stored; the log keeps its line."""
 
+from typing import Any
+
 import pytest
 
 from tests.factories.webhooks import DeliveryFactory
+from tests.servers.behaviours import Behaviour
+from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks.engine import attempt, erasure, schedule
 from webhooks.models import Attempt, Delivery
@@ -17,18 +21,18 @@ pytestmark = [
 KEPT = ("event", "state", "attempts_count", "last_code", "created_at", "thread_id", "chatbot_id")
 
 
-def erase(delivery):
+def erase(delivery: Delivery) -> int:
     return sum(erasure.erase(Delivery.objects.filter(pk=delivery.pk)))
 
 
-def contents(delivery):
+def contents(delivery: Delivery) -> list[Any]:
     """Collect the delivery content that the log stores."""
     attempts = delivery.attempts.values_list("response_body", "response_headers")
     found = [bytes(stored(delivery)["body"]), *(bytes(body) for body, _ in attempts)]
     return [one for one in found if one] + [headers for _, headers in attempts if headers]
 
 
-def test_the_row_stays_and_its_content_is_deleted(receiver, delivery):
+def test_the_row_stays_and_its_content_is_deleted(receiver: Receiver, delivery: Delivery) -> None:
     receiver.on("/hook", BROKEN)
     run()
     before = stored(delivery)
@@ -41,7 +45,9 @@ def test_the_row_stays_and_its_content_is_deleted(receiver, delivery):
 
 
 @pytest.mark.parametrize("state", ["PENDING", "RETRYING", "FAILED"])
-def test_a_waiting_delivery_ends_as_failed_with_the_reason(receiver, delivery, state):
+def test_a_waiting_delivery_ends_as_failed_with_the_reason(
+    receiver: Receiver, delivery: Delivery, state: str
+) -> None:
     receiver.on("/hook", OK)
     Delivery.objects.filter(pk=delivery.pk).update(state=state)
     erase(delivery)
@@ -55,7 +61,9 @@ def test_a_waiting_delivery_ends_as_failed_with_the_reason(receiver, delivery, s
 
 
 @pytest.mark.parametrize(("answer", "state"), [(OK, "SUCCESS"), (BROKEN, "FAILED")])
-def test_an_attempt_in_progress_stores_nothing_of_the_response(receiver, delivery, answer, state):
+def test_an_attempt_in_progress_stores_nothing_of_the_response(
+    receiver: Receiver, delivery: Delivery, answer: Behaviour, state: str
+) -> None:
     receiver.on("/hook", answer)
     [work] = begin()
     result = attempt.send(work)
@@ -67,7 +75,7 @@ def test_an_attempt_in_progress_stores_nothing_of_the_response(receiver, deliver
     assert states(delivery) == [(1, state)]
 
 
-def test_an_erased_delivery_is_not_retried(delivery):
+def test_an_erased_delivery_is_not_retried(delivery: Delivery) -> None:
     Delivery.objects.filter(pk=delivery.pk).update(state="FAILED", due_at=None)
     other = DeliveryFactory(chatbot=delivery.chatbot, state="FAILED", due_at=None)
     erase(delivery)
@@ -76,7 +84,9 @@ def test_an_erased_delivery_is_not_retried(delivery):
     assert list(Delivery.objects.filter(due_at__isnull=False)) == [other]
 
 
-def test_many_deliveries_are_erased_in_batches(delivery, monkeypatch):
+def test_many_deliveries_are_erased_in_batches(
+    delivery: Delivery, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(erasure, "BATCH", 2)
     rows = [delivery, *(DeliveryFactory(chatbot=delivery.chatbot) for _ in range(4))]
     for row in rows:

@@ -1,6 +1,7 @@
 """The choice of deliveries, without a database: limits, shares and turns."""
 
 from collections import Counter, deque
+from collections.abc import Iterable
 from uuid import UUID, uuid4
 
 import pytest
@@ -10,18 +11,32 @@ from webhooks.engine.fairness import Candidate, Rotation, Running, Slots, Waitin
 pytestmark = pytest.mark.proves("Delivery rules")
 
 
-def waiting(*, account=None, limit=64, slow=False, in_flight=0, due=100, thread=None):
+def waiting(
+    *,
+    account: UUID | None = None,
+    limit: int = 64,
+    slow: bool = False,
+    in_flight: int = 0,
+    due: int = 100,
+    thread: UUID | None = None,
+) -> Waiting:
     """Build an endpoint with due deliveries, in its own account if none is given."""
     candidates = deque(Candidate(uuid4(), thread, in_order=True) for _ in range(due))
     return Waiting(uuid4(), account or uuid4(), limit, slow, in_flight, candidates)
 
 
-def running(one, count, *, suspects=0):
+def running(one: Waiting, count: int, *, suspects: int = 0) -> Running:
     """Build the attempts of the claiming worker that are in flight to an endpoint."""
     return Running(one.chatbot_id, one.account_id, count, one.slow, suspects)
 
 
-def started(endpoints, *, slots=64, beside=(), rotation=None):
+def started(
+    endpoints: Iterable[Waiting],
+    *,
+    slots: int = 64,
+    beside: Iterable[Running] = (),
+    rotation: Rotation | None = None,
+) -> list[int]:
     """Choose once; returns how many deliveries start, in the order of the endpoints."""
     chosen = (rotation or Rotation()).choose(list(endpoints), Slots(beside, slots=slots))
     counts = Counter(id(one) for one, _ in chosen)
@@ -29,17 +44,21 @@ def started(endpoints, *, slots=64, beside=(), rotation=None):
 
 
 @pytest.mark.parametrize(("limit", "in_flight", "starts"), [(2, 0, 2), (8, 3, 5), (8, 8, 0)])
-def test_an_endpoint_is_held_to_its_limit_over_all_workers(limit, in_flight, starts):
+def test_an_endpoint_is_held_to_its_limit_over_all_workers(
+    limit: int, in_flight: int, starts: int
+) -> None:
     assert started([waiting(limit=limit, in_flight=in_flight)]) == [starts]
 
 
 @pytest.mark.parametrize(("slots", "starts"), [(1, 1), (2, 2), (8, 5), (64, 33)])
-def test_an_endpoint_has_no_more_attempts_in_flight_than_slots_are_free(slots, starts):
+def test_an_endpoint_has_no_more_attempts_in_flight_than_slots_are_free(
+    slots: int, starts: int
+) -> None:
     [found] = started([waiting()], slots=slots)
     assert found == starts <= slots - found + 2
 
 
-def test_busy_endpoints_leave_slots_to_an_idle_one():
+def test_busy_endpoints_leave_slots_to_an_idle_one() -> None:
     busy = [waiting(due=1000) for _ in range(20)]
     rotation, beside = Rotation(), {}
     for _ in range(50):
@@ -51,7 +70,7 @@ def test_busy_endpoints_leave_slots_to_an_idle_one():
     assert started([waiting(due=1)], beside=beside.values()) == [1]
 
 
-def test_slow_endpoints_share_half_of_the_slots():
+def test_slow_endpoints_share_half_of_the_slots() -> None:
     slow = [waiting(slow=True, limit=2) for _ in range(64)]
     assert sum(started(slow)) == 32
     assert sum(started(slow, beside=[running(waiting(slow=True), 30)])) == 2
@@ -59,33 +78,33 @@ def test_slow_endpoints_share_half_of_the_slots():
     assert started([*slow, healthy])[-1] == 5
 
 
-def test_one_slot_serves_slow_endpoints_too():
+def test_one_slot_serves_slow_endpoints_too() -> None:
     assert started([waiting(slow=True)], slots=1) == [1]
 
 
-def test_accounts_take_turns_however_many_endpoints_they_have():
+def test_accounts_take_turns_however_many_endpoints_they_have() -> None:
     large, small = uuid4(), uuid4()
     counts = started([*(waiting(account=large) for _ in range(9)), waiting(account=small)], slots=4)
     assert sum(counts[:9]) == counts[9] == 2
 
 
-def test_with_one_slot_each_endpoint_has_its_turn():
+def test_with_one_slot_each_endpoint_has_its_turn() -> None:
     endpoints, rotation = [waiting() for _ in range(5)], Rotation()
     turns = [started(endpoints, slots=1, rotation=rotation).index(1) for _ in range(10)]
     assert sorted(turns[:5]) == sorted(turns[5:]) == [0, 1, 2, 3, 4]
 
 
-def test_one_delivery_of_a_thread_starts_at_a_time():
+def test_one_delivery_of_a_thread_starts_at_a_time() -> None:
     assert started([waiting(thread=uuid4())]) == [1]
 
 
-def test_a_retry_does_not_wait_for_its_thread():
+def test_a_retry_does_not_wait_for_its_thread() -> None:
     one, thread = waiting(due=0), uuid4()
     one.due.extend(Candidate(UUID(int=n), thread, in_order=False) for n in range(3))
     assert started([one]) == [3]
 
 
-def test_one_suspect_runs_at_a_time():
+def test_one_suspect_runs_at_a_time() -> None:
     one = waiting(due=1)
     one.due.extend(Candidate(uuid4(), None, in_order=True, suspect=True) for _ in range(3))
     others = waiting(due=2)

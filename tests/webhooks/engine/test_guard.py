@@ -1,5 +1,6 @@
 import ipaddress
 import socket
+from typing import Any
 
 import pytest
 
@@ -15,32 +16,32 @@ from webhooks.engine import guard
 
 
 @pytest.fixture(autouse=True)
-def _default_installation(settings):
+def _default_installation(settings: Any) -> None:
     settings.WEBHOOK_ALLOWED_NETWORKS = ()
 
 
-def test_the_table_is_large_enough():
+def test_the_table_is_large_enough() -> None:
     assert len(set(HOSTS)) >= 300
 
 
 @pytest.mark.parametrize("address", [*V4_FORBIDDEN, *V6_FORBIDDEN])
-def test_an_address_that_is_not_public_is_rejected(address):
+def test_an_address_that_is_not_public_is_rejected(address: str) -> None:
     with pytest.raises(AddressNotAllowed, match="is not a public address"):
         guard.judge(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("address", [*V4_PUBLIC, *V6_PUBLIC])
-def test_a_public_address_is_allowed(address):
+def test_a_public_address_is_allowed(address: str) -> None:
     assert guard.judge(ipaddress.ip_address(address)) is None
 
 
-def test_a_public_address_of_this_machine_is_rejected(monkeypatch):
+def test_a_public_address_of_this_machine_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "is_public", lambda address: True)  # as if it had such an address
     with pytest.raises(AddressNotAllowed, match="is an address of this machine"):
         guard.judge(ipaddress.ip_address("127.0.0.1"))
 
 
-def test_an_address_of_this_machine_is_recognised():
+def test_an_address_of_this_machine_is_recognised() -> None:
     assert guard.is_own(ipaddress.ip_address("127.0.0.1"))
     assert not guard.is_own(ipaddress.ip_address("8.8.8.8"))
     assert not guard.is_own(ipaddress.ip_address("2606:4700:4700::1111"))
@@ -48,7 +49,7 @@ def test_an_address_of_this_machine_is_recognised():
 
 @pytest.mark.proves("Events")
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_url_that_contains_a_forbidden_address_is_rejected(host):
+def test_a_url_that_contains_a_forbidden_address_is_rejected(host: str) -> None:
     with pytest.raises(ValueError, match=r"^URL must "):
         guard.check_url(f"https://{host}/hook")
     with pytest.raises(ValueError, match=r"^URL must "):
@@ -56,7 +57,7 @@ def test_a_url_that_contains_a_forbidden_address_is_rejected(host):
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_every_spelling_is_rejected_when_connecting_if_the_system_accepts_it(host):
+def test_every_spelling_is_rejected_when_connecting_if_the_system_accepts_it(host: str) -> None:
     """The text is never trusted, so this holds even if a check of the text is wrong."""
     try:
         read = socket.getaddrinfo(host.strip("[]").encode(), 443, flags=socket.AI_NUMERICHOST)
@@ -127,7 +128,7 @@ def test_every_spelling_is_rejected_when_connecting_if_the_system_accepts_it(hos
         ("https://hooks.example.com/\r\nX-Injected: 1", "white space"),
     ],
 )
-def test_a_url_that_breaks_a_rule_is_rejected_with_that_rule(url, rule):
+def test_a_url_that_breaks_a_rule_is_rejected_with_that_rule(url: str, rule: str) -> None:
     with pytest.raises(ValueError, match=f"^URL must .*{rule}"):
         guard.check_url(url)
 
@@ -155,7 +156,7 @@ def test_a_url_that_breaks_a_rule_is_rejected_with_that_rule(url, rule):
         f"https://hooks.example.com/{'a' * (2_048 - 26)}",
     ],
 )
-def test_a_url_that_may_be_public_is_accepted(url):
+def test_a_url_that_may_be_public_is_accepted(url: str) -> None:
     assert guard.check_url(url) is None
 
 
@@ -170,7 +171,9 @@ def test_a_url_that_may_be_public_is_accepted(url):
         ("0.0.0.0/0", ["127.0.0.1", "::ffff:127.0.0.1"], ["::1"]),
     ],
 )
-def test_an_allowed_network_opens_only_itself(settings, network, allowed, refused):
+def test_an_allowed_network_opens_only_itself(
+    settings: Any, network: str, allowed: list[str], refused: list[str]
+) -> None:
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network(network),)
     for address in allowed:
         guard.judge(ipaddress.ip_address(address))
@@ -180,7 +183,7 @@ def test_an_allowed_network_opens_only_itself(settings, network, allowed, refuse
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "127.1", "a.localhost."])
-def test_a_url_in_an_allowed_network_is_accepted(settings, host):
+def test_a_url_in_an_allowed_network_is_accepted(settings: Any, host: str) -> None:
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
     assert guard.check_url(f"https://{host}:8443/hook") is None
     with pytest.raises(ValueError, match="public address"):

@@ -1,6 +1,8 @@
 import socket
+import ssl
 import string
 import time
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -9,7 +11,8 @@ from config.outbound.failures import Reason
 from tests.servers import behaviours as say
 from tests.servers import certificates
 from tests.servers import receiver as servers
-from tests.servers.receiver import Receiver
+from tests.servers.behaviours import Behaviour
+from tests.servers.receiver import Greeting, Receiver
 from tests.webhooks.engine.sending import AMPLE, BODY, SECRET, SLACK, send
 from webhooks import masking, signing
 from webhooks.engine import post as module
@@ -21,7 +24,7 @@ TIMEOUT = 1.0  # seconds; where the timeout ends the attempt, enough to reach th
 
 
 @pytest.mark.proves("Request headers")
-def test_a_receiver_gets_the_exact_bytes_and_the_documented_headers(receiver):
+def test_a_receiver_gets_the_exact_bytes_and_the_documented_headers(receiver: Receiver) -> None:
     assert send(receiver.url("/hook?a=b")).success
     [arrival] = receiver.arrivals
     assert (arrival.method, arrival.path, arrival.body) == ("POST", "/hook?a=b", BODY)
@@ -37,7 +40,7 @@ def test_a_receiver_gets_the_exact_bytes_and_the_documented_headers(receiver):
 @pytest.mark.proves("Delivery rules/1")
 @pytest.mark.proves("Delivery rules")
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 206, 226, 299])
-def test_a_2xx_is_a_success(receiver, status):
+def test_a_2xx_is_a_success(receiver: Receiver, status: int) -> None:
     receiver.on("/", say.answer(status))
     outcome = send(receiver.url())
     assert (outcome.success, outcome.response_code, outcome.reason) == (True, status, Reason.NONE)
@@ -45,7 +48,7 @@ def test_a_2xx_is_a_success(receiver, status):
 
 @pytest.mark.proves("Delivery rules")
 @pytest.mark.parametrize("status", [300, 304, 400, 401, 404, 410, 429, 500, 503, 599, 600, 999])
-def test_every_other_status_is_a_failure_with_its_code(receiver, status):
+def test_every_other_status_is_a_failure_with_its_code(receiver: Receiver, status: int) -> None:
     receiver.on("/", say.answer(status, b"why" if status != 304 else b""))
     outcome = send(receiver.url())
     assert (outcome.success, outcome.response_code, outcome.reason) == (False, status, "")
@@ -87,7 +90,9 @@ def test_every_other_status_is_a_failure_with_its_code(receiver, status):
         pytest.param(say.hang_up(say.head(103)), "CONNECTION_CLOSED", id="closed after a 103"),
     ],
 )
-def test_a_hostile_receiver_gets_no_success_and_no_extra_time(receiver, behaviour, reason):
+def test_a_hostile_receiver_gets_no_success_and_no_extra_time(
+    receiver: Receiver, behaviour: Behaviour, reason: str
+) -> None:
     receiver.on("/", behaviour)
     timeout = TIMEOUT if reason == "TIMEOUT" else AMPLE
     outcome = send(receiver.url(), timeout=timeout)
@@ -107,7 +112,9 @@ def test_a_hostile_receiver_gets_no_success_and_no_extra_time(receiver, behaviou
         (servers.speak_plainly, "TLS_FAILED", "wrong version number"),
     ],
 )
-def test_a_receiver_that_never_accepts_a_request_is_cut_off_in_time(greeting, reason, doing):
+def test_a_receiver_that_never_accepts_a_request_is_cut_off_in_time(
+    greeting: Greeting, reason: str, doing: str
+) -> None:
     with Receiver(certificates.good(), greeting=greeting) as receiver:
         outcome = send(receiver.url(), timeout=TIMEOUT if reason == "TIMEOUT" else AMPLE)
     assert (outcome.success, outcome.reason) == (False, reason)
@@ -136,7 +143,9 @@ def test_a_receiver_that_never_accepts_a_request_is_cut_off_in_time(greeting, re
         pytest.param(say.early_hints(), 0.0, id="interim responses, then 2xx"),
     ],
 )
-def test_the_status_decides_at_the_end_of_the_headers(receiver, behaviour, waited):
+def test_the_status_decides_at_the_end_of_the_headers(
+    receiver: Receiver, behaviour: Behaviour, waited: float
+) -> None:
     receiver.on("/", behaviour)
     began = time.monotonic()
     outcome = send(receiver.url())
@@ -146,14 +155,16 @@ def test_the_status_decides_at_the_end_of_the_headers(receiver, behaviour, waite
     assert len(outcome.response_body) <= BODY_KEPT
 
 
-def test_a_body_is_awaited_for_no_longer_than_a_second(receiver):
+def test_a_body_is_awaited_for_no_longer_than_a_second(receiver: Receiver) -> None:
     receiver.on("/", say.drip_body())
     began = time.monotonic()
     assert send(receiver.url()).response_body.startswith(b"a")
     assert time.monotonic() - began < 1 + SLACK
 
 
-def test_an_endless_body_is_not_read_further(receiver, monkeypatch):
+def test_an_endless_body_is_not_read_further(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "BODY_SECONDS", 60.0)
     receiver.on("/", say.endless_body())
     began = time.monotonic()
@@ -171,7 +182,9 @@ def test_an_endless_body_is_not_read_further(receiver, monkeypatch):
         (b"\x1f\x8b\x00\xff", b"\x1f\x8b\x00\xff"),
     ],
 )
-def test_the_beginning_of_a_body_is_stored_as_received(receiver, sent, kept):
+def test_the_beginning_of_a_body_is_stored_as_received(
+    receiver: Receiver, sent: bytes, kept: bytes
+) -> None:
     receiver.on(
         "/", say.answer(500, sent, "Content-Encoding: gzip", "X-Why: b\x01\xe9", "X-Why: c")
     )
@@ -193,7 +206,9 @@ def test_the_beginning_of_a_body_is_stored_as_received(receiver, sent, kept):
         ),
     ],
 )
-def test_a_quoted_secret_is_masked_even_where_the_body_breaks_off(receiver, behaviour):
+def test_a_quoted_secret_is_masked_even_where_the_body_breaks_off(
+    receiver: Receiver, behaviour: Behaviour
+) -> None:
     receiver.on("/", behaviour)
     outcome = post(
         receiver.url(),
@@ -208,7 +223,9 @@ def test_a_quoted_secret_is_masked_even_where_the_body_breaks_off(receiver, beha
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("body", [say.answer, say.endless_body])
-def test_a_redirect_is_a_response_and_is_not_followed(receiver, status, body):
+def test_a_redirect_is_a_response_and_is_not_followed(
+    receiver: Receiver, status: int, body: Callable[..., Behaviour]
+) -> None:
     headers = (f"Location: {receiver.url('/elsewhere')}", "Set-Cookie: a=b")
     receiver.on("/", body(status, b"", *headers) if body is say.answer else body(status, *headers))
     outcome = send(receiver.url())
@@ -229,14 +246,16 @@ def test_a_redirect_is_a_response_and_is_not_followed(receiver, status, body):
         (certificates.old, "TLS_FAILED"),
     ],
 )
-def test_a_bad_certificate_gets_no_request(context, reason):
+def test_a_bad_certificate_gets_no_request(
+    context: Callable[[], ssl.SSLContext], reason: str
+) -> None:
     with Receiver(context()) as receiver:
         outcome = send(receiver.url())
         assert (outcome.success, outcome.reason, receiver.arrivals) == (False, reason, [])
         assert outcome.detail
 
 
-def test_a_closed_port_is_a_refused_connection(receiver):
+def test_a_closed_port_is_a_refused_connection(receiver: Receiver) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         outcome = send(f"https://127.0.0.1:{unused.getsockname()[1]}/")

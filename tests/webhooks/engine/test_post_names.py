@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,11 @@ pytestmark = pytest.mark.usefixtures("trusting")
 
 
 @pytest.fixture
-def names(monkeypatch):
+def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The answers of our own name server: a name's addresses, or an error."""
     known, ask = {}, socket.getaddrinfo
 
-    def answer(host, *args, **kwargs):
+    def answer(host: bytes | str, *args: Any, **kwargs: Any) -> list[Any]:
         name = host.decode() if isinstance(host, bytes) else host
         if isinstance(known.get(name), Exception):
             raise known[name]
@@ -30,7 +31,7 @@ def names(monkeypatch):
     return known
 
 
-def test_the_certificate_and_the_host_header_use_the_name(names):
+def test_the_certificate_and_the_host_header_use_the_name(names: dict[str, Any]) -> None:
     names["hooks.example.com"] = ["127.0.0.1"]
     seen, context = [], certificates.good_of_its_own()
     context.sni_callback = lambda sock, name, context: seen.append(name)
@@ -55,14 +56,18 @@ def test_the_certificate_and_the_host_header_use_the_name(names):
         ["64:ff9b::a00:1"],
     ],
 )
-def test_one_forbidden_address_of_a_name_rejects_it(receiver, names, addresses):
+def test_one_forbidden_address_of_a_name_rejects_it(
+    receiver: Receiver, names: dict[str, Any], addresses: list[str]
+) -> None:
     names["hooks.example.com"] = addresses
     outcome = send(receiver.url(host="hooks.example.com"))
     assert (outcome.success, outcome.reason) == (False, Reason.ADDRESS_NOT_ALLOWED)
     assert receiver.connections == 0
 
 
-def test_the_addresses_of_a_name_are_checked_at_every_attempt(receiver, names):
+def test_the_addresses_of_a_name_are_checked_at_every_attempt(
+    receiver: Receiver, names: dict[str, Any]
+) -> None:
     """This holds even if a connection to the good address is still open."""
     url = receiver.url(host="hooks.example.com")
     for _ in range(50):
@@ -73,12 +78,14 @@ def test_the_addresses_of_a_name_are_checked_at_every_attempt(receiver, names):
     assert len(receiver.arrivals) == 50
 
 
-def test_a_name_is_resolved_only_once_per_attempt(receiver, monkeypatch, settings):
+def test_a_name_is_resolved_only_once_per_attempt(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
     """The connection goes to the checked address, whatever the name resolves to next."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.1/32"),)
     ask, asked = socket.getaddrinfo, []
 
-    def turn(host, *args, **kwargs):
+    def turn(host: bytes | str, *args: Any, **kwargs: Any) -> list[Any]:
         asked.append(host)
         return ask("127.0.0.1" if len(asked) == 1 else "127.0.0.2", *args, **kwargs)
 
@@ -97,7 +104,7 @@ def test_a_name_is_resolved_only_once_per_attempt(receiver, monkeypatch, setting
         ("https://10.0.0.1:{port}/", "public address"),
     ],
 )
-def test_a_url_is_checked_again_when_it_is_used(receiver, url, rule):
+def test_a_url_is_checked_again_when_it_is_used(receiver: Receiver, url: str, rule: str) -> None:
     outcome = send(url.format(port=receiver.port))
     assert (outcome.success, outcome.reason) == (False, Reason.URL_NOT_ALLOWED)
     assert rule in outcome.detail
@@ -112,6 +119,8 @@ def test_a_url_is_checked_again_when_it_is_used(receiver, url, rule):
         (socket.gaierror(socket.EAI_AGAIN, "try again"), Reason.NAME_LOOK_UP_FAILED),
     ],
 )
-def test_a_name_without_an_address_is_distinguished_from_an_unanswered_query(names, error, reason):
+def test_a_name_without_an_address_is_distinguished_from_an_unanswered_query(
+    names: dict[str, Any], error: Exception, reason: str
+) -> None:
     names["hooks.example.com"] = error
     assert send("https://hooks.example.com/").reason == reason

@@ -2,6 +2,8 @@
 
 import ipaddress
 import socket
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,19 +13,20 @@ from tests.servers.receiver import Receiver
 from tests.webhooks.engine.addresses import HOSTS
 from webhooks import signing
 from webhooks.engine import post
+from webhooks.engine.post import Outcome
 
 BODY = b"{}"
 AMPLE = 30.0
 REFUSED = {Reason.URL_NOT_ALLOWED, Reason.ADDRESS_NOT_ALLOWED}
 
 
-def send(url):
+def send(url: str) -> Outcome:
     headers = signing.headers(BODY, "sixteen-letters!")
     return post.post(url, body=BODY, headers=headers, timeout=AMPLE)
 
 
 @pytest.fixture
-def everywhere():
+def everywhere() -> Iterator[tuple[int, tuple[socket.socket, socket.socket]]]:
     """Listeners on one port of all addresses of this machine, which accept no connection."""
     with socket.create_server(("0.0.0.0", 0), backlog=1024) as one:
         port = one.getsockname()[1]
@@ -36,11 +39,11 @@ def everywhere():
 
 
 @pytest.fixture
-def hostile_names(monkeypatch):
+def hostile_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name server that returns this machine's addresses for every name; it queries no other."""
     ask = socket.getaddrinfo
 
-    def answer(host, *args, **options):
+    def answer(host: bytes | str, *args: Any, **options: Any) -> list[Any]:
         try:
             return ask(host, *args, **options, flags=socket.AI_NUMERICHOST)
         except OSError:
@@ -55,8 +58,11 @@ def hostile_names(monkeypatch):
     "checked", [True, False], ids=["with the check of the text", "without the check of the text"]
 )
 def test_no_spelling_of_a_forbidden_address_is_connected_to(
-    everywhere, settings, monkeypatch, checked
-):
+    everywhere: tuple[int, tuple[socket.socket, socket.socket]],
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    checked: bool,
+) -> None:
     settings.WEBHOOK_ALLOWED_NETWORKS = ()
     if not checked:
         monkeypatch.setattr(post, "check_url", lambda url: None)
@@ -69,7 +75,7 @@ def test_no_spelling_of_a_forbidden_address_is_connected_to(
             listener.accept()
 
 
-def test_a_receiver_on_ipv6_is_reached_if_it_is_allowed(settings):
+def test_a_receiver_on_ipv6_is_reached_if_it_is_allowed(settings: Any) -> None:
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("::1/128"),)
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     try:

@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,9 @@ from tests.webhooks.engine.sending import send
 pytestmark = pytest.mark.usefixtures("trusting")
 
 
-def test_proxies_and_credentials_of_the_environment_are_ignored(receiver, monkeypatch, tmp_path):
+def test_proxies_and_credentials_of_the_environment_are_ignored(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login a password b\n")
     with Receiver() as proxy:
@@ -29,7 +32,7 @@ def test_proxies_and_credentials_of_the_environment_are_ignored(receiver, monkey
     assert receiver.arrivals[0].header("Authorization") is None
 
 
-def test_many_receivers_that_never_answer_delay_no_other_receiver(receiver):
+def test_many_receivers_that_never_answer_delay_no_other_receiver(receiver: Receiver) -> None:
     with (
         Receiver(certificates.good(), greeting=servers.say_nothing) as silent,
         ThreadPoolExecutor(60) as threads,

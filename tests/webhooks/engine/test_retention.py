@@ -1,10 +1,12 @@
 """Old deliveries are deleted; waiting ones are not."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from chatbots.models import Chatbot
 from config.models import PeriodicWork
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks import tasks
@@ -17,11 +19,11 @@ DAYS = timedelta(days=1)
 
 
 @pytest.fixture
-def chatbot():
+def chatbot() -> Chatbot:
     return EndpointFactory().chatbot
 
 
-def made(chatbot, *, days, **fields):
+def made(chatbot: Chatbot, *, days: int, **fields: Any) -> Delivery:
     delivery = DeliveryFactory(chatbot=chatbot, **{"due_at": None, "state": "SUCCESS"} | fields)
     Attempt.objects.create(delivery=delivery, number=1, started_at=timezone.now())
     Delivery.objects.filter(pk=delivery.pk).update(created_at=timezone.now() - days * DAYS)
@@ -39,7 +41,9 @@ def made(chatbot, *, days, **fields):
         pytest.param({"days": 31, "state": "FAILED", "due_at": NOW}, True, id="being retried"),
     ],
 )
-def test_the_daily_pruning_deletes_old_finished_deliveries(chatbot, fields, stays):
+def test_the_daily_pruning_deletes_old_finished_deliveries(
+    chatbot: Chatbot, fields: dict[str, Any], stays: bool
+) -> None:
     made(chatbot, **fields)
     PeriodicWork.objects.add([tasks.PRUNE])
     tasks.prune()
@@ -48,7 +52,9 @@ def test_the_daily_pruning_deletes_old_finished_deliveries(chatbot, fields, stay
     assert timedelta(hours=23) < left <= DAYS
 
 
-def test_a_pruning_that_takes_too_long_continues_a_minute_later(chatbot, monkeypatch):
+def test_a_pruning_that_takes_too_long_continues_a_minute_later(
+    chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(retention, "BATCH", 2)
     monkeypatch.setattr(tasks, "ONE_GO", 0.0)
     for _ in range(5):
@@ -60,7 +66,7 @@ def test_a_pruning_that_takes_too_long_continues_a_minute_later(chatbot, monkeyp
     assert left <= timedelta(minutes=1)
 
 
-def test_pruning_works_in_batches(chatbot, monkeypatch):
+def test_pruning_works_in_batches(chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "BATCH", 2)
     for _ in range(5):
         made(chatbot, days=2)

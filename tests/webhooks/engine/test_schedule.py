@@ -2,7 +2,9 @@
 
 import socket
 import time
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db.models import F
@@ -11,13 +13,15 @@ from django.utils import timezone
 from config.outbound import transport
 from config.outbound.failures import Reason
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.behaviours import answer, hang_up, stall
+from tests.servers.behaviours import Behaviour, answer, hang_up, stall
+from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks import sealing
 from webhooks.engine import attempt, recovery, schedule
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.models.reason import Refusal
 
+Change = Callable[[Endpoint], object]
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("trusting"),
@@ -25,7 +29,9 @@ pytestmark = [
 ]
 
 
-def test_a_delivery_that_is_accepted_at_first_is_a_success(receiver, delivery):
+def test_a_delivery_that_is_accepted_at_first_is_a_success(
+    receiver: Receiver, delivery: Delivery
+) -> None:
     assert run() == 1
     now = stored(delivery)
     assert (now["state"], now["due_at"], now["claim"], now["last_code"]) == (
@@ -45,8 +51,8 @@ def test_a_delivery_that_is_accepted_at_first_is_a_success(receiver, delivery):
     "States and transitions/Webhook delivery, failed",
 )
 def test_three_retries_follow_after_their_delays_and_then_the_delivery_has_failed(
-    receiver, delivery
-):
+    receiver: Receiver, delivery: Delivery
+) -> None:
     receiver.on("/hook", BROKEN)
     for number, delay in enumerate((600, 1200, 1800), start=1):
         before = timezone.now()
@@ -64,7 +70,7 @@ def test_three_retries_follow_after_their_delays_and_then_the_delivery_has_faile
     assert len(receiver.arrivals) == 4
 
 
-def test_a_retry_that_is_accepted_is_a_success(receiver, delivery):
+def test_a_retry_that_is_accepted_is_a_success(receiver: Receiver, delivery: Delivery) -> None:
     receiver.on("/hook", BROKEN, OK)
     run()
     make_due(delivery)
@@ -74,7 +80,9 @@ def test_a_retry_that_is_accepted_is_a_success(receiver, delivery):
 
 
 @pytest.mark.proves("Delivery rules/5")
-def test_an_attempt_records_what_was_sent_and_received(receiver, delivery, endpoint):
+def test_an_attempt_records_what_was_sent_and_received(
+    receiver: Receiver, delivery: Delivery, endpoint: Endpoint
+) -> None:
     receiver.on("/hook", answer(503, b"x" * 5000, "X-Reason: overload"))
     run()
     made = delivery.attempts.get()
@@ -88,7 +96,7 @@ def test_an_attempt_records_what_was_sent_and_received(receiver, delivery, endpo
     assert made.started_at <= made.finished_at
 
 
-def test_a_pending_attempt_is_in_the_log_while_it_runs(delivery):
+def test_a_pending_attempt_is_in_the_log_while_it_runs(delivery: Delivery) -> None:
     begin()
     assert states(delivery) == [(1, "PENDING")]
     assert stored(delivery)["state"] == "PENDING"
@@ -109,8 +117,8 @@ def test_a_pending_attempt_is_in_the_log_while_it_runs(delivery):
     ],
 )
 def test_deliveries_waiting_when_the_webhook_is_removed_fail_with_the_reason(
-    receiver, delivery, endpoint, change, refusal
-):
+    receiver: Receiver, delivery: Delivery, endpoint: Endpoint, change: Change, refusal: Refusal
+) -> None:
     change(endpoint)
     run()
     now = stored(delivery)
@@ -131,11 +139,11 @@ def test_deliveries_waiting_when_the_webhook_is_removed_fail_with_the_reason(
     ],
 )
 def test_a_forbidden_address_is_an_attempt_with_a_clear_error(
-    delivery, monkeypatch, url, reason, detail
-):
+    delivery: Delivery, monkeypatch: pytest.MonkeyPatch, url: str, reason: Reason, detail: str
+) -> None:
     ask = socket.getaddrinfo
 
-    def answer(host, *args, **options):
+    def answer(host: bytes | str, *args: Any, **options: Any) -> list[Any]:
         return ask("10.0.0.1" if host == b"hooks.example.com" else host, *args, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", answer)
@@ -149,8 +157,8 @@ def test_a_forbidden_address_is_an_attempt_with_a_clear_error(
 
 
 def test_an_unreadable_secret_is_an_ordinary_failure_with_a_clear_error(
-    receiver, delivery, endpoint, settings
-):
+    receiver: Receiver, delivery: Delivery, endpoint: Endpoint, settings: Any
+) -> None:
     type(endpoint).objects.update(sealed_secret="not sealed with any key")
     run()
     assert stored(delivery)["state"] == "RETRYING"
@@ -161,7 +169,9 @@ def test_an_unreadable_secret_is_an_ordinary_failure_with_a_clear_error(
     assert stored(delivery)["state"] == "SUCCESS"
 
 
-def test_an_unreadable_secret_does_not_stop_other_deliveries(receiver, delivery, endpoint):
+def test_an_unreadable_secret_does_not_stop_other_deliveries(
+    receiver: Receiver, delivery: Delivery, endpoint: Endpoint
+) -> None:
     type(endpoint).objects.update(sealed_secret="not sealed with any key")
     other = DeliveryFactory(chatbot=EndpointFactory(url=receiver.url("/other")).chatbot)
     assert run() == 2
@@ -169,7 +179,9 @@ def test_an_unreadable_secret_does_not_stop_other_deliveries(receiver, delivery,
     assert [arrival.path for arrival in receiver.arrivals] == ["/other"]
 
 
-def test_a_url_changed_between_attempts_applies_from_the_next_attempt(receiver, delivery, endpoint):
+def test_a_url_changed_between_attempts_applies_from_the_next_attempt(
+    receiver: Receiver, delivery: Delivery, endpoint: Endpoint
+) -> None:
     receiver.on("/hook", BROKEN)
     run()
     type(endpoint).objects.update(url=receiver.url("/new"))
@@ -179,7 +191,9 @@ def test_a_url_changed_between_attempts_applies_from_the_next_attempt(receiver, 
     assert delivery.attempts.get(number=2).url == receiver.url("/new")
 
 
-def test_an_attempt_that_was_sent_twice_is_marked(receiver, delivery, endpoint, monkeypatch):
+def test_an_attempt_that_was_sent_twice_is_marked(
+    receiver: Receiver, delivery: Delivery, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The receiver had closed the connection that was kept open."""
     monkeypatch.setattr(transport, "AT_ONCE", 60.0)
     receiver.on("/hook", OK, hang_up(), OK)
@@ -193,7 +207,9 @@ def test_an_attempt_that_was_sent_twice_is_marked(receiver, delivery, endpoint, 
 
 @pytest.mark.proves("Events/4")
 @pytest.mark.parametrize(("plan", "state"), [(BROKEN, "FAILED"), (OK, "SUCCESS")])
-def test_a_test_dispatch_is_one_attempt(receiver, endpoint, plan, state):
+def test_a_test_dispatch_is_one_attempt(
+    receiver: Receiver, endpoint: Endpoint, plan: Behaviour, state: str
+) -> None:
     receiver.on("/hook", plan)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot, is_test=True, retried_by="Kim")
     run()
@@ -205,13 +221,15 @@ class TestManualRetry:
     """Specification: three failed retries, then manual retry."""
 
     @pytest.fixture
-    def failed(self, endpoint):
+    def failed(self, endpoint: Endpoint) -> Delivery:
         return DeliveryFactory(
             chatbot=endpoint.chatbot, state="FAILED", due_at=None, attempts_count=4
         )
 
     @pytest.mark.proves("Delivery rules/3", "States and transitions/Webhook delivery, failed")
-    def test_a_delivery_stays_failed_until_it_succeeds(self, receiver, failed):
+    def test_a_delivery_stays_failed_until_it_succeeds(
+        self, receiver: Receiver, failed: Delivery
+    ) -> None:
         receiver.on("/hook", BROKEN, OK)
         for state in ("FAILED", "SUCCESS"):
             assert schedule.retry([failed.pk], by="Kim") == 1
@@ -221,13 +239,15 @@ class TestManualRetry:
         assert states(failed) == [(5, "FAILED"), (6, "SUCCESS")]
         assert set(failed.attempts.values_list("by", flat=True)) == {"Kim"}
 
-    def test_two_requests_for_a_retry_cause_one_attempt(self, receiver, failed):
+    def test_two_requests_for_a_retry_cause_one_attempt(
+        self, receiver: Receiver, failed: Delivery
+    ) -> None:
         assert [schedule.retry([failed.pk], by="Kim") for _ in range(3)] == [1, 0, 0]
         begin()
         assert schedule.retry([failed.pk], by="Kim") == 0
 
     @pytest.mark.parametrize("state", ["PENDING", "RETRYING", "SUCCESS"])
-    def test_only_failed_deliveries_are_retried(self, endpoint, state):
+    def test_only_failed_deliveries_are_retried(self, endpoint: Endpoint, state: str) -> None:
         delivery = DeliveryFactory(chatbot=endpoint.chatbot, state=state, due_at=None)
         before = stored(delivery)
         assert schedule.retry([delivery.pk], by="Kim") == 0
@@ -237,7 +257,7 @@ class TestManualRetry:
 class TestHealth:
     """What an endpoint's row records of its receiver's health."""
 
-    def health(self, endpoint):
+    def health(self, endpoint: Endpoint) -> tuple[bool, int, bool]:
         endpoint.refresh_from_db()
         return (
             endpoint.failing_since is not None,
@@ -245,7 +265,9 @@ class TestHealth:
             endpoint.timed_out,
         )
 
-    def test_failures_are_counted_until_the_next_success(self, receiver, delivery, endpoint):
+    def test_failures_are_counted_until_the_next_success(
+        self, receiver: Receiver, delivery: Delivery, endpoint: Endpoint
+    ) -> None:
         receiver.on("/hook", BROKEN, BROKEN, OK)
         run()
         endpoint.refresh_from_db()
@@ -260,8 +282,8 @@ class TestHealth:
         assert self.health(endpoint) == (False, 0, False)
 
     def test_a_receiver_that_does_not_answer_counts_as_timed_out(
-        self, receiver, delivery, endpoint, settings
-    ):
+        self, receiver: Receiver, delivery: Delivery, endpoint: Endpoint, settings: Any
+    ) -> None:
         settings.WEBHOOK_TIMEOUT = 1.0
         receiver.on("/hook", stall())
         run()
@@ -270,15 +292,17 @@ class TestHealth:
         assert delivery.last_error == "timeout: while waiting for the answer"
 
     def test_a_response_of_a_former_url_does_not_count_for_the_current_one(
-        self, receiver, delivery, endpoint
-    ):
+        self, receiver: Receiver, delivery: Delivery, endpoint: Endpoint
+    ) -> None:
         receiver.on("/hook", BROKEN)
         [work] = begin()
         type(endpoint).objects.update(url=receiver.url("/new"))
         assert schedule.settle(work, attempt.send(work))
         assert self.health(endpoint) == (False, 0, False)
 
-    def test_a_request_that_was_never_sent_does_not_count(self, delivery, endpoint):
+    def test_a_request_that_was_never_sent_does_not_count(
+        self, delivery: Delivery, endpoint: Endpoint
+    ) -> None:
         type(endpoint).objects.update(is_active=False)
         run()
         assert self.health(endpoint) == (False, 0, False)
@@ -288,7 +312,7 @@ class TestClock:
     """The machine's clock changes while deliveries wait."""
 
     @pytest.mark.parametrize("hours", [1, -1])
-    def test_due_times_follow_the_clock(self, endpoint, hours):
+    def test_due_times_follow_the_clock(self, endpoint: Endpoint, hours: int) -> None:
         jump = timedelta(hours=hours)
         running = DeliveryFactory(chatbot=endpoint.chatbot)
         begin()
@@ -304,7 +328,9 @@ class TestClock:
         assert leases.get().claimed_until > timezone.now()
 
     @pytest.mark.parametrize("seconds", [10, -10, -20, 0.5, -0.5])
-    def test_a_small_step_moves_only_times_that_were_written_before_it(self, endpoint, seconds):
+    def test_a_small_step_moves_only_times_that_were_written_before_it(
+        self, endpoint: Endpoint, seconds: float
+    ) -> None:
         jump, long_ago = timedelta(seconds=seconds), timezone.now() - timedelta(minutes=10)
         old_claim, new_claim, old, new = (
             DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING") for _ in range(4)

@@ -2,32 +2,39 @@
 
 import contextlib
 import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
 
+from tests.servers.behaviours import Arrival, Step
 from tests.servers.processes import wait_until
+from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import OK, run, states, stored
+from webhooks.models import Delivery
 
 NOT_YET = "is not settled yet"
 
 
 @pytest.fixture
-def unreachable(receiver, caplog, monkeypatch):
+def unreachable(
+    receiver: Receiver, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """Make the database fail, from now until the failure is logged."""
     name = connection.settings_dict["NAME"]
 
     @contextlib.contextmanager
-    def locked():
+    def locked() -> Iterator[None]:
         with contextlib.closing(sqlite3.connect(name, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             yield
             wait_until(lambda: NOT_YET in caplog.text or receiver.stopping.is_set())
 
     @contextlib.contextmanager
-    def sessions_ended():
+    def sessions_ended() -> Iterator[None]:
         with psycopg.connect(**connection.get_connection_params()) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
@@ -46,9 +53,12 @@ def unreachable(receiver, caplog, monkeypatch):
 @pytest.mark.usefixtures("trusting")
 @pytest.mark.proves("Delivery rules")
 def test_an_accepted_delivery_is_settled_once_the_database_is_back(
-    receiver, delivery, unreachable, caplog
-):
-    def take(arrival):
+    receiver: Receiver,
+    delivery: Delivery,
+    unreachable: Callable[[], AbstractContextManager[None]],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def take(arrival: Arrival) -> Iterator[Step]:
         with unreachable():
             yield from OK(arrival)
 

@@ -1,7 +1,10 @@
 """Configuring an endpoint."""
 
+from typing import Any
+
 import pytest
 
+from chatbots.models import Chatbot
 from tests.factories.webhooks import SECRET, EndpointFactory
 from webhooks import sealing
 from webhooks.models import Delivery, Endpoint
@@ -18,15 +21,15 @@ pytestmark = [pytest.mark.django_db, pytest.mark.proves("Events")]
 URL = "https://hooks.example.com/bot"
 
 
-def stored():
+def stored() -> dict[str, Any]:
     return Endpoint.objects.values().get()
 
 
-def secret_of(endpoint):
+def secret_of(endpoint: Endpoint) -> str:
     return sealing.unseal(Endpoint.objects.get(pk=endpoint.pk).sealed_secret)
 
 
-def test_a_generated_secret_is_returned_once(chatbot):
+def test_a_generated_secret_is_returned_once(chatbot: Chatbot) -> None:
     endpoint, secret = configure(chatbot, url=URL)
     assert secret is not None
     assert len(secret) >= 16
@@ -36,13 +39,13 @@ def test_a_generated_secret_is_returned_once(chatbot):
     assert endpoint.events == [event.value for event in Event]
 
 
-def test_a_given_secret_is_stored_and_not_returned(chatbot):
+def test_a_given_secret_is_stored_and_not_returned(chatbot: Chatbot) -> None:
     endpoint, told = configure(chatbot, url=URL, secret="sixteen-or-more-!", events=["NEW_LEAD"])
     assert (told, secret_of(endpoint)) == (None, "sixteen-or-more-!")
     assert endpoint.events == ["NEW_LEAD"]
 
 
-def test_a_second_configuration_replaces_everything_that_is_not_kept(chatbot):
+def test_a_second_configuration_replaces_everything_that_is_not_kept(chatbot: Chatbot) -> None:
     first, secret = configure(chatbot, url=URL)
     Endpoint.objects.update(failures_in_a_row=3, timed_out=True)
     second, told = configure(chatbot, url=f"{URL}/2", keep_secret=True, is_active=False)
@@ -64,7 +67,9 @@ def test_a_second_configuration_replaces_everything_that_is_not_kept(chatbot):
         ({"keep_secret": True, "secret": "x" * 16}, ["secret"], "given or kept"),
     ],
 )
-def test_an_invalid_configuration_names_the_field_and_stores_nothing(chatbot, given, path, words):
+def test_an_invalid_configuration_names_the_field_and_stores_nothing(
+    chatbot: Chatbot, given: dict[str, Any], path: list[str], words: str
+) -> None:
     with pytest.raises(ConfigurationError) as refused:
         configure(chatbot, **{"url": URL} | given)
     assert refused.value.path == path
@@ -72,7 +77,7 @@ def test_an_invalid_configuration_names_the_field_and_stores_nothing(chatbot, gi
     assert not Endpoint.objects.exists()
 
 
-def test_without_the_add_on_a_configuration_is_rejected_with_the_reason(chatbot):
+def test_without_the_add_on_a_configuration_is_rejected_with_the_reason(chatbot: Chatbot) -> None:
     chatbot.account.webhooks_enabled = False
     chatbot.account.save()
     with pytest.raises(ConfigurationError, match="add-on") as refused:
@@ -81,14 +86,14 @@ def test_without_the_add_on_a_configuration_is_rejected_with_the_reason(chatbot)
 
 
 @pytest.mark.parametrize("given", [None, "another-good-secret"])
-def test_a_secret_can_be_replaced(chatbot, given):
+def test_a_secret_can_be_replaced(chatbot: Chatbot, given: str | None) -> None:
     endpoint = EndpointFactory(chatbot=chatbot)
     new = replace_secret(endpoint, given)
     assert secret_of(endpoint) == new != SECRET
     assert given is None or new == given
 
 
-def test_deliveries_can_be_switched_off_and_on(chatbot):
+def test_deliveries_can_be_switched_off_and_on(chatbot: Chatbot) -> None:
     endpoint = EndpointFactory(chatbot=chatbot)
     for active in (False, True):
         switch(endpoint, active=active)
@@ -96,7 +101,7 @@ def test_deliveries_can_be_switched_off_and_on(chatbot):
 
 
 @pytest.mark.parametrize("event", [event.value for event in Event])
-def test_a_sample_of_each_event_can_be_sent(chatbot, event):
+def test_a_sample_of_each_event_can_be_sent(chatbot: Chatbot, event: str) -> None:
     delivery = send_test(EndpointFactory(chatbot=chatbot), event, by="Kim")
     row = Delivery.objects.get(pk=delivery.pk)
     assert (row.event, row.is_test, row.state, row.retried_by) == (event, True, "PENDING", "Kim")

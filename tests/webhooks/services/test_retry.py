@@ -1,9 +1,11 @@
 """Manual retries of deliveries."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from chatbots.models import Chatbot
 from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Delivery
@@ -13,15 +15,15 @@ pytestmark = [pytest.mark.django_db, pytest.mark.proves("Delivery rules")]
 
 
 @pytest.fixture
-def chatbot():
+def chatbot() -> Chatbot:
     return EndpointFactory().chatbot
 
 
-def failed(chatbot, **fields):
+def failed(chatbot: Chatbot, **fields: Any) -> Delivery:
     return DeliveryFactory(chatbot=chatbot, **{"state": "FAILED", "due_at": None} | fields)
 
 
-def test_it_retries_only_failed_deliveries_and_returns_their_number(chatbot):
+def test_it_retries_only_failed_deliveries_and_returns_their_number(chatbot: Chatbot) -> None:
     failed(chatbot)
     for state in ("PENDING", "RETRYING", "SUCCESS"):
         failed(chatbot, state=state)
@@ -30,7 +32,9 @@ def test_it_retries_only_failed_deliveries_and_returns_their_number(chatbot):
     assert retry(Delivery.objects.all(), by="Kim") == 0
 
 
-def test_many_retries_are_spread_over_time_by_endpoint_in_the_order_of_their_events(chatbot):
+def test_many_retries_are_spread_over_time_by_endpoint_in_the_order_of_their_events(
+    chatbot: Chatbot,
+) -> None:
     thread = new_id()
     mine = [failed(chatbot, thread_id=thread) for _ in range(25)]
     other = failed(EndpointFactory().chatbot)
@@ -42,14 +46,16 @@ def test_many_retries_are_spread_over_time_by_endpoint_in_the_order_of_their_eve
     assert abs(beside) < timedelta(seconds=2), "each endpoint's begin at once"
 
 
-def test_a_retry_of_many_leaves_samples_out(chatbot):
+def test_a_retry_of_many_leaves_samples_out(chatbot: Chatbot) -> None:
     sample, event = failed(chatbot, is_test=True), failed(chatbot)
     assert sum(retry_slowly(Delivery.objects.all(), by="Kim")) == 1
     assert Delivery.objects.get(due_at__isnull=False) == event
     assert retry(Delivery.objects.filter(pk=sample.pk), by="Kim") == 1
 
 
-def test_a_stopped_retry_leaves_the_remaining_deliveries_unchanged(chatbot, monkeypatch):
+def test_a_stopped_retry_leaves_the_remaining_deliveries_unchanged(
+    chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("webhooks.services.retry.BATCH", 2)
     for _ in range(5):
         failed(chatbot)

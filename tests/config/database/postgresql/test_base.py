@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psycopg
 import pytest
@@ -19,7 +20,7 @@ pytestmark = [
 END = "SELECT pg_terminate_backend(%s, 10000)"
 
 
-def taken():
+def taken() -> int:
     """Take a connection from the pool, and return the process that serves it."""
     connection.close()
     connection.ensure_connection()
@@ -27,11 +28,11 @@ def taken():
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Record the connections that are asked whether they work."""
     asked, answers = [], base.answers
 
-    def record(pooled):
+    def record(pooled: Any) -> bool:
         asked.append(pooled.info.backend_pid)
         return answers(pooled)
 
@@ -39,7 +40,9 @@ def asked(monkeypatch):
     return asked
 
 
-def test_a_connection_is_not_asked_while_the_server_answers(asked, monkeypatch):
+def test_a_connection_is_not_asked_while_the_server_answers(
+    asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(base, "RECENT", PATIENCE)
     taken()
     asked.clear()
@@ -47,7 +50,9 @@ def test_a_connection_is_not_asked_while_the_server_answers(asked, monkeypatch):
     assert not asked
 
 
-def test_a_connection_is_asked_once_the_server_has_been_silent(asked, monkeypatch):
+def test_a_connection_is_asked_once_the_server_has_been_silent(
+    asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(base, "RECENT", 0.01)
     taken()
     asked.clear()
@@ -57,7 +62,9 @@ def test_a_connection_is_asked_once_the_server_has_been_silent(asked, monkeypatc
     assert asked == [connection.connection.info.backend_pid]
 
 
-def test_a_connection_that_the_server_has_ended_is_never_handed_out(asked, monkeypatch):
+def test_a_connection_that_the_server_has_ended_is_never_handed_out(
+    asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(base, "RECENT", PATIENCE)
     ended = taken()
     parameters = connection.get_connection_params()
@@ -70,7 +77,7 @@ def test_a_connection_that_the_server_has_ended_is_never_handed_out(asked, monke
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
-def test_times_are_aware_whatever_the_sessions_zone(zone):
+def test_times_are_aware_whatever_the_sessions_zone(zone: str) -> None:
     moment = datetime(2026, 7, 1, 12, 0, 0, 123_456, UTC)
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('TimeZone', %s, false)", [zone])

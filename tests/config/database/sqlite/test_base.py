@@ -1,6 +1,7 @@
 """SQLite's values become what Django would make of them."""
 
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -12,6 +13,7 @@ from django.db.models import (
     DateField,
     DateTimeField,
     F,
+    Field,
     JSONField,
     Max,
     UUIDField,
@@ -43,7 +45,7 @@ pytestmark = pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL has th
     ],
     ids=str,
 )
-def test_a_value_is_what_django_makes_of_it(field, stored):
+def test_a_value_is_what_django_makes_of_it(field: Field, stored: Any) -> None:
     expression = Value(None, output_field=field)
     results = []
     for operations in (connection.ops, DatabaseOperations(connection)):
@@ -56,7 +58,7 @@ def test_a_value_is_what_django_makes_of_it(field, stored):
 
 
 @pytest.mark.django_db
-def test_stored_values_are_read_unchanged():
+def test_stored_values_are_read_unchanged() -> None:
     account = AccountFactory(mail_on_escalation=True)
     stored = Account.objects.values_list("pk", "created_at", "mail_on_escalation")
     assert stored.get(pk=account.pk) == (account.pk, account.created_at, True)
