@@ -3,26 +3,27 @@
 import io
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
 
 
-def run(name: str, *words: str) -> str:
+def run(name: str, *words: UUID | str) -> str:
     """Run a command as typed; returns its output."""
     output = io.StringIO()
     call_command(name, *words, stdout=output)
     return output.getvalue()
 
 
-def record(name: str, *words: str) -> Any:
+def record(name: str, *words: UUID | str) -> Any:
     """Run a command with --json; returns its record, the only output."""
     output = run(name, *words, "--json")
     assert output.count("\n") == 1
     return json.loads(output)
 
 
-def check_rejection(name: str, *words: str, message: str) -> None:
+def check_rejection(name: str, *words: UUID | str, message: str) -> None:
     """Assert that a command rejects its input with this message and a non-zero exit."""
     with pytest.raises(CommandError) as refusal:
         run(name, *words)

@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 from collections import Counter
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -33,7 +35,7 @@ def needs(tool: str) -> str:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter):
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, Any, Any]:
     """Print the skipped groups above the closing line."""
     result = yield
     reasons = (str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))

@@ -53,7 +53,9 @@ def sign_in_as(number: int) -> str:
         connections.close_all()
 
 
-def test_concurrent_sign_ins_hash_a_few_at_a_time_and_hold_no_connection(monkeypatch: Any) -> None:
+def test_concurrent_sign_ins_hash_a_few_at_a_time_and_hold_no_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     hashes = Hashes()
     monkeypatch.setattr(hashers, "pbkdf2", hashes)
     with ThreadPoolExecutor(MANY) as threads:

@@ -2,8 +2,11 @@
 
 import errno
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from io import BufferedIOBase
+from typing import Any, NoReturn
 
 import pytest
 from django.core.mail.backends.base import BaseEmailBackend
@@ -25,7 +28,7 @@ HEADER_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 
 
 @pytest.fixture
-def server(settings):
+def server(settings: Any) -> Iterator[MailServer]:
     with MailServer() as server:
         settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", server.port
@@ -33,25 +36,25 @@ def server(settings):
 
 
 @pytest.fixture
-def mail():
+def mail() -> Mail:
     return Mail.objects.create(
         account=AccountFactory(), to="kim@example.com", subject="A lead", body="Call Ada."
     )
 
 
-def send_all():
+def send_all() -> int:
     claimed = mailing.claim(4)
     for mail_id, claim in claimed:
         mailing.send(mail_id, claim)
     return len(claimed)
 
 
-def stored(mail):
+def stored(mail: Mail) -> Mail:
     mail.refresh_from_db()
     return mail
 
 
-def test_a_mail_is_sent_once(server, mail):
+def test_a_mail_is_sent_once(server: MailServer, mail: Mail) -> None:
     [(mail_id, claim)] = mailing.claim(4)
     for _ in range(3):
         mailing.send(mail_id, claim)
@@ -63,7 +66,9 @@ def test_a_mail_is_sent_once(server, mail):
 
 
 @pytest.mark.parametrize("trouble", [BUSY, HANGS_UP])
-def test_a_rejected_mail_is_retried_with_growing_delays_and_then_given_up(server, mail, trouble):
+def test_a_rejected_mail_is_retried_with_growing_delays_and_then_given_up(
+    server: MailServer, mail: Mail, trouble: bytes
+) -> None:
     server.answers.extend([trouble] * 5)
     for delay in (10, 60, 300, 1800):
         assert send_all() == 1
@@ -77,7 +82,7 @@ def test_a_rejected_mail_is_retried_with_growing_delays_and_then_given_up(server
     assert not server.mails
 
 
-def test_an_unreachable_server_does_not_lose_a_mail(settings, mail):
+def test_an_unreachable_server_does_not_lose_a_mail(settings: Any, mail: Mail) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
     send_all()
@@ -86,7 +91,9 @@ def test_an_unreachable_server_does_not_lose_a_mail(settings, mail):
 
 @pytest.mark.parametrize("column", ["subject", "to"])
 @pytest.mark.parametrize("separator", HEADER_BREAKS, ids=ascii)
-def test_a_mail_that_cannot_be_built_is_given_up_immediately(server, mail, column, separator):
+def test_a_mail_that_cannot_be_built_is_given_up_immediately(
+    server: MailServer, mail: Mail, column: str, separator: str
+) -> None:
     """Django accepts a quoted address that contains such a character."""
     text = {"subject": f"A{separator}Bcc: b", "to": f'"a{separator}b"@example.com'}[column]
     Mail.objects.update(**{column: text})
@@ -95,21 +102,27 @@ def test_a_mail_that_cannot_be_built_is_given_up_immediately(server, mail, colum
     assert not server.mails
 
 
-def test_a_mail_with_text_that_cannot_be_encoded_is_given_up_immediately(server, mail):
+def test_a_mail_with_text_that_cannot_be_encoded_is_given_up_immediately(
+    server: MailServer, mail: Mail
+) -> None:
     Mail.objects.update(to="a" * 70 + "é@example.com")
     send_all()
     assert stored(mail).state == "FAILED"
     assert not server.mails
 
 
-def test_a_mail_that_the_server_rejects_permanently_is_given_up_immediately(server, mail):
+def test_a_mail_that_the_server_rejects_permanently_is_given_up_immediately(
+    server: MailServer, mail: Mail
+) -> None:
     server.answers.append(NEVER)
     send_all()
     assert (stored(mail).state, mail.tries) == ("FAILED", 1)
     assert "550" in mail.error
 
 
-def test_a_mail_that_kills_the_process_at_every_try_is_given_up(server, mail):
+def test_a_mail_that_kills_the_process_at_every_try_is_given_up(
+    server: MailServer, mail: Mail
+) -> None:
     for tries in range(1, 6):
         assert len(mailing.claim(4)) == 1
         begun = timezone.now() + mailing.SENDING
@@ -122,7 +135,7 @@ def test_a_mail_that_kills_the_process_at_every_try_is_given_up(server, mail):
     assert not server.mails
 
 
-def test_bad_mails_of_one_account_do_not_delay_other_accounts(server):
+def test_bad_mails_of_one_account_do_not_delay_other_accounts(server: MailServer) -> None:
     bad, good = AccountFactory(), AccountFactory()
     for _ in range(8):
         Mail.objects.create(account=bad, to="kim@example.com", subject="a\x0cBcc: b", body="b")
@@ -134,7 +147,7 @@ def test_bad_mails_of_one_account_do_not_delay_other_accounts(server):
     assert Mail.objects.filter(account=bad, state="FAILED", tries=1).count() == 8
 
 
-def test_accounts_are_served_in_turn(mail):
+def test_accounts_are_served_in_turn(mail: Mail) -> None:
     flood, others = AccountFactory(), [AccountFactory() for _ in range(3)]
     Mail.objects.all().delete()
     for account in [*[flood] * 50, *others]:
@@ -144,7 +157,7 @@ def test_accounts_are_served_in_turn(mail):
     assert sorted(map(str, accounts)) == sorted(map(str, [*[flood] * 3, *others]))
 
 
-def test_the_next_mail_is_found_through_an_index(mail):
+def test_the_next_mail_is_found_through_an_index(mail: Mail) -> None:
     due = Mail.objects.filter(due_at__isnull=False, due_at__lte=timezone.now())
     plan = due.filter(account_id__gt=mail.account_id).order_by("account_id", "due_at", "id")
     with connection.cursor() as cursor:
@@ -153,7 +166,7 @@ def test_the_next_mail_is_found_through_an_index(mail):
     assert "mail_due_by_account" in plan[:1].explain()
 
 
-def test_old_finished_mails_are_deleted(mail, monkeypatch):
+def test_old_finished_mails_are_deleted(mail: Mail, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mailing, "BATCH", 2)
     old = timezone.now() - timedelta(days=31)
     for state, due, made in (
@@ -170,7 +183,7 @@ def test_old_finished_mails_are_deleted(mail, monkeypatch):
     assert left == ["PENDING", "RETRYING", "SENT"]
 
 
-def test_a_claim_never_exceeds_the_limit_of_mails_in_progress(mail):
+def test_a_claim_never_exceeds_the_limit_of_mails_in_progress(mail: Mail) -> None:
     for _ in range(5):
         mail.pk = new_id()
         mail.save(force_insert=True)
@@ -178,7 +191,7 @@ def test_a_claim_never_exceeds_the_limit_of_mails_in_progress(mail):
     assert mailing.claim(3) == []
 
 
-def test_a_released_or_expired_claim_is_claimed_again(mail):
+def test_a_released_or_expired_claim_is_claimed_again(mail: Mail) -> None:
     [(mail_id, claim)] = mailing.claim(4)
     mailing.release(mail_id, claim)
     [(_, second)] = mailing.claim(4)
@@ -191,18 +204,20 @@ def test_a_released_or_expired_claim_is_claimed_again(mail):
 class SlowServer(MailServer):
     """A mail server that stays silent until it is released."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.begun, self.let = threading.Event(), threading.Event()
 
-    def converse(self, heard, say):
+    def converse(self, heard: BufferedIOBase, say: BufferedIOBase) -> None:
         self.begun.set()
         self.let.wait(PATIENCE)
         super().converse(heard, say)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_slow_mail_is_not_claimed_by_another_worker(settings, monkeypatch, mail):
+def test_a_slow_mail_is_not_claimed_by_another_worker(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, mail: Mail
+) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     later = timezone.now() + timedelta(seconds=20 * settings.EMAIL_TIMEOUT)
     settings.EMAIL_TIMEOUT = PATIENCE
@@ -221,7 +236,7 @@ def test_a_slow_mail_is_not_claimed_by_another_worker(settings, monkeypatch, mai
     assert (len(server.mails), stored(mail).state) == (1, "SENT")
 
 
-def test_a_late_message_for_a_lost_claim_sends_nothing(server, mail):
+def test_a_late_message_for_a_lost_claim_sends_nothing(server: MailServer, mail: Mail) -> None:
     [(mail_id, lost)] = mailing.claim(4)
     Mail.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     mailing.claim(4)
@@ -232,11 +247,11 @@ def test_a_late_message_for_a_lost_claim_sends_nothing(server, mail):
 class WithoutDescriptors(BaseEmailBackend):
     """A mail backend of a process that has run out of file descriptors."""
 
-    def send_messages(self, _):
+    def send_messages(self, _: object) -> NoReturn:
         raise OSError(errno.EMFILE, "Too many open files")
 
 
-def test_a_shortage_of_file_descriptors_does_not_count_as_a_try(settings, mail):
+def test_a_shortage_of_file_descriptors_does_not_count_as_a_try(settings: Any, mail: Mail) -> None:
     settings.EMAIL_BACKEND = f"{__name__}.WithoutDescriptors"
     assert send_all() == 1
     assert (stored(mail).state, mail.tries, mail.claimed_until) == ("PENDING", 0, None)

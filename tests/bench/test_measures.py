@@ -30,7 +30,7 @@ CEILINGS = {
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", MEASURES)
-def test_a_measure_returns_plausible_figures(name):
+def test_a_measure_returns_plausible_figures(name: str) -> None:
     with Sink() as sink:
         figures = MEASURES[name](sink, SIZES[name])
     for key, value in figures.items():

@@ -13,7 +13,7 @@ CEILINGS = {"claim_ratio": 10.0, "one_endpoint_last_p50_s": 10.0}
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", MEASURES)
-def test_a_measure_of_scale_returns_plausible_figures(name):
+def test_a_measure_of_scale_returns_plausible_figures(name: str) -> None:
     with Sink() as sink:
         figures = MEASURES[name](sink, SIZES.get(name, SIZE))
     for key, value in figures.items():

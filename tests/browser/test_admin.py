@@ -31,7 +31,7 @@ def address(thread: Thread) -> str:
     return reverse("admin:conversations_thread_change", args=[thread.pk])
 
 
-def test_a_user_signs_in_and_out(page: Page, person: User):
+def test_a_user_signs_in_and_out(page: Page, person: User) -> None:
     person.set_password("correct horse battery")
     person.save()
     page.context.clear_cookies()
@@ -45,7 +45,7 @@ def test_a_user_signs_in_and_out(page: Page, person: User):
     expect(page.get_by_role("button", name="Log in")).to_be_visible()
 
 
-def test_an_agent_finds_a_waiting_visitor_and_answers(page: Page, thread: Thread):
+def test_an_agent_finds_a_waiting_visitor_and_answers(page: Page, thread: Thread) -> None:
     page.get_by_role("link", name="waiting for a person").click()
     page.get_by_role("link", name="I was charged twice").click()
     expect(page.get_by_role("log")).to_contain_text("I was charged twice")
@@ -59,7 +59,7 @@ def test_an_agent_finds_a_waiting_visitor_and_answers(page: Page, thread: Thread
     assert (message.content, message.agent_name) == ("Let me look", "Kim")
 
 
-def test_a_new_message_appears_by_itself_and_typed_text_stays(page: Page, thread: Thread):
+def test_a_new_message_appears_by_itself_and_typed_text_stays(page: Page, thread: Thread) -> None:
     page.goto(address(thread))
     page.get_by_label("Reply as Kim").fill("half a sent")
     agent_message.answer(
@@ -71,7 +71,7 @@ def test_a_new_message_appears_by_itself_and_typed_text_stays(page: Page, thread
     expect(page.get_by_label("Reply as Kim")).to_have_value("half a sent")
 
 
-def test_an_answer_that_was_not_stored_is_still_in_the_box(page: Page, thread: Thread):
+def test_an_answer_that_was_not_stored_is_still_in_the_box(page: Page, thread: Thread) -> None:
     page.goto(address(thread))
     page.get_by_label("Reply as Kim").fill("Let me look")
     page.route("**/reply/", lambda route: route.abort())
@@ -90,7 +90,9 @@ def test_an_answer_that_was_not_stored_is_still_in_the_box(page: Page, thread: T
     assert Message.objects.filter(message_type="AGENT_MESSAGE").count() == 1
 
 
-def test_an_answer_whose_confirmation_was_lost_is_shown_and_sent_once(page: Page, thread: Thread):
+def test_an_answer_whose_confirmation_was_lost_is_shown_and_sent_once(
+    page: Page, thread: Thread
+) -> None:
     def lose(route: Route) -> None:
         route.fetch(max_redirects=0)
         route.abort()
@@ -107,7 +109,7 @@ def test_an_answer_whose_confirmation_was_lost_is_shown_and_sent_once(page: Page
     assert Message.objects.filter(message_type="AGENT_MESSAGE").count() == 1
 
 
-def test_typed_text_survives_the_end_of_the_session(page: Page, thread: Thread):
+def test_typed_text_survives_the_end_of_the_session(page: Page, thread: Thread) -> None:
     page.goto(address(thread))
     page.get_by_label("Reply as Kim").fill("half a sentence")
     session = page.context.cookies()
@@ -119,7 +121,7 @@ def test_typed_text_survives_the_end_of_the_session(page: Page, thread: Thread):
     expect(page.get_by_label("Reply as Kim")).to_have_value("half a sentence")
 
 
-def test_a_chatbot_is_deleted_after_its_name_is_typed(page: Page, thread: Thread):
+def test_a_chatbot_is_deleted_after_its_name_is_typed(page: Page, thread: Thread) -> None:
     page.goto(reverse("admin:chatbots_chatbot_change", args=[thread.chatbot_id]))
     page.get_by_role("link", name="Delete").click()
     expect(page.get_by_text("It cannot be undone")).to_be_visible()
@@ -129,7 +131,7 @@ def test_a_chatbot_is_deleted_after_its_name_is_typed(page: Page, thread: Thread
     assert not Chatbot.objects.exists()
 
 
-def test_an_open_page_marks_its_messages_as_read(page: Page, thread: Thread):
+def test_an_open_page_marks_its_messages_as_read(page: Page, thread: Thread) -> None:
     Thread.objects.filter(pk=thread.pk).update(unread_messages_count=1)
     with page.expect_response(re.compile("/seen/$")) as seen:
         page.goto(address(thread))
@@ -139,7 +141,7 @@ def test_an_open_page_marks_its_messages_as_read(page: Page, thread: Thread):
 
 def test_the_time_of_a_delivery_fits_on_one_line_and_the_list_fits_the_page(
     page: Page, shop: Chatbot
-):
+) -> None:
     detail = "the receiver said nothing at all, and then it was gone for good"
     DeliveryFactory(
         chatbot=shop,
@@ -156,7 +158,7 @@ def test_the_time_of_a_delivery_fits_on_one_line_and_the_list_fits_the_page(
     assert table.evaluate("t => t.offsetWidth <= t.parentElement.clientWidth")
 
 
-def test_an_integrator_retries_a_failed_delivery(page: Page, shop: Chatbot):
+def test_an_integrator_retries_a_failed_delivery(page: Page, shop: Chatbot) -> None:
     failed = DeliveryFactory(chatbot=shop, state="FAILED", due_at=None, last_code=503, last_ms=41)
     page.get_by_role("link", name="deliveries failed in 24 h").click()
     page.locator("#result_list a").first.click()
@@ -165,7 +167,7 @@ def test_an_integrator_retries_a_failed_delivery(page: Page, shop: Chatbot):
     assert Delivery.objects.get(pk=failed.pk).due_at is not None
 
 
-def test_selected_deliveries_are_retried_from_the_list(page: Page, shop: Chatbot):
+def test_selected_deliveries_are_retried_from_the_list(page: Page, shop: Chatbot) -> None:
     DeliveryFactory(chatbot=shop, state="FAILED", due_at=None)
     DeliveryFactory(chatbot=shop, state="SUCCESS", due_at=None)
     page.goto(reverse("admin:webhooks_delivery_changelist"))
@@ -176,7 +178,7 @@ def test_selected_deliveries_are_retried_from_the_list(page: Page, shop: Chatbot
     expect(page.get_by_text("1 left out")).to_be_visible()
 
 
-def test_a_new_key_is_gone_after_a_reload(page: Page):
+def test_a_new_key_is_gone_after_a_reload(page: Page) -> None:
     page.goto(reverse("admin:accounts_apikey_add"))
     page.get_by_role("button", name="Issue").click()
     key = page.get_by_label("API key").input_value()
@@ -188,7 +190,7 @@ def test_a_new_key_is_gone_after_a_reload(page: Page):
     assert key not in page.content()
 
 
-def test_filters_and_tabs_can_be_reached_with_the_keyboard(page: Page, shop: Chatbot):
+def test_filters_and_tabs_can_be_reached_with_the_keyboard(page: Page, shop: Chatbot) -> None:
     page.goto(reverse("admin:webhooks_delivery_changelist"))
     filters = page.get_by_role("button", name="Filters")
     filters.focus()
@@ -197,7 +199,7 @@ def test_filters_and_tabs_can_be_reached_with_the_keyboard(page: Page, shop: Cha
 
 
 @pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
-def test_no_page_scrolls_sideways(page: Page, thread: Thread, size):
+def test_no_page_scrolls_sideways(page: Page, thread: Thread, size: dict[str, int]) -> None:
     delivery = DeliveryFactory(chatbot=thread.chatbot, state="FAILED", body=b"x" * 5_000)
     page.set_viewport_size(size)
     for name, key in (

@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from celery import shared_task
@@ -28,7 +30,7 @@ from tests.servers.receiver import Receiver
 from webhooks import tasks as webhook_tasks
 from webhooks.engine import claims
 from webhooks.engine.queue import now
-from webhooks.models import Delivery
+from webhooks.models import Delivery, Endpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 ALONE = """
@@ -51,17 +53,17 @@ one.join()
 
 
 @pytest.fixture
-def receiver():
+def receiver() -> Iterator[Receiver]:
     with Receiver(certificates.good()) as receiver:
         yield receiver
 
 
 @pytest.fixture
-def endpoint(receiver):
+def endpoint(receiver: Receiver) -> Endpoint:
     return EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
 
 
-def alone(*, length, patience):
+def alone(*, length: float, patience: float) -> subprocess.Popen[str]:
     """Start a dispatcher with rounds of this length, in its own process."""
     return subprocess.Popen(
         [sys.executable, "-c", ALONE.format(length=length, patience=patience)],
@@ -74,7 +76,7 @@ def alone(*, length, patience):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_sends_mails_and_does_periodic_work():
+def test_a_worker_sends_mails_and_does_periodic_work() -> None:
     bad = AccountFactory()
     for _ in range(5):  # more than the slots for mails
         Mail.objects.create(account=bad, to="x@example.com", subject="\x0cBcc: y@z.a", body="B")
@@ -90,7 +92,9 @@ def test_a_worker_sends_mails_and_does_periodic_work():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_deliveries_and_mails_are_held_until_sending_is_on_again(receiver, endpoint):
+def test_deliveries_and_mails_are_held_until_sending_is_on_again(
+    receiver: Receiver, endpoint: Endpoint
+) -> None:
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
     DeliveryFactory(chatbot=endpoint.chatbot)
     DeliveryFactory(chatbot=endpoint.chatbot, is_test=True)
@@ -109,7 +113,7 @@ def test_deliveries_and_mails_are_held_until_sending_is_on_again(receiver, endpo
             wait_until(lambda: server.mails, told=worker.said)
 
 
-def test_held_deliveries_and_mails_of_a_restored_copy_can_be_ended_as_documented(db):
+def test_held_deliveries_and_mails_of_a_restored_copy_can_be_ended_as_documented(db: None) -> None:
     DeliveryFactory(due_at=now())
     DeliveryFactory(state="RETRYING", due_at=now())
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
@@ -122,7 +126,9 @@ def test_held_deliveries_and_mails_of_a_restored_copy_can_be_ended_as_documented
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_task_that_begins_when_sending_is_off_gives_its_claim_back(receiver, endpoint, settings):
+def test_a_task_that_begins_when_sending_is_off_gives_its_claim_back(
+    receiver: Receiver, endpoint: Endpoint, settings: Any
+) -> None:
     DeliveryFactory(chatbot=endpoint.chatbot)
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
     [claimed], [mail] = claims.claim("1", slots=8), mailing.claim(4)
@@ -139,7 +145,7 @@ class TestPeriodicWork:
 
     pytestmark = pytest.mark.django_db
 
-    def test_it_is_claimed_once_until_it_is_finished(self):
+    def test_it_is_claimed_once_until_it_is_finished(self) -> None:
         PeriodicWork.objects.add(["sweep"])
         PeriodicWork.objects.add(["sweep"])
         assert PeriodicWork.objects.claim() == ["sweep"]
@@ -149,7 +155,7 @@ class TestPeriodicWork:
         PeriodicWork.objects.update(due_at=timezone.now())
         assert PeriodicWork.objects.claim() == ["sweep"]
 
-    def test_unfinished_work_is_claimed_again(self):
+    def test_unfinished_work_is_claimed_again(self) -> None:
         PeriodicWork.objects.add(["sweep"])
         PeriodicWork.objects.claim()
         PeriodicWork.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
@@ -158,14 +164,14 @@ class TestPeriodicWork:
         assert PeriodicWork.objects.claim() == ["sweep"]
 
 
-def test_a_hanging_dispatcher_ends_its_process():
+def test_a_hanging_dispatcher_ends_its_process() -> None:
     process = alone(length=600, patience=2)
     _, errors = process.communicate(timeout=90)
     assert process.returncode == os.EX_SOFTWARE
     assert "has not moved" in errors
 
 
-def test_a_process_that_was_suspended_as_a_whole_does_not_count_as_hanging():
+def test_a_process_that_was_suspended_as_a_whole_does_not_count_as_hanging() -> None:
     with alone(length=0.1, patience=4) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGSTOP)
@@ -180,12 +186,12 @@ def test_a_process_that_was_suspended_as_a_whole_does_not_count_as_hanging():
 @pytest.mark.parametrize(
     ("concurrency", "slots"), [(1, 1), (2, 2), (4, 3), (8, 6), (32, 28), (64, 60)]
 )
-def test_some_threads_are_reserved_for_mails(concurrency, slots):
+def test_some_threads_are_reserved_for_mails(concurrency: int, slots: int) -> None:
     assert Dispatcher(concurrency).slots == slots
 
 
 @pytest.fixture
-def waiting():
+def waiting() -> Delivery:
     """A delivery written a while ago and due in five minutes."""
     due = timezone.now() + timedelta(minutes=5)
     row = DeliveryFactory(chatbot=EndpointFactory().chatbot, state="RETRYING", due_at=due)
@@ -193,21 +199,21 @@ def waiting():
     return row
 
 
-def step(monkeypatch, seconds):
+def step(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Move this machine's clock, as a dispatcher sees it."""
     before = time.time
     monkeypatch.setattr(time, "time", lambda: before() + seconds)
 
 
-def moved(waiting):
+def moved(waiting: Delivery) -> float:
     return (Delivery.objects.get(pk=waiting.pk).due_at - waiting.due_at).total_seconds()
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("seconds", [3600, -3600, 10, -10, -20, 0.5, -0.5])
 def test_due_times_follow_this_machines_clock_only_on_the_embedded_default(
-    settings, monkeypatch, waiting, seconds
-):
+    settings: Any, monkeypatch: pytest.MonkeyPatch, waiting: Delivery, seconds: float
+) -> None:
     dispatcher = Dispatcher(8)
     step(monkeypatch, seconds)
     for _ in range(2):
@@ -216,8 +222,10 @@ def test_due_times_follow_this_machines_clock_only_on_the_embedded_default(
 
 
 @pytest.mark.django_db
-def test_due_times_follow_the_clock_later_if_the_database_fails(settings, monkeypatch, waiting):
-    def fail(execute, sql, *rest):
+def test_due_times_follow_the_clock_later_if_the_database_fails(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, waiting: Delivery
+) -> None:
+    def fail(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
         if sql.startswith("UPDATE"):
             raise OperationalError("disk I/O error")
         return execute(sql, *rest)
@@ -232,9 +240,11 @@ def test_due_times_follow_the_clock_later_if_the_database_fails(settings, monkey
     assert moved(waiting) == pytest.approx(3600, abs=0.1)
 
 
-def test_an_unexpected_error_in_a_task_is_logged_with_its_name(caplog):
+def test_an_unexpected_error_in_a_task_is_logged_with_its_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     @shared_task(name="stumble")
-    def stumble(number):
+    def stumble(number: str) -> float:
         return 1 / int(number)
 
     carry_out(stumble, "0")

@@ -5,6 +5,8 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,13 +18,13 @@ from tests.servers.processes import ROOT, free_port, wait_until
 ARRIVED = "NEW_MESSAGE: token ok, signature ok; answer: 200"
 
 
-def blocks():
+def blocks() -> list[str]:
     """Return the shell blocks before the first heading, in order."""
     screen = (ROOT / "README.md").read_text().partition("\n## ")[0]
     return re.findall(r"^```sh\n(.*?)^```", screen, re.M | re.S)
 
 
-def typed(block, places):
+def typed(block: str, places: dict[str, str]) -> str:
     """Replace a block's places with those of this test; each must occur."""
     for documented, own in places.items():
         assert documented in block
@@ -31,7 +33,7 @@ def typed(block, places):
 
 
 @pytest.fixture
-def installation(tmp_path):
+def installation(tmp_path: Path) -> Iterator[Installation]:
     with Installation(tmp_path) as made:
         made.environment |= {"PYTHONUNBUFFERED": "1", "no_proxy": "127.0.0.1"}
         if made.server:  # only the embedded default migrates and seeds itself
@@ -41,11 +43,11 @@ def installation(tmp_path):
 
 
 @pytest.fixture
-def terminal(installation, tmp_path):
+def terminal(installation: Installation, tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     """The first terminal: runs a block; returns the file with its output."""
     running = []
 
-    def run(block):
+    def run(block: str) -> Path:
         shown = tmp_path / "first"
         with shown.open("w") as out:
             process = subprocess.Popen(
@@ -66,7 +68,9 @@ def terminal(installation, tmp_path):
 
 
 @pytest.mark.proves("Events", "Request headers")
-def test_the_first_screen_of_the_readme_ends_with_a_verified_webhook(installation, terminal):
+def test_the_first_screen_of_the_readme_ends_with_a_verified_webhook(
+    installation: Installation, terminal: Callable[[str], Path]
+) -> None:
     needs("curl")
     conversation, sink, start, webhook = blocks()
     python, port = {".venv/bin/python": sys.executable}, str(free_port())

@@ -68,7 +68,7 @@ LANGUAGES = {
 
 
 @pytest.fixture(scope="module", params=LANGUAGES)
-def sample(request, tmp_path_factory) -> Command:
+def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Command:
     """The command that runs the sample of a language."""
     return LANGUAGES[request.param][0](tmp_path_factory.mktemp(request.param))
 
@@ -102,7 +102,7 @@ def signature_of(body: bytes, secret: str = SECRET) -> str:
 
 
 @pytest.mark.proves("Request headers")
-def test_a_sample_accepts_a_genuine_request(sample):
+def test_a_sample_accepts_a_genuine_request(sample: Command) -> None:
     for body in (*(payloads.body(sample_of(event)) for event in Event), spoken()):
         assert accepts(sample, body, signature_of(body)), body
 
@@ -115,7 +115,7 @@ def test_a_sample_accepts_a_genuine_request(sample):
         pytest.param("~" * 256, id="longest"),
     ],
 )
-def test_a_sample_accepts_every_valid_secret(sample, secret):
+def test_a_sample_accepts_every_valid_secret(sample: Command, secret: str) -> None:
     signing.check_secret(secret)
     assert accepts(sample, FIXED, signature_of(FIXED, secret), secret=secret)
 
@@ -140,33 +140,33 @@ GENUINE = signature_of(FIXED)
         pytest.param(FIXED, "sha256=é\udce9", id="not ASCII"),
     ],
 )
-def test_a_sample_rejects_a_forged_request(sample, body, signature):
+def test_a_sample_rejects_a_forged_request(sample: Command, body: bytes, signature: str) -> None:
     assert not accepts(sample, body, signature)
 
 
-def test_a_sample_rejects_a_request_without_a_signature(sample):
+def test_a_sample_rejects_a_request_without_a_signature(sample: Command) -> None:
     assert not accepts(sample, FIXED)
 
 
 @pytest.mark.parametrize("secret", [None, ""])
-def test_a_sample_without_a_secret_accepts_nothing(sample, secret):
+def test_a_sample_without_a_secret_accepts_nothing(sample: Command, secret: str | None) -> None:
     assert not accepts(sample, FIXED, signature_of(FIXED, ""), secret=secret)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_document_contains_each_sample_unchanged(language):
+def test_the_document_contains_each_sample_unchanged(language: str) -> None:
     name = LANGUAGES[language][1]
     block = f"```{language}\n{(SAMPLES / name).read_text()}```"
     assert block in DOCUMENT, f"docs/samples/{name} and docs/webhooks.md differ"
 
 
-def test_every_sample_is_tested():
+def test_every_sample_is_tested() -> None:
     assert {path.name for path in SAMPLES.iterdir()} == {name for _, name in LANGUAGES.values()}
 
 
 @pytest.mark.proves("Body shapes")
 @pytest.mark.parametrize("event", Event)
-def test_the_document_shows_the_bodies_that_are_sent(event):
+def test_the_document_shows_the_bodies_that_are_sent(event: Event) -> None:
     [shown] = re.findall(rf"^### {event}\n.*?^```json\n(.*?)^```", DOCUMENT, re.M | re.S)
     data = json.loads(shown)["data"]
     context = payloads.Context(
@@ -189,12 +189,12 @@ def without_chance(body: bytes) -> bytes:
 
 
 @pytest.mark.proves("Request headers")
-def test_the_document_names_every_header():
+def test_the_document_names_every_header() -> None:
     table = re.findall(r"^\| `([\w-]+)` \| ", DOCUMENT, re.M)
     assert table == list(signing.headers(b"{}", SECRET))
 
 
-def test_the_documented_command_to_try_a_sample_works_unchanged():
+def test_the_documented_command_to_try_a_sample_works_unchanged() -> None:
     needs("openssl")
     [line] = re.findall(r"^```sh\n(printf .*?)^```", DOCUMENT, re.M | re.S)
     done = subprocess.run(["sh", "-c", line], cwd=ROOT, capture_output=True, text=True)

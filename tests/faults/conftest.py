@@ -1,20 +1,24 @@
 """A receiver, and an endpoint that delivers to it."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from django.utils import timezone
 
 from tests.factories.webhooks import EndpointFactory
 from tests.servers import certificates
 from tests.servers.receiver import Receiver
+from webhooks.models import Endpoint
 
 
 @pytest.fixture
-def receiver():
+def receiver() -> Iterator[Receiver]:
     with Receiver(certificates.good()) as receiver:
         yield receiver
 
 
 @pytest.fixture
-def endpoint(transactional_db, receiver, settings):
+def endpoint(transactional_db: None, receiver: Receiver, settings: Any) -> Endpoint:
     settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
     return EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())

@@ -1,6 +1,7 @@
 """The broker dies, loses all its data and comes back; no delivery depends on it."""
 
 import signal
+from collections.abc import Callable, Iterator
 
 import pytest
 import redis
@@ -9,23 +10,24 @@ from django.conf import settings
 from tests.factories.webhooks import DeliveryFactory
 from tests.servers.broker import Broker
 from tests.servers.processes import Worker, free_port, wait_until
-from webhooks.models import Delivery
+from tests.servers.receiver import Receiver
+from webhooks.models import Delivery, Endpoint
 from webhooks.tasks import deliver
 
 
 @pytest.fixture
-def broker():
+def broker() -> Iterator[Broker]:
     with Broker() as broker:
         yield broker
 
 
-def have_ended(count):
+def have_ended(count: int) -> Callable[[], bool]:
     return lambda: Delivery.objects.filter(state="SUCCESS", due_at=None).count() == count
 
 
 def test_deliveries_continue_while_the_broker_is_dead_and_after_its_return(
-    receiver, endpoint, broker
-):
+    receiver: Receiver, endpoint: Endpoint, broker: Broker
+) -> None:
     with Worker(REDIS_URL=broker.url) as worker:
         DeliveryFactory(chatbot=endpoint.chatbot)
         wait_until(have_ended(1), told=worker.said)
@@ -38,13 +40,17 @@ def test_deliveries_continue_while_the_broker_is_dead_and_after_its_return(
     assert len(receiver.arrivals) == 5
 
 
-def test_a_worker_starts_and_delivers_without_its_broker(receiver, endpoint):
+def test_a_worker_starts_and_delivers_without_its_broker(
+    receiver: Receiver, endpoint: Endpoint
+) -> None:
     DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(REDIS_URL=f"redis://127.0.0.1:{free_port()}/0") as worker:
         wait_until(have_ended(1), told=worker.said)
 
 
-def test_duplicated_or_forged_messages_send_nothing(receiver, endpoint, broker):
+def test_duplicated_or_forged_messages_send_nothing(
+    receiver: Receiver, endpoint: Endpoint, broker: Broker
+) -> None:
     with Worker(REDIS_URL=broker.url) as worker:
         made = DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
         wait_until(have_ended(3), told=worker.said)

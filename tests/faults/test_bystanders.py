@@ -1,14 +1,17 @@
 """A delivery that kills its worker every time does not take concurrent deliveries with it."""
 
 import signal
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.behaviours import answer, stall
+from tests.servers.behaviours import Arrival, Step, answer, stall
 from tests.servers.processes import Worker, wait_until
-from webhooks.models import Delivery
+from tests.servers.receiver import Receiver
+from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.proves("Delivery rules")
 BESIDE = 10
@@ -17,10 +20,10 @@ BESIDE = 10
 class Poison:
     """Kills its worker: twice after all other requests have arrived, then as soon as possible."""
 
-    def __init__(self, receiver):
+    def __init__(self, receiver: Receiver) -> None:
         self.receiver, self.worker, self.deaths = receiver, None, 0
 
-    def __call__(self, arrival):
+    def __call__(self, arrival: Arrival) -> Iterator[Step]:
         self.deaths += 1
         if self.deaths <= 2:
             self.receiver.wait_for(self.deaths * (BESIDE + 1))
@@ -29,7 +32,9 @@ class Poison:
         self.worker.signal(signal.SIGKILL)
 
 
-def test_concurrent_deliveries_survive_one_that_kills_every_worker(receiver, endpoint, settings):
+def test_concurrent_deliveries_survive_one_that_kills_every_worker(
+    receiver: Receiver, endpoint: Endpoint, settings: Any
+) -> None:
     settings.WEBHOOK_TIMEOUT = 600.0  # no attempt ends by itself
     poison, others = Poison(receiver), []
     receiver.on("/hook", poison)

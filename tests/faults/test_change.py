@@ -1,6 +1,8 @@
 """Secrets, addresses and keys change while a worker delivers."""
 
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
@@ -8,8 +10,9 @@ from django.core.management import call_command
 
 from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
 from tests.patience import PATIENCE
-from tests.servers.behaviours import answer
+from tests.servers.behaviours import Arrival, Behaviour, Step, answer
 from tests.servers.processes import Worker, wait_until
+from tests.servers.receiver import Receiver
 from webhooks import sealing, signing
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.services.endpoint import configure
@@ -18,15 +21,15 @@ OK = answer()
 
 
 @pytest.fixture
-def changed():
+def changed() -> threading.Event:
     return threading.Event()
 
 
 @pytest.fixture
-def held(changed):
+def held(changed: threading.Event) -> Behaviour:
     """A first response, 503, that waits for the change."""
 
-    def behaviour(arrival):
+    def behaviour(arrival: Arrival) -> Iterator[Step]:
         changed.wait(PATIENCE)
         yield from answer(503)(arrival)
 
@@ -35,8 +38,8 @@ def held(changed):
 
 @pytest.mark.proves("Request headers", "Delivery rules/5")
 def test_the_next_attempt_uses_the_new_secret_and_the_new_address(
-    receiver, endpoint, held, changed
-):
+    receiver: Receiver, endpoint: Endpoint, held: Behaviour, changed: threading.Event
+) -> None:
     receiver.on("/hook", held)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     body, new, url = bytes(delivery.body), "another-secret-of-the-tests", receiver.url("/new")
@@ -57,8 +60,8 @@ def test_the_next_attempt_uses_the_new_secret_and_the_new_address(
 
 
 def test_no_delivery_fails_while_the_encryption_keys_are_rotated(
-    receiver, endpoint, held, changed, settings
-):
+    receiver: Receiver, endpoint: Endpoint, held: Behaviour, changed: threading.Event, settings: Any
+) -> None:
     endpoints = [endpoint, *(EndpointFactory(url=receiver.url("/hook")) for _ in range(4))]
     [old] = settings.ENCRYPTION_KEYS
     settings.ENCRYPTION_KEYS = (Fernet.generate_key().decode(), old)

@@ -4,21 +4,22 @@ import pytest
 import requests
 
 from accounts.services import api_key
-from conversations.models import Message
+from conversations.models import Message, Thread
 from tests.factories.conversations import ThreadFactory
 from tests.patience import PATIENCE
 from tests.servers.processes import Web, Worker, wait_until
-from webhooks.models import Delivery
+from tests.servers.receiver import Receiver
+from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.proves("Event kinds/NEW_MESSAGE")
 
 
 @pytest.fixture
-def thread(endpoint):
+def thread(endpoint: Endpoint) -> Thread:
     return ThreadFactory(chatbot=endpoint.chatbot)
 
 
-def say_to_one_that_dies(thread, *, crash_point):
+def say_to_one_that_dies(thread: Thread, *, crash_point: str) -> None:
     """Send a message to a web process that dies at this point, before it responds."""
     _, key = api_key.issue(thread.chatbot.account.owner)
     path = f"/api/v1/chatting/{thread.chatbot_id}/thread/{thread.pk}/message"
@@ -31,13 +32,15 @@ def say_to_one_that_dies(thread, *, crash_point):
         )
 
 
-def test_a_crash_before_the_commit_leaves_neither(thread):
+def test_a_crash_before_the_commit_leaves_neither(thread: Thread) -> None:
     say_to_one_that_dies(thread, crash_point="event-recorded")
     assert not Message.objects.exists()
     assert not Delivery.objects.exists()
 
 
-def test_the_event_is_delivered_after_a_crash_after_the_commit(receiver, thread):
+def test_the_event_is_delivered_after_a_crash_after_the_commit(
+    receiver: Receiver, thread: Thread
+) -> None:
     say_to_one_that_dies(thread, crash_point="message-stored")
     delivery = Delivery.objects.get(message_id=Message.objects.get().pk)
     with Worker() as worker:

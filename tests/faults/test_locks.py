@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 import pytest
@@ -18,6 +20,7 @@ from django.utils import timezone
 from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.processes import ROOT, Worker, wait_until
+from tests.servers.receiver import Receiver
 from webhooks.engine import claims, liveness, recovery, schedule
 from webhooks.engine.post import Outcome
 from webhooks.engine.work import Result, Target, Work
@@ -40,7 +43,9 @@ claims.claim("77", slots=8)
 BROKEN, TAKEN = Result(outcome=Outcome(1, 503)), Result(outcome=Outcome(1, 200))
 
 
-def test_a_worker_halted_within_a_claim_stops_the_others_only_for_seconds(receiver, endpoint):
+def test_a_worker_halted_within_a_claim_stops_the_others_only_for_seconds(
+    receiver: Receiver, endpoint: Endpoint
+) -> None:
     with Worker() as worker:
         DeliveryFactory(chatbot=endpoint.chatbot)
         receiver.wait_for(1, 60)
@@ -64,8 +69,8 @@ def test_a_worker_halted_within_a_claim_stops_the_others_only_for_seconds(receiv
             halted.stdout.close()
 
 
-def in_a_thread(call, *args):
-    def run():
+def in_a_thread(call: Callable[..., object], *args: Any) -> threading.Thread:
+    def run() -> None:
         try:
             call(*args)
         finally:
@@ -76,13 +81,15 @@ def in_a_thread(call, *args):
     return thread
 
 
-def test_a_stopping_worker_does_not_release_an_attempt_that_is_just_starting(endpoint, monkeypatch):
+def test_a_stopping_worker_does_not_release_an_attempt_that_is_just_starting(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     [claimed] = claims.claim("1", slots=8)
     inside, go_on, begun = threading.Event(), threading.Event(), []
     read = schedule._read_begun
 
-    def slowly(*args):
+    def slowly(*args: Any) -> Iterator[Any]:
         rows = list(read(*args))
         inside.set()
         assert go_on.wait(30)
@@ -104,7 +111,7 @@ def test_a_stopping_worker_does_not_release_an_attempt_that_is_just_starting(end
     assert Delivery.objects.get(pk=delivery.pk).state == "SUCCESS"
 
 
-def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_db):
+def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_db: None) -> None:
     life = liveness.DatabaseLife()
     life.hold()
     ghost = life.own
@@ -120,7 +127,7 @@ def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_d
     assert held
 
 
-def under_way(endpoint):
+def under_way(endpoint: Endpoint) -> Work:
     """Start an attempt; returns its work."""
     token, now = new_id(), timezone.now()
     delivery = DeliveryFactory(
@@ -134,11 +141,11 @@ def under_way(endpoint):
     return Work(delivery.pk, token, attempt.pk, endpoint.chatbot_id, 1, False, b"{}", target)
 
 
-def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint):
+def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint: Endpoint) -> None:
     endpoints = EndpointFactory.create_batch(6)
     faults = []
 
-    def settle(works, together):
+    def settle(works: list[Work], together: threading.Barrier) -> None:
         together.wait(30)
         try:
             schedule._settle_all([(work, BROKEN) for work in works])
@@ -159,7 +166,7 @@ def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint):
     ) == {10}
 
 
-def test_a_row_that_is_locked_elsewhere_delays_only_its_own_delivery(endpoint):
+def test_a_row_that_is_locked_elsewhere_delays_only_its_own_delivery(endpoint: Endpoint) -> None:
     DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
     claimed = claims.claim(liveness.ME, slots=8)
     works = [schedule.confirm(one, worker=liveness.ME) for one in claimed]

@@ -2,9 +2,11 @@
 
 import resource
 import signal
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -13,8 +15,9 @@ from config.models import PeriodicWork
 from tests.factories.webhooks import DeliveryFactory
 from tests.servers.behaviours import answer, stall
 from tests.servers.processes import Worker, wait_until
+from tests.servers.receiver import Receiver
 from webhooks.engine.queue import now
-from webhooks.models import Attempt, Delivery
+from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.proves("Delivery rules")
 OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
@@ -22,16 +25,18 @@ LATE = 10.0  # seconds, on a machine under load
 DEATHS, TAKEN_OVER = 3, 3.0  # seconds, usually: two are promised, and a busy machine adds some
 
 
-def have_ended(count, state="SUCCESS"):
+def have_ended(count: int, state: str = "SUCCESS") -> Callable[[], bool]:
     return lambda: Delivery.objects.filter(state=state, due_at=None, claim=None).count() == count
 
 
-def has_begun():
+def has_begun() -> bool:
     return Attempt.objects.filter(status="PENDING").exists()
 
 
 @pytest.mark.proves("Delivery rules/2", "Delivery rules/4")
-def test_the_four_attempts_arrive_on_time_with_the_same_bytes(receiver, endpoint):
+def test_the_four_attempts_arrive_on_time_with_the_same_bytes(
+    receiver: Receiver, endpoint: Endpoint
+) -> None:
     receiver.on("/hook", BROKEN)
     with Worker() as worker:
         delivery = DeliveryFactory(chatbot=endpoint.chatbot)
@@ -55,7 +60,9 @@ def test_the_four_attempts_arrive_on_time_with_the_same_bytes(receiver, endpoint
         ("after-settle", 1),
     ],
 )
-def test_a_worker_killed_at_any_point_loses_nothing(receiver, endpoint, settings, point, arrivals):
+def test_a_worker_killed_at_any_point_loses_nothing(
+    receiver: Receiver, endpoint: Endpoint, settings: Any, point: str, arrivals: int
+) -> None:
     """The next worker resumes immediately, or leaves finished work unchanged."""
     settings.WEBHOOK_TIMEOUT = 600.0  # no lease ends meanwhile
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
@@ -75,7 +82,9 @@ def test_a_worker_killed_at_any_point_loses_nothing(receiver, endpoint, settings
     assert set(delivery.attempts.values_list("number", flat=True)) == {1}
 
 
-def test_a_worker_killed_between_two_tries_does_not_hasten_the_next_one(receiver, endpoint):
+def test_a_worker_killed_between_two_tries_does_not_hasten_the_next_one(
+    receiver: Receiver, endpoint: Endpoint
+) -> None:
     receiver.on("/hook", BROKEN, OK)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point="after-settle") as doomed:
@@ -94,8 +103,8 @@ def test_a_worker_killed_between_two_tries_does_not_hasten_the_next_one(receiver
 
 
 def test_after_a_worker_is_killed_during_a_request_the_retry_follows_immediately(
-    receiver, endpoint, settings
-):
+    receiver: Receiver, endpoint: Endpoint, settings: Any
+) -> None:
     settings.WEBHOOK_TIMEOUT = 600.0  # no lease ends meanwhile
     receiver.on("/hook", stall(), OK)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
@@ -111,7 +120,9 @@ def test_after_a_worker_is_killed_during_a_request_the_retry_follows_immediately
     assert [each.body for each in receiver.arrivals] == [bytes(delivery.body)] * 2
 
 
-def test_a_delivery_that_kills_every_worker_is_given_up(receiver, endpoint):
+def test_a_delivery_that_kills_every_worker_is_given_up(
+    receiver: Receiver, endpoint: Endpoint
+) -> None:
     """A delivery that waited next to it arrives."""
     DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point="after-answer") as first:
@@ -126,7 +137,9 @@ def test_a_delivery_that_kills_every_worker_is_given_up(receiver, endpoint):
     assert Delivery.objects.get(state="FAILED").last_error == "interrupted three times"
 
 
-def test_a_halted_worker_that_resumes_does_not_change_what_was_taken_over(receiver, endpoint):
+def test_a_halted_worker_that_resumes_does_not_change_what_was_taken_over(
+    receiver: Receiver, endpoint: Endpoint
+) -> None:
     if settings.EMBEDDED:
         pytest.skip("the embedded default has one worker")
     receiver.on("/hook", answer(delay=5.0), OK)
@@ -145,7 +158,9 @@ def test_a_halted_worker_that_resumes_does_not_change_what_was_taken_over(receiv
     assert [each.interrupted for each in Attempt.objects.all()] == [True, False]
 
 
-def test_the_death_of_one_of_two_workers_is_noticed_immediately(receiver, endpoint, settings):
+def test_the_death_of_one_of_two_workers_is_noticed_immediately(
+    receiver: Receiver, endpoint: Endpoint, settings: Any
+) -> None:
     if settings.EMBEDDED:
         pytest.skip("the embedded default has one worker")
     settings.WEBHOOK_TIMEOUT = 600.0  # no lease ends meanwhile
@@ -171,7 +186,9 @@ def test_the_death_of_one_of_two_workers_is_noticed_immediately(receiver, endpoi
     assert median(seconds) < TAKEN_OVER, seconds
 
 
-def test_a_worker_that_is_asked_to_stop_finishes_its_running_attempts(receiver, endpoint):
+def test_a_worker_that_is_asked_to_stop_finishes_its_running_attempts(
+    receiver: Receiver, endpoint: Endpoint
+) -> None:
     receiver.on("/hook", SLOW)
     DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
     with Worker(slots=4) as worker:
@@ -184,7 +201,7 @@ def test_a_worker_that_is_asked_to_stop_finishes_its_running_attempts(receiver, 
     assert not Attempt.objects.filter(interrupted=True).exists()
 
 
-def test_a_second_worker_on_one_machine_is_rejected(receiver, endpoint):
+def test_a_second_worker_on_one_machine_is_rejected(receiver: Receiver, endpoint: Endpoint) -> None:
     if not settings.MACHINE_BOUND:
         pytest.skip("several workers are served here")
     with Worker() as worker:
@@ -197,7 +214,9 @@ def test_a_second_worker_on_one_machine_is_rejected(receiver, endpoint):
         wait_until(have_ended(2), told=worker.said)
 
 
-def test_a_worker_without_file_descriptors_counts_no_attempt(receiver, endpoint):
+def test_a_worker_without_file_descriptors_counts_no_attempt(
+    receiver: Receiver, endpoint: Endpoint
+) -> None:
     receiver.on("/hook", answer(delay=0.2))
     DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(slots=32) as worker:

@@ -89,8 +89,8 @@ def build(house: Path, imports: dict[tuple[str, str], bool]) -> None:
     ("contract", "imports"), [("house", HOUSE), ("inside", INSIDE), ("config", CONFIG)]
 )
 def test_an_upward_import_breaks_the_contract_and_a_downward_one_keeps_it(
-    tmp_path, contract, imports
-):
+    tmp_path: Path, contract: str, imports: dict[tuple[str, str], bool]
+) -> None:
     build(tmp_path, imports)
     said = broken(tmp_path, contract=contract)
     allowed = {
@@ -100,13 +100,13 @@ def test_an_upward_import_breaks_the_contract_and_a_downward_one_keeps_it(
     assert allowed == imports, said
 
 
-def test_a_module_outside_the_layers_breaks_the_contract(tmp_path):
+def test_a_module_outside_the_layers_breaks_the_contract(tmp_path: Path) -> None:
     build(tmp_path, INSIDE)
     (tmp_path / "accounts" / "novelty.py").touch()
     assert "novelty" in broken(tmp_path, contract="inside")
 
 
-def test_the_contracts_have_no_exceptions():
+def test_the_contracts_have_no_exceptions() -> None:
     text = CONTRACTS.read_text()
     assert "ignore_imports =" not in text
     assert all(app in text for app in APPS)

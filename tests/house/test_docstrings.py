@@ -84,7 +84,7 @@ def dotted(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
-def test_every_public_module_class_and_function_has_a_docstring():
+def test_every_public_module_class_and_function_has_a_docstring() -> None:
     found = [
         f"{place(path)}:{line} {name}"
         for path in modules(*PACKAGES)
@@ -99,7 +99,7 @@ def test_every_public_module_class_and_function_has_a_docstring():
     assert not found, "without a docstring:\n" + "\n".join(found)
 
 
-def test_a_docstring_says_more_than_the_name():
+def test_a_docstring_says_more_than_the_name() -> None:
     """Operations and shapes are exempt: their docstrings are texts of the OpenAPI document."""
     found = [
         f"{place(path, node)} {name}"
@@ -111,7 +111,7 @@ def test_a_docstring_says_more_than_the_name():
     assert not found, "says what the name says:\n" + "\n".join(found)
 
 
-def test_a_definition_without_a_docstring_is_found_with_its_line():
+def test_a_definition_without_a_docstring_is_found_with_its_line() -> None:
     source = '''
 class Shown:
     def said(self): ...
@@ -134,7 +134,7 @@ async def late(): ...
     ("name", "found"),
     [("JsonFormatter.format", True), ("BoundFilter.sum_up", False), ("masked", False)],
 )
-def test_only_methods_that_a_base_class_has_are_overrides(name, found):
+def test_only_methods_that_a_base_class_has_are_overrides(name: str, found: bool) -> None:
     assert overrides("config.runtime.logs", name) is found
 
 
@@ -148,5 +148,5 @@ def test_only_methods_that_a_base_class_has_are_overrides(name, found):
         ("masked", "Replace everything that looks like a secret with asterisks.", False),
     ],
 )
-def test_a_docstring_that_repeats_the_name_is_found(name, docstring, found):
+def test_a_docstring_that_repeats_the_name_is_found(name: str, docstring: str, found: bool) -> None:
     assert echoes(name, docstring) is found

@@ -52,7 +52,7 @@ def has_subject(path: Path, known: dict[str, set[str]]) -> bool:
     return any(name == one or name.startswith(f"{one}_") for one in known.get(str(folder), ()))
 
 
-def test_every_test_file_is_named_after_what_it_tests():
+def test_every_test_file_is_named_after_what_it_tests() -> None:
     known = subjects()
     tests = [path for path in files(TESTS) if re.fullmatch(r"test_\w+\.py", path.name)]
     assert len(tests) > 100
@@ -79,15 +79,15 @@ def test_every_test_file_is_named_after_what_it_tests():
         ("test_anything.py", False),
     ],
 )
-def test_a_file_without_a_subject_is_found(path, expected):
+def test_a_file_without_a_subject_is_found(path: str, expected: bool) -> None:
     assert has_subject(TESTS / path, subjects()) is expected
 
 
-def test_each_folder_across_subjects_exists():
+def test_each_folder_across_subjects_exists() -> None:
     assert all((TESTS / folder).is_dir() for folder in ACROSS)
 
 
-def test_no_test_file_is_imported():
+def test_no_test_file_is_imported() -> None:
     """What several tests use is a module of its own, named after what it holds."""
     found = [
         place(path, node)

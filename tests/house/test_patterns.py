@@ -129,7 +129,9 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("pattern", "method"), FOUND)
-def test_a_pattern_needs_little_time_for_the_worst_64_kib(pattern, method):
+def test_a_pattern_needs_little_time_for_the_worst_64_kib(
+    pattern: re.Pattern[str], method: str
+) -> None:
     taken, attack = worst(pattern, method)
     assert taken < TOO_LONG, f"{pattern.pattern!r} is slow for {attack}"
 
@@ -144,5 +146,5 @@ def test_a_pattern_needs_little_time_for_the_worst_64_kib(pattern, method):
         (r"(.*,)*x", "fullmatch"),
     ],
 )
-def test_a_pattern_of_more_than_linear_time_is_found(pattern, method):
+def test_a_pattern_of_more_than_linear_time_is_found(pattern: str, method: str) -> None:
     assert worst(re.compile(pattern), method)[0] > TOO_LONG

@@ -19,12 +19,12 @@ def pins(group: str) -> dict[str, str]:
     return {found["name"]: found["version"] for found in PIN.finditer(text)}
 
 
-def test_tests_run_on_the_versions_that_the_service_is_installed_with():
+def test_tests_run_on_the_versions_that_the_service_is_installed_with() -> None:
     assert pins("base").items() <= pins("dev").items()
 
 
 @pytest.mark.parametrize("group", ["base", "dev"])
-def test_every_package_is_pinned_by_its_digest(group):
+def test_every_package_is_pinned_by_its_digest(group: str) -> None:
     text = (ROOT / "requirements" / f"{group}.txt").read_text()
     entries = re.split(r"^(?=\S)", text, flags=re.M)
     without = [
@@ -34,7 +34,7 @@ def test_every_package_is_pinned_by_its_digest(group):
     assert not without
 
 
-def test_every_image_is_pinned_by_its_digest():
+def test_every_image_is_pinned_by_its_digest() -> None:
     text = "\n".join((ROOT / name).read_text() for name in ("Dockerfile", "compose.yaml"))
     images = re.findall(r"^\s*(?:FROM|image:) (\S+)", text, flags=re.M)
     ours = {"chatbot-service"}
@@ -42,6 +42,6 @@ def test_every_image_is_pinned_by_its_digest():
     assert all(re.search(r"@sha256:[0-9a-f]{64}$", image) for image in set(images) - ours)
 
 
-def test_the_project_has_the_version_of_the_service():
+def test_the_project_has_the_version_of_the_service() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["version"] == VERSION

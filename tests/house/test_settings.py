@@ -24,12 +24,12 @@ def defaults() -> dict[str, object]:
     }
 
 
-def test_every_variable_that_is_read_is_explained():
+def test_every_variable_that_is_read_is_explained() -> None:
     assert defaults()
     assert not set(defaults()) - explained_in_readme()
 
 
-def test_the_readme_states_the_defaults():
+def test_the_readme_states_the_defaults() -> None:
     stated = {
         name: default
         for variables, default, *_ in readme_rows()
@@ -44,7 +44,7 @@ def test_the_readme_states_the_defaults():
     assert not wrong
 
 
-def test_every_variable_that_is_explained_is_read():
+def test_every_variable_that_is_explained_is_read() -> None:
     families = {name for name in explained_in_readme() if name.endswith("…")}
     read = {*defaults(), "LLM_API_KEY"}  # settings.py finds that family by its prefix
     assert not explained_in_readme() - families - OF_THE_TESTS - read
@@ -61,7 +61,7 @@ def reads_environment(node: ast.AST) -> bool:
     )
 
 
-def test_only_settings_read_the_environment():
+def test_only_settings_read_the_environment() -> None:
     found = [
         place(path, node)
         for path in modules(*PACKAGES)

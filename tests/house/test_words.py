@@ -131,7 +131,7 @@ def documents() -> list[Path]:
     return [path for path in found if path.suffix == ".md" and place(path) not in GENERATED]
 
 
-def test_comments_docstrings_and_documents_are_in_plain_english():
+def test_comments_docstrings_and_documents_are_in_plain_english() -> None:
     found = [
         f"{place(path)}:{line}: {word}"
         for path in modules(*PACKAGES, "tests")
@@ -145,7 +145,7 @@ def test_comments_docstrings_and_documents_are_in_plain_english():
     assert not found, "words to avoid:\n" + "\n".join(found)
 
 
-def test_texts_of_pages_messages_and_commands_are_in_plain_english():
+def test_texts_of_pages_messages_and_commands_are_in_plain_english() -> None:
     found = [
         f"{place(path)}:{line}: {word}"
         for path in modules(*PACKAGES)
@@ -164,7 +164,7 @@ def test_texts_of_pages_messages_and_commands_are_in_plain_english():
     assert not found, "words to avoid:\n" + "\n".join(found)
 
 
-def test_names_of_tests_are_in_plain_english():
+def test_names_of_tests_are_in_plain_english() -> None:
     found = [
         f"{place(path)}:{line}: {name}"
         for path in modules("tests")
@@ -173,7 +173,7 @@ def test_names_of_tests_are_in_plain_english():
     assert not found, "names to change:\n" + "\n".join(found)
 
 
-def test_documents_are_found():
+def test_documents_are_found() -> None:
     assert {"README.md", "docs/webhooks.md"} <= {place(path) for path in documents()}
 
 
@@ -192,7 +192,7 @@ def test_documents_are_found():
         ("```\ncode\n```\nIt ceases to be, it ceased to.", [(4, "ceases to"), (4, "ceased to")]),
     ],
 )
-def test_a_word_to_avoid_is_found_with_its_line(text, found):
+def test_a_word_to_avoid_is_found_with_its_line(text: str, found: list[tuple[int, str]]) -> None:
     assert list(avoided(text)) == found
 
 
@@ -210,11 +210,11 @@ def test_a_word_to_avoid_is_found_with_its_line(text, found):
         "- All that there is\n- none of them",
     ],
 )
-def test_other_text_is_accepted(text):
+def test_other_text_is_accepted(text: str) -> None:
     assert not list(avoided(text))
 
 
-def test_only_comments_and_docstrings_of_a_module_are_checked():
+def test_only_comments_and_docstrings_of_a_module_are_checked() -> None:
     source = '''"""Nobody."""
 
 def whom(text="nobody"):  # whoever
@@ -234,7 +234,7 @@ def whom(text="nobody"):  # whoever
     ]
 
 
-def test_texts_of_a_module_are_read_without_its_docstrings():
+def test_texts_of_a_module_are_read_without_its_docstrings() -> None:
     source = '''"""Nobody."""
 HELP = (
     "Nobody waits "
@@ -246,7 +246,7 @@ DESIGNED = "Nobody is waiting."
     assert avoided_in_texts(source) == [(3, "nobody"), (3, "whoever")]
 
 
-def test_text_of_a_page_is_read_without_its_markup():
+def test_text_of_a_page_is_read_without_its_markup() -> None:
     source = """{# afresh #}
 <p class="nobody">{% if nobody %}Sent
 anew{{ whoever }}</p>
@@ -254,7 +254,7 @@ anew{{ whoever }}</p>
     assert avoided_in_template(source) == [(1, "afresh"), (3, "anew")]
 
 
-def test_names_of_tests_and_ids_of_cases_are_checked():
+def test_names_of_tests_and_ids_of_cases_are_checked() -> None:
     source = """
 @pytest.mark.parametrize("x", [
     pytest.param(1, id="nobody"),

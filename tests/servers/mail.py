@@ -3,6 +3,7 @@
 import socketserver
 import threading
 from collections import deque
+from io import BufferedIOBase
 from typing import Self
 
 GREETING, OK, GO_ON, BYE = b"220 test\r\n", b"250 ok\r\n", b"354 go on\r\n", b"221 bye\r\n"
@@ -32,7 +33,7 @@ class MailServer:
         self.server.shutdown()
         self.server.server_close()
 
-    def converse(self, heard, say) -> None:
+    def converse(self, heard: BufferedIOBase, say: BufferedIOBase) -> None:
         say.write(GREETING)
         while line := heard.readline():
             match line[:4].upper():

@@ -22,7 +22,7 @@ def owner(default_model: object) -> User:
     return staff(AccountFactory().owner, ACCOUNT_ADMINS)
 
 
-def test_a_new_key_is_shown_once_and_opens_the_api(owner):
+def test_a_new_key_is_shown_once_and_opens_the_api(owner: User) -> None:
     client = signed_in(owner)
     page = client.post(ISSUE, {"email": owner.email, "label": "shop", "days": "30"})
     [key] = KEY.findall(page.content.decode())
@@ -34,7 +34,7 @@ def test_a_new_key_is_shown_once_and_opens_the_api(owner):
         assert not KEY.search(client.get(address).content.decode())
 
 
-def test_the_revoke_button_revokes_a_key(owner):
+def test_the_revoke_button_revokes_a_key(owner: User) -> None:
     row, key = api_key.issue(owner)
     address = reverse("admin:accounts_apikey_revoke", args=[row.pk])
     client = signed_in(owner)
@@ -44,14 +44,14 @@ def test_the_revoke_button_revokes_a_key(owner):
     assert Api(key).get(MINE).status_code == 401
 
 
-def test_a_revocation_without_a_csrf_token_is_rejected(owner):
+def test_a_revocation_without_a_csrf_token_is_rejected(owner: User) -> None:
     row, key = api_key.issue(owner)
     client = signed_in(owner, enforce_csrf_checks=True)
     assert client.post(reverse("admin:accounts_apikey_revoke", args=[row.pk])).status_code == 403
     assert Api(key).get(MINE).status_code == 200
 
 
-def test_the_list_action_revokes_the_selected_keys(owner):
+def test_the_list_action_revokes_the_selected_keys(owner: User) -> None:
     keys = [api_key.issue(owner)[0] for _ in range(3)]
     chosen = [str(key.pk) for key in keys[:2]]
     signed_in(owner).post(LIST, {"action": "revoke_selected", "_selected_action": chosen})
@@ -86,7 +86,9 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("kind", "may"), OTHERS)
-def test_a_manager_handles_keys_only_of_people_who_belong_to_no_other_account(owner, kind, may):
+def test_a_manager_handles_keys_only_of_people_who_belong_to_no_other_account(
+    owner: User, kind: str, may: bool
+) -> None:
     """Check who may handle a key, which also opens its owner's other accounts."""
     row, key = api_key.issue(person(kind, owner))
     client = signed_in(owner)
@@ -96,7 +98,7 @@ def test_a_manager_handles_keys_only_of_people_who_belong_to_no_other_account(ow
 
 
 @pytest.mark.parametrize("kind", [kind for kind, _ in OTHERS[:-1]])
-def test_a_key_issued_by_another_person_is_shown_only_to_its_owner(owner, kind):
+def test_a_key_issued_by_another_person_is_shown_only_to_its_owner(owner: User, kind: str) -> None:
     other, account = person(kind, owner), owner.owned_accounts.get()
     manager, holder = signed_in(owner), signed_in(other)
     given = {"email": other.email, "label": "shop", "account": str(account.pk)}
@@ -123,7 +125,9 @@ def test_a_key_issued_by_another_person_is_shown_only_to_its_owner(owner, kind):
 @pytest.mark.parametrize(
     "fault", ["no account", "another account", "no staff member", "cannot sign in"]
 )
-def test_a_key_for_another_person_needs_an_account_that_both_belong_to(owner, issuer, fault):
+def test_a_key_for_another_person_needs_an_account_that_both_belong_to(
+    owner: User, issuer: str, fault: str
+) -> None:
     account = owner.owned_accounts.get()
     other = person("stranger" if fault == "no staff member" else "member", owner)
     if fault == "cannot sign in":
@@ -137,14 +141,14 @@ def test_a_key_for_another_person_needs_an_account_that_both_belong_to(owner, is
     assert not ApiKey.objects.exists()
 
 
-def test_a_revoked_key_cannot_be_collected(owner):
+def test_a_revoked_key_cannot_be_collected(owner: User) -> None:
     row = api_key.offer(owner)
     api_key.revoke(row)
     assert api_key.collect(row) is None
     assert row.state == "revoked"
 
 
-def test_an_own_key_can_be_bound_to_one_account(owner):
+def test_an_own_key_can_be_bound_to_one_account(owner: User) -> None:
     account = owner.owned_accounts.get()
     page = signed_in(owner).post(ISSUE, {"email": owner.email, "account": str(account.pk)})
     [key] = KEY.findall(page.content.decode())
@@ -153,7 +157,7 @@ def test_an_own_key_can_be_bound_to_one_account(owner):
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "99999", "soon"])
-def test_an_invalid_lifetime_is_rejected(owner, days):
+def test_an_invalid_lifetime_is_rejected(owner: User, days: str) -> None:
     page = signed_in(owner).post(ISSUE, {"email": owner.email, "label": "", "days": days})
     assert page.status_code == 200
     assert not ApiKey.objects.exists()

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.db.models import Model
 from django.test import Client, RequestFactory
 from django.urls import URLPattern, URLResolver, reverse
 
 from accounts.admin.scope import ScopedAdmin, declared_lookups
 from accounts.models import Account, ApiKey, User
+from chatbots.models import LlmModel
 from conversations.models import Draft, Lead, Thread, Visitor
 from tests.factories.accounts import AccountFactory, PlanFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
@@ -138,7 +140,9 @@ def said(answer: Any) -> str:
 
 
 @pytest.mark.parametrize("who", ["manager", "agent"])
-def test_no_address_shows_or_changes_rows_of_another_account(who, request, foreign, own):
+def test_no_address_shows_or_changes_rows_of_another_account(
+    who: str, request: pytest.FixtureRequest, foreign: Tenant, own: Tenant
+) -> None:
     client = request.getfixturevalue(who)
     before, asked = foreign.snapshot(), 0
     for address in dict.fromkeys(addresses(foreign)):
@@ -154,7 +158,9 @@ def test_no_address_shows_or_changes_rows_of_another_account(who, request, forei
     assert foreign.snapshot() == before
 
 
-def test_the_same_addresses_show_the_rows_to_a_superuser(foreign, own, manager):
+def test_the_same_addresses_show_the_rows_to_a_superuser(
+    foreign: Tenant, own: Tenant, manager: Client
+) -> None:
     """Check that the walk works: a superuser sees the other account at the same addresses."""
     User.objects.filter(pk=own.owner.pk).update(is_superuser=True)
     shown = {
@@ -182,12 +188,16 @@ def test_the_same_addresses_show_the_rows_to_a_superuser(foreign, own, manager):
         "conversations_visitor",
     ],
 )
-def test_the_rows_of_the_users_own_account_are_listed(who, page, request, own):
+def test_the_rows_of_the_users_own_account_are_listed(
+    who: str, page: str, request: pytest.FixtureRequest, own: Tenant
+) -> None:
     answer = request.getfixturevalue(who).get(reverse(f"admin:{page}_changelist"))
     assert "mine" in answer.content.decode()
 
 
-def test_an_agent_sees_only_the_chatbots_that_the_agent_was_added_to(agent, own):
+def test_an_agent_sees_only_the_chatbots_that_the_agent_was_added_to(
+    agent: Client, own: Tenant
+) -> None:
     ChatbotFactory(account=own.account, name="another bot")
     page = agent.get(reverse("admin:chatbots_chatbot_changelist")).content.decode()
     assert "mine bot" in page
@@ -195,12 +205,14 @@ def test_an_agent_sees_only_the_chatbots_that_the_agent_was_added_to(agent, own)
 
 
 @pytest.mark.parametrize("page", ["accounts_plan", "chatbots_llmmodel"])
-def test_plans_and_models_are_open_only_to_superusers(page, manager):
+def test_plans_and_models_are_open_only_to_superusers(page: str, manager: Client) -> None:
     assert manager.get(reverse(f"admin:{page}_changelist")).status_code == 403
     assert manager.post(reverse(f"admin:{page}_add"), FORM).status_code == 403
 
 
-def test_an_account_manager_cannot_change_the_plan_the_owner_or_the_add_on(manager, own):
+def test_an_account_manager_cannot_change_the_plan_the_owner_or_the_add_on(
+    manager: Client, own: Tenant
+) -> None:
     other = AccountFactory(plan=PlanFactory(name="Starter"))
     taken = {"plan": str(other.plan.pk), "owner": str(other.owner.pk), "webhooks_enabled": ""}
     address = reverse("admin:accounts_account_change", args=[own.account.pk])
@@ -210,7 +222,7 @@ def test_an_account_manager_cannot_change_the_plan_the_owner_or_the_add_on(manag
     assert (after.owner, after.plan, after.webhooks_enabled) == (own.owner, own.account.plan, True)
 
 
-def test_a_person_without_a_membership_sees_a_message(default_model):
+def test_a_person_without_a_membership_sees_a_message(default_model: LlmModel) -> None:
     client = signed_in(staff(UserFactory(), AGENTS))
     assert (
         "You do not have access to any chatbot"
@@ -218,7 +230,7 @@ def test_a_person_without_a_membership_sees_a_message(default_model):
     )
 
 
-def test_only_active_models_are_offered(manager, own):
+def test_only_active_models_are_offered(manager: Client, own: Tenant) -> None:
     LlmModelFactory(title="retired", is_active=False)
     page = manager.get(reverse("admin:chatbots_chatbot_change", args=[own.chatbot.pk]))
     assert "retired" not in page.content.decode()
@@ -237,7 +249,9 @@ CROSSING = (
 
 
 @pytest.mark.parametrize("model", admin.site._registry, ids=lambda model: model._meta.label_lower)
-def test_a_list_accepts_only_the_lookups_of_its_filters(model, default_model):
+def test_a_list_accepts_only_the_lookups_of_its_filters(
+    model: type[Model], default_model: LlmModel
+) -> None:
     asking = RequestFactory().get("/")
     asking.user = superuser()
     client = signed_in(asking.user, raise_request_exception=False)
@@ -252,11 +266,11 @@ def test_a_list_accepts_only_the_lookups_of_its_filters(model, default_model):
             assert client.get(address, {lookup: value}).status_code in (200, 302, 400), lookup
 
 
-def test_every_page_of_the_admin_is_scoped():
+def test_every_page_of_the_admin_is_scoped() -> None:
     assert not [m for m, page in admin.site._registry.items() if not isinstance(page, ScopedAdmin)]
 
 
-def test_the_filters_that_pages_link_to_are_declared(manager, own):
+def test_the_filters_that_pages_link_to_are_declared(manager: Client, own: Tenant) -> None:
     pages = ["admin:index", "admin:conversations_thread_changelist"]
     addresses = [reverse(name) for name in pages]
     addresses += [reverse("admin:webhooks_delivery_change", args=[own.keys_of(Delivery)[0]])]

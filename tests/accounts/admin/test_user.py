@@ -78,7 +78,7 @@ def test_no_page_shows_any_part_of_a_digest(
     assert digest[:6] not in page
 
 
-def test_a_person_can_be_created_with_a_password_and_changed():
+def test_a_person_can_be_created_with_a_password_and_changed() -> None:
     client = signed_in(superuser())
     secret = "a-long-and-good-one"
     given = {"email": "kim@example.com", "name": "Kim", "usable_password": "true"}
@@ -90,7 +90,9 @@ def test_a_person_can_be_created_with_a_password_and_changed():
     assert (kim.name, kim.is_staff, kim.check_password(secret)) == ("Kim B.", True, True)
 
 
-def test_a_deleted_person_loses_access_and_stays_in_the_audit_log(ann: User, default_model: Any):
+def test_a_deleted_person_loses_access_and_stays_in_the_audit_log(
+    ann: User, default_model: Any
+) -> None:
     account = MembershipFactory(user=staff(ann, ACCOUNT_ADMINS), role="SUPER_ADMIN").account
     key = api_key.issue(ann)[1]
     client = signed_in(ann)
@@ -108,7 +110,7 @@ def test_a_deleted_person_loses_access_and_stays_in_the_audit_log(ann: User, def
     assert not ann.memberships.exists()
 
 
-def test_an_account_owner_cannot_be_deleted(account: Account):
+def test_an_account_owner_cannot_be_deleted(account: Account) -> None:
     page = signed_in(superuser()).post(page_of(account.owner, "delete"), {"post": "yes"})
     assert account.name in page.content.decode()
     assert User.objects.find(account.owner.email) == account.owner
@@ -116,7 +118,7 @@ def test_an_account_owner_cannot_be_deleted(account: Account):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(settings.EMBEDDED, reason="embedded, a form is judged under the write lock")
-def test_two_requests_that_add_one_person_at_the_same_time_both_succeed():
+def test_two_requests_that_add_one_person_at_the_same_time_both_succeed() -> None:
     client, pages = signed_in(superuser()), []
     given = {"email": "kim@example.com", "name": "Kim", "usable_password": "false"}
 

@@ -54,7 +54,7 @@ def stored(chatbot: Chatbot) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k != "updated_at"} for row in rows]
 
 
-def test_a_chatbot_is_created_with_its_settings(client, chatbot):
+def test_a_chatbot_is_created_with_its_settings(client: Client, chatbot: Chatbot) -> None:
     given = {"account": str(chatbot.account_id), "name": " Second ", "description": "more"}
     answer = client.post(ADD, given)
     made = Chatbot.objects.get(name=" Second ")
@@ -72,20 +72,24 @@ def test_a_chatbot_is_created_with_its_settings(client, chatbot):
         ({"name": ""}, "required"),
     ],
 )
-def test_an_invalid_chatbot_is_rejected(client, chatbot, changes, fault):
+def test_an_invalid_chatbot_is_rejected(
+    client: Client, chatbot: Chatbot, changes: dict[str, str], fault: str
+) -> None:
     ChatbotFactory(account=chatbot.account, name="Taken")
     given = {"account": str(chatbot.account_id), "name": "New", "description": "more"}
     assert fault in client.post(ADD, given | changes).content.decode()
     assert Chatbot.objects.filter(account=chatbot.account).count() == 2
 
 
-def test_the_quota_of_the_plan_also_applies_in_the_admin(client, chatbot):
+def test_the_quota_of_the_plan_also_applies_in_the_admin(client: Client, chatbot: Chatbot) -> None:
     Plan.objects.update(max_chatbots=1)
     given = {"account": str(chatbot.account_id), "name": "New", "description": "more"}
     assert "chatbot quota exceeded" in client.post(ADD, given).content.decode()
 
 
-def test_saving_an_unchanged_page_changes_nothing(client, chatbot, address):
+def test_saving_an_unchanged_page_changes_nothing(
+    client: Client, chatbot: Chatbot, address: str
+) -> None:
     LeadSettingsFactory(
         chatbot=chatbot,
         lead_notification_email=["a@example.com", "b@example.com"],
@@ -101,7 +105,7 @@ def test_saving_an_unchanged_page_changes_nothing(client, chatbot, address):
     assert stored(chatbot) == before
 
 
-def test_settings_are_saved_from_the_page(client, chatbot, address):
+def test_settings_are_saved_from_the_page(client: Client, chatbot: Chatbot, address: str) -> None:
     model = LlmModelFactory(title="other")
     submit(
         client,
@@ -141,8 +145,8 @@ def test_settings_are_saved_from_the_page(client, chatbot, address):
     ],
 )
 def test_an_invalid_setting_is_named_and_nothing_is_saved(
-    client, chatbot, address, field, value, fault
-):
+    client: Client, chatbot: Chatbot, address: str, field: str, value: str, fault: str
+) -> None:
     LeadSettingsFactory(chatbot=chatbot)
     before = stored(chatbot)
     page = submit(client, address, **{field: value, "description": "new words"})
@@ -157,13 +161,17 @@ def test_an_invalid_setting_is_named_and_nothing_is_saved(
         ({"button_message": ""}, "Must provide either (buttonTitle + buttonMessage)"),
     ],
 )
-def test_a_prompt_is_either_a_button_or_a_link(client, chatbot, address, fields, fault):
+def test_a_prompt_is_either_a_button_or_a_link(
+    client: Client, chatbot: Chatbot, address: str, fields: dict[str, str], fault: str
+) -> None:
     FollowUpPromptFactory(chatbot=chatbot)
     changes = {f"follow_up_prompts-0-{name}": value for name, value in fields.items()}
     assert fault in submit(client, address, **changes).content.decode()
 
 
-def test_only_one_instruction_is_active_after_its_button_is_pressed(client, chatbot):
+def test_only_one_instruction_is_active_after_its_button_is_pressed(
+    client: Client, chatbot: Chatbot
+) -> None:
     first = InstructionFactory(chatbot=chatbot, is_active=True)
     second = InstructionFactory(chatbot=chatbot)
     button = reverse("admin:chatbots_instruction_activate", args=[second.pk])
@@ -177,7 +185,7 @@ def test_only_one_instruction_is_active_after_its_button_is_pressed(client, chat
     assert Instruction.objects.get(pk=first.pk).title == "renamed"
 
 
-def test_an_instruction_that_is_not_deletable_is_kept(client, chatbot):
+def test_an_instruction_that_is_not_deletable_is_kept(client: Client, chatbot: Chatbot) -> None:
     kept = InstructionFactory(chatbot=chatbot, deletable=False)
     gone = InstructionFactory(chatbot=chatbot)
     for row in (kept, gone):
@@ -185,7 +193,9 @@ def test_an_instruction_that_is_not_deletable_is_kept(client, chatbot):
     assert [row.pk for row in Instruction.objects.all()] == [kept.pk]
 
 
-def test_only_changed_texts_are_stored_and_the_others_are_shown_as_shipped(client, chatbot):
+def test_only_changed_texts_are_stored_and_the_others_are_shown_as_shipped(
+    client: Client, chatbot: Chatbot
+) -> None:
     row = chatbot.localizations.get()
     address = reverse("admin:chatbots_localization_change", args=[row.pk])
     submit(client, address, homeTitle="Ahoy", retryButton=" Once more ")
@@ -199,13 +209,13 @@ def test_only_changed_texts_are_stored_and_the_others_are_shown_as_shipped(clien
     assert row.texts == {"retryButton": " Once more "}
 
 
-def test_a_text_set_for_another_locale_can_be_added(client, chatbot):
+def test_a_text_set_for_another_locale_can_be_added(client: Client, chatbot: Chatbot) -> None:
     address = f"{reverse('admin:chatbots_localization_add')}?chatbot={chatbot.pk}"
     submit(client, address, locale_code="de", homeTitle="Hallo")
     assert chatbot.localizations.get(locale_code="de").texts == {"homeTitle": "Hallo"}
 
 
-def test_another_model_can_be_made_the_default(default_model):
+def test_another_model_can_be_made_the_default(default_model: LlmModel) -> None:
     other = LlmModelFactory(title="other")
     signed_in(superuser()).post(reverse("admin:chatbots_llmmodel_make_default", args=[other.pk]))
     assert LlmModel.objects.get(is_default=True) == other
@@ -234,7 +244,9 @@ def crowded(chatbot: Chatbot) -> Chatbot:
     return chatbot
 
 
-def test_the_page_of_a_crowded_chatbot_is_small_and_can_be_saved(client, crowded, address):
+def test_the_page_of_a_crowded_chatbot_is_small_and_can_be_saved(
+    client: Client, crowded: Chatbot, address: str
+) -> None:
     LeadSettingsFactory(chatbot=crowded)
     Instruction.objects.filter(title="no 0").update(is_active=True)
     page = client.get(address)
@@ -254,13 +266,15 @@ def test_the_page_of_a_crowded_chatbot_is_small_and_can_be_saved(client, crowded
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "²", "9" * 5_000, "99"])
-def test_an_invalid_page_of_rows_shows_the_first_page(client, chatbot, address, number):
+def test_an_invalid_page_of_rows_shows_the_first_page(
+    client: Client, chatbot: Chatbot, address: str, number: str
+) -> None:
     InstructionFactory(chatbot=chatbot, title="the only one")
     page = client.get(address, {"instructions-page": number})
     assert "the only one" in page.content.decode()
 
 
-def test_a_large_starter_is_changed_on_its_own_page(client, chatbot):
+def test_a_large_starter_is_changed_on_its_own_page(client: Client, chatbot: Chatbot) -> None:
     words = '"好" ' * 100_000
     row = ConversationStarter.objects.create(chatbot=chatbot, content={"text": words})
     address = reverse("admin:chatbots_conversationstarter_change", args=[row.pk])
@@ -272,7 +286,9 @@ def test_a_large_starter_is_changed_on_its_own_page(client, chatbot):
 
 
 @pytest.mark.parametrize("content", ["[]", '"text"', "", '{"a": "\\u0000"}', "[" * 5_000, "{"])
-def test_a_starter_that_the_api_rejects_is_rejected_in_the_admin_too(client, chatbot, content):
+def test_a_starter_that_the_api_rejects_is_rejected_in_the_admin_too(
+    client: Client, chatbot: Chatbot, content: str
+) -> None:
     address = reverse("admin:chatbots_conversationstarter_add")
     answer = client.post(address, {"chatbot": str(chatbot.pk), "content": content})
     assert answer.status_code == 200

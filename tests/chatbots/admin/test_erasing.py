@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
@@ -53,7 +54,9 @@ def row_of(tenant: Tenant, model: Any) -> Any:
 
 @pytest.mark.parametrize("model", KINDS, ids=lambda model: model.__name__)
 @pytest.mark.parametrize("who", MAY)
-def test_people_who_manage_the_account_can_delete(tenant, who, model):
+def test_people_who_manage_the_account_can_delete(
+    tenant: Tenant, who: str, model: type[Model]
+) -> None:
     client, row = client_of(tenant, who), row_of(tenant, model)
     assert at(row) in client.get(at(row, "change")).content.decode()
     page = client.get(at(row))
@@ -70,7 +73,7 @@ def test_people_who_manage_the_account_can_delete(tenant, who, model):
 
 @pytest.mark.parametrize("model", KINDS, ids=lambda model: model.__name__)
 @pytest.mark.parametrize("who", MAY_NOT)
-def test_other_people_cannot_delete(tenant, who, model):
+def test_other_people_cannot_delete(tenant: Tenant, who: str, model: type[Model]) -> None:
     client, row = client_of(tenant, who), row_of(tenant, model)
     assert at(row) not in client.get(at(row, "change")).content.decode()
     before = tenant.snapshot()
@@ -79,7 +82,7 @@ def test_other_people_cannot_delete(tenant, who, model):
     assert tenant.snapshot() == before
 
 
-def test_a_role_counts_only_in_its_own_account(tenant):
+def test_a_role_counts_only_in_its_own_account(tenant: Tenant) -> None:
     other = Tenant("other")
     Membership.objects.create(account=tenant.account, user=other.owner, role="MEMBER")
     ChatbotMemberFactory(chatbot=tenant.chatbot, user=other.owner)
@@ -89,13 +92,13 @@ def test_a_role_counts_only_in_its_own_account(tenant):
 
 
 @pytest.mark.parametrize("name", ["", "mine", "MINE BOT"])
-def test_a_chatbot_is_deleted_only_after_its_name_is_typed(tenant, name):
+def test_a_chatbot_is_deleted_only_after_its_name_is_typed(tenant: Tenant, name: str) -> None:
     page = client_of(tenant, "owner").post(at(tenant.chatbot), {"name": name})
     assert "The name does not match" in page.content.decode()
     assert Chatbot.objects.filter(pk=tenant.chatbot.pk).exists()
 
 
-def test_the_page_lists_what_will_be_deleted_and_counts_up_to_a_limit(tenant):
+def test_the_page_lists_what_will_be_deleted_and_counts_up_to_a_limit(tenant: Tenant) -> None:
     thread = row_of(tenant, Thread)
     client = client_of(tenant, "owner")
 
@@ -112,7 +115,7 @@ def test_the_page_lists_what_will_be_deleted_and_counts_up_to_a_limit(tenant):
     assert "more than 1,000 messages" in listed(thread)
 
 
-def test_the_delivery_log_keeps_the_rows_of_a_deleted_chatbot(tenant):
+def test_the_delivery_log_keeps_the_rows_of_a_deleted_chatbot(tenant: Tenant) -> None:
     row = row_of(tenant, Delivery)
     client = client_of(tenant, "owner")
     client.post(at(tenant.chatbot), {"name": "mine bot"})
@@ -125,7 +128,7 @@ def test_the_delivery_log_keeps_the_rows_of_a_deleted_chatbot(tenant):
     )
 
 
-def test_rows_cannot_be_deleted_from_a_list(tenant):
+def test_rows_cannot_be_deleted_from_a_list(tenant: Tenant) -> None:
     client = client_of(tenant, "superuser")
     DeliveryFactory(chatbot=tenant.chatbot)
     for model in KINDS:

@@ -1,22 +1,24 @@
 import gzip
 import time
 import zlib
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from chatbots.llm.client import Model, ReplyFailed, Turn, ask
 from chatbots.llm.completion import without_thoughts
-from tests.servers.behaviours import answer
+from tests.servers.behaviours import Behaviour, answer
 from tests.servers.model import ModelServer, completion, encoded, saying
 
 
 @pytest.fixture
-def server():
+def server() -> Iterator[ModelServer]:
     with ModelServer() as running:
         yield running
 
 
-def text(content):
+def text(content: str) -> dict[str, str]:
     return {"type": "text", "text": content}
 
 
@@ -36,14 +38,16 @@ def text(content):
         pytest.param(saying("<think>\nHm.\n</think>\n\nyes"), "yes", id="thought in tags"),
     ],
 )
-def test_everything_that_official_clients_accept_is_accepted(server, behaviour, reply):
+def test_everything_that_official_clients_accept_is_accepted(
+    server: ModelServer, behaviour: Behaviour, reply: str
+) -> None:
     server.say(behaviour)
     model = Model("compatible", "gpt-test", server.base_url)
     assert ask(model, [Turn("user", "Well?")], temperature=0).content == reply
 
 
 @pytest.mark.parametrize("parts", [[1], [{}], [{"type": "text"}], [text(1)], {"type": "text"}])
-def test_content_of_another_shape_is_rejected(server, parts):
+def test_content_of_another_shape_is_rejected(server: ModelServer, parts: Any) -> None:
     server.say(saying(parts))
     with pytest.raises(ReplyFailed, match="answer not understood"):
         ask(Model("compatible", "gpt-test", server.base_url), [Turn("user", "?")], temperature=0)
@@ -61,7 +65,7 @@ def test_content_of_another_shape_is_rejected(server, parts):
         ("<think></think>" * 60_000 + "said", "said"),
     ],
 )
-def test_thoughts_are_removed_in_linear_time(said, left):
+def test_thoughts_are_removed_in_linear_time(said: str, left: str) -> None:
     began = time.thread_time()
     assert without_thoughts(said) == left
     assert time.thread_time() - began < 1

@@ -1,5 +1,6 @@
 from email.utils import formatdate
 from time import time
+from typing import Any
 
 import orjson
 import pytest
@@ -25,12 +26,14 @@ SECRET = "sk-canary-0123456789"
         (500, 7, "500"),
     ],
 )
-def test_a_rejection_gives_the_code_or_the_type_but_never_the_text(status, body, reason):
+def test_a_rejection_gives_the_code_or_the_type_but_never_the_text(
+    status: int, body: Any, reason: str
+) -> None:
     assert refusal(status, orjson.dumps(body)).reason == f"the model's endpoint answered {reason}"
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"\xff\xfe", b"[" * 10_000])
-def test_a_rejection_without_json_gives_its_status(body):
+def test_a_rejection_without_json_gives_its_status(body: Any) -> None:
     assert refusal(502, body).reason == "the model's endpoint answered 502"
 
 
@@ -49,7 +52,9 @@ def test_a_rejection_without_json_gives_its_status(body):
         (413, "Request Entity Too Large"),
     ],
 )
-def test_a_too_long_prompt_is_recognised_in_the_error_texts_of_many_servers(status, text):
+def test_a_too_long_prompt_is_recognised_in_the_error_texts_of_many_servers(
+    status: int, text: str
+) -> None:
     assert refusal(status, text.encode()).remedy is Remedy.LESS_HISTORY
 
 
@@ -66,7 +71,9 @@ def test_a_too_long_prompt_is_recognised_in_the_error_texts_of_many_servers(stat
         (404, {"code": "model_not_found"}, Remedy.NONE),
     ],
 )
-def test_the_remedy_follows_from_the_status_and_the_error(status, body, remedy):
+def test_the_remedy_follows_from_the_status_and_the_error(
+    status: int, body: Any, remedy: Remedy
+) -> None:
     assert refusal(status, orjson.dumps({"error": body})).remedy is remedy
 
 
@@ -84,11 +91,13 @@ def test_the_remedy_follows_from_the_status_and_the_error(status, body, remedy):
         (None, None),
     ],
 )
-def test_retry_after_is_a_number_of_seconds_or_a_date(header, wait):
+def test_retry_after_is_a_number_of_seconds_or_a_date(
+    header: str | None, wait: float | None
+) -> None:
     assert seconds(header) == wait
 
 
-def test_a_future_date_gives_the_seconds_until_then():
+def test_a_future_date_gives_the_seconds_until_then() -> None:
     wait = seconds(formatdate(time() + 100, usegmt=True))
     assert wait is not None
     assert 90 < wait <= 100

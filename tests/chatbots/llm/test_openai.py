@@ -1,12 +1,15 @@
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier
+from typing import Any
 
 import pytest
 
 from chatbots.llm.client import Model, ReplyFailed, Turn, ask
 from tests.servers import behaviours as say
+from tests.servers.behaviours import Behaviour
 from tests.servers.model import (
     PATH,
     ModelServer,
@@ -29,23 +32,23 @@ SLACK = 5.0  # seconds, for a machine under load
 
 
 @pytest.fixture(autouse=True)
-def _keys(settings):
+def _keys(settings: Any) -> None:
     settings.LLM_KEYS = {"LLM_API_KEY": KEY, "LLM_API_KEY_BROKEN": "a\r\nX-Injected: 1"}
     settings.LLM_TIMEOUT = 60.0
 
 
 @pytest.fixture
-def server():
+def server() -> Iterator[ModelServer]:
     with ModelServer() as running:
         yield running
 
 
 @pytest.fixture
-def model(server):
+def model(server: ModelServer) -> Model:
     return Model("compatible", "gpt-test", server.base_url, "LLM_API_KEY")
 
 
-def fails(model, turns=TURNS):
+def fails(model: Model, turns: list[Turn] = TURNS) -> str:
     """Return the reason why a reply failed."""
     with pytest.raises(ReplyFailed) as caught:
         ask(model, turns, temperature=0.5)
@@ -55,7 +58,7 @@ def fails(model, turns=TURNS):
     return caught.value.reason
 
 
-def test_the_request_contains_the_turns_in_order(server, model):
+def test_the_request_contains_the_turns_in_order(server: ModelServer, model: Model) -> None:
     reply = ask(model, TURNS, temperature=0.25)
     assert (reply.content, reply.sources) == ("You said: Grüße?", [])
     assert server.questions == [
@@ -71,18 +74,20 @@ def test_the_request_contains_the_turns_in_order(server, model):
     assert arrival.header("Content-Type") == "application/json"
 
 
-def test_a_base_url_may_end_with_a_slash(server):
+def test_a_base_url_may_end_with_a_slash(server: ModelServer) -> None:
     ask(Model("compatible", "gpt-test", f"{server.base_url}/"), TURNS, temperature=0)
     assert [arrival.path for arrival in server.arrivals] == [PATH]
 
 
-def test_a_model_without_a_key_is_called_without_one(server):
+def test_a_model_without_a_key_is_called_without_one(server: ModelServer) -> None:
     ask(Model("compatible", "gpt-test", server.base_url), TURNS, temperature=0)
     assert server.arrivals[0].header("Authorization") is None
 
 
 @pytest.mark.parametrize("variable", ["LLM_API_KEY_ABSENT", "LLM_API_KEY_BROKEN", "SECRET_KEY"])
-def test_a_missing_or_invalid_key_is_named_and_no_request_is_sent(server, variable):
+def test_a_missing_or_invalid_key_is_named_and_no_request_is_sent(
+    server: ModelServer, variable: str
+) -> None:
     reason = fails(Model("compatible", "gpt-test", server.base_url, variable))
     assert reason.startswith(f"{variable} must be set")
     assert "Injected" not in reason
@@ -155,7 +160,9 @@ def test_a_missing_or_invalid_key_is_named_and_no_request_is_sent(server, variab
         ),
     ],
 )
-def test_every_bad_response_fails_the_reply_with_a_reason(server, model, behaviour, reason):
+def test_every_bad_response_fails_the_reply_with_a_reason(
+    server: ModelServer, model: Model, behaviour: Behaviour, reason: str
+) -> None:
     server.say(behaviour)
     assert reason in fails(model)
     assert len(server.arrivals) == 1, "nothing is asked twice, nowhere else"
@@ -172,7 +179,9 @@ def test_every_bad_response_fails_the_reply_with_a_reason(server, model, behavio
         pytest.param(say.stall(say.head(200, length=99)), id="silent within the body"),
     ],
 )
-def test_a_slow_model_is_cut_off_at_the_timeout(server, model, settings, behaviour):
+def test_a_slow_model_is_cut_off_at_the_timeout(
+    server: ModelServer, model: Model, settings: Any, behaviour: Behaviour
+) -> None:
     settings.LLM_TIMEOUT = 0.3
     server.say(behaviour)
     began = time.monotonic()
@@ -191,7 +200,7 @@ def test_a_slow_model_is_cut_off_at_the_timeout(server, model, settings, behavio
         ("", "URL not allowed"),
     ],
 )
-def test_an_unreachable_endpoint_fails_with_a_reason(base_url, reason):
+def test_an_unreachable_endpoint_fails_with_a_reason(base_url: str, reason: str) -> None:
     assert reason in fails(Model("compatible", "gpt-test", base_url, "LLM_API_KEY"))
 
 
@@ -204,7 +213,9 @@ def test_an_unreachable_endpoint_fails_with_a_reason(base_url, reason):
         pytest.param(say.reset(), id="reset"),
     ],
 )
-def test_a_closed_connection_fails_with_a_reason(server, model, settings, behaviour):
+def test_a_closed_connection_fails_with_a_reason(
+    server: ModelServer, model: Model, settings: Any, behaviour: Behaviour
+) -> None:
     settings.LLM_TIMEOUT = 0.45  # too short for a pause and a second request
     server.say(behaviour)
     assert fails(model).startswith("connection closed")
@@ -222,14 +233,16 @@ OVERLOADED = say.answer(503, b"", "Retry-After: 0")
         pytest.param(say.hang_up(), id="closed"),
     ],
 )
-def test_a_temporary_failure_is_retried(server, model, fault):
+def test_a_temporary_failure_is_retried(
+    server: ModelServer, model: Model, fault: Behaviour
+) -> None:
     server.say(fault, saying("at last"))
     assert ask(model, TURNS, temperature=0).content == "at last"
     first, second = server.questions
     assert first == second
 
 
-def test_a_retry_waits_as_long_as_the_endpoint_asks(server, model):
+def test_a_retry_waits_as_long_as_the_endpoint_asks(server: ModelServer, model: Model) -> None:
     server.say(say.answer(429, b"", "Retry-After: 1"), saying("at last"))
     assert ask(model, TURNS, temperature=0).content == "at last"
     first, second = server.arrivals
@@ -245,7 +258,9 @@ def test_a_retry_waits_as_long_as_the_endpoint_asks(server, model):
         pytest.param(say.answer(400, b"bad"), 1, id="invalid request"),
     ],
 )
-def test_retries_are_few_and_stop_at_the_deadline_of_the_reply(server, model, fault, times):
+def test_retries_are_few_and_stop_at_the_deadline_of_the_reply(
+    server: ModelServer, model: Model, fault: Behaviour, times: int
+) -> None:
     server.say(fault)
     assert "the model's endpoint answered" in fails(model)
     assert len(server.arrivals) == times
@@ -258,7 +273,9 @@ def test_retries_are_few_and_stop_at_the_deadline_of_the_reply(server, model, fa
         {"message": "litellm.UnsupportedParamsError: gpt-5 models don't support temperature=0.5."},
     ],
 )
-def test_a_model_that_rejects_the_temperature_is_asked_once_more_without_it(server, model, fault):
+def test_a_model_that_rejects_the_temperature_is_asked_once_more_without_it(
+    server: ModelServer, model: Model, fault: dict[str, str]
+) -> None:
     server.say(failing(400, fault), saying("warm enough"))
     assert ask(model, TURNS, temperature=0.5).content == "warm enough"
     first, second = server.questions
@@ -268,7 +285,7 @@ def test_a_model_that_rejects_the_temperature_is_asked_once_more_without_it(serv
     assert len(server.arrivals) == 4
 
 
-def test_a_model_marked_as_such_gets_no_temperature(server, model):
+def test_a_model_marked_as_such_gets_no_temperature(server: ModelServer, model: Model) -> None:
     ask(replace(model, sends_temperature=False), TURNS, temperature=0.5)
     assert "temperature" not in server.questions[0]
 
@@ -281,8 +298,10 @@ LONG_TALK = [
 ]
 
 
-def test_a_too_long_conversation_is_sent_again_with_less_history(server, model):
-    def reply(messages):
+def test_a_too_long_conversation_is_sent_again_with_less_history(
+    server: ModelServer, model: Model
+) -> None:
+    def reply(messages: list[dict[str, str]]) -> str:
         return f"{len(messages)} messages"
 
     too_long = failing(400, {"code": "context_length_exceeded"})
@@ -295,7 +314,9 @@ def test_a_too_long_conversation_is_sent_again_with_less_history(server, model):
     assert {question["messages"][-1]["content"] for question in server.questions} == {"And now?"}
 
 
-def test_a_message_that_is_too_long_by_itself_fails_with_the_reason(server, model):
+def test_a_message_that_is_too_long_by_itself_fails_with_the_reason(
+    server: ModelServer, model: Model
+) -> None:
     server.say(failing(400, {"code": "context_length_exceeded"}))
     named = "the model's endpoint answered 400 (context_length_exceeded)"
     assert fails(model, LONG_TALK) == named
@@ -304,17 +325,17 @@ def test_a_message_that_is_too_long_by_itself_fails_with_the_reason(server, mode
     assert len(server.arrivals) == 4, "there is nothing to leave out"
 
 
-def test_connections_are_reused_between_replies(server, model):
+def test_connections_are_reused_between_replies(server: ModelServer, model: Model) -> None:
     for _ in range(5):
         ask(model, TURNS, temperature=0)
     assert server.connections == 1
 
 
-def test_250_concurrent_replies_wait_only_for_the_model(server, model):
+def test_250_concurrent_replies_wait_only_for_the_model(server: ModelServer, model: Model) -> None:
     """The model answers once all of the requests have arrived."""
     together = Barrier(250)
 
-    def reply(messages):
+    def reply(messages: list[dict[str, str]]) -> str:
         together.wait(60)
         return messages[-1]["content"]
 

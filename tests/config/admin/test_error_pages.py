@@ -1,7 +1,5 @@
 """Errors in the admin are pages, whatever raises them; elsewhere they are JSON."""
 
-from typing import Any
-
 import pytest
 from django.conf import settings
 from django.http import HttpResponse
@@ -68,7 +66,7 @@ def test_a_form_beyond_the_limits_gets_an_error_page(
 
 
 def test_the_page_of_a_server_error_shows_the_request_id(
-    client: Client, thread: Thread, monkeypatch: Any
+    client: Client, thread: Thread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("conversations.admin.conversation.newest", None)
     answer = client.get(at(thread, "change"), headers={"X-Request-Id": "wanted-id"})

@@ -1,6 +1,7 @@
 """The admin's home page and its menu."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.contrib.admin import site
@@ -57,18 +58,20 @@ def furnish(chatbot: Chatbot) -> None:
 WANTED = {"waiting for a person": "2", "messages in 24 h": "3", "deliveries failed in 24 h": "3"}
 
 
-def test_the_figures_count_only_the_users_own_chatbots(client, chatbot):
+def test_the_figures_count_only_the_users_own_chatbots(client: Client, chatbot: Chatbot) -> None:
     furnish(chatbot)
     furnish(ChatbotFactory())
     assert figures(client) == WANTED
 
 
-def test_a_superuser_sees_the_figures_of_all_chatbots(chatbot):
+def test_a_superuser_sees_the_figures_of_all_chatbots(chatbot: Chatbot) -> None:
     furnish(chatbot)
     assert figures(signed_in(superuser())) == WANTED
 
 
-def test_the_cards_link_to_lists_of_the_rows_that_they_count(client, chatbot):
+def test_the_cards_link_to_lists_of_the_rows_that_they_count(
+    client: Client, chatbot: Chatbot
+) -> None:
     furnish(chatbot)
     for card in client.get(HOME).context["cards"]:
         page = client.get(card.link)
@@ -77,7 +80,7 @@ def test_the_cards_link_to_lists_of_the_rows_that_they_count(client, chatbot):
             assert len(page.context["cl"].result_list) == int(card.figure), card.link
 
 
-def test_failing_receivers_are_named(client, chatbot):
+def test_failing_receivers_are_named(client: Client, chatbot: Chatbot) -> None:
     EndpointFactory(chatbot=chatbot, url="https://shop.example/hook", failing_since=timezone.now())
     EndpointFactory(url="https://foreign.example/hook", failing_since=timezone.now())
     text = client.get(HOME).content.decode()
@@ -85,7 +88,9 @@ def test_failing_receivers_are_named(client, chatbot):
     assert "foreign.example" not in text
 
 
-def test_the_home_page_needs_the_same_queries_at_any_volume(client, chatbot):
+def test_the_home_page_needs_the_same_queries_at_any_volume(
+    client: Client, chatbot: Chatbot
+) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as asked:
             client.get(HOME)
@@ -102,22 +107,22 @@ def test_the_home_page_needs_the_same_queries_at_any_volume(client, chatbot):
     ("count", "cap", "text"),
     [(0, 100, "0"), (99, 100, "99"), (100, 100, "99+"), (1_000, 1_000, "999+")],
 )
-def test_a_figure_is_capped(count, cap, text):
+def test_a_figure_is_capped(count: int, cap: int, text: str) -> None:
     assert figure(count, cap) == text
 
 
-def test_the_first_id_of_a_moment_separates_earlier_from_later_ids():
+def test_the_first_id_of_a_moment_separates_earlier_from_later_ids() -> None:
     assert first_id_of(datetime.now(UTC) - timedelta(seconds=1)) < new_id()
     assert new_id() < first_id_of(datetime.now(UTC) + timedelta(seconds=1))
 
 
-def test_the_menu_shows_only_permitted_pages(client):
+def test_the_menu_shows_only_permitted_pages(client: Client) -> None:
     shown = client.get(HOME).content.decode()
     assert reverse("admin:webhooks_delivery_changelist") in shown
     assert reverse("admin:accounts_plan_changelist") not in shown
 
 
-def test_the_menu_lists_every_model_without_a_link_on_its_chatbots_page():
+def test_the_menu_lists_every_model_without_a_link_on_its_chatbots_page() -> None:
     listed = {entry.model for entries in MENU.values() for entry in entries}
     names = ("conversationstarter", "instruction", "localization", "persona")
     below = {f"chatbots.{name}" for name in names}
@@ -125,7 +130,9 @@ def test_the_menu_lists_every_model_without_a_link_on_its_chatbots_page():
 
 
 @pytest.mark.parametrize("sending", [True, False])
-def test_the_home_page_says_that_deliveries_and_mails_are_held(client, settings, sending):
+def test_the_home_page_says_that_deliveries_and_mails_are_held(
+    client: Client, settings: Any, sending: bool
+) -> None:
     settings.SENDING = sending
     page = client.get(HOME).content.decode()
     assert ("Sending is off (SENDING=off)" in page) is not sending

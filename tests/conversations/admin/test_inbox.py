@@ -70,11 +70,13 @@ def threads(chatbot: Chatbot) -> None:
         ("?view=all&important__exact=1", ["stored away"]),
     ],
 )
-def test_a_view_shows_its_threads_in_order(client, query, shown):
+def test_a_view_shows_its_threads_in_order(client: Client, query: str, shown: list[str]) -> None:
     assert titles(client, query) == shown
 
 
-def test_a_visitor_who_asked_for_a_person_waits_until_one_answers(client, chatbot):
+def test_a_visitor_who_asked_for_a_person_waits_until_one_answers(
+    client: Client, chatbot: Chatbot
+) -> None:
     thread = talk(chatbot, "asks", MessageType.USER_MESSAGE, MessageType.AI_MESSAGE)
     empty = client.get(f"{INBOX}?view=waiting").content.decode()
     assert "Nobody is waiting." in empty
@@ -84,21 +86,25 @@ def test_a_visitor_who_asked_for_a_person_waits_until_one_answers(client, chatbo
     assert titles(client, "?view=waiting") == []
 
 
-def test_a_visitor_who_writes_in_a_resolved_thread_waits_again(client, chatbot):
+def test_a_visitor_who_writes_in_a_resolved_thread_waits_again(
+    client: Client, chatbot: Chatbot
+) -> None:
     thread = talk(chatbot, "asks again", escalated=True, resolved=True)
     assert titles(client, "?view=waiting") == []
     visitor_message.send(visitor_message.receive(chatbot.pk, thread.pk, "Are you still there?"))
     assert titles(client, "?view=waiting") == titles(client) == ["asks again"]
 
 
-def test_a_visitor_who_is_returned_to_the_ai_no_longer_waits(client, chatbot):
+def test_a_visitor_who_is_returned_to_the_ai_no_longer_waits(
+    client: Client, chatbot: Chatbot
+) -> None:
     thread = talk(chatbot, "asks", MessageType.USER_MESSAGE)
     for shown in (["asks"], []):
         escalation.toggle(thread.pk)
         assert titles(client, "?view=waiting") == shown
 
 
-def test_the_next_page_stays_in_the_view(client, chatbot):
+def test_the_next_page_stays_in_the_view(client: Client, chatbot: Chatbot) -> None:
     for index in range(30):
         talk(chatbot, f"{index}", MessageType.USER_MESSAGE, escalated=True, minutes=index)
         talk(chatbot, "with the AI", MessageType.USER_MESSAGE)
@@ -107,7 +113,9 @@ def test_the_next_page_stays_in_the_view(client, chatbot):
     assert titles(client, following.replace("&amp;", "&")) == ["4", "3", "2", "1", "0"]
 
 
-def test_the_last_message_is_shown_as_text_with_its_author(client, chatbot):
+def test_the_last_message_is_shown_as_text_with_its_author(
+    client: Client, chatbot: Chatbot
+) -> None:
     thread = ThreadFactory(chatbot=chatbot, tags=["<b>tag</b>"], unread_messages_count=3)
     MessageFactory(
         thread=thread, message_type=MessageType.AI_MESSAGE, content="<script>alert(1)</script>"
@@ -118,7 +126,9 @@ def test_the_last_message_is_shown_as_text_with_its_author(client, chatbot):
     assert "<script>alert" not in page
 
 
-def test_the_list_needs_the_same_queries_at_any_number_of_threads(client, chatbot):
+def test_the_list_needs_the_same_queries_at_any_number_of_threads(
+    client: Client, chatbot: Chatbot
+) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as asked:
             client.get(INBOX)

@@ -23,6 +23,8 @@ from conversations.access import ThreadNotFound
 from conversations.dispatcher import PERIODIC
 from conversations.models import Draft, Lead, Message, Thread, ThreadCount, Visitor
 from conversations.services import agent_message, erasure, threads
+from tests.conftest import Api
+from tests.conversations.conftest import Send
 from tests.factories.chatbots import InstructionFactory, LeadSettingsFactory
 from tests.factories.conversations import MessageFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
@@ -32,12 +34,12 @@ CONTACT = {"visitor_id": "anna", "visitor_name": "Anna", "visitor_email": "anna@
 
 
 @pytest.fixture(autouse=True)
-def no_pause(monkeypatch):
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(erasure, "PAUSE", 0)
 
 
 @pytest.fixture
-def talk(chatbot, api, send):
+def talk(chatbot: Chatbot, api: Api, send: Send) -> Thread:
     """A conversation with every kind of row that can be below one."""
     LeadSettingsFactory(
         chatbot=chatbot,
@@ -60,11 +62,11 @@ def talk(chatbot, api, send):
     return Thread.objects.get(pk=thread.pk)
 
 
-def purge():
+def purge() -> int:
     return sum(1 for _ in erasure.purge())
 
 
-def log():
+def log() -> tuple[list[str], bool]:
     """Return the log's lines, and whether any content is left."""
     lines = Delivery.objects.order_by("id").values_list("event", flat=True)
     bodies = [bytes(body) for body in Delivery.objects.values_list("body", flat=True)]
@@ -72,7 +74,9 @@ def log():
     return list(lines), any(bodies) or any(echoes)
 
 
-def test_a_conversation_disappears_immediately_and_its_rows_soon_after(chatbot, api, talk, thread):
+def test_a_conversation_disappears_immediately_and_its_rows_soon_after(
+    chatbot: Chatbot, api: Api, talk: Thread, thread: Thread
+) -> None:
     MessageFactory(thread=thread, content="of another conversation")
     lines, _ = log()
     assert {"NEW_MESSAGE", "NEW_LEAD"} <= set(lines)
@@ -96,7 +100,9 @@ def test_a_conversation_disappears_immediately_and_its_rows_soon_after(chatbot, 
     assert purge() == 0
 
 
-def test_writes_to_an_erased_conversation_are_rejected(chatbot, api, talk):
+def test_writes_to_an_erased_conversation_are_rejected(
+    chatbot: Chatbot, api: Api, talk: Thread
+) -> None:
     erasure.erase_thread(talk.pk)
     path = f"/v1/chatting/{chatbot.pk}/thread/{talk.pk}"
     assert api.post(f"{path}/message", {"content": "hello"}).status_code == 404
@@ -107,7 +113,7 @@ def test_writes_to_an_erased_conversation_are_rejected(chatbot, api, talk):
 
 
 @pytest.mark.parametrize("gone", ["conversation", "visitor", "chatbot"])
-def test_stored_answers_for_retries_are_deleted_too(chatbot, api, gone):
+def test_stored_answers_for_retries_are_deleted_too(chatbot: Chatbot, api: Api, gone: str) -> None:
     base = f"/v1/chatting/{chatbot.pk}"
     contact = {"visitorId": "anna", "visitorEmail": "anna@example.com"}
     created = api.post(f"{base}/threads", contact, Idempotency_Key="1").json()
@@ -134,7 +140,9 @@ def test_stored_answers_for_retries_are_deleted_too(chatbot, api, gone):
         assert same.json() == other
 
 
-def test_a_visitor_is_erased_with_all_conversations_and_may_return(chatbot, api, talk, thread):
+def test_a_visitor_is_erased_with_all_conversations_and_may_return(
+    chatbot: Chatbot, api: Api, talk: Thread, thread: Thread
+) -> None:
     second = threads.create(chatbot.pk, CONTACT)
     lines, _ = log()
     erasure.erase_visitor(talk.visitor_id)
@@ -152,7 +160,7 @@ def test_a_visitor_is_erased_with_all_conversations_and_may_return(chatbot, api,
     assert log() == (lines, False)
 
 
-def test_a_lead_is_erased_and_the_conversation_stays(chatbot, talk):
+def test_a_lead_is_erased_and_the_conversation_stays(chatbot: Chatbot, talk: Thread) -> None:
     erasure.erase_lead(Lead.objects.get(thread=talk))
     assert not Lead.objects.exists()
     assert not Mail.objects.exists()
@@ -161,7 +169,9 @@ def test_a_lead_is_erased_and_the_conversation_stays(chatbot, talk):
         assert bool(bytes(body)) == (event == "NEW_MESSAGE"), event
 
 
-def test_a_chatbot_is_erased_with_everything_below_it_and_its_log_stays(chatbot, api, talk):
+def test_a_chatbot_is_erased_with_everything_below_it_and_its_log_stays(
+    chatbot: Chatbot, api: Api, talk: Thread
+) -> None:
     InstructionFactory(chatbot=chatbot)
     ConversationStarter.objects.create(chatbot=chatbot, content={"a": 1})
     DeliveryFactory(chatbot=chatbot, is_test=True)
@@ -187,7 +197,9 @@ def test_a_chatbot_is_erased_with_everything_below_it_and_its_log_stays(chatbot,
     assert not Chatbot.everything.filter(pk=chatbot.pk).exists()
 
 
-def test_a_long_conversation_is_deleted_in_short_transactions(chatbot, thread, monkeypatch):
+def test_a_long_conversation_is_deleted_in_short_transactions(
+    chatbot: Chatbot, thread: Thread, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(erasure, "BATCH", 100)
     number = count(1)
     rows = [
@@ -207,7 +219,7 @@ def test_a_long_conversation_is_deleted_in_short_transactions(chatbot, thread, m
     assert left[-1] == 0
 
 
-def test_a_worker_deletes_the_rows(chatbot, talk):
+def test_a_worker_deletes_the_rows(chatbot: Chatbot, talk: Thread) -> None:
     PeriodicWork.objects.add(PERIODIC)
     erasure.erase_thread(talk.pk)
     assert tasks.PURGE in PeriodicWork.objects.claim()
@@ -218,7 +230,9 @@ def test_a_worker_deletes_the_rows(chatbot, talk):
     assert row.due_at > timezone.now()
 
 
-def test_a_run_stops_after_a_while_and_the_next_one_continues(chatbot, talk, monkeypatch):
+def test_a_run_stops_after_a_while_and_the_next_one_continues(
+    chatbot: Chatbot, talk: Thread, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tasks, "ONE_GO", -1.0)
     PeriodicWork.objects.add(PERIODIC)
     erasure.erase_thread(talk.pk)
@@ -228,11 +242,11 @@ def test_a_run_stops_after_a_while_and_the_next_one_continues(chatbot, talk, mon
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_visitor_who_writes_during_an_erasure_causes_no_error(chatbot):
+def test_a_visitor_who_writes_during_an_erasure_causes_no_error(chatbot: Chatbot) -> None:
     threads.create(chatbot.pk, CONTACT)
     stop, faults = threading.Event(), []
 
-    def write():
+    def write() -> None:
         try:
             while not stop.is_set():
                 threads.create(chatbot.pk, CONTACT)

@@ -42,8 +42,7 @@ def test_a_hundred_concurrent_clicks_cause_one_attempt(
     receiver.on("/hook", held)
     failed = DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None)
     button = reverse("admin:webhooks_delivery_retry", args=[failed.pk])
-    session = signed_in(superuser()).cookies["sessionid"].value
-    cookies = {"sessionid": session, "csrftoken": TOKEN}
+    cookies = {"sessionid": signed_in(superuser()).cookies["sessionid"].value, "csrftoken": TOKEN}
     with (
         Worker(WEBHOOK_TIMEOUT="60") as worker,
         Web(RATE_LIMIT_IP="off") as web,
