@@ -2,6 +2,8 @@
 
 import ast
 
+import pytest
+
 from tests.house.source import APPS, PACKAGES, modules, place, tree
 
 EMPTY_NAMES = {"utils.py", "helpers.py", "common.py", "util.py", "helper.py", "misc.py"}
@@ -11,7 +13,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LONGEST_FILE, LONGEST_FUNCTION = 350, 40
 
 
-def test_a_viewset_uses_its_own_rows_and_never_a_manager():
+def test_a_viewset_uses_its_own_rows_and_never_a_manager() -> None:
     found = [
         place(path, node)
         for path in modules(*PACKAGES)
@@ -22,16 +24,16 @@ def test_a_viewset_uses_its_own_rows_and_never_a_manager():
     assert not found, "use self.rows() or self.get(id)"
 
 
-def test_a_file_is_named_after_its_content():
+def test_a_file_is_named_after_its_content() -> None:
     assert not [place(path) for path in modules(*PACKAGES, "tests") if path.name in EMPTY_NAMES]
 
 
-def test_no_file_is_too_long():
+def test_no_file_is_too_long() -> None:
     lengths = {place(path): path.read_text().count("\n") for path in modules(*PACKAGES, "tests")}
     assert not {name: length for name, length in lengths.items() if length > LONGEST_FILE}
 
 
-def test_no_function_is_too_long():
+def test_no_function_is_too_long() -> None:
     found = {
         f"{place(path, node)} {node.name}": length
         for path in modules(*PACKAGES, "tests")
@@ -42,7 +44,42 @@ def test_no_function_is_too_long():
     assert not found
 
 
-def test_packages_re_export_only_where_django_needs_it():
+def unannotated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Return the parameters without a type, and `return` if the result has none."""
+    those = function.args
+    extra = [one for one in (those.vararg, those.kwarg) if one]
+    named = [*those.posonlyargs, *those.args, *those.kwonlyargs, *extra]
+    missing = [one.arg for one in named if not one.annotation and one.arg not in {"self", "cls"}]
+    return missing if function.returns else [*missing, "return"]
+
+
+def test_the_functions_of_the_tests_are_annotated() -> None:
+    """The type checker skips the tests, so it does not require this."""
+    found = {
+        f"{place(path, node)} {node.name}": missing
+        for path in modules("tests")
+        for node in ast.walk(tree(path))
+        if isinstance(node, FUNCTIONS) and (missing := unannotated(node))
+    }
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        ("def a(): ...", ["return"]),
+        ("def a(b) -> None: ...", ["b"]),
+        ("async def a(b: int, *c, d=1, **e): ...", ["d", "c", "e", "return"]),
+        ("def a(self, b: int, /, *c: str, d: int = 1, **e: str) -> None: ...", []),
+    ],
+)
+def test_a_missing_annotation_is_found(source: str, missing: list[str]) -> None:
+    [function] = ast.parse(source).body
+    assert isinstance(function, FUNCTIONS)
+    assert unannotated(function) == missing
+
+
+def test_packages_re_export_only_where_django_needs_it() -> None:
     """`models` and `admin` do; `texts` is itself the tuple of text names."""
     found = [
         place(path)
@@ -54,7 +91,7 @@ def test_packages_re_export_only_where_django_needs_it():
     assert not found
 
 
-def test_parametrized_values_are_the_same_in_every_process():
+def test_parametrized_values_are_the_same_in_every_process() -> None:
     """Tests run in parallel processes, which must collect the same cases."""
     found = [
         place(path, call)
