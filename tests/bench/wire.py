@@ -94,6 +94,14 @@ def begin(connections: Collection[Connection], spread: float) -> None:
         connection.send()
 
 
+def watch(numbers: Collection[int]) -> select.poll:
+    """Watch file descriptors for incoming bytes."""
+    poll = select.poll()
+    for number in numbers:
+        poll.register(number, select.POLLIN)
+    return poll
+
+
 def load(
     port: int,
     requests: Sequence[bytes],
@@ -111,10 +119,7 @@ def load(
     opened = {each.socket.fileno(): each for each in (Connection(port, one) for one in requests)}
     cpu, began = time.process_time(), time.perf_counter()
     begin(opened.values(), spread)
-    poll = select.poll()
-    for number in opened:
-        poll.register(number, select.POLLIN)
-    waiting = len(opened)
+    poll, waiting = watch(opened), len(opened)
     while waiting:
         ready = poll.poll(ANSWERED_WITHIN * 1000)
         assert ready, "no response within the time"
