@@ -1,0 +1,74 @@
+"""Check the ledger: messages, events, deliveries and attempts against each other."""
+
+import sys
+from argparse import ArgumentTypeError
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from config.runtime.commands import RecordCommand, progress
+from conversations import ledger
+from conversations.ledger import GRACE, Gaps
+
+
+def seconds(text: str) -> timedelta:
+    """Parse a number of seconds from 0 to 86400. Raises ArgumentTypeError."""
+    if not text.isdecimal() or int(text) > 86_400:
+        raise ArgumentTypeError(f"{text!r} is not a number from 0 to 86400")
+    return timedelta(seconds=int(text))
+
+
+class Command(RecordCommand):
+    """`verify_ledger [--grace SECONDS]`."""
+
+    help = (
+        "Check messages, events, deliveries and attempts against each other. Prints the number of "
+        "gaps of each kind and the ids of some; exits with status 1 if there is a gap."
+    )
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--grace",
+            type=seconds,
+            default=GRACE,
+            metavar="SECONDS",
+            help="leave out messages stored so shortly after a change or before now (default: 300)",
+        )
+
+    def run(self, *, grace: timedelta, **_: Any) -> dict[str, Any]:
+        """Check span by span. Returns the gaps by kind."""
+        self.found: dict[str, Gaps] = {}
+        try:
+            for _span in progress(
+                ledger.check(self.found, grace=grace), total=ledger.spans(), unit="spans"
+            ):
+                pass
+        except KeyboardInterrupt:
+            raise CommandError("stopped; the rest was not checked") from None
+        return {
+            "gaps": sum(gaps.count for gaps in self.found.values()),
+            "kinds": {
+                name: {"count": gaps.count, "ids": gaps.ids} for name, gaps in self.found.items()
+            },
+        }
+
+    def handle(self, *words: str, **options: Any) -> None:
+        """Print one line for each kind that has gaps, or JSON. Exits with 1 if there is a gap."""
+        if options["json"]:
+            super().handle(*words, **options)
+        else:
+            self.run(**options)
+            self._tell()
+        if any(gaps.count for gaps in self.found.values()):
+            sys.exit(1)
+
+    def _tell(self) -> None:
+        broken = [gaps for gaps in self.found.values() if gaps.count]
+        for gaps in broken:
+            ids = ", ".join(map(str, gaps.ids))
+            more = ", ..." if gaps.count > len(gaps.ids) else ""
+            name, sentence = gaps.rule.name, gaps.rule.sentence
+            self.stdout.write(f"{name}: {gaps.count} ({sentence}): {ids}{more}")
+        if not broken:
+            self.stdout.write("no gaps")

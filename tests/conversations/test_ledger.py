@@ -1,0 +1,183 @@
+"""The ledger: nothing is found where all is well, and each kind of damage is named exactly."""
+
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+from django.utils import timezone
+
+from config.database.ids import new_id
+from conversations import ledger
+from conversations.models import Message, OwedReply, Thread, ThreadCount
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.servers import certificates
+from tests.servers.receiver import Receiver
+from tests.webhooks.engine import steps
+from webhooks.engine import attempt, schedule
+from webhooks.models import Attempt, Delivery, Endpoint
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NONE = timedelta(0)
+
+
+@pytest.fixture
+def receiver():
+    with Receiver(certificates.good()) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def endpoint(receiver, chatbot, settings):
+    settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
+    settings.WEBHOOK_TIMEOUT = 60.0
+    return EndpointFactory(chatbot=chatbot, url=receiver.url("/hook"), attempts_limit=8)
+
+
+@pytest.fixture
+def said(endpoint, send):
+    """Two messages and their replies, all of them delivered."""
+    made = [*send(), *send("And again")]
+    while Delivery.objects.filter(state="PENDING").exists():
+        steps.run()
+    return made
+
+
+def found(**options):
+    gaps = {}
+    for _ in ledger.check(gaps, **{"grace": NONE} | options):
+        pass
+    return {name: one.count for name, one in gaps.items() if one.count}
+
+
+def first():
+    """Return the delivery of the first message, as rows to change."""
+    return Delivery.objects.filter(pk=Delivery.objects.earliest("position").pk)
+
+
+def attempts():
+    return Attempt.objects.filter(delivery__in=first().values("pk"))
+
+
+def lose_delivery():
+    attempts().delete()
+    first().delete()
+
+
+def lose_message():
+    Message.objects.filter(message_type="AI_MESSAGE", position=4).delete()
+    Thread.objects.update(last_position=3)
+
+
+def deliver_twice():
+    one = Delivery.objects.earliest("position")
+    DeliveryFactory(chatbot=one.chatbot, thread_id=one.thread_id, message_id=one.message_id)
+
+
+def owe_again():
+    OwedReply.objects.create(
+        message=Message.objects.get(position=1), claim=new_id(), claimed_until=timezone.now()
+    )
+
+
+def renumber():
+    attempts().update(number=2)
+
+
+def refuse():
+    attempts().update(response_code=500)
+
+
+def leave_success():
+    first().update(state="FAILED")
+
+
+def never_due():
+    one = Delivery.objects.earliest("position")
+    DeliveryFactory(chatbot=one.chatbot, event="NEW_LEAD", due_at=None)
+
+
+def never_end():
+    one = Delivery.objects.earliest("position")
+    Attempt.objects.create(delivery=one, number=2, started_at=timezone.now())
+
+
+DAMAGE = {
+    "message_without_delivery": lose_delivery,
+    "delivery_without_message": lose_message,
+    "message_delivered_twice": deliver_twice,
+    "thread_counts": lambda: Thread.objects.update(visitor_messages_count=7),
+    "chatbot_thread_count": lambda: ThreadCount.objects.update(threads=F("threads") + 1),
+    "reply_owed_twice": owe_again,
+    "attempts_missing": lambda: attempts().delete(),
+    "attempts_misnumbered": renumber,
+    "success_not_accepted": refuse,
+    "state_contradicts_attempts": leave_success,
+    "schedule_contradicts_state": never_due,
+    "attempt_never_ended": never_end,
+}
+
+
+def test_there_are_twelve_rules_with_damage_for_each():
+    assert [rule.name for rule in ledger.RULES if rule.name not in DAMAGE] == []
+    assert len(ledger.RULES) == len(DAMAGE) == 12
+
+
+def test_nothing_is_found_where_all_is_well(said):
+    assert Attempt.objects.count() == 4
+    assert found() == {}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_named(said, kind):
+    DAMAGE[kind]()
+    assert found() == {kind: 1}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_found_in_spans_of_one_row(said, kind, monkeypatch):
+    monkeypatch.setattr(
+        ledger, "TABLES", [ledger.Table(one.rows, 1, one.rules) for one in ledger.TABLES]
+    )
+    DAMAGE[kind]()
+    assert found() == {kind: 1}
+
+
+@pytest.mark.parametrize("column", ["positive_count", "negative_count", "last_position"])
+def test_each_counter_of_a_thread_is_compared(said, column):
+    Thread.objects.update(**{column: F(column) + 1})
+    assert found() == {"thread_counts": 1}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: Endpoint.objects.update(is_active=False),
+        lambda: Endpoint.objects.update(events=["NEW_LEAD"]),
+        lambda: Endpoint.objects.update(updated_at=timezone.now()),
+        lambda: Endpoint.objects.all().delete(),
+        lambda: Message.objects.update(created_at=timezone.now() - timedelta(days=3)),
+        lambda: Thread.objects.update(erased_at=timezone.now()),
+    ],
+    ids=["switched off", "not subscribed", "changed since", "deleted", "pruned", "erased"],
+)
+def test_a_delivery_that_cannot_be_proved_to_be_due_is_not_missed(said, change):
+    lose_delivery()
+    change()
+    assert "message_without_delivery" not in found()
+
+
+def test_deliveries_in_flight_and_failed_ones_are_no_gaps(endpoint, receiver, send):
+    receiver.on("/hook", steps.BROKEN)
+    send()
+    assert found() == {}
+    works = steps.begin()
+    assert found() == {}
+    for work in works:
+        schedule.settle(work, attempt.send(work))
+    assert found() == {}
+
+
+def test_what_was_stored_within_the_grace_is_left_out(said):
+    lose_delivery()
+    assert found(grace=timedelta(minutes=5)) == {}
