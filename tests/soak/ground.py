@@ -62,6 +62,21 @@ class Ground:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
+    def gaps(self) -> list[str]:
+        """Run verify_ledger; returns the gaps in words. Web and workers have been stopped."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", "verify_ledger", "--json", "--grace", "0"],
+            cwd=ROOT,
+            env=self.web.environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert done.returncode in (0, 1) and done.stdout, done.stderr
+        kinds = json.loads(done.stdout)["kinds"]
+        return [f"{kind}: {found}" for kind, found in kinds.items() if found["count"]]
+
     def versions(self) -> dict[str, str]:
         """Return the versions of its servers."""
         if not self.broker:

@@ -87,6 +87,7 @@ class Soak:
                 self.ground.run("manage.py", "retry_deliveries", "--json")
                 self.wait(self.nothing_is_left, "deliveries that are retried manually")
         story = self.read(listener, load, failed)
+        story.errors += self.ground.gaps()
         story.errors += [lane.error for lane in lanes if lane.error]
         story.seconds = time.monotonic() - began
         return story
