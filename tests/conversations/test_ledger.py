@@ -1,14 +1,18 @@
 """The ledger: nothing is found where all is well, and each kind of damage is named exactly."""
 
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from chatbots.models import Chatbot
 from config.database.ids import new_id
 from conversations import ledger
 from conversations.models import Message, OwedReply, Thread, ThreadCount
+from tests.conversations.conftest import Send
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers import certificates
 from tests.servers.receiver import Receiver
@@ -22,20 +26,20 @@ NONE = timedelta(0)
 
 
 @pytest.fixture
-def receiver():
+def receiver() -> Iterator[Receiver]:
     with Receiver(certificates.good()) as receiver:
         yield receiver
 
 
 @pytest.fixture
-def endpoint(receiver, chatbot, settings):
+def endpoint(receiver: Receiver, chatbot: Chatbot, settings: Any) -> Endpoint:
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = 60.0
     return EndpointFactory(chatbot=chatbot, url=receiver.url("/hook"), attempts_limit=8)
 
 
 @pytest.fixture
-def said(endpoint, send):
+def exchanged(endpoint: Endpoint, send: Send) -> list[dict[str, Any]]:
     """Two messages and their replies, all of them delivered."""
     made = [*send(), *send("And again")]
     while Delivery.objects.filter(state="PENDING").exists():
@@ -43,61 +47,61 @@ def said(endpoint, send):
     return made
 
 
-def found(**options):
-    gaps = {}
+def found(**options: Any) -> dict[str, int]:
+    gaps: dict[str, ledger.Gaps] = {}
     for _ in ledger.check(gaps, **{"grace": NONE} | options):
         pass
     return {name: one.count for name, one in gaps.items() if one.count}
 
 
-def first():
+def first() -> QuerySet[Delivery]:
     """Return the delivery of the first message, as rows to change."""
     return Delivery.objects.filter(pk=Delivery.objects.earliest("position").pk)
 
 
-def attempts():
+def attempts() -> QuerySet[Attempt]:
     return Attempt.objects.filter(delivery__in=first().values("pk"))
 
 
-def lose_delivery():
+def lose_delivery() -> None:
     attempts().delete()
     first().delete()
 
 
-def lose_message():
+def lose_message() -> None:
     Message.objects.filter(message_type="AI_MESSAGE", position=4).delete()
     Thread.objects.update(last_position=3)
 
 
-def deliver_twice():
+def deliver_twice() -> None:
     one = Delivery.objects.earliest("position")
     DeliveryFactory(chatbot=one.chatbot, thread_id=one.thread_id, message_id=one.message_id)
 
 
-def owe_again():
+def owe_again() -> None:
     OwedReply.objects.create(
         message=Message.objects.get(position=1), claim=new_id(), claimed_until=timezone.now()
     )
 
 
-def renumber():
+def renumber() -> None:
     attempts().update(number=2)
 
 
-def refuse():
+def refuse() -> None:
     attempts().update(response_code=500)
 
 
-def leave_success():
+def leave_success() -> None:
     first().update(state="FAILED")
 
 
-def never_due():
+def never_due() -> None:
     one = Delivery.objects.earliest("position")
     DeliveryFactory(chatbot=one.chatbot, event="NEW_LEAD", due_at=None)
 
 
-def never_end():
+def never_end() -> None:
     one = Delivery.objects.earliest("position")
     Attempt.objects.create(delivery=one, number=2, started_at=timezone.now())
 
@@ -118,24 +122,26 @@ DAMAGE = {
 }
 
 
-def test_there_are_twelve_rules_with_damage_for_each():
+def test_there_are_twelve_rules_with_damage_for_each() -> None:
     assert [rule.name for rule in ledger.RULES if rule.name not in DAMAGE] == []
     assert len(ledger.RULES) == len(DAMAGE) == 12
 
 
-def test_nothing_is_found_where_all_is_well(said):
+def test_nothing_is_found_where_all_is_well(exchanged: list[dict[str, Any]]) -> None:
     assert Attempt.objects.count() == 4
     assert found() == {}
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_damage_is_named(said, kind):
+def test_damage_is_named(exchanged: list[dict[str, Any]], kind: str) -> None:
     DAMAGE[kind]()
     assert found() == {kind: 1}
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_damage_is_found_in_spans_of_one_row(said, kind, monkeypatch):
+def test_damage_is_found_in_spans_of_one_row(
+    exchanged: list[dict[str, Any]], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(
         ledger, "TABLES", [ledger.Table(one.rows, 1, one.rules) for one in ledger.TABLES]
     )
@@ -144,20 +150,20 @@ def test_damage_is_found_in_spans_of_one_row(said, kind, monkeypatch):
 
 
 @pytest.mark.parametrize("column", ["positive_count", "negative_count", "last_position"])
-def test_each_counter_of_a_thread_is_compared(said, column):
+def test_each_counter_of_a_thread_is_compared(exchanged: list[dict[str, Any]], column: str) -> None:
     Thread.objects.update(**{column: F(column) + 1})
     assert found() == {"thread_counts": 1}
 
 
-def change_since():
+def change_since() -> None:
     Endpoint.objects.update(updated_at=timezone.now())
 
 
-def age():
+def age() -> None:
     Message.objects.update(created_at=timezone.now() - timedelta(days=3))
 
 
-def erase():
+def erase() -> None:
     Thread.objects.update(erased_at=timezone.now())
 
 
@@ -173,13 +179,17 @@ def erase():
     ],
     ids=["switched off", "not subscribed", "deleted", "changed since", "pruned", "erased"],
 )
-def test_a_delivery_that_cannot_be_proved_to_be_due_is_no_gap(said, change):
+def test_a_delivery_that_cannot_be_proved_to_be_due_is_no_gap(
+    exchanged: list[dict[str, Any]], change: Callable[[], object]
+) -> None:
     lose_delivery()
     change()
     assert "message_without_delivery" not in found()
 
 
-def test_deliveries_in_flight_and_failed_ones_are_no_gaps(endpoint, receiver, send):
+def test_deliveries_in_flight_and_failed_ones_are_no_gaps(
+    endpoint: Endpoint, receiver: Receiver, send: Send
+) -> None:
     receiver.on("/hook", steps.BROKEN)
     send()
     assert found() == {}
@@ -190,6 +200,6 @@ def test_deliveries_in_flight_and_failed_ones_are_no_gaps(endpoint, receiver, se
     assert found() == {}
 
 
-def test_messages_within_the_grace_are_left_out(said):
+def test_messages_within_the_grace_are_left_out(exchanged: list[dict[str, Any]]) -> None:
     lose_delivery()
     assert found(grace=timedelta(minutes=5)) == {}

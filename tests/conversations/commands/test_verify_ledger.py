@@ -6,6 +6,7 @@ import json
 import pytest
 from django.core.management import call_command
 
+from chatbots.models import Chatbot
 from conversations import ledger
 from tests.commands import check_help, check_rejection, record, run
 from tests.factories.conversations import MessageFactory
@@ -13,43 +14,43 @@ from tests.factories.conversations import MessageFactory
 pytestmark = pytest.mark.django_db
 
 
-def fails(*words):
+def fails(*words: str) -> str:
     """Run the command, which must exit with 1; returns its output."""
-    said = io.StringIO()
+    output = io.StringIO()
     with pytest.raises(SystemExit) as ended:
-        call_command("verify_ledger", *words, stdout=said)
+        call_command("verify_ledger", *words, stdout=output)
     assert ended.value.code == 1
-    return said.getvalue()
+    return output.getvalue()
 
 
-def test_the_help_names_the_grace(capsys):
+def test_the_help_names_the_grace(capsys: pytest.CaptureFixture[str]) -> None:
     check_help("verify_ledger", capsys, "--grace SECONDS")
 
 
-def test_an_installation_without_gaps_passes(chatbot):
+def test_an_installation_without_gaps_passes(chatbot: Chatbot) -> None:
     assert run("verify_ledger") == "no gaps\n"
-    told = record("verify_ledger")
-    assert told["gaps"] == 0
-    assert set(told["kinds"]) == {rule.name for rule in ledger.RULES}
+    report = record("verify_ledger")
+    assert report["gaps"] == 0
+    assert set(report["kinds"]) == {rule.name for rule in ledger.RULES}
 
 
-def test_a_gap_is_counted_and_named(chatbot):
+def test_a_gap_is_counted_and_named(chatbot: Chatbot) -> None:
     thread = MessageFactory().thread  # which does not count it as the visitor's
     assert fails() == (
         "thread_counts: 1 (a thread's positions or counters are not those of its messages): "
         f"{thread.pk}\n"
     )
-    told = json.loads(fails("--json"))
-    assert told["gaps"] == 1
-    assert told["kinds"]["thread_counts"] == {"count": 1, "ids": [str(thread.pk)]}
+    report = json.loads(fails("--json"))
+    assert report["gaps"] == 1
+    assert report["kinds"]["thread_counts"] == {"count": 1, "ids": [str(thread.pk)]}
 
 
-def test_only_the_first_ids_are_shown(chatbot):
+def test_only_the_first_ids_are_shown(chatbot: Chatbot) -> None:
     MessageFactory.create_batch(6)
     assert fails().endswith(", ...\n")
     assert len(json.loads(fails("--json"))["kinds"]["thread_counts"]["ids"]) == ledger.SHOWN
 
 
 @pytest.mark.parametrize("grace", ["-1", "many", "86401"])
-def test_an_invalid_grace_is_a_clear_error(grace):
+def test_an_invalid_grace_is_a_clear_error(grace: str) -> None:
     check_rejection("verify_ledger", f"--grace={grace}", message="not a number from 0")
