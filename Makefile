@@ -16,16 +16,17 @@ unexport PYTHONDONTWRITEBYTECODE
 run: base
 	@exec $(PY) manage.py serve
 
-# One process per core, at most eight: each has its own servers and database.
+# One process per core, at most eight: each has its own servers and database. The files keep the order of
+# tests/conftest.py: the longest begin. ALL_LOOKS=1 ARGS=tests/browser inspects the admin in every look, for each role.
 test: dev
-	@exec $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile $(ARGS)
+	@exec $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Measures the figures of docs/benchmarks.md, on the embedded default or on TEST_DATABASE_URL and TEST_REDIS_URL.
 bench: dev
 	@exec $(PY) -m tests.bench $(ARGS)
 
 # Tests webhook delivery under faults of every kind, on both kinds of installation; takes several minutes. ARGS=replies
-# tests the replies to visitors instead. See docs/delivery.md.
+# tests the replies to visitors instead, ARGS=models the second model. See docs/delivery.md.
 soak: dev
 	@exec $(PY) -m tests.soak $(ARGS)
 

@@ -70,7 +70,7 @@ def stamp(group: str) -> Path:
 
 
 def checksum(group: str) -> str:
-    """Digest a lock file's content; its date does not matter."""
+    """Return the digest of a lock file's content; its date does not matter."""
     return hashlib.sha256((LOCKS / f"{group}.txt").read_bytes()).hexdigest()
 
 
