@@ -1,5 +1,6 @@
 from accounts.models.account import Account
 from accounts.models.api_key import ApiKey
+from accounts.models.change import Change
 from accounts.models.invitation import Invitation
 from accounts.models.mail import Mail
 from accounts.models.membership import Membership
@@ -11,6 +12,7 @@ from accounts.models.user import User
 __all__ = [
     "Account",
     "ApiKey",
+    "Change",
     "Invitation",
     "Mail",
     "Membership",

@@ -5,11 +5,13 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F
 
 from accounts.models.plan import Plan
 from accounts.permissions import MEMBER_ROLES, Action, Role, may
+from accounts.working_hours import EXAMPLE, validate_hours, validate_zone
 from config.database.lengths import SHORT
 from config.database.row import Row
 
@@ -64,6 +66,31 @@ class Account(Row):
     )
     mail_on_escalation = models.BooleanField(
         default=False, help_text="Mail the account's staff when a visitor asks for a person"
+    )
+    remind_after_minutes = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Mail the staff again when a visitor has waited this long; empty: no reminder",
+    )
+    return_after_minutes = models.PositiveSmallIntegerField(
+        "return to the AI after minutes",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Return an answered conversation to the AI after this silence; empty: never",
+    )
+    working_hours = models.CharField(
+        max_length=SHORT,
+        blank=True,
+        validators=[validate_hours],
+        help_text=f"When reminders are sent, such as {EXAMPLE} (overnight); empty: always",
+    )
+    time_zone = models.CharField(
+        max_length=64,
+        default="UTC",
+        validators=[validate_zone],
+        help_text="Of the working hours, such as Europe/Berlin",
     )
 
     objects = AccountQuerySet.as_manager()

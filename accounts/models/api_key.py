@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts.models.account import Account
 from config.database.row import Row
+from config.database.trail import update_rows
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
@@ -30,7 +31,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
     def revoke(self) -> int:
         """Revoke the keys immediately, and count them. A key revoked before stays as it is."""
-        return self.filter(revoked_at=None).update(revoked_at=timezone.now())
+        return update_rows(self.filter(revoked_at=None), revoked_at=timezone.now())
 
 
 class ApiKey(Row):
@@ -64,13 +65,22 @@ class ApiKey(Row):
         ordering = ["-created_at"]
 
     def __str__(self) -> str:
-        return self.prefix
+        return f"API key {self.prefix}"  # a page's title begins with a capital letter
 
     @property
     def state(self) -> str:
-        """Return "revoked", "expired", "active" or "waiting" (not collected yet)."""
+        """Return "revoked", "expired", "replaced", "active" or "waiting".
+
+        A replaced key works until its grace period ends; a waiting one was not collected yet.
+        """
         if self.revoked_at:
             return "revoked"
         if self.expires_at and self.expires_at <= timezone.now():
             return "expired"
+        if self.replaced_at:
+            return "replaced"
         return "active" if self.digest else "waiting"
+
+    def described(self) -> str:
+        """Name the key with its label and its owner, for people."""
+        return f"{self.prefix}{f' “{self.label}”' if self.label else ''} of {self.user.email}"

@@ -32,6 +32,7 @@ class Mail(Row):
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     due_at = models.DateTimeField(null=True, default=timezone.now)  # null: sent or given up
     tries = models.PositiveIntegerField(default=0)  # counted when a try begins
+    claim = models.UUIDField(null=True)  # fencing token: only its holder may write
     claimed_until = models.DateTimeField(null=True)
     error = models.CharField(max_length=SHORT, blank=True)
     sent_at = models.DateTimeField(null=True)

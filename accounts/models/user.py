@@ -45,7 +45,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     email = models.EmailField(max_length=SHORT, unique=True)
     name = models.CharField(max_length=SHORT, blank=True)
-    is_active = models.BooleanField(default=True)
+    is_active = models.BooleanField("active", default=True)
     is_staff = models.BooleanField("may use the admin", default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 

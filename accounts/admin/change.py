@@ -1,0 +1,106 @@
+"""The audit trail: who changed what, in the admin, through the API or by a command."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from accounts.admin.scope import AccountRows, ReadOnly
+from accounts.models import Change
+from config.admin.dates import at
+
+IN_A_LIST = 4  # fields of a change that the list names
+WORDS = {
+    Change.Action.CREATE: "added",
+    Change.Action.UPDATE: "changed",
+    Change.Action.DELETE: "deleted",
+}
+admin.site.unregister(Change)  # the library's own page is not scoped and looks different
+
+
+@admin.register(Change)
+class ChangeAdmin(ReadOnly, AccountRows):
+    """Superusers see all changes, managers those of their accounts, other members none."""
+
+    key = ("-timestamp", "-id")
+    id_columns = ("object_pk",)
+    search_fields = ("object_pk",)
+    search_help_text = "the complete id of a changed row"
+    list_display = (at("timestamp", "when"), "who", "action_in_words", "what", "fields_in_words")
+    list_select_related = ("actor", "content_type")
+    fields = readonly_fields = (
+        at("timestamp", "when"),
+        "who",
+        "action_in_words",
+        "what",
+        "row_id",
+        "account",
+        "request_id",
+        "values",
+    )
+    empty_text = "Nothing has been changed yet."
+
+    @display(description="who")
+    def who(self, change: Change) -> str:
+        """Show the person by name, and how they acted; the service's own work has no person."""
+        if change.actor is None:
+            return change.via
+        return f"{change.actor.get_full_name()}, {change.via}"
+
+    @display(
+        description="action",
+        label={"added": "success", "changed": "info", "deleted": "danger"},
+    )
+    def action_in_words(self, change: Change) -> str:
+        """Show the action as a word with a colour."""
+        return WORDS.get(change.action, "seen")
+
+    @display(description="what")
+    def what(self, change: Change) -> str:
+        """Show the kind and the name of the row."""
+        model = change.content_type.model_class()
+        kind = model._meta.verbose_name if model else change.content_type.model
+        name = str(change.object_repr)
+        return name if name.startswith(str(kind)) else f"{kind} {name}"
+
+    @display(description="row id")
+    def row_id(self, change: Change) -> str:
+        """Show the id of the row."""
+        return str(change.object_pk)
+
+    @display(description="request id", empty_value="-")
+    def request_id(self, change: Change) -> str | None:
+        """Show the id that the request's log lines contain, too."""
+        return change.cid or None
+
+    @display(description="fields")
+    def fields_in_words(self, change: Change) -> str:
+        """Name the first changed fields."""
+        names = [name.replace("_", " ") for name in change.changes or {}]
+        more = len(names) - IN_A_LIST
+        return ", ".join(names[:IN_A_LIST]) + (f" and {more} more" if more > 0 else "")
+
+    @display(description="values")
+    def values(self, change: Change) -> SafeString:
+        """Show the old and new value of each field."""
+        head = "<thead><tr><th>Field</th><th>Before</th><th>After</th></tr></thead>"
+        rows = (
+            (name.replace("_", " "), *self.before_and_after(change, values))
+            for name, values in (change.changes or {}).items()
+        )
+        body = format_html_join("", '<tr><th scope="row">{}</th><td>{}</td><td>{}</td></tr>', rows)
+        return format_html(
+            '<div class="wide"><table class="plain values">{}<tbody>{}</tbody></table></div>',
+            SafeString(head),
+            body,
+        )
+
+    def before_and_after(self, change: Change, values: Any) -> tuple[str, str]:
+        """Return both values; for a relation, the rows that were removed and added."""
+        if isinstance(values, dict):
+            rows = ", ".join(values.get("objects", []))
+            return ("-", rows) if values.get("operation") == "add" else (rows, "-")
+        old, new = ("-" if value is None else str(value) for value in values)
+        return ("-" if change.action == Change.Action.CREATE else old), new

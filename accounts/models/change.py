@@ -1,0 +1,153 @@
+"""The audit trail: who changed what. django-auditlog makes the entries."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from auditlog.models import AbstractLogEntry, LogEntryManager
+from django.conf import settings
+from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import models
+from django.utils import timezone
+from django.utils.text import Truncator
+
+from accounts.models.account import Account
+from config.database.ids import new_id
+from config.database.lengths import SHORT
+from config.database.prepared import insert
+from config.runtime.actor import current_person, current_via
+from config.runtime.logs import masked, request_id
+
+KEPT = 500  # characters of each value; an instruction's versions have the whole text
+# Masking a value of 1 MiB takes 40 ms, so only its beginning is masked. A secret that is cut
+# there lies far beyond the part that is kept.
+MASKED = 8 * KEPT
+
+
+def account_of(row: Any) -> UUID | None:
+    """Return the id of the account that a row belongs to, if any."""
+    if isinstance(row, Account):
+        return row.pk
+    try:
+        owner = row if hasattr(row, "account_id") else getattr(row, "chatbot", None)
+    except ObjectDoesNotExist:  # the chatbot is being deleted too
+        return None
+    return getattr(owner, "account_id", None)
+
+
+def name_of(row: Any) -> str:
+    """Name a row without using an e-mail address, which must disappear with its person."""
+    if not hasattr(row, "email") and not hasattr(row, "user"):
+        return Truncator(masked(str(row))).chars(SHORT)
+    person = row if hasattr(row, "is_staff") else getattr(row, "user", None)
+    return str(getattr(row, "prefix", "") or getattr(person, "name", "") or row.pk)
+
+
+def shortened(changes: dict[str, Any] | None) -> dict[str, Any]:
+    """Return each field's old and new value, masked and shortened.
+
+    Each key of a JSON object counts as a field.
+    """
+    found: dict[str, Any] = {}
+    for name, change in (changes or {}).items():
+        if isinstance(change, dict):  # of a many-to-many relation
+            found[name] = change
+            continue
+        old, new = map(document, change)
+        if isinstance(old, dict) and isinstance(new, dict):
+            parts = {key: (old.get(key), new.get(key)) for key in [*old, *new]}
+            change_of = {f"{name}.{key}": pair for key, pair in parts.items() if pair[0] != pair[1]}
+        else:
+            change_of = {name: tuple(change)}
+        for field, values in change_of.items():
+            kept = [in_trail(value) for value in values]
+            if kept != [None, None]:
+                found[field] = kept
+    return found
+
+
+def document(text: Any) -> Any:
+    """Parse the text of a JSON object; return any other text as it is."""
+    if not str(text).startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def in_trail(value: Any) -> str | None:
+    """Return a value as the trail stores it: masked and cut short. None stays None."""
+    if value in (None, "None"):
+        return None
+    return Truncator(masked(str(value)[:MASKED])).chars(KEPT)
+
+
+class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has no types
+    """Makes entries with their account, without the queries of the library's own method."""
+
+    def log_create(self, instance: Any, force_log: bool = False, **given: Any) -> "Change | None":
+        """Record a change of a row, unless nothing changed."""
+        changes = shortened(given.get("changes"))
+        if not (changes or force_log):
+            return None
+        entry = Change(
+            content_type_id=ContentType.objects.get_for_model(instance).pk,
+            object_pk=str(instance.pk),
+            object_repr=name_of(instance),
+            account_id=account_of(instance),
+            action=given["action"],
+            changes=changes,
+            cid=request_id.get(),
+        )
+        insert(entry)
+        return entry
+
+    def log_m2m_changes(self, *args: Any, **given: Any) -> "Change | None":
+        """Record rows added to, or removed from, a relation of a row."""
+        instance = args[1]
+        entry: Change | None = super().log_m2m_changes(
+            *args, object_repr=name_of(instance), cid=request_id.get(), **given
+        )
+        return entry
+
+
+class Change(AbstractLogEntry):  # type: ignore[misc]  # the library has no types
+    """One change of one row, with its author. Outlives the row and the author."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    account = models.ForeignKey(
+        Account, null=True, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        default=current_person,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
+    via = models.CharField(max_length=SHORT, default=current_via)
+    # Columns of the library, without indexes that no query uses
+    object_pk = models.CharField(max_length=SHORT)
+    action = models.PositiveSmallIntegerField(choices=AbstractLogEntry.Action.choices)
+    cid = models.CharField(max_length=SHORT, blank=True, null=True)
+    timestamp = models.DateTimeField(default=timezone.now)
+
+    # Columns of the library that this service does not use
+    object_id = serialized_data = changes_text = additional_data = None
+    remote_addr = remote_port = actor_email = None
+
+    objects = ChangeManager()
+
+    class Meta:
+        verbose_name = "change"
+        ordering = ["-timestamp", "-id"]
+        indexes = [
+            models.Index(fields=["account", "-timestamp", "-id"], name="change_of_account"),
+            models.Index(fields=["-timestamp", "-id"], name="change_newest"),
+            models.Index(fields=["object_pk"], name="change_of_row"),
+        ]
+
+    def __str__(self) -> str:
+        return f"change of {self.object_repr}"

@@ -1,0 +1,34 @@
+"""The models that the audit trail covers, and the columns that it leaves out."""
+
+# Every model of our apps is in one of the two lists; a test compares them.
+AUDITED = (
+    "accounts.Account",
+    "accounts.ApiKey",
+    "accounts.Invitation",
+    "accounts.Membership",
+    "accounts.Plan",
+    "accounts.User",
+    "chatbots.Appearance",
+    "chatbots.Chatbot",
+    "chatbots.ChatbotMember",
+    "chatbots.ConversationStarter",
+    "chatbots.FollowUpPrompt",
+    "chatbots.GeneralSettings",
+    "chatbots.Instruction",
+    "chatbots.LeadSettings",
+    "chatbots.LlmModel",
+    "chatbots.Localization",
+    "chatbots.Persona",
+    "webhooks.Endpoint",
+)
+
+# Secrets, e-mail addresses (a deleted person's must disappear), and columns that the service sets
+LEFT_OUT = frozenset(
+    {
+        *("id", "created_at", "updated_at", "version", "erased_at", "purge_at"),
+        *("password", "digest", "sealed_secret", "masked_secret", "email"),
+        *("last_login", "last_used_at", "last_failure_at", "last_failure_reason", "skipped_until"),
+        *("last_success_at", "failing_since", "failures_in_a_row", "timed_out"),
+        *("attempts_limit", "owner_told_at"),
+    }
+)

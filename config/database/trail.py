@@ -1,0 +1,58 @@
+"""Record changes in the audit trail that are made without Django's signals.
+
+django-auditlog listens to the signals of `Model.save` and `delete`. Prepared statements and
+`QuerySet.update` send none, so the functions that run them for audited rows call this module.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from auditlog import get_logentry_model
+from auditlog.diff import model_instance_diff
+from auditlog.registry import auditlog
+from django.db import transaction
+from django.db.models import Model, QuerySet
+from django.utils import timezone
+
+from config.audited import LEFT_OUT
+
+
+def audit(models: Iterable[type[Model]]) -> None:
+    """Record all later changes of these models' rows, except for the columns in LEFT_OUT."""
+    for model in models:
+        names = {field.name for field in model._meta.concrete_fields} - LEFT_OUT
+        groups = {"groups"} & {field.name for field in model._meta.many_to_many}
+        auditlog.register(model, include_fields=sorted(names), m2m_fields=groups)
+
+
+def is_audited(model: type[Model]) -> bool:
+    """Return whether changes of a model's rows are recorded."""
+    return bool(auditlog.contains(model))
+
+
+def record_update(old: Model, new: Model, names: Iterable[str]) -> None:
+    """Record how the named columns of a row have changed, inside the caller's transaction."""
+    if is_audited(type(new)):
+        changes = model_instance_diff(old, new, fields_to_check=list(names))
+        entries: Any = get_logentry_model()
+        entries.objects.log_create(new, action=entries.Action.UPDATE, changes=changes)
+
+
+def record_deletion(row: Model) -> None:
+    """Record that a row was deleted."""
+    entries: Any = get_logentry_model()
+    entries.objects.log_create(row, action=entries.Action.DELETE, force_log=True)
+
+
+def update_rows(rows: "QuerySet[Any]", **values: Any) -> int:
+    """Update audited rows and record the change of each. Returns their number."""
+    with transaction.atomic():
+        found = list(rows.select_for_update(of=("self",)))
+        if not found:
+            return 0
+        same: Any = rows.model._base_manager.filter(pk__in=[row.pk for row in found])
+        same.update(**values, updated_at=timezone.now())
+        after = same.in_bulk()
+        for old in found:
+            record_update(old, after[old.pk], values)
+        return len(found)

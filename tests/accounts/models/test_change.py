@@ -1,0 +1,206 @@
+"""The audit trail records every change, by page, API or command, and holds no secret."""
+
+import json
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db.models import Model
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import ApiKey, Change, Membership, User
+from accounts.services.api_key import issue, revoke, rotate
+from accounts.services.user import delete_user
+from chatbots.models import Chatbot, LlmModel
+from chatbots.services.chatbot import erase_chatbot, update_chatbot
+from chatbots.services.llm_model import make_default
+from config.audited import AUDITED, LEFT_OUT
+from config.runtime.actor import Actor, acting
+from tests.conftest import Api
+from tests.contract.operations import OPERATIONS, Operation, call, ids_of
+from tests.factories.accounts import MembershipFactory, UserFactory
+from tests.factories.chatbots import LlmModelFactory, LocalizationFactory, PersonaFactory
+from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
+from tests.pages import submit
+from webhooks.services import endpoint as endpoints
+
+pytestmark = pytest.mark.django_db
+
+NOT_AUDITED = {  # what is said and sent, counts, and the service's own records
+    "accounts": {"Change", "Mail", "StoredAnswer", "Usage"},
+    "chatbots": {"Version"},
+    "webhooks": None,
+    "config": None,
+    "conversations": None,
+}
+
+
+def snapshot() -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the recorded columns of all audited rows, by model and id."""
+    found = {}
+    for label in AUDITED:
+        model: Any = apps.get_model(label)
+        rows = model._base_manager.values()
+        for row in rows:
+            left_out = {name for name in row if name in LEFT_OUT}
+            found[label, str(row["id"])] = {n: row[n] for n in row if n not in left_out}
+    return found
+
+
+def entries_of(row: Model) -> list[Change]:
+    return list(Change.objects.filter(object_pk=str(row.pk)).order_by("timestamp", "id"))
+
+
+def test_every_model_is_audited_or_left_out_on_purpose() -> None:
+    for app, left_out in NOT_AUDITED.items():
+        known = {model.__name__ for model in apps.get_app_config(app).get_models()}
+        audited = {label.partition(".")[2] for label in AUDITED if label.startswith(f"{app}.")}
+        assert left_out is None or known - audited == left_out, app
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_every_operation_of_the_api_leaves_its_trail(
+    api: Api, chatbot: Chatbot, operation: Operation
+) -> None:
+    ids = ids_of(chatbot)
+    Change.objects.all().delete()
+    before = snapshot()
+    assert call(api, operation, ids).status_code == 200
+    after = snapshot()
+    changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+    created_with_chatbot = {"Appearance", "GeneralSettings", "Localization"}
+    wanted = {key for key in changed if operation.path.endswith("create-chatbot") is False}
+    wanted |= {key for key in changed if key[0].partition(".")[2] not in created_with_chatbot}
+    recorded = set(Change.objects.values_list("object_pk", flat=True))
+    assert {key for _, key in wanted} == recorded
+    for change in Change.objects.all():
+        assert change.actor_id == chatbot.account.owner_id
+        assert change.via.startswith("API key cbk_")
+        assert change.account_id == chatbot.account_id
+        assert change.cid
+
+
+def test_a_change_through_the_api_has_the_old_and_new_value(chatbot: Chatbot) -> None:
+    name = chatbot.name
+    with acting(Actor(chatbot.account.owner_id, "API key cbk_x")):
+        update_chatbot(chatbot.pk, {"name": "Shop", "description": chatbot.description})
+    change = entries_of(chatbot)[-1]
+    assert (change.changes, change.object_repr) == ({"name": [name, "Shop"]}, "Shop")
+
+
+def test_a_change_on_a_page_names_the_person(chatbot: Chatbot) -> None:
+    owner = staff(chatbot.account.owner, ACCOUNT_ADMINS)
+    client = signed_in(owner)
+    address = reverse("admin:chatbots_chatbot_change", args=[chatbot.pk])
+    submit(client, address, **{"appearance-0-tooltip": "Ask us"})
+    change = entries_of(chatbot.appearance)[-1]
+    assert change.changes == {"tooltip": ["", "Ask us"]}
+    assert (change.actor, change.via, change.account) == (owner, "admin", chatbot.account)
+
+
+def test_a_command_is_named(chatbot: Chatbot) -> None:
+    key, _ = issue(chatbot.account.owner, account=chatbot.account)
+    call_command("revoke_api_key", key.prefix)
+    change = entries_of(key)[-1]
+    assert (change.actor, change.via) == (None, "command revoke_api_key")
+    assert list(change.changes) == ["revoked_at"]
+    assert change.account == chatbot.account
+
+
+def test_changes_without_signals_are_recorded(chatbot: Chatbot, default_model: LlmModel) -> None:
+    other = LlmModelFactory()
+    make_default(other)
+    assert entries_of(default_model)[-1].changes == {"is_default": ["True", "False"]}
+    assert entries_of(other)[-1].changes == {"is_default": ["False", "True"]}
+    key, _ = issue(chatbot.account.owner)
+    [(new, _)] = rotate(ApiKey.objects.filter(pk=key.pk), grace_hours=1)
+    assert {"replaced_at", "expires_at"} == set(entries_of(key)[-1].changes)
+    assert entries_of(new)
+    revoke(new)
+    revoke(new)  # no effect
+    assert [list(e.changes) for e in entries_of(new)][1:] == [["revoked_at"]]
+    erase_chatbot(chatbot)
+    erase_chatbot(chatbot)
+    assert [e.action for e in entries_of(chatbot)].count(Change.Action.DELETE) == 1
+
+
+def test_groups_of_a_person_are_recorded() -> None:
+    user = staff(UserFactory(name="Kim"), ACCOUNT_ADMINS)
+    change = entries_of(user)[-1]
+    assert change.object_repr == "Kim"
+    assert change.changes["groups"]["objects"] == [ACCOUNT_ADMINS]
+
+
+def test_each_text_of_a_set_has_its_own_entry(chatbot: Chatbot) -> None:
+    row = LocalizationFactory(chatbot=chatbot, locale_code="de", texts={"homeTitle": "a", "x": "b"})
+    row.texts = {"homeTitle": "c", "x": "b"}
+    row.save()
+    assert entries_of(row)[-1].changes == {"texts.homeTitle": ["a", "c"]}
+
+
+def test_long_values_are_cut(chatbot: Chatbot) -> None:
+    row = PersonaFactory(chatbot=chatbot, instructions="x" * 65_535)
+    assert len(json.dumps(entries_of(row)[0].changes)) < 2_000
+
+
+def test_no_secret_and_no_e_mail_address_is_recorded(chatbot: Chatbot) -> None:
+    user = UserFactory(name="", email="kim@zebra.example")
+    user.set_password("zebra-password")
+    user.save()
+    MembershipFactory(account=chatbot.account, user=user).delete()
+    key, text = issue(user, label=f"a label with {'cbk_12345678_' + 'z' * 43}")
+    endpoint, _ = endpoints.configure(
+        chatbot, url="https://example.com/hook", secret="zebra-secret-0123456789"
+    )
+    endpoints.replace_secret(endpoint, "zebra-secret-9876543210")
+    key.refresh_from_db()
+    recorded = json.dumps(list(Change.objects.values("object_repr", "changes", "via")))
+    for hidden in (
+        *("zebra", "0123456789", "9876543210", text, key.digest, user.password, "z" * 43),
+        endpoint.sealed_secret,
+    ):
+        assert str(hidden) not in recorded
+    assert "secret_made_at" in recorded
+
+
+def test_the_trail_outlives_its_person(chatbot: Chatbot) -> None:
+    user = UserFactory(name="Kim")
+    with acting(Actor(user.pk, "admin")):
+        update_chatbot(chatbot.pk, {"name": "Shop"})
+    delete_user(user)
+    change = entries_of(chatbot)[-1]
+    assert change.actor is not None
+    assert change.actor.get_full_name() == "Kim"
+    User.objects.filter(pk=user.pk).delete()
+    change.refresh_from_db()
+    assert (change.actor, change.via) == (None, "admin")
+
+
+def test_a_failed_change_leaves_no_entry(api: Api, chatbot: Chatbot) -> None:
+    Chatbot.objects.create(account=chatbot.account, name="taken")
+    Change.objects.all().delete()
+    here = f"/v1/chatbots/account/{chatbot.account_id}/chatbot/{chatbot.pk}"
+    assert api.patch(here, {"name": "taken"}).status_code == 400
+    assert not Change.objects.exists()
+
+
+def test_members_see_no_trail_and_managers_that_of_their_account(chatbot: Chatbot) -> None:
+    foreign = PersonaFactory(title="foreign words")
+    PersonaFactory(chatbot=chatbot, title="own words")
+    address = reverse("admin:accounts_change_changelist")
+    page = signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS)).get(address).content.decode()
+    assert ("own words" in page, "foreign words" in page) == (True, False)
+    everything = signed_in(superuser()).get(address).content.decode()
+    assert "own words" in everything
+    assert "foreign words" in everything
+    member = UserFactory()
+    Membership.objects.create(account=chatbot.account, user=member)
+    nothing = signed_in(staff(member, ACCOUNT_ADMINS)).get(address).content.decode()
+    assert "Nothing has been changed yet." in nothing
+    entry = reverse("admin:accounts_change_change", args=[entries_of(foreign)[0].pk])
+    owner: Client = signed_in(chatbot.account.owner)
+    missing = owner.get(entry)
+    assert (missing.status_code, missing["Location"]) == (302, "/admin/")
+    assert "foreign words" in signed_in(superuser()).get(entry).content.decode()

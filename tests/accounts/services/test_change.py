@@ -1,0 +1,90 @@
+"""The audit trail is kept for its retention; the index of its list finds the old rows."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts import tasks
+from accounts.models import Change
+from accounts.services import change
+from config.models import PeriodicWork
+from config.runtime import periodic
+from tests.factories.accounts import AccountFactory
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+
+
+def changed(*, days: float) -> Change:
+    """Record a change as if it was made some days ago."""
+    AccountFactory()
+    found = Change.objects.latest("id")
+    Change.objects.filter(pk=found.pk).update(timestamp=timezone.now() - days * DAY)
+    return found
+
+
+def run() -> timedelta:
+    """Run the periodic work once. Returns the time until it is due again."""
+    PeriodicWork.objects.add([tasks.PRUNE_CHANGES])
+    PeriodicWork.objects.update(due_at=timezone.now())
+    [(_, claim)] = PeriodicWork.objects.claim()
+    tasks.prune_changes(claim)
+    due: Any = PeriodicWork.objects.values_list("due_at", flat=True).get()
+    return due - timezone.now()  # type: ignore[no-any-return]  # a datetime
+
+
+@pytest.mark.parametrize(("days", "kept"), [(729.9, True), (730.1, False), (0, True)])
+def test_a_change_is_deleted_after_its_retention(days: float, kept: bool) -> None:
+    row = changed(days=days)
+    assert timedelta(hours=23) < run() <= DAY
+    assert Change.objects.filter(pk=row.pk).exists() is kept
+
+
+def test_the_retention_is_a_setting(settings: Any) -> None:
+    settings.AUDIT_RETENTION_DAYS = 7
+    kept, old = changed(days=6), changed(days=8)
+    run()
+    assert list(Change.objects.filter(pk__in=[kept.pk, old.pk])) == [kept]
+
+
+def test_a_pruning_that_takes_too_long_continues_a_minute_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(change, "BATCH", 2)
+    monkeypatch.setattr(periodic, "ONE_GO", -1.0)
+    for number in range(5):
+        changed(days=1000 - number)
+    old = Change.objects.filter(timestamp__lt=timezone.now() - 730 * DAY)
+    left = []
+    while old.exists():
+        assert run() <= timedelta(minutes=1)
+        left.append(old.count())
+    assert left == [3, 1, 0]
+
+
+def test_the_pruning_reads_the_range_of_an_index() -> None:
+    changed(days=1000)
+    with CaptureQueriesContext(connection) as asked:
+        list(change.prune(timezone.now()))
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute("SET LOCAL enable_bitmapscan = off")
+        explain = "EXPLAIN " if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN "
+        cursor.execute(explain + asked[0]["sql"])
+        plan = "\n".join(str(row[-1]) for row in cursor.fetchall())
+    assert "change_newest" in plan
+    assert "sort" not in plan.lower()
+    assert "b-tree" not in plan.lower()
+
+
+def test_no_index_of_the_trail_begins_as_another_does() -> None:
+    with connection.cursor() as cursor:
+        found = connection.introspection.get_constraints(cursor, Change._meta.db_table)
+    indexes = [one["columns"] for one in found.values() if one["index"] and one["columns"]]
+    shorter = [one for one in indexes if sum(other[: len(one)] == one for other in indexes) > 1]
+    assert not shorter
