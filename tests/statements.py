@@ -13,6 +13,7 @@ from django.db import connection
 
 # Statements that begin, end or nest a transaction are not counted: a test runs inside one.
 CONTROL = re.compile(r'\s*"?(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)\b', re.IGNORECASE)
+INSIDE = re.compile("-- ")  # what triggers and FTS5 tables do belongs to the statement before
 EMPTY = ' ""'  # a query that only asks whether the server still answers
 
 
@@ -27,7 +28,7 @@ def counted() -> Iterator[list[str]]:
     trace = sent_by_libpq if connection.vendor == "postgresql" else started_by_sqlite
     with trace(recorded):
         yield recorded
-    recorded[:] = [each for each in recorded if not CONTROL.match(each)]
+    recorded[:] = [each for each in recorded if not (CONTROL.match(each) or INSIDE.match(each))]
 
 
 @contextmanager
@@ -67,10 +68,16 @@ def statements_of(log: Iterable[str]) -> Iterator[str]:
 def started_by_sqlite(recorded: list[str]) -> Iterator[None]:
     """Record each statement that SQLite starts.
 
-    It reports the steps of a trigger, too, under the text of the statement that set it off.
+    It also reports the steps of a trigger, under the text of the statement that fired it, and what
+    the full-text index does for a statement, as comments.
     """
     database = connection.connection
-    database.set_trace_callback(lambda sql: sql in recorded[-1:] or recorded.append(sql))
+
+    def record(sql: str) -> None:
+        if not sql.startswith("--") and sql not in recorded[-1:]:
+            recorded.append(sql)
+
+    database.set_trace_callback(record)
     try:
         yield
     finally:

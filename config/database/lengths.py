@@ -2,4 +2,4 @@
 
 SHORT = 255  # characters of a string without a documented bound
 LONG = 65_535  # characters of a long text without a documented bound
-URL = 2_048  # characters of a webhook's URL
+URL = 2_048  # characters of a page's URL

@@ -12,9 +12,10 @@ a shape: a limit, the columns to read. Everything else that the function compute
 first run, so a time or a uuid in it must be a `Given`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 from django.db.models import Expression, Model, QuerySet
@@ -30,22 +31,25 @@ from config.database.statements import (
     compile_insert,
     compile_select,
     compile_update,
+    joined,
     stored_fields,
 )
 
 __all__ = [
     "Given",
+    "Prepared",
     "Update",
-    "change_row",
     "insert",
     "page",
     "prepared",
     "prepared_delete",
     "prepared_update",
+    "together",
     "update_columns",
+    "update_each",
 ]
 
-SHAPES = 128  # that a statement keeps; beyond, it compiles the least recently used ones again
+SHAPES = 128  # kept by each statement; beyond this, the least recently used one is dropped
 ResultT = TypeVar("ResultT")
 RowT = TypeVar("RowT", bound=Model)
 Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
@@ -95,10 +99,63 @@ class PreparedWrite(Prepared[tuple[Any, ...]]):
         """Change the rows. Returns their number."""
         return self.execute(shape, given)[1]
 
+    def write(self, *shape: Any, missing: str = "", **given: Any) -> None:
+        """Change the rows, at once or at the end of a `together` block.
 
-def prepared(build: "Callable[..., QuerySet[Any, ResultT]]") -> Prepared[ResultT]:
-    """Prepare the queryset that a function builds."""
-    return Prepared(lambda *shape, database: compile_select(build(*shape), database))
+        Raises DatabaseError, with the text of `missing`, if there are none.
+        """
+        database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
+        if database.waiting_writes is not None:
+            statement = self.statement(database.vendor, *shape)
+            values = statement.values(given, database)
+            database.waiting_writes.append(Write(statement.sql, values, missing))
+        elif not self.run(*shape, **given) and missing:
+            raise DatabaseError(missing)
+
+
+class Write(NamedTuple):
+    """A write that waits for the end of a `together` block."""
+
+    sql: str
+    values: list[Any]
+    missing: str
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Send the writes of `insert`, `update_columns` and `write` in one round trip, at the end.
+
+    They must not depend on each other, and no row may be written twice. All other statements of
+    the block run at once. So do these writes on SQLite, where a statement is no round trip.
+    """
+    database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
+    if not database.joins_writes:
+        yield
+        return
+    writes: list[Write] = []
+    database.waiting_writes = writes
+    try:
+        yield
+    finally:
+        database.waiting_writes = None
+    if not writes:
+        return
+    values = [value for write in writes for value in write.values]
+    with mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
+        [counts], _ = joined(tuple(write.sql for write in writes)).run(values, database)
+        for write, count in zip(writes, counts, strict=True):
+            if write.missing and not count:
+                raise DatabaseError(write.missing)
+
+
+def prepared(
+    build: "Callable[..., QuerySet[Any, ResultT]]", times: Callable[[str], str] | None = None
+) -> Prepared[ResultT]:
+    """Prepare the queryset that a function builds.
+
+    SQLite stores times as text. With `times` that text is not parsed, but given to this function.
+    """
+    return Prepared(lambda *shape, database: compile_select(build(*shape), database, times))
 
 
 def prepared_update(build: Callable[..., Update]) -> PreparedWrite:
@@ -114,7 +171,7 @@ def prepared_delete(build: "Callable[..., QuerySet[Any, Any]]") -> PreparedWrite
 def page(rows: Rows) -> Rows:
     """Slice a queryset, or a subquery, by the given values `limit` and `offset`.
 
-    A limit that rarely changes is better a shape: the database then plans for it.
+    A limit that rarely changes is better passed as a shape: the database then plans for it.
     """
     sliced: Rows = rows[WINDOW[0] : WINDOW[1]]
     return sliced
@@ -138,19 +195,6 @@ def _columns(model: type[Model], *names: str) -> Update:
 _update_columns = prepared_update(_columns)
 
 
-@prepared_update
-def _change_row(model: type[Model], *names: str) -> Update:
-    columns = tuple(field.name for field in model._meta.concrete_fields)
-    return Update(_present(model), _columns(model, *names).values, columns)
-
-
-def _present(model: type[Model]) -> "QuerySet[Any, Any]":
-    return model._default_manager.filter(pk=Given("pk", model._meta.pk))
-
-
-_row = prepared(_present)
-
-
 def insert(*rows: Model, **computed: Expression) -> None:
     """Store new rows of one model in one statement. Raises IntegrityError.
 
@@ -167,7 +211,7 @@ def insert(*rows: Model, **computed: Expression) -> None:
                 computed[field.attname] = value
             else:
                 given[Insert.place(number, field.attname)] = value
-    _insert.run(type(rows[0]), len(rows), *computed.items(), **given)
+    _insert.write(type(rows[0]), len(rows), *computed.items(), **given)
     for row in rows:
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
@@ -175,24 +219,23 @@ def insert(*rows: Model, **computed: Expression) -> None:
 def update_columns(row: Model, names: Iterable[str]) -> None:
     """Save only the named columns of a row. Raises DatabaseError if the row no longer exists."""
     given = changed(row, names)
-    if not _update_columns.run(type(row), *given, pk=row.pk, **new(given)):
-        raise DatabaseError(f"{type(row).__name__} {row.pk} no longer exists")
+    missing = f"{type(row).__name__} {row.pk} no longer exists"
+    _update_columns.write(type(row), *given, missing=missing, pk=row.pk, **new(given))
 
 
-def change_row(model: type[RowT], key: Any, changes: Mapping[str, Any]) -> RowT | None:
-    """Change columns of a row that was not read, and return the whole row; None if there is none.
+def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> None:
+    """Update rows, given as the same columns by primary key, by one statement run many times.
 
-    Without changes the row is only read. Raises IntegrityError.
+    Django's bulk_update would build a CASE for each column and row.
     """
-    if not changes:
-        return _row.first(model, pk=key)
-    row = model(pk=key)
-    for name, value in changes.items():
-        setattr(row, name, value)
-    given = changed(row, [*changes, "updated_at"])
-    values = _change_row.first(model, *given, pk=key, **new(given))
-    names = [field.attname for field in model._meta.concrete_fields]
-    return model.from_db(DEFAULT_DB_ALIAS, names, values) if values else None
+    if not rows:
+        return
+    database = connections[DEFAULT_DB_ALIAS]
+    names = next(iter(rows.values()))
+    statement = _update_columns.statement(database.vendor, model, *names)
+    values = [statement.values({"pk": pk} | new(row), database) for pk, row in rows.items()]
+    with database.cursor() as cursor:
+        cursor.executemany(statement.sql, values)
 
 
 def changed(row: Model, names: Iterable[str]) -> dict[str, Any]:

@@ -1,12 +1,15 @@
 """The base of every model: its id, its two times, and a function to save changes."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
+from copy import copy
 from typing import Any, ClassVar, TypeVar
 
-from django.db import models
+from django.db import models, transaction
 
 from config.database.ids import new_id
 from config.database.prepared import update_columns
+from config.database.trail import is_audited, record_update
 
 
 class Row(models.Model):
@@ -26,9 +29,18 @@ RowT = TypeVar("RowT", bound=models.Model)
 
 
 def save_changes(row: RowT, changes: Mapping[str, Any]) -> RowT:
-    """Set the given attributes and save only their columns. Returns the row."""
+    """Set the given attributes and save only their columns. Returns the row.
+
+    The audit trail records the change of an audited row, in the same transaction.
+    """
+    audited = is_audited(type(row))
+    old = copy(row) if audited else row
     for name, value in changes.items():
         setattr(row, name, value)
-    if changes:
+    if not changes:
+        return row
+    with transaction.atomic(savepoint=False) if audited else nullcontext():
         update_columns(row, [*changes, "updated_at"])
+        if audited:
+            record_update(old, row, changes)
     return row

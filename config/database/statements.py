@@ -1,14 +1,24 @@
-"""Compile querysets to SQL with places for given values. `config.database.prepared` keeps it."""
+"""Compile querysets to SQL with places for given values. `config.database.prepared` caches it."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property, lru_cache
+from json import JSONDecoder
 from types import SimpleNamespace
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models import Expression, IntegerField, Model, QuerySet
+from django.db.models import (
+    DateTimeField,
+    Expression,
+    IntegerField,
+    JSONField,
+    Model,
+    QuerySet,
+)
+from django.db.models.expressions import Col
 from django.db.models.query import (
     FlatValuesListIterable,
     ModelIterable,
@@ -20,8 +30,9 @@ from django.db.models.sql import DeleteQuery, InsertQuery, UpdateQuery
 from django.db.transaction import TransactionManagementError
 
 # Any, below: a database wrapper, a compiler or a model's field. Django's stubs do not type them.
-Row = list[Any]
+Row = tuple[Any, ...]
 WINDOW = 2_000_000_011, 2_100_000_011  # a slice that stands for given values
+decode_json = JSONDecoder().decode
 WINDOW_SQL = f"LIMIT {WINDOW[1] - WINDOW[0]} OFFSET {WINDOW[0]}"
 # A time or a uuid. On SQLite they are text when they reach the parameters.
 COMPUTED = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?|[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}")
@@ -35,6 +46,11 @@ class Slot:
     field: Any
     stored: bool  # as a column's value, so that None is NULL
 
+    @property
+    def form(self) -> tuple[str, bool]:
+        """Return the properties that decide how a value is converted."""
+        return self.field.get_internal_type(), self.stored
+
     def value(self, given: Mapping[str, Any], database: Any) -> Any:
         """Convert the given value for the database. Raises ValueError if it must not be None."""
         value = given[self.name]
@@ -46,7 +62,7 @@ class Slot:
 
 
 class Given(Expression):
-    """A value that a prepared statement gets by name whenever it runs."""
+    """A value that a prepared statement gets by name each time it runs."""
 
     def __init__(self, name: str, field: Any) -> None:
         super().__init__(output_field=field)
@@ -103,25 +119,60 @@ class Statement:
     read: Callable[[list[Any], Any], list[Any]] | None
     locks: bool = False
 
+    @cached_property
+    def slots(self) -> dict[str, Slot]:
+        """The slot of each name. A name that occurs several times is converted once."""
+        slots = {part.name: part for part in self.parameters if isinstance(part, Slot)}
+        for part in self.parameters:
+            if isinstance(part, Slot) and part.form != slots[part.name].form:
+                raise TypeError(f"the values of {part.name} must have the same form")
+        return slots
+
+    def values(self, given: Mapping[str, Any], database: Any) -> list[Any]:
+        """Return the parameters' values for the database."""
+        known = {name: slot.value(given, database) for name, slot in self.slots.items()}
+        return [known[part.name] if isinstance(part, Slot) else part for part in self.parameters]
+
     def execute(self, given: Mapping[str, Any], database: Any) -> tuple[list[Any], int]:
         """Run the statement. Returns what it reads, and the number of its rows."""
         if self.locks and not database.in_atomic_block:
             raise TransactionManagementError("select_for_update needs a transaction")
-        values = [
-            part.value(given, database) if isinstance(part, Slot) else part
-            for part in self.parameters
-        ]
-        with database.prepared_cursor() as cursor:
-            cursor.execute(self.sql, values)
-            found = self.read(cursor.fetchall(), database) if self.read else []
-            return found, cursor.rowcount
+        return self.run(self.values(given, database), database)
+
+    def run(self, values: list[Any], database: Any) -> tuple[list[Any], int]:
+        """Run the statement with its parameters' values, as `execute` does."""
+        if database.queries_logged or database.execute_wrappers:
+            with database.cursor() as cursor:  # Django's, which tells them about the statement
+                cursor.execute(self.sql, values)
+                fetched, count = cursor.fetchall() if self.read else [], cursor.rowcount
+        else:
+            fetched, count = database.run_prepared(self.sql, values, reads=bool(self.read))
+        return self.read(fetched, database) if self.read else [], count
 
 
-def compile_select(rows: "QuerySet[Any, Any]", database: Any) -> Statement:
-    """Compile a queryset. Raises EmptyResultSet if it can never find a row."""
+@lru_cache(256)
+def joined(writes: tuple[str, ...]) -> Statement:
+    """Join the SQL of writes without results into one statement. It reads their numbers of rows.
+
+    PostgreSQL runs them all on the same snapshot, and checks foreign keys after the last one.
+    """
+    parts = [f"w{number} AS ({sql} RETURNING 1)" for number, sql in enumerate(writes)]
+    counts = [f"(SELECT COUNT(*) FROM w{number})" for number in range(len(writes))]  # noqa: S608
+    sql = f"WITH {', '.join(parts)} SELECT {', '.join(counts)}"
+    return Statement(sql, (), lambda fetched, _: fetched)
+
+
+def compile_select(
+    rows: "QuerySet[Any, Any]", database: Any, times: Callable[[str], str] | None = None
+) -> Statement:
+    """Compile a queryset. Raises EmptyResultSet if it can never find a row.
+
+    Where times are stored as text, `times` may convert them.
+    """
     compiler = rows.query.get_compiler(connection=database)
     sql, parameters = with_window(*checked(*compiler.as_sql()))
-    read = reader(compiler, [column for column, *_ in compiler.select], making(rows, compiler))
+    columns = [column for column, *_ in compiler.select]
+    read = reader(compiler, columns, making(rows, compiler), times)
     return Statement(sql, parameters, read, rows.query.select_for_update)
 
 
@@ -197,29 +248,49 @@ def with_window(sql: str, parameters: tuple[Any, ...]) -> tuple[str, tuple[Any, 
 
 
 def reader(
-    compiler: Any, columns: list[Any], make: Callable[[Row], Any]
+    compiler: Any,
+    columns: list[Any],
+    make: Callable[[Row], Any],
+    times: Callable[[str], str] | None = None,
 ) -> Callable[[list[Any], Any], list[Any]]:
-    """Return the function that converts fetched rows as Django does, and makes results of them."""
+    """Return the function that converts fetched rows as Django does, and makes results of them.
+
+    It converts one column after the other, because most columns need no conversion. Where times
+    are stored as text, `times` may convert them instead.
+    """
+    own_times = times if compiler.connection.stores_times_as_text else None
     converters = [
-        (position, converts, column)
+        (position, faster(column, converts, own_times), column)
         for position, (converts, column) in compiler.get_converters(columns).items()
     ]
 
     def read(fetched: list[Any], database: Any) -> list[Any]:
-        rows = map(list, fetched) if converters else fetched
-        return [make(converted(row, converters, database)) for row in rows]
+        if not fetched:
+            return []
+        values: list[Any] = [*zip(*fetched, strict=True)]
+        for position, converts, column in converters:
+            for convert in converts:
+                values[position] = [convert(each, column, database) for each in values[position]]
+        return [make(row) for row in zip(*values, strict=True)]
 
     return read
 
 
-def converted(row: Row, converters: list[tuple[int, list[Any], Any]], database: Any) -> Row:
-    """Convert the columns of a row in place."""
-    for position, converts, column in converters:
-        value = row[position]
-        for convert in converts:
-            value = convert(value, column, database)
-        row[position] = value
-    return row
+def faster(column: Any, converts: list[Any], times: Callable[[str], str] | None) -> list[Any]:
+    """Replace Django's conversion of JSON, and the one of times if there is a function for it."""
+    kind = column.output_field
+    if isinstance(column, Col) and type(kind) is JSONField and kind.decoder is None:
+        return [stored_json]
+    if times and isinstance(kind, DateTimeField):
+        return [lambda value, *_: value and times(value)]
+    return converts
+
+
+def stored_json(value: str | None, *_: Any) -> Any:
+    """Convert stored JSON, which is most often an empty list."""
+    if value == "[]":
+        return []
+    return None if value is None else decode_json(value)
 
 
 def making(rows: "QuerySet[Any, Any]", compiler: Any) -> Callable[[Row], Any]:

@@ -1,8 +1,11 @@
 """PostgreSQL with a pool that survives a restart of the server."""
 
+import re
 import select
 import time
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache, lru_cache
+from itertools import count
 from typing import Any
 
 import psycopg
@@ -19,6 +22,7 @@ from config.database.postgresql.outage import outage
 # whether the database is down. A busy machine may take most of a second to connect.
 WAIT = 0.5
 VERDICT = 1.4
+PATIENT_WAIT = 5.0  # of a worker: its pool is often busy, and a slow server is no outage
 RECENT = 0.05  # seconds for which an answer shows that the server is not silent
 
 
@@ -29,8 +33,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     connection and the next, and waits without a limit for a server that is suspended.
     """
 
+    stores_times_as_text = False
+    joins_writes = True
+    waiting_writes: list[Any] | None = None  # of a block of `config.database.prepared.together`
     answered_at = 0.0  # when this process last gave back a connection that worked (monotonic)
-    prepares = False  # while a cursor for a prepared statement is made
 
     def get_connection_params(self) -> dict[str, Any]:
         """Read times with psycopg's loader, which is written in C; Django's is written in Python.
@@ -38,11 +44,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
         It returns times in the connection's time zone, which Django sets to UTC.
         """
         params: dict[str, Any] = super().get_connection_params()
-        params["context"] = adapters = AdaptersMap(params["context"])
-        adapters.register_loader("timestamptz", TimestamptzLoader)
+        params["context"] = with_loaders_in_c(params["context"])
         if settings.PREPARED_STATEMENTS:
-            params["prepare_threshold"] = 0  # from the first run: `prepared_cursor` is for hot SQL
+            params["prepare_threshold"] = 0  # from the first run: `run_prepared` is for hot SQL
         return params
+
+    def _set_autocommit(self, autocommit: bool) -> None:
+        # Pooled connections have it already, and psycopg takes a lock to set it again.
+        if self.connection.autocommit != autocommit:
+            super()._set_autocommit(autocommit)  # type: ignore[misc] # the stubs lack it
 
     def create_cursor(self, name: str | None = None) -> Any:  # Any: psycopg's
         """Make a cursor that keeps the connection's loaders. A name makes one on the server."""
@@ -52,18 +62,25 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return kinds.ServerSideCursor(
                 self.connection, name=name, scrollable=False, withhold=held
             )
-        return (kinds.ServerBindingCursor if self.prepares else kinds.Cursor)(self.connection)
+        return kinds.Cursor(self.connection)
 
-    def prepared_cursor(self) -> Any:  # Any: Django's wrapper of a cursor
-        """Make a cursor whose statement the server parses and plans once per connection.
+    def run_prepared(
+        self, sql: str, values: list[Any], *, reads: bool
+    ) -> tuple[list[tuple[Any, ...]], int]:
+        """Run a statement without Django's cursor. Returns the rows that it reads and their number.
 
-        While queries are logged, an ordinary one: the log needs the values in the SQL.
+        The server parses and plans the statement once per connection.
         """
-        self.prepares = settings.PREPARED_STATEMENTS and not self.queries_logged
-        try:
-            return self.cursor()
-        finally:
-            self.prepares = False
+        self.ensure_connection()
+        self.validate_no_broken_transaction()
+        with self.wrap_database_errors:
+            cursor: psycopg.Cursor[Any]
+            if settings.PREPARED_STATEMENTS:
+                cursor, sql = psycopg.RawCursor(self.connection), with_numbers(sql)
+            else:
+                cursor = psycopg.ClientCursor(self.connection)
+            cursor.execute(sql, values)
+            return cursor.fetchall() if reads else [], cursor.rowcount
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
         """Take a live connection from the pool. Raises OperationalError if there is none."""
@@ -76,7 +93,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             outage.check()
             left = deadline - time.monotonic()
             try:
-                connection = self.pool.getconn(min(WAIT, left) if outage.watched else left)
+                connection = self.pool.getconn(min(wait(), left) if outage.watched else left)
             except PoolTimeout:
                 if time.monotonic() >= deadline:
                     raise
@@ -88,7 +105,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 connection.close()
                 self.pool.putconn(connection)  # which replaces it
             if outage.watched:
-                outage.find_out(conn_params, within=VERDICT)
+                outage.find_out(conn_params, within=left if outage.patient else VERDICT)
 
     def writing(self) -> AbstractContextManager[object]:
         """Surround one statement that writes. Outside a transaction it is one by itself."""
@@ -112,11 +129,33 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super()._close()  # type: ignore[misc] # the stubs lack it
 
 
+@lru_cache(1_024)
+def with_numbers(sql: str) -> str:
+    """Convert a statement to PostgreSQL's own form, with its parameters numbered.
+
+    psycopg would convert it at each run if it is long or has many parameters.
+    """
+    numbers = count(1)
+    return re.sub("%[%s]", lambda found: "%" if found[0] == "%%" else f"${next(numbers)}", sql)
+
+
+@cache
+def with_loaders_in_c(adapters: AdaptersMap) -> AdaptersMap:
+    """Return Django's adapters with psycopg's loader of times."""
+    faster = AdaptersMap(adapters)
+    faster.register_loader("timestamptz", TimestamptzLoader)
+    return faster
+
+
+def wait() -> float:
+    """Return how many seconds to wait for a pooled connection, and for its answer."""
+    return PATIENT_WAIT if outage.patient else WAIT
+
+
 def answers(connection: psycopg.Connection[Any]) -> bool:
     """Send an empty query on an idle connection, and return whether the server answers in time.
 
-    Each wait lasts at most WAIT seconds. psycopg's own calls would wait as long as the server is
-    silent.
+    Each wait is bounded. psycopg's own calls would wait as long as the server is silent.
     """
     server, poll = connection.pgconn, select.poll()
     poll.register(server.socket, select.POLLIN)
@@ -125,7 +164,7 @@ def answers(connection: psycopg.Connection[Any]) -> bool:
         server.flush()
         while True:
             while server.is_busy():
-                if not poll.poll(WAIT * 1000):
+                if not poll.poll(wait() * 1000):
                     return False
                 server.consume_input()
             if server.get_result() is None:

@@ -25,12 +25,13 @@ class Outage:
 
     A request that gets no connection cannot tell a busy pool from a database that is down. It
     calls `find_out`, which starts a thread that tries to connect until the outage is over. During
-    an outage requests fail at once. Only web processes do this; a worker has the time to wait.
+    an outage requests fail at once. A worker does the same, but is `patient`: it takes longer to
+    call a slow database an outage.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.watched = self.under_way = False
+        self.watched = self.patient = self.under_way = False
         self.verdict: threading.Event | None = None  # set when the current attempt ends
         self.lent: WeakSet[psycopg.Connection[Any]] = WeakSet()
 
@@ -49,7 +50,8 @@ class Outage:
         with self.lock:
             if (verdict := self.verdict) is None:
                 verdict = threading.Event()
-                given = (parameters | {"connect_timeout": ATTEMPT}, verdict)
+                limit = {} if self.patient else {"connect_timeout": ATTEMPT}
+                given = (parameters | limit, verdict)
                 threading.Thread(target=self.ask, args=given, daemon=True).start()
                 self.verdict = verdict
         if not verdict.wait(within):

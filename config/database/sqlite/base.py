@@ -1,12 +1,12 @@
 """SQLite for processes with many threads: every write waits in one queue."""
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
 from django.db.backends.sqlite3 import base, operations
 
 from config.database.sqlite.write_queue import WriteQueue
@@ -95,6 +95,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper, except that every write waits in the queue for the write lock."""
 
     ops_class = DatabaseOperations
+    stores_times_as_text = True
+    joins_writes = False
+    waiting_writes = None
     holds_write_lock = False
 
     def get_connection_params(self) -> dict[str, Any]:
@@ -107,16 +110,33 @@ class DatabaseWrapper(base.DatabaseWrapper):
         cursor.database = self
         return cursor
 
-    def prepared_cursor(self) -> Any:
-        """Make a cursor for a prepared statement. SQLite keeps its plan for any cursor."""
-        return self.cursor()
+    def run_prepared(
+        self, sql: str, values: list[Any], *, reads: bool
+    ) -> tuple[list[tuple[Any, ...]], int]:
+        """Run a statement without Django's cursor. Returns the rows that it reads and their number.
 
-    def writing(self) -> AbstractContextManager[object]:
-        """Surround one statement that writes. Outside a transaction it gets one.
+        SQLite keeps its plan. A statement that writes runs inside `writing`.
+        """
+        self.ensure_connection()
+        self.validate_no_broken_transaction()
+        with self.wrap_database_errors:
+            cursor = self.connection.execute(with_question_marks(sql), values)
+            return cursor.fetchall() if reads else [], cursor.rowcount
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Surround one statement that writes. Outside a transaction it is one by itself.
 
         A statement that returns rows ends when they are read: the write lock is held until then.
         """
-        return nullcontext() if self.in_atomic_block else transaction.atomic()
+        if self.holds_write_lock:
+            yield
+            return
+        self.acquire_write_lock()
+        try:
+            yield
+        finally:
+            self.release_write_lock()
 
     def acquire_write_lock(self) -> None:
         """Wait for the write lock. Raises OperationalError after the database's timeout."""

@@ -16,23 +16,24 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import Account, ApiKey, Invitation, Membership, Plan
-from chatbots.models import Appearance, Chatbot, Persona
-from chatbots.services.chatbot import erase_chatbot
+from chatbots.models import Appearance, Chatbot, FollowUpPrompt, Persona
 from config.database.ids import new_id
 from config.database.prepared import (
     Given,
     Update,
-    change_row,
     insert,
     page,
     prepared,
     prepared_delete,
     prepared_update,
     update_columns,
+    update_each,
 )
 from tests.factories.accounts import AccountFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, PersonaFactory
 from tests.patience import PATIENCE
+
+EARLIER = datetime(2026, 1, 2, 3, 4, 5, 6, UTC)
 
 pytestmark = pytest.mark.django_db
 
@@ -160,7 +161,7 @@ def test_a_computed_value_is_refused(condition: dict[str, Any]) -> None:
         prepared(lambda: Account.objects.filter(**condition)).rows()
 
 
-def test_none_is_not_compared() -> None:
+def test_a_null_value_is_not_compared() -> None:
     with pytest.raises(ValueError, match="id is None"):
         ACCOUNT.rows(id=None)
 
@@ -225,15 +226,17 @@ def test_an_update_computes_and_stores_null() -> None:
 
 def test_inserted_rows_are_complete() -> None:
     chatbot = ChatbotFactory()
-    rows = [Persona(chatbot=chatbot, title=f"{n} %s", description=None) for n in range(3)]
+    rows = [FollowUpPrompt(chatbot=chatbot, link_text=f"{n} %s", rank=n) for n in range(3)]
     with CaptureQueriesContext(connection) as queries:
         insert(*rows)
     assert len(queries) == 1
-    assert list(Persona.objects.filter(chatbot=chatbot)) == rows
-    assert [row.created_at for row in rows] == [row.created_at for row in Persona.objects.all()]
-    rows[0].title = "saved"
+    assert list(FollowUpPrompt.objects.filter(chatbot=chatbot)) == rows
+    assert [row.created_at for row in rows] == [
+        row.created_at for row in FollowUpPrompt.objects.all()
+    ]
+    rows[0].link_text = "saved"
     rows[0].save()
-    assert Persona.objects.count() == 3
+    assert FollowUpPrompt.objects.count() == 3
 
 
 def test_a_row_is_inserted_with_its_documents() -> None:
@@ -288,25 +291,22 @@ def test_only_the_named_columns_are_saved() -> None:
     assert (stored.created_by_user_id, stored.updated_at) == (None, chatbot.updated_at)
 
 
-def test_a_row_is_changed_and_returned_without_being_read() -> None:
-    chatbot = ChatbotFactory(name="old", description="kept")
-    with CaptureQueriesContext(connection) as queries:
-        changed = change_row(Chatbot, chatbot.pk, {"name": "new"})
-    assert [query["sql"].split()[0] for query in queries if "chatbot" in query["sql"]] == ["UPDATE"]
-    assert (changed, changed.name, changed.description) == (chatbot, "new", "kept")
-    assert changed.updated_at > chatbot.updated_at
-    same = change_row(Chatbot, chatbot.pk, {})
-    assert (same, same.updated_at) == (changed, changed.updated_at)
+def test_each_row_gets_its_own_values() -> None:
+    rows = ChatbotFactory.create_batch(3)
+    update_each(Chatbot, {})
+    update_each(
+        Chatbot,
+        {
+            rows[0].pk: {"name": "Ada", "updated_at": EARLIER},
+            rows[1].pk: {"name": "Ben", "updated_at": EARLIER},
+            new_id(): {"name": "no such row", "updated_at": EARLIER},
+        },
+    )
+    stored = dict(Chatbot.objects.filter(updated_at=EARLIER).values_list("pk", "name"))
+    assert stored == {rows[0].pk: "Ada", rows[1].pk: "Ben"}
 
 
-def test_an_erased_row_is_not_changed() -> None:
-    chatbot = ChatbotFactory()
-    erase_chatbot(chatbot)
-    assert change_row(Chatbot, chatbot.pk, {"name": "new"}) is None
-    assert change_row(Chatbot, chatbot.pk, {}) is None
-
-
-def test_a_row_that_is_gone_is_not_saved() -> None:
+def test_a_deleted_row_is_not_saved() -> None:
     chatbot = ChatbotFactory()
     Chatbot.objects.filter(pk=chatbot.pk).delete()
     with pytest.raises(DatabaseError, match="no longer exists"):

@@ -1,5 +1,7 @@
 """A pooled connection is known to work without a round trip while the server answers."""
 
+import os
+import socket
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -87,3 +89,20 @@ def test_times_are_aware_whatever_the_sessions_zone(zone: str) -> None:
     assert found == moment
     assert found.utcoffset() is not None
     assert found - moment == timedelta(0)
+
+
+def test_the_kernel_notices_that_the_server_is_gone_while_a_request_waits() -> None:
+    """Without keepalives, a request whose server has vanished waits for two hours."""
+    connection.ensure_connection()
+    number = os.dup(connection.connection.pgconn.socket)
+    with socket.socket(fileno=number) as shared:
+        idle = shared.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+        unanswered = shared.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) / 1_000
+        assert shared.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert idle + unanswered <= 15
+
+
+def test_queries_are_not_compiled_to_machine_code() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW jit")
+        assert cursor.fetchone() == ("off",)
