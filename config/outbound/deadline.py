@@ -19,6 +19,7 @@ from typing import Any
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Addresses = tuple[Address, ...]
 
+WAITING = "while waiting for the answer"
 LOOK_UP_SECONDS = 3.0
 LOOK_UPS = 256  # concurrent look-ups; a silent name server blocks a thread for long
 KEPT_FREE = 64  # of these, reserved for names found last time: silent ones never fill them all
@@ -42,18 +43,18 @@ def within(seconds: float) -> Iterator[None]:
         _ends.reset(token)
 
 
-def left() -> float:
-    """Return the seconds until the deadline. Raises TimeoutError if it has passed."""
+def left(doing: str) -> float:
+    """Return the seconds until the deadline. If it has passed, raises TimeoutError(doing)."""
     seconds = _ends.get() - time.monotonic()
     if seconds <= 0:
-        raise TimeoutError
+        raise TimeoutError(doing)
     return seconds
 
 
 @contextmanager
 def _armed(sock: socket.socket, *, doing: str, share: int = 1) -> Iterator[None]:
     try:
-        sock.settimeout(left() / share)
+        sock.settimeout(left(doing) / share)
         yield
     except TimeoutError as error:
         raise TimeoutError(doing) from error
@@ -64,7 +65,7 @@ class _Timed(socket.socket):
 
     # Any: the buffer protocol has no type before Python 3.12; the arguments are the base class's
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        with _armed(self, doing="while waiting for the answer"):
+        with _armed(self, doing=WAITING):
             count = super().recv_into(*args, **kwargs)
         if count:  # 0 bytes mean the end of the connection
             self.heard = time.monotonic()
@@ -125,10 +126,11 @@ def look_up(host: str) -> Addresses:
         return (ipaddress.ip_address(host),)
     except ValueError:
         answer = _asked(host)
+    doing = "while looking the name up"
     try:
-        return answer.result(min(LOOK_UP_SECONDS, left()))
+        return answer.result(min(LOOK_UP_SECONDS, left(doing)))
     except TimeoutError as error:
-        raise TimeoutError("while looking the name up") from error
+        raise TimeoutError(doing) from error
 
 
 _asking: dict[str, Future[Addresses]] = {}

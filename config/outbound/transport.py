@@ -21,6 +21,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.poolmanager import PoolManager
 
 from config.outbound.deadline import (
+    WAITING,
     Address,
     Addresses,
     TcpSocket,
@@ -29,10 +30,12 @@ from config.outbound.deadline import (
     left,
     look_up,
 )
+from config.outbound.idle import IdleConnections
 
 Judge = Callable[[Address], None]
 
-IDLE_SECONDS = 60.0  # firewalls silently drop connections that were idle for longer
+KEPT = 1_024  # idle connections: enough for two endpoints per thread of a worker
+HOSTS = 1_024  # whose connection settings urllib3 keeps; these are small
 AT_ONCE = 0.5  # seconds; a round trip to the other side of the earth takes 0.3 s
 HEAD_BYTES = 32 * 1024  # for all heads of a response, interim ones too; Node's client takes 16 KiB
 PIECE_BYTES = 16 * 1024
@@ -95,7 +98,7 @@ class _Answer(http.client.HTTPResponse):
                 raise http.client.HTTPException("switched to another protocol unasked")
             if not 100 <= status < 200:
                 return version, status, text
-            left()  # many of them may be buffered, where reading checks no deadline
+            left(WAITING)  # many of them may be buffered, where reading checks no deadline
             while self.fp.readline(HEAD_BYTES) not in (b"\r\n", b"\n"):
                 pass
 
@@ -111,10 +114,10 @@ class _Connection(HTTPConnection):
     began = 0.0
 
     def aim(self, addresses: Addresses) -> None:
-        """Begin a request to these addresses. Closes a kept socket if it is old or elsewhere."""
+        """Begin a request to these addresses. Closes a kept socket to another address."""
         self.began = time.monotonic()
         self.addresses = addresses
-        if self.sock and not self._fits():
+        if self.sock and self.peer not in addresses:
             self.close()
         self.kept = self.sock
 
@@ -125,9 +128,6 @@ class _Connection(HTTPConnection):
         """
         ended_at_once = time.monotonic() - self.began < AT_ONCE
         return self.kept is not None and self.kept.heard < self.began and ended_at_once
-
-    def _fits(self) -> bool:
-        return self.peer in self.addresses and self.began - self.sock.heard < IDLE_SECONDS
 
     def _new_conn(self) -> TcpSocket:
         sock, self.peer = connect(self.addresses, self.port)
@@ -143,6 +143,22 @@ class _Pool(HTTPConnectionPool):
 
     ConnectionCls = _Connection
     judge: Judge | None = None
+    idle: IdleConnections
+
+    # Any: urllib3 types only its own connections
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        """Return a connection that is idle, or a new one."""
+        connection = self.idle.take((self.scheme, self.host, self.port))
+        if connection is None:
+            return self._new_conn()
+        if not connection.is_connected:
+            connection.close()  # it connects again
+        return connection
+
+    def _put_conn(self, conn: Any) -> None:
+        """Keep a connection whose response was read."""
+        if conn and conn.sock:
+            self.idle.put((self.scheme, self.host, self.port), conn)
 
     def _validate_conn(self, conn: Any) -> None:  # Any: urllib3 types only its own connections
         """Look up the host, judge every address, and connect unless a kept socket fits."""
@@ -175,35 +191,33 @@ class _TlsPool(_Pool, HTTPSConnectionPool):
 
 
 class _Pools(PoolManager):
-    def __init__(self, *, judge: Judge | None, **options: Any) -> None:  # Any: as in the base class
+    # Any: as in the base class
+    def __init__(self, *, judge: Judge | None, idle: IdleConnections, **options: Any) -> None:
         super().__init__(**options)
-        self.judge = judge
+        self.judge, self.idle = judge, idle
         self.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
 
     def _new_pool(self, *args: Any, **kwargs: Any) -> HTTPConnectionPool:
         pool = super()._new_pool(*args, **kwargs)
         assert isinstance(pool, _Pool)
-        pool.judge = self.judge
+        pool.judge, pool.idle = self.judge, self.idle
         return pool
 
 
 class _Adapter(HTTPAdapter):
-    def __init__(
-        self, *, judge: Judge | None, context: ssl.SSLContext, hosts: int, kept: int
-    ) -> None:
-        self.judge, self.context = judge, context
-        super().__init__(pool_connections=hosts, pool_maxsize=kept)
+    def __init__(self, *, judge: Judge | None, context: ssl.SSLContext, kept: int) -> None:
+        self.judge, self.context, self.idle = judge, context, IdleConnections(kept)
+        super().__init__(pool_connections=HOSTS)
 
-    def init_poolmanager(
-        self, connections: int, maxsize: int, block: bool = False, **_: Any
-    ) -> None:
+    def init_poolmanager(self, connections: int, *_: Any, **__: Any) -> None:
         self.poolmanager = _Pools(
-            judge=self.judge,
-            num_pools=connections,
-            maxsize=maxsize,
-            block=block,
-            ssl_context=self.context,
+            judge=self.judge, idle=self.idle, num_pools=connections, ssl_context=self.context
         )
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        super().close()
+        self.idle.close()
 
     # Only the context decides what is trusted: verification cannot be turned off, and no bundle is
     # read again for each connection.
@@ -225,14 +239,13 @@ def session(
     *,
     judge: Judge | None = None,
     ca_bundle: str | None = None,
-    hosts: int = 64,
-    kept: int = 8,
+    kept: int = KEPT,
 ) -> requests.Session:
     """Make a session whose requests keep the deadline of `config.outbound.deadline.within`.
 
     `judge` is called with every address of the host, and raises AddressNotAllowed to refuse one.
-    `ca_bundle` is a path; None means the system's certificates. The session keeps `kept` idle
-    connections for each of at most `hosts` hosts; further concurrent requests do not wait. It
+    `ca_bundle` is a path; None means the system's certificates. The session keeps at most `kept`
+    idle connections for each scheme, of all hosts together; concurrent requests do not wait. It
     reads nothing from the environment, keeps no cookies and follows no redirects. Send with
     `stream=True` and read with `pieces`.
     """
@@ -244,7 +257,7 @@ def session(
     made.headers.clear()
     made.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     for scheme in ("http://", "https://"):
-        made.mount(scheme, _Adapter(judge=judge, context=context, hosts=hosts, kept=kept))
+        made.mount(scheme, _Adapter(judge=judge, context=context, kept=kept))
     return made
 
 

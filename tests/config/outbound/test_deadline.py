@@ -38,27 +38,27 @@ def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 def test_a_nested_deadline_can_only_be_shorter() -> None:
     with within(200):
         with within(100):
-            assert left() <= 100
+            assert left("while testing") <= 100
         with within(300):
-            assert 100 < left() <= 200
-        assert 100 < left() <= 200
+            assert 100 < left("while testing") <= 200
+        assert 100 < left("while testing") <= 200
 
 
-def test_a_deadline_that_has_passed_is_a_timeout() -> None:
-    with within(0), pytest.raises(TimeoutError):
-        left()
+def test_a_deadline_that_has_passed_names_the_step() -> None:
+    with within(0), pytest.raises(TimeoutError, match="while testing"):
+        left("while testing")
 
 
 def test_nothing_is_sent_without_a_deadline() -> None:
     with pytest.raises(LookupError):
-        left()
+        left("while testing")
 
 
 def test_each_thread_has_its_own_deadline() -> None:
     with within(NEVER), ThreadPoolExecutor(1) as threads:
         with pytest.raises(LookupError):
-            threads.submit(left).result()
-        assert left() <= NEVER
+            threads.submit(left, "while testing").result()
+        assert left("while testing") <= NEVER
 
 
 def test_the_addresses_of_a_name_share_the_remaining_time() -> None:
@@ -79,7 +79,7 @@ def test_the_addresses_of_a_name_share_the_remaining_time() -> None:
             each.close()
 
 
-def test_a_literal_address_needs_no_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_literal_address_needs_no_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", None)
     assert look_up("127.0.0.1") == (LOOPBACK,)
     assert look_up("::1") == (ipaddress.ip_address("::1"),)
@@ -117,7 +117,7 @@ def test_many_unanswered_names_do_not_block_other_names(
             assert look_up("quick.example.com") == (LOOPBACK,)
         for each in late:
             each.result()
-    assert slow_names.count("slow7.example.com") == 1, "who asks meanwhile shares the answer"
+    assert slow_names.count("slow7.example.com") == 1, "callers in the meantime share the answer"
 
 
 def test_known_names_can_be_looked_up_while_unanswered_ones_fill_the_limit(

@@ -15,10 +15,10 @@ from django.conf import settings
 from requests.exceptions import RequestException
 from requests.models import PreparedRequest
 
-from config.database import lengths
 from config.outbound.deadline import Address
 from config.outbound.failures import AddressNotAllowed
 
+LONGEST = 2_048  # characters of a URL
 # Networks that ipaddress counts as global, at least up to Python 3.11.
 NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
@@ -115,8 +115,8 @@ def _is_given(address: str, version: int) -> bool:
 
 
 def _check_text(url: str) -> None:
-    if len(url) > lengths.URL:
-        raise ValueError(f"URL must have at most {lengths.URL:,} characters")
+    if len(url) > LONGEST:
+        raise ValueError(f"URL must have at most {LONGEST:,} characters")
     if any(char.isspace() or not char.isprintable() for char in url):
         raise ValueError("URL must not hold white space or control characters")
     if "\\" in url:

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
+from config.outbound import guard
 from config.outbound.failures import AddressNotAllowed
-from tests.webhooks.engine.addresses import (
+from tests.config.outbound.addresses import (
     HOSTS,
     V4_FORBIDDEN,
     V4_PUBLIC,
     V6_FORBIDDEN,
     V6_PUBLIC,
 )
-from webhooks.engine import guard
 
 
 @pytest.fixture(autouse=True)
