@@ -10,15 +10,13 @@ from uuid import UUID
 
 import orjson
 from django.http import HttpRequest
-from rest_framework.negotiation import BaseContentNegotiation
-from rest_framework.parsers import BaseParser
-from rest_framework.renderers import BaseRenderer
 
 from config.api.errors import InvalidRequest
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
 MAX_VALUES = 10_000  # names and values of all levels together
+JSON = "application/json"  # the only type of bodies; Accept is not negotiated
 REFUSAL = "config.refusal"  # key in request.META: the error for a body that was not received
 UNSENDABLE = re.compile("[\0\ud800-\udfff]")
 # One name or value, and the separators after it. Possessive quantifiers: linear for any text.
@@ -107,20 +105,18 @@ def parse(raw: bytes) -> Any:
     return value
 
 
-class StrictJSONParser(BaseParser):
-    """Parses a request's body."""
-
-    media_type = "application/json"
-
-    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
-        """Return the body as an object. Raises InvalidRequest."""
-        raw = stream.read(MAX_BYTES + 1)
-        if len(raw) > MAX_BYTES:
-            refuse(f"Larger than {MAX_BYTES} bytes")
-        value = parse(raw)
-        if not isinstance(value, dict):
-            refuse("Expected object")
-        return value
+def read(request: HttpRequest) -> dict[str, Any]:
+    """Return a request's body, an object; empty without a body. Raises InvalidRequest."""
+    if not declared_length(request):
+        return {}
+    if (request.content_type or "").strip().lower() != JSON:
+        refuse(f"Expected content type {JSON}")
+    if declared_length(request) > MAX_BYTES:
+        refuse(f"Larger than {MAX_BYTES} bytes")
+    value = parse(request.body)
+    if not isinstance(value, dict):
+        refuse("Expected object")
+    return value
 
 
 def on_the_wire(value: Any) -> str:
@@ -135,39 +131,14 @@ def on_the_wire(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} has no form on the wire")
 
 
+def stored_time(text: str) -> str:
+    """Format a time that a database stores as text, in UTC, as `on_the_wire` would."""
+    return f"{text[:10]}T{text[11:19]}{text[19:23] or '.000'}Z"
+
+
 def dumps(value: Any) -> bytes:
     """Encode a value as JSON: uuids as text, times as in `on_the_wire`."""
     try:
         return orjson.dumps(value, default=on_the_wire, option=orjson.OPT_PASSTHROUGH_DATETIME)
     except orjson.JSONEncodeError:  # an integer beyond 64 bits, which a free object may contain
         return json.dumps(value, default=on_the_wire, ensure_ascii=False).encode()
-
-
-class JSONRenderer(BaseRenderer):
-    """Renders a response's body."""
-
-    media_type = "application/json"
-    format = "json"
-    charset = None
-
-    def render(
-        self, data: Any, accepted_media_type: Any = None, renderer_context: Any = None
-    ) -> bytes:
-        return dumps(data)
-
-
-class OnlyJSON(BaseContentNegotiation):
-    """One parser, one renderer; Accept is not negotiated. Open point: status-closed."""
-
-    def select_parser(self, request: Any, parsers: Any) -> Any:
-        """Choose the JSON parser. Raises InvalidRequest for other content types and long bodies."""
-        kind = (request.content_type or "").split(";")[0].strip().lower()
-        if kind != StrictJSONParser.media_type:
-            refuse("Expected content type application/json")
-        if declared_length(request) > MAX_BYTES:
-            refuse(f"Larger than {MAX_BYTES} bytes")
-        return parsers[0]
-
-    def select_renderer(self, request: Any, renderers: Any, format_suffix: Any = None) -> Any:
-        """Choose the JSON renderer, whatever the caller's Accept header says."""
-        return renderers[0], renderers[0].media_type

@@ -27,7 +27,7 @@ FAULT: Schema = {
         "path": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "The names and positions that lead there; empty for the whole body.",
+            "description": "The path to it, in names and positions; empty for the whole body.",
         },
         "message": {"type": "string"},
     },
@@ -35,8 +35,8 @@ FAULT: Schema = {
 }
 LIMIT: Schema = {
     "retryAfter": {"type": "integer", "minimum": 1, "description": "Seconds to wait."},
-    "limit": {"type": "integer", "minimum": 0, "description": "What the window allows."},
-    "remaining": {"type": "integer", "minimum": 0, "description": "What is left of it."},
+    "limit": {"type": "integer", "minimum": 0, "description": "The calls that the window allows."},
+    "remaining": {"type": "integer", "minimum": 0, "description": "The calls that remain in it."},
     "windowSeconds": {"type": "integer", "minimum": 1},
 }
 
@@ -77,8 +77,7 @@ def schemas() -> dict[str, Schema]:
         "Error": error_schema("What went wrong."),
         "Fault": FAULT,
         "ValidationError": error_schema(
-            "What of a body or query is not valid. `errors` is missing where the message says it "
-            "all.",
+            "The invalid parts of a body or query. `errors` is missing if the message says it all.",
             errors={"type": "array", "items": {"$ref": "#/components/schemas/Fault"}},
         ),
         "RateLimited": error_schema("A limit is reached.", **LIMIT),

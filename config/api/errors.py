@@ -12,7 +12,6 @@ import orjson
 from django.core.exceptions import PermissionDenied, SuspiciousOperation, TooManyFieldsSent
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
-from rest_framework.response import Response
 
 from config.database.postgresql.outage import unreachable
 
@@ -172,14 +171,8 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError()
 
 
-def exception_handler(error: Exception, _: dict[str, Any]) -> Response:
-    """Return the response for an error that an API view raised."""
-    wire = as_api_error(error)
-    return Response(wire.body(), status=wire.status_code, headers=wire.headers())
-
-
 def plain_response(error: ApiError) -> HttpResponse:
-    """Return the response for an error outside our views: unknown routes, limits, failures."""
+    """Return an error's status, headers and body as JSON."""
     return HttpResponse(
         orjson.dumps(error.body()),
         status=error.status_code,

@@ -22,7 +22,9 @@ def expected(kind: str) -> dict[str, Any]:  # Any: a text; DRF also takes lazy o
 class Text(serializers.CharField):
     """A string, kept as it is. Unless it may be blank, it must hold more than white space."""
 
-    PATTERN = r"\S"  # of a string that must not be blank, for the OpenAPI document
+    # Of a string that must not be blank, for the OpenAPI document. In JSON Schema, \s does not
+    # include the separators U+001C to U+001F and U+0085, which str.isspace() does.
+    PATTERN = r"[^\s\x1c-\x1f\x85]"
     default_error_messages = {
         **expected("string"),
         "blank": REQUIRED,

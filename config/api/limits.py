@@ -11,21 +11,29 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple, NoReturn
 from uuid import UUID
 
-import redis
 from django.conf import settings
-from prometheus_client import Counter, Gauge
 
 from config.api.counters import counters
 from config.api.errors import TooManyRequests
 from config.environment import Rate
+from config.metrics import Counter, Gauge
 
-CACHE_ERRORS = (redis.RedisError, OSError)
+CACHE_ERRORS = counters.ERRORS
 ASK_AGAIN = 0.5  # seconds between two checks on a cache that is down
 SPARE = 5  # seconds that a counter outlives its window, because processes' clocks differ
 
 REFUSED = Counter("chatbots_refused_calls", "Calls refused by a limit", ["limit"])
+NAMES = (
+    *("address", "user", "messages", "replies", "in-flight"),
+    *("sign-in", "sign-in-address", "trial"),
+)
+# Create each series now: no rate can be computed for a series that begins with its first event.
+for known in NAMES:
+    REFUSED.labels(known)
 CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache stopped answering")
-CACHE_UP = Gauge("chatbots_cache_up", "Whether the cache answers: 1, or 0")
+CACHE_UP = Gauge(
+    "chatbots_cache_up", "Whether the cache answers: 1, or 0", multiprocess_mode="livemin"
+)
 CACHE_UP.set(1)
 
 logger = logging.getLogger(__name__)
@@ -81,7 +89,7 @@ class Counted(NamedTuple):
 def increment(name: str, key: str, rate: Rate) -> Counted | None:
     """Add one call to a key's window. Returns None while the cache does not answer.
 
-    Each key's windows begin on a grid of their own, so that they do not all begin at once.
+    Each key has its own grid of windows, so that not all of them begin at once.
     """
     if outage.under_way:
         return None

@@ -8,11 +8,10 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import get_lib_doc_excludes
 
 from config.api import fields as wire
-from config.api.envelope import OK
 from config.api.error_schemas import REQUEST_ID_HEADER, RESPONSES, schemas
 from config.api.examples import Schema, example
 from config.api.naming import camel, capitalised
-from config.api.operation import Declared
+from config.api.operation import OK, Declared
 from config.api.serializers import Record, Shape
 
 JSON = "application/json"
@@ -158,8 +157,12 @@ class OperationSchema(AutoSchema):
         return schema
 
     def _map_serializer_field(self, field: Any, direction: Any, *args: Any, **kwargs: Any) -> Any:
-        """Add the patterns that our fields require of a text in a request."""
+        """Add the patterns that our fields require of a text in a request.
+
+        The titles that models give their columns are left out: they are for the admin.
+        """
         schema = super()._map_serializer_field(field, direction, *args, **kwargs)
+        schema.pop("title", None)
         if direction == "request" and isinstance(field, wire.Text) and not field.allow_blank:
             given = any(isinstance(check, RegexValidator) for check in field.validators)
             schema |= {} if given else {"pattern": field.PATTERN}

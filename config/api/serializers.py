@@ -7,7 +7,7 @@ instance, or a list of either. `Shape.write` takes a mapping or an object with t
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 from django.db import models
@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from config.api import fields as wire
+from config.api.body import stored_time
 from config.api.naming import camel
 from config.database.prepared import prepared
 
@@ -26,6 +27,16 @@ class Slot(NamedTuple):
     columns: tuple[str, ...]
     compute: Callable[..., Any] | None
     nested: "type[Shape] | None"
+    of_mapping: Callable[[Any], Any]  # reads the column, or a tuple of the columns
+    of_object: Callable[[Any], Any]
+
+
+class Computed(NamedTuple):
+    """A computed field of a record: its name, the columns of a row, and a function of them."""
+
+    name: str
+    columns: slice
+    compute: Callable[..., Any]
 
 
 class Shape(serializers.Serializer[Any]):
@@ -70,7 +81,9 @@ class Shape(serializers.Serializer[Any]):
             inner = getattr(field, "child", field)
             columns = getattr(field, "columns", None) or (".".join(field.source_attrs),)
             nested = type(inner) if isinstance(inner, Shape) else None
-            made.append(Slot(name, columns, getattr(field, "compute", None), nested))
+            compute = getattr(field, "compute", None)
+            getters = itemgetter(*columns), attrgetter(*columns)
+            made.append(Slot(name, columns, compute, nested, *getters))
         return tuple(made)
 
     @classmethod
@@ -80,14 +93,12 @@ class Shape(serializers.Serializer[Any]):
             return None
         if isinstance(value, (list, tuple, QuerySet)):
             return [cls.write(item) for item in value]
-        given = value if isinstance(value, Mapping) else None
+        mapped = isinstance(value, Mapping)
         wire_object = {}
         for slot in cls.slots():
-            parts = [
-                given[column] if given is not None else attrgetter(column)(value)
-                for column in slot.columns
-            ]
-            part = slot.compute(*parts) if slot.compute else parts[0]
+            part = (slot.of_mapping if mapped else slot.of_object)(value)
+            if slot.compute:
+                part = slot.compute(*part) if len(slot.columns) > 1 else slot.compute(part)
             wire_object[slot.name] = slot.nested.write(part) if slot.nested else part
         return wire_object
 
@@ -125,28 +136,30 @@ class Record(Shape, serializers.ModelSerializer[Any]):
 
     @classmethod
     @cache
-    def parts(cls) -> tuple[tuple[str, int, int, Callable[..., Any] | None], ...]:
-        """Return each wire field's name, first and last place in a row of `paths`, and function."""
-        ends = list(accumulate(len(slot.columns) for slot in cls.slots()))
-        return tuple(
-            (slot.name, end - len(slot.columns), end, slot.compute)
-            for slot, end in zip(cls.slots(), ends, strict=True)
+    def parts(cls) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], tuple[Computed, ...]]:
+        """Return a function that makes a record of a row of `paths`, and the fields to compute."""
+        slots = cls.slots()
+        ends = list(accumulate(len(slot.columns) for slot in slots))
+        starts = [end - len(slot.columns) for slot, end in zip(slots, ends, strict=True)]
+        names, first_columns = [slot.name for slot in slots], itemgetter(*starts, 0)
+        computed = tuple(
+            Computed(slot.name, slice(start, end), slot.compute)
+            for slot, start, end in zip(slots, starts, ends, strict=True)
+            if slot.compute
         )
+        return lambda row: dict(zip(names, first_columns(row), strict=False)), computed
 
     @classmethod
     def records(cls, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
         """Make records of rows with the columns of `paths`."""
-        parts = cls.parts()
-        if not any(compute for *_, compute in parts):
-            names = [name for name, *_ in parts]
-            return [dict(zip(names, row, strict=True)) for row in rows]
-        return [
-            {
-                name: compute(*row[start:end]) if compute else row[start]
-                for name, start, end, compute in parts
-            }
-            for row in rows
-        ]
+        make, computed = cls.parts()
+        records = []
+        for row in rows:
+            record = make(row)
+            for name, columns, compute in computed:
+                record[name] = compute(*row[columns])
+            records.append(record)
+        return records
 
     @classmethod
     def read(cls, rows: "QuerySet[Any]") -> list[dict[str, Any]]:
@@ -182,7 +195,7 @@ class Reading:
             rows = narrow(start(), *shape) if narrow else start()
             return rows.values_list(*record.paths())
 
-        self.statement = prepared(build)
+        self.statement = prepared(build, times=stored_time)
 
     def records(
         self, start: "Callable[[], QuerySet[Any]]", *shape: Any, **given: Any

@@ -220,7 +220,7 @@ def test_json_is_utf_8_whatever_its_parameters_say(api: Api, starters: str, kind
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/xml", "nonsense", "*/*;q=0"])
-def test_every_response_is_json_whatever_is_accepted(api: Api, accept: str) -> None:
+def test_every_response_is_json_whatever_the_client_accepts(api: Api, accept: str) -> None:
     for path in ("/v1/chatbots", "/v1/nowhere"):
         answer = api.get(path, Accept=accept)
         assert answer["Content-Type"] == "application/json"

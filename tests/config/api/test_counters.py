@@ -1,12 +1,18 @@
 """Counters that expire, in Redis and in the process itself."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import redis
 
-from config.api.counters import OwnCounters, SharedCounters
+from config.api.counters import OwnCounters
+from config.api.shared_counters import SharedCounters
+from tests.config.imported_settings import bare
+from tests.house.source import ROOT
 from tests.servers.broker import Broker
 from tests.servers.processes import wait_until
 
@@ -58,7 +64,7 @@ def test_a_late_return_leaves_no_counter_behind(shared: SharedCounters, broker: 
     assert 0 < server.ttl(key) <= 600
 
 
-def test_own_counters_are_bounded_and_the_first_to_expire_are_dropped(
+def test_own_counters_are_bounded_and_those_that_expire_first_are_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(OwnCounters, "MOST", 3)
@@ -101,3 +107,17 @@ def test_half_an_answer_is_never_taken_for_the_next_one(
     with pytest.raises(redis.ResponseError):
         shared.add("list", 1, seconds=600)
     assert shared.add("after", 1, seconds=600) == 1
+
+
+def test_a_process_without_redis_does_not_load_its_library(tmp_path: Path) -> None:
+    script = "import config.rsgi, sys; print('redis' in sys.modules)"
+    known = {"DJANGO_SETTINGS_MODULE": "config.settings"}
+    for address, loaded in (("", False), ("redis://127.0.0.1:1/0", True)):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=ROOT,
+            env=bare(tmp_path, REDIS_URL=address, **known),
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout == f"{loaded}\n", done.stderr
