@@ -7,6 +7,7 @@ from getpass import getpass
 from typing import Any, TypeVar
 from uuid import UUID
 
+from django.core.checks import Tags
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.validators import validate_email
@@ -16,9 +17,13 @@ from tqdm import tqdm
 
 from config.api.body import dumps
 from config.database import upgrades
+from config.runtime.actor import Actor, acting
 
 Item = TypeVar("Item")
 STANDARD_INPUT = "-"
+# The other checks read the code, which is the same on every machine, and need all pages and routes.
+# `manage.py check` runs them.
+CHECKS = [Tags.caches]
 
 
 def email(text: str) -> str:
@@ -89,11 +94,14 @@ def progress(items: Iterable[Item], *, total: int, unit: str) -> Iterable[Item]:
 
 
 class RecordCommand(BaseCommand):
-    """A command that parses arguments, calls one service and returns a record or a list of them.
+    """A command that parses arguments, calls one service and returns a record or several.
 
     A subclass implements `arguments` and `run`. Without `--json` a record is printed as lines. With
-    `--json` the only output is one JSON object, or an array for a list.
+    `--json` the only output is one JSON object, or an array for several records. If `run` fails
+    after it has yielded some, these are printed all the same.
     """
+
+    requires_system_checks = CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the command's own arguments, and `--json`."""
@@ -104,18 +112,31 @@ class RecordCommand(BaseCommand):
         """Declare the command's own arguments. Override it if there are any."""
 
     # Any in both: a command names the options that it accepts
-    def run(self, *_: Any, **options: Any) -> Mapping[str, Any] | list[dict[str, Any]]:
-        """Do the work, and return the record to print."""
+    def run(self, *_: Any, **options: Any) -> Mapping[str, Any] | Iterable[dict[str, Any]]:
+        """Do the work, and return the record to print, or several."""
         raise NotImplementedError
 
     def handle(self, *_: str, **options: Any) -> None:
         """Run, then print lines or JSON. Raises CommandError if migrations are missing."""
+        name = type(self).__module__.rpartition(".")[2]
+        made: list[dict[str, Any]] = []
         try:
-            record = self.run(**options)
-        except DatabaseError:
-            upgrades.check_nothing_missing()
+            with acting(Actor(via=f"command {name}")):
+                record = self.run(**options)
+                if not isinstance(record, Mapping):
+                    for one in record:
+                        made.append(one)  # it is kept if the next one fails
+        except BaseException as error:
+            if made:
+                self.show(made, as_json=options["json"])
+            if isinstance(error, DatabaseError):
+                upgrades.check_nothing_missing()
             raise
-        if options["json"]:
+        self.show(record if isinstance(record, Mapping) else made, as_json=options["json"])
+
+    def show(self, record: Mapping[str, Any] | list[dict[str, Any]], *, as_json: bool) -> None:
+        """Print a record or several, as JSON or as lines."""
+        if as_json:
             self.stdout.write(dumps(record).decode())
             return
         for one in record if isinstance(record, list) else [record]:

@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import psycopg
-import redis
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
@@ -94,6 +93,8 @@ def broker_answers() -> bool:
     """Ping the broker. Without Redis the broker is in the process and always answers."""
     if not settings.REDIS_URL:
         return True
+    import redis  # large, and without Redis not used
+
     try:
         redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1).ping()
     except (redis.RedisError, OSError):

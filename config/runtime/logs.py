@@ -7,8 +7,6 @@ import re
 import threading
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="")
@@ -25,6 +23,12 @@ SECRETS = re.compile(
     r"|(\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,100}:)[^\s/@]+(?=@)",
     re.IGNORECASE,
 )
+# Each match contains one of these. Looking for them takes a twentieth of the time.
+MARKS = ("cbk_", "bearer", "token", "authorization", "secret", "password", "key", "://")
+logging._srcfile = None  # the documented way not to look up each caller
+logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+
+encode = json.JSONEncoder(ensure_ascii=False).encode
 ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
     *("message", "asctime", "request_id", "facts", "bounded"),
     *("request", "status_code"),  # in Django's own lines; the facts contain both
@@ -32,16 +36,15 @@ ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-@contextmanager
-def request(name: str) -> Iterator[dict[str, str]]:
-    """Mark all log lines in the block with a request's id. Yields the facts that `note` adds to."""
+def begin_request(name: str) -> dict[str, str]:
+    """Mark all later log lines of this context with a request's id.
+
+    Returns the facts that `note` adds to.
+    """
     known: dict[str, str] = {}
-    tokens = request_id.set(name), _facts.set(known)
-    try:
-        yield known
-    finally:
-        request_id.reset(tokens[0])
-        _facts.reset(tokens[1])
+    request_id.set(name)
+    _facts.set(known)
+    return known
 
 
 def note(**facts: str) -> None:
@@ -53,6 +56,9 @@ def note(**facts: str) -> None:
 
 def masked(text: str) -> str:
     """Replace everything that looks like a secret with asterisks."""
+    folded = text.casefold()
+    if not any(mark in folded for mark in MARKS):
+        return text
     return SECRETS.sub(lambda match: f"{match[1] or match[2] or match[3] or match[4]}****", text)
 
 
@@ -156,7 +162,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["trace"] = masked("".join(traceback.format_exception(*record.exc_info)))
-        return json.dumps(line, ensure_ascii=False)
+        return encode(line)
 
 
 class LogStream:

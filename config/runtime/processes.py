@@ -1,10 +1,12 @@
 """Start web and worker as separate processes, watch them, and stop them together."""
 
 import ctypes
+import logging
 import math
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -31,6 +33,8 @@ PR_SET_PDEATHSIG = 1
 # Per web process. The limit is high, because slow clients hold connections, and a connection takes
 # neither a thread nor a database connection. An idle connection is closed after 30 s.
 CONNECTIONS = 8192
+
+logger = logging.getLogger(__name__)
 
 
 class CannotStart(Exception):
@@ -105,6 +109,24 @@ def hold(name: str) -> IO[str]:
         raise CannotStart(f"STATE_DIR: {settings.STATE_DIR}: {error.strerror}") from None
     os.set_inheritable(file.fileno(), True)
     return file
+
+
+def share_metrics() -> None:
+    """Create an empty folder in which all processes of this start share their metrics.
+
+    The folder is named after the port, which no other start can hold. Without the folder, each
+    process shows only its own metrics.
+    """
+    folder: Path = settings.STATE_DIR / "metrics" / str(settings.PORT)
+    try:
+        make_private(settings.STATE_DIR)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(mode=0o700, exist_ok=True)  # `parents` would ignore the mode
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        logger.warning("each process shows only its own metrics: %s: %s", folder, error.strerror)
+    else:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
 
 
 def check_port() -> None:

@@ -51,6 +51,21 @@ def locked(path: Path) -> IO[str]:
     return file
 
 
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock of a file.
+
+    Takes a shared lock for an instant. A process that tries to lock at that instant fails.
+    """
+    try:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
 def kept_secret(folder: Path, name: str, make: Callable[[], str]) -> str:
     """Read a secret from a file in the state folder, and create it on first use.
 

@@ -1,4 +1,4 @@
-"""System checks: warnings about a configuration that starts but is not as it should be."""
+"""System checks: warnings about a configuration with which the service starts, but should not."""
 
 import os
 import subprocess
@@ -82,7 +82,7 @@ def registered() -> list[Any]:
     return [check for check in found if check.__module__ == checks.__name__]
 
 
-def test_a_start_of_the_check_prints_a_warning(tmp_path: Path) -> None:
+def test_the_check_command_prints_a_warning(tmp_path: Path) -> None:
     assert "config.W001" in checked(tmp_path, "--deploy", WEB_WORKERS="4")
 
 

@@ -15,9 +15,8 @@ from chatbots.models import Chatbot
 from tests.factories.webhooks import DeliveryFactory
 from tests.patience import PATIENCE
 from tests.servers.processes import ROOT, Process
-from webhooks.engine import retention
 from webhooks.models import Delivery
-from webhooks.services import retry
+from webhooks.services import retention, retry
 
 # Presses Ctrl-C at the nth statement that contains some words; no outside process could time it.
 INTERRUPTED = """

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextvars import copy_context
 from threading import Timer
 from typing import Any
 
@@ -208,9 +209,12 @@ def test_a_request_of_an_admin_page_names_the_user(db: None, lines: Lines) -> No
 
 
 def test_a_line_within_a_request_contains_the_known_context(lines: Lines) -> None:
-    with logs.request("named"):
+    def request() -> None:
+        logs.begin_request("named")
         logs.note(key="cbk_12345678")
         logging.getLogger("tests").warning("something")
+
+    copy_context().run(request)
     logging.getLogger("tests").warning("later")
     first, second = lines.read()
     assert (first["requestId"], first["key"]) == ("named", "cbk_12345678")

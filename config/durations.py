@@ -1,0 +1,16 @@
+"""Lengths of time by their names, and in words."""
+
+from datetime import timedelta
+
+ONE_MINUTE, ONE_HOUR, ONE_DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+
+
+def in_words(span: timedelta) -> str:
+    """Return a span in its largest unit: "14 min", "3 h", "2 days"."""
+    if span < ONE_MINUTE:
+        return "under 1 min"
+    if span < ONE_HOUR:
+        return f"{span // ONE_MINUTE} min"
+    if span < ONE_DAY:
+        return f"{span // ONE_HOUR} h"
+    return "1 day" if span < 2 * ONE_DAY else f"{span // ONE_DAY} days"

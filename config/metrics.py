@@ -1,0 +1,176 @@
+"""The metrics of this process, for Prometheus. docs/monitoring.md lists all of them.
+
+`serve` gives the processes of one start a folder, METRICS_DIR. Each keeps its figures there, in
+files that outlive it, so the page adds up all processes, and no counter drops when one dies. A
+process without a folder shows only its own figures.
+
+Import Counter, Gauge and Histogram from here: the files must be prepared before the first of them.
+"""
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from prometheus_client import (
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Metric,
+    disable_created_metrics,
+    start_http_server,
+    values,
+)
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+__all__ = ["Counter", "Gauge", "Histogram"]
+
+# The size of each file in bytes. The library writes to memory-mapped files; on a full disk, a write
+# to unallocated space would kill the process. So the space is allocated at the start.
+SIZES = {"counter": 2**19, "histogram": 2**21, "gauge_livesum": 2**16, "gauge_livemin": 2**16}
+METHODS = frozenset(("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"))
+LOOK = 5.0  # seconds between two looks at the connection pool
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+logger = logging.getLogger(__name__)
+
+
+def reserve(folder: Path) -> None:
+    """Allocate this process's files on the disk, or count without files."""
+    try:
+        for kind, size in SIZES.items():
+            path = folder / f"{kind}_{os.getpid()}.db"
+            path.touch(mode=0o600)
+            with path.open("a+b") as file:
+                if os.fstat(file.fileno()).st_size == 0 and sys.platform == "linux":
+                    os.posix_fallocate(file.fileno(), 0, size)
+    except OSError as error:
+        logger.warning("this process shows only its own metrics: %s: %s", folder, error.strerror)
+        settings.METRICS_DIR = None
+        values.ValueClass = values.MutexValue
+
+
+# A page that adds up processes cannot show creation times, so no page does.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+if settings.METRICS_DIR:
+    reserve(settings.METRICS_DIR)
+
+REQUESTS = Counter(
+    "chatbots_requests", "Requests answered, by route and status", ["method", "route", "status"]
+)
+REQUEST_SECONDS = Histogram(
+    "chatbots_request_seconds", "Time to answer a request", ["method", "route"], buckets=SECONDS
+)
+IN_PROGRESS = Gauge(
+    "chatbots_requests_in_progress",
+    "Requests that were received and not yet answered",
+    multiprocess_mode="livesum",
+)
+WEB_THREADS = Gauge(
+    "chatbots_web_threads", "Threads that answer requests", multiprocess_mode="livesum"
+)
+POOL_SIZE = Gauge(
+    "chatbots_database_pool_connections_limit",
+    "Connections to the database that the pools may open",
+    multiprocess_mode="livesum",
+)
+POOL_USED = Gauge(
+    "chatbots_database_pool_connections_used",
+    "Connections to the database in use",
+    multiprocess_mode="livesum",
+)
+POOL_WAITS = Counter("chatbots_database_pool_waits", "Times a thread waited for a connection")
+POOL_SECONDS = Counter(
+    "chatbots_database_pool_wait_seconds", "Time that threads waited for a connection"
+)
+POOL_ERRORS = Counter(
+    "chatbots_database_pool_errors", "Times a thread got no connection from the pool"
+)
+
+
+@lru_cache(maxsize=5_000)
+def _of_request(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    """Find a request's metrics. Looking them up by labels would cost more than counting."""
+    verb = method if method in METHODS else "other"
+    return REQUESTS.labels(verb, route, str(status)), REQUEST_SECONDS.labels(verb, route)
+
+
+def count_request(method: str | None, route: str, status: int, seconds: float) -> None:
+    """Count an answered request. `route` is empty if its path has none."""
+    requests, times = _of_request(method or "", route or "none", status)
+    requests.inc()
+    times.observe(seconds)
+
+
+def watch_pool() -> None:
+    """Start watching this process's connection pool; SQLite has none."""
+    if connection.vendor == "postgresql":
+        threading.Thread(target=_watch_pool, name="pool-watch", daemon=True).start()
+
+
+def _watch_pool() -> None:
+    seen: dict[str, float] = {}
+    while True:
+        figures = _pool().get_stats()
+        POOL_SIZE.set(figures["pool_max"])
+        POOL_USED.set(figures["pool_size"] - figures["pool_available"])
+        for counter, name, unit in (
+            (POOL_WAITS, "requests_queued", 1),
+            (POOL_SECONDS, "requests_wait_ms", 0.001),
+            (POOL_ERRORS, "requests_errors", 1),
+        ):
+            total = figures.get(name, 0)
+            counter.inc(max(0, total - seen.get(name, 0)) * unit)
+            seen[name] = total
+        threading.Event().wait(LOOK)
+
+
+def _pool() -> Any:  # psycopg's, which Django's types leave out
+    return connection.pool  # type: ignore[attr-defined]
+
+
+class OwnMetrics:
+    """The metrics of all processes that share a folder, or else of this process."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Add up the files of the folder."""
+        if settings.METRICS_DIR is None:
+            return REGISTRY.collect()
+        forget_dead(settings.METRICS_DIR)
+        every = MultiProcessCollector(None, str(settings.METRICS_DIR))  # type: ignore[no-untyped-call]
+        found: Iterable[Metric] = every.collect()  # type: ignore[no-untyped-call]
+        return found
+
+
+def registry(*further: Collector) -> CollectorRegistry:
+    """Make the registry of a page: our figures, and those of further collectors."""
+    made = CollectorRegistry()
+    for one in (OwnMetrics(), *further):
+        made.register(one)
+    return made
+
+
+def forget_dead(folder: Path) -> None:
+    """Delete the gauges of processes that have ended. Their counters stay in the sums."""
+    for file in folder.glob("gauge_live*_*.db"):
+        number = file.stem.rpartition("_")[2]
+        with suppress(PermissionError, FileNotFoundError):  # a live process of another user
+            try:
+                os.kill(int(number), 0)
+            except ProcessLookupError:
+                file.unlink()
+
+
+def serve(address: str, port: int) -> None:
+    """Serve this page on a port of its own, from threads of this process. Raises OSError."""
+    start_http_server(port, address, registry())

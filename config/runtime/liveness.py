@@ -1,0 +1,123 @@
+"""Detect dead workers: each holds a lock that the system releases the moment the worker dies.
+
+PostgreSQL: a session advisory lock on the worker's own connection. On one machine: a locked file,
+which also keeps out a second worker.
+"""
+
+import secrets
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Any, Protocol
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+
+from config.database.postgresql.outage import outage
+from config.runtime.state import is_locked, locked
+
+ME = str(secrets.randbelow(2**31 - 2) + 1)  # this process; PostgreSQL's lock keys are int4
+# Seconds from a worker's own lock until it declares others dead: after a restart of the database,
+# or of all workers, the others may be about to take their locks.
+PATIENCE = 2.0
+NAMESPACE = 0x77656268  # of our advisory locks
+HELD = """FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+
+
+class AnotherWorker(Exception):
+    """Raised when a second worker starts on a machine-bound setup, which allows only one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"a worker already runs on {settings.STATE_DIR}: stop it first, or set DATABASE_URL "
+            "and REDIS_URL, which allow several"
+        )
+
+
+class Life(Protocol):
+    """A worker's proof that it is alive, and its view of the other workers."""
+
+    def hold(self) -> None:
+        """Take the lock, or check that it is still held.
+
+        Raises AnotherWorker or a database error.
+        """
+
+    def dead(self, workers: Collection[str]) -> set[str]:
+        """Return those of `workers` that are certainly dead."""
+
+
+class FileLife:
+    """The only worker on a machine. While it holds the file, every other worker is dead."""
+
+    def __init__(self) -> None:
+        # Any: an open file, or None before it is held
+        self.file: Any = None
+
+    def hold(self) -> None:
+        """Lock the file. Raises AnotherWorker if another process holds it."""
+        if self.file:
+            return
+        try:
+            self.file = locked(settings.STATE_DIR / "worker.lock")
+        except BlockingIOError:
+            raise AnotherWorker from None
+
+    def dead(self, workers: Collection[str]) -> set[str]:
+        """Return all workers except this one."""
+        return set(workers) - {ME}
+
+
+class DatabaseLife:
+    """One of several workers, known by a session lock in their shared database."""
+
+    def __init__(self) -> None:
+        self.own: psycopg.Connection[Any] | None = None
+        self.missed: set[str] = set()
+        self.since = 0.0
+
+    def hold(self) -> None:
+        """Lock this worker's key, on a new connection if the old one was lost."""
+        if self.own:
+            with suppress(psycopg.Error):
+                self.own.execute("SELECT 1")
+                return
+            self.own.close()
+            self.own, self.missed = None, set()  # the others were cut off, too: check twice again
+        outage.check()
+        self.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
+        outage.watch(self.own)
+        # Shared: the server may still keep our broken session, which must not block this one.
+        self.own.execute("SELECT pg_advisory_lock_shared(%s, %s)", (NAMESPACE, int(ME)))
+        self.since = time.monotonic()
+
+    def dead(self, workers: Collection[str]) -> set[str]:
+        """Return the workers whose lock was free twice in a row.
+
+        Once is not enough: after a restart of the database every worker has to lock again.
+        """
+        others = set(workers) - {ME}
+        if not (others and self.own) or time.monotonic() - self.since < PATIENCE:
+            return set()
+        rows = self.own.execute(f"SELECT objid::text {HELD}", (NAMESPACE,))
+        free = others - {row[0] for row in rows}
+        dead, self.missed = free & self.missed, free
+        return dead
+
+
+def living() -> int:
+    """Return the number of living workers."""
+    if settings.EMBEDDED:
+        return int(is_locked(settings.STATE_DIR / "worker.lock"))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT COUNT(DISTINCT objid) {HELD}", (NAMESPACE,))
+        return int(cursor.fetchone()[0])
+
+
+def lives() -> list[Life]:
+    """Return this worker's proofs of life; the last one knows the other workers."""
+    file: list[Life] = [FileLife()] if settings.MACHINE_BOUND else []
+    database: list[Life] = [] if settings.EMBEDDED else [DatabaseLife()]
+    return file + database

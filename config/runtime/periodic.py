@@ -1,0 +1,26 @@
+"""The time that one run of periodic work may take."""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from celery.worker import state as worker_state
+
+ONE_GO = 60.0  # seconds, much less than the lease of periodic work; the next run continues
+
+
+def worker_is_stopping() -> bool:
+    """Return whether Celery's worker was asked to stop, by a signal."""
+    return worker_state.should_stop is not None or worker_state.should_terminate is not None
+
+
+def begin() -> Callable[[], bool]:
+    """Begin a run. Returns a function that tells whether the run must end."""
+    ends = time.monotonic() + ONE_GO
+    return lambda: time.monotonic() > ends or worker_is_stopping()
+
+
+def run(steps: Iterable[Any]) -> bool:
+    """Take steps until the run must end, at least one. Returns whether no step is left."""
+    must_end = begin()
+    return not any(must_end() for _ in steps)

@@ -1,0 +1,98 @@
+"""The metrics of several processes are added up, and outlive the processes that counted them."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from django.test import RequestFactory
+
+from config import metrics
+from tests.servers.processes import ROOT
+
+COUNT = """
+import django
+django.setup()
+from config import metrics
+metrics.count_request("GET", "/api/v1/chatbots", 200, 0.02)
+metrics.count_request("BREW", "", 404, 0.001)
+metrics.WEB_THREADS.set(10)
+"""
+PRINT = """
+from prometheus_client import generate_latest
+print(generate_latest(metrics.registry()).decode())
+"""
+SHOW = COUNT + PRINT
+OF_CHATBOTS = '{method="GET",route="/api/v1/chatbots",status="200"}'
+
+
+def run(script: str, folder: Path) -> str:
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "PROMETHEUS_MULTIPROC_DIR": str(folder),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout + done.stderr
+
+
+def test_counters_of_dead_processes_are_summed_and_their_gauges_are_dropped(
+    tmp_path: Path,
+) -> None:
+    run(COUNT, tmp_path)
+    run(COUNT, tmp_path)
+    lines = run(SHOW, tmp_path).splitlines()
+    assert f"chatbots_requests_total{OF_CHATBOTS} 3.0" in lines
+    assert 'chatbots_request_seconds_count{method="GET",route="/api/v1/chatbots"} 3.0' in lines
+    assert "chatbots_web_threads 10.0" in lines
+    assert len([*tmp_path.glob("gauge_live*.db")]) == len(
+        [*tmp_path.glob(f"gauge_live*_{live_process(tmp_path)}.db")]
+    )
+
+
+def live_process(folder: Path) -> str:
+    """Return the number of the last process, whose gauges were kept until it ended."""
+    [one] = {path.stem.rpartition("_")[2] for path in folder.glob("gauge_live*.db")}
+    return one
+
+
+def test_an_unknown_method_or_path_makes_no_series_of_its_own(tmp_path: Path) -> None:
+    shown = run(SHOW, tmp_path)
+    assert 'chatbots_requests_total{method="other",route="none",status="404"} 1.0' in shown
+    assert "BREW" not in shown
+
+
+def test_the_files_are_allocated_on_the_disk_at_the_start(tmp_path: Path) -> None:
+    run(COUNT, tmp_path)
+    for path in tmp_path.glob("*.db"):
+        assert path.stat().st_blocks * 512 >= path.stat().st_size
+
+
+def test_a_process_that_cannot_write_its_files_shows_only_its_own_metrics(tmp_path: Path) -> None:
+    shown = run(SHOW, tmp_path / "missing")
+    assert f"chatbots_requests_total{OF_CHATBOTS} 1.0" in shown
+    assert "this process shows only its own metrics" in shown
+
+
+def test_counting_a_request_costs_microseconds() -> None:
+    path = RequestFactory().get("/api/v1/chatbots").path
+    began = time.thread_time()
+    for _ in range(2_000):
+        metrics.count_request("GET", path, 200, 0.01)
+    assert (time.thread_time() - began) / 2_000 < 0.0005
+
+
+@pytest.mark.parametrize("number", [os.getpid(), 1], ids=["this process", "another user's"])
+def test_gauges_of_live_processes_stay(tmp_path: Path, number: int) -> None:
+    file = tmp_path / f"gauge_livesum_{number}.db"
+    file.touch()
+    metrics.forget_dead(tmp_path)
+    assert file.exists()

@@ -1,0 +1,105 @@
+"""The page of metrics shows figures from the database, and answers without it, too."""
+
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import Mail
+from config.database.ids import new_id
+from conversations import metrics
+from conversations.metrics import DatabaseFigures, Samples
+from conversations.models import LedgerCheck, OwedReply
+from tests.factories.accounts import AccountFactory
+from tests.factories.conversations import MessageFactory
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.django_db
+
+
+def shown(collector: DatabaseFigures) -> dict[str, float]:
+    """Return the samples of a collector by name, with the label's value behind it."""
+    return {
+        " ".join((sample.name, *sample.labels.values())): sample.value
+        for metric in collector.collect()
+        for sample in metric.samples
+    }
+
+
+def test_the_rows_that_wait_are_counted() -> None:
+    account = AccountFactory()
+    for age in (0, 120):
+        due_at = timezone.now() - timedelta(seconds=age)
+        Mail.objects.create(account=account, to="a@example.com", subject="s", due_at=due_at)
+        OwedReply.objects.create(
+            message=MessageFactory(), claim=new_id(), claimed_until=due_at + timedelta(minutes=1)
+        )
+    found = metrics.read()
+    assert found["chatbots_mails_late"] == {"": 1}
+    assert found["chatbots_replies_owed"] == {"": 2}
+    assert found["chatbots_replies_overdue"] == {"": 1}
+    assert found["chatbots_workers"] == {"": 0}
+    assert found["chatbots_ledger_gaps"] == {}
+
+
+def test_the_last_complete_check_of_the_ledger_is_shown() -> None:
+    at = timezone.now() - timedelta(hours=2)
+    LedgerCheck.objects.create(gaps={"thread_counts": 3}, finished_at=at, found={"other": 1})
+    found = metrics.read()
+    assert found["chatbots_ledger_gaps"] == {"thread_counts": 3}
+    assert 7200 <= found["chatbots_ledger_age_seconds"][""] < 7300
+
+
+def test_every_figure_has_a_text() -> None:
+    assert set(metrics.read()) <= set(metrics.HELP)
+
+
+def test_without_the_database_the_page_says_so() -> None:
+    def fail() -> Samples:
+        raise OperationalError("the database does not answer")
+
+    assert shown(DatabaseFigures(fail)) == {"chatbots_sending": 1, "chatbots_database_up": 0}
+
+
+def test_the_page_does_not_wait_for_a_busy_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    free = threading.Event()
+
+    def wait() -> Samples:
+        free.wait(PATIENCE)
+        return {"chatbots_workers": {"": 1}}
+
+    collector = DatabaseFigures(wait)
+    began = time.monotonic()
+    assert shown(collector) == {"chatbots_sending": 1}
+    assert time.monotonic() - began < 10
+    monkeypatch.setattr(metrics, "WITHIN", PATIENCE)
+    free.set()
+    assert shown(collector)["chatbots_workers"] == 1
+
+
+def test_the_database_is_read_at_most_once_every_few_seconds(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.METRICS_FRESH = PATIENCE
+    monkeypatch.setattr(metrics, "WITHIN", PATIENCE)
+    reads: list[float] = []
+
+    def read() -> Samples:
+        reads.append(time.monotonic())
+        return {"chatbots_workers": {"": len(reads)}}
+
+    collector = DatabaseFigures(read)
+    assert shown(collector)["chatbots_workers"] == 1
+    assert shown(collector)["chatbots_workers"] == 1
+
+
+def test_the_page_is_public_and_in_the_format_of_prometheus() -> None:
+    answer = Client().get("/metrics")
+    assert answer.status_code == 200
+    assert answer["Content-Type"].startswith("text/plain; version=")
+    assert "# TYPE chatbots_requests_total counter" in answer.content.decode()

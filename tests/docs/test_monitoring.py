@@ -1,0 +1,99 @@
+"""The board and the alert rules name only what the service shows, and each rule has a test."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.groups import needs
+from tests.servers.processes import ROOT
+from tests.servers.prometheus import ALERTS
+
+BOARD = ALERTS.with_name("board.json")
+GUIDE = ROOT / "docs" / "monitoring.md"
+TESTS = ROOT / "tests" / "service" / "test_alerts.py"
+NAME = re.compile(r"\bchatbots_[a-z_]+")
+
+
+def run(*words: str, given: str = "") -> str:
+    """Run promtool, which must find nothing to complain about."""
+    done = subprocess.run(
+        [needs("promtool"), *words], input=given, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def rules() -> list[str]:
+    return re.findall(r"- alert: (\w+)", ALERTS.read_text())
+
+
+@pytest.fixture
+def page(db: None) -> str:
+    """The page of metrics, with a series for each family."""
+    from conversations import dispatcher, metrics  # noqa: F401 - its gauges are in the page, too
+
+    text = Client().get("/metrics").content.decode()
+    more = [f"# HELP {name} {words}\n# TYPE {name} gauge" for name, words in metrics.HELP.items()]
+    return "\n".join([text, *(one for one in more if one.split()[2] not in text), ""])
+
+
+def shown(page: str) -> set[str]:
+    """Return the names of all series of a page."""
+    names = set()
+    for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", page, re.MULTILINE):
+        suffixes = ("_bucket", "_sum", "_count") if kind == "histogram" else ("",)
+        names |= {name + suffix for suffix in suffixes}
+    return names
+
+
+def expressions(value: Any) -> list[str]:
+    """Return all queries of a board."""
+    if isinstance(value, dict):
+        found = [value["expr"]] if "expr" in value else []
+        return found + [one for each in value.values() for one in expressions(each)]
+    return [one for each in value for one in expressions(each)] if isinstance(value, list) else []
+
+
+def test_prometheus_accepts_the_rules() -> None:
+    assert f"SUCCESS: {len(rules())} rules found" in run("check", "rules", str(ALERTS))
+
+
+def test_prometheus_accepts_the_page(page: str) -> None:
+    run("check", "metrics", given=page)
+
+
+@pytest.mark.parametrize("path", [ALERTS, BOARD, GUIDE], ids=lambda path: path.name)
+def test_every_metric_that_is_named_exists(path: Path, page: str) -> None:
+    text = path.read_text()
+    if path == BOARD:
+        text = "\n".join(expressions(json.loads(text)))
+    named = set(NAME.findall(text))
+    known = shown(page) | {name.removesuffix("_bucket") for name in shown(page)}
+    assert len(named) > 10
+    assert not named - known
+
+
+def test_the_guide_lists_every_metric(page: str) -> None:
+    families = set(re.findall(r"^# TYPE (chatbots_\w+) ", page, re.MULTILINE))
+    assert not families - set(NAME.findall(GUIDE.read_text()))
+
+
+def test_prometheus_understands_every_query_of_the_board(tmp_path: Path) -> None:
+    queries = expressions(json.loads(BOARD.read_text()))
+    assert len(queries) > 15
+    records = [{"record": f"query:{n}", "expr": expr} for n, expr in enumerate(queries)]
+    file = tmp_path / "queries.json"
+    text = json.dumps({"groups": [{"name": "board", "rules": records}]})
+    file.write_text(text.replace("$__rate_interval", "5m"))
+    run("check", "rules", str(file))
+
+
+@pytest.mark.parametrize("name", rules())
+def test_each_rule_is_explained_and_has_a_test(name: str) -> None:
+    assert f"### {name}" in GUIDE.read_text()
+    assert f'"{name.removeprefix("Chatbots")}"' in TESTS.read_text()

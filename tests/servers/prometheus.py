@@ -1,0 +1,88 @@
+"""Scrapes of real processes, and the alert rules evaluated over them by promtool."""
+
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.groups import needs
+from tests.servers.processes import ROOT
+
+ALERTS = ROOT / "docs" / "monitoring" / "alerts.yml"
+FIRING = 'max by (alertname) (ALERTS{alertstate="firing"})'
+LASTING = 500  # intervals for which the fault lasts
+Series = tuple[str, tuple[tuple[str, str], ...]]
+Scrape = dict[Series, float]
+COUNTED = ("_total", "_bucket", "_count", "_sum")
+
+
+def page_of(address: str) -> str | None:
+    """Return a page of metrics; None if the process does not answer."""
+    try:
+        answer = requests.get(f"{address}/metrics", timeout=10)
+    except requests.RequestException:
+        return None
+    return answer.text if answer.ok else None
+
+
+def scrape(addresses: Iterable[str]) -> Scrape:
+    """Read pages as Prometheus does: each with `up`, `job` and `instance`."""
+    found: Scrape = {}
+    for address in addresses:
+        target = {"job": "chatbots", "instance": address.removeprefix("http://")}
+        page = page_of(address)
+        found["up", tuple(target.items())] = float(page is not None)
+        for family in text_string_to_metric_families(page or ""):
+            for sample in family.samples:
+                found[sample.name, tuple((target | sample.labels).items())] = sample.value
+    return found
+
+
+def series(scrapes: Sequence[Scrape]) -> list[dict[str, str]]:
+    """Write scrapes as promtool's series, in which the last change continues.
+
+    Gauges keep their last value, and counters grow as they did between the last two scrapes.
+    """
+    last, before = scrapes[-1], scrapes[-2]
+    written = []
+    for key in {key for each in scrapes for key in each}:
+        name, labels = key
+        words = [str(each.get(key, "_")) for each in scrapes]
+        if key in last:
+            grown = last[key] - before.get(key, 0.0) if name.endswith(COUNTED) else 0.0
+            words.append(f"{last[key] + grown}+{max(0.0, grown)}x{LASTING}")
+        inside = ",".join(f"{label}={json.dumps(value)}" for label, value in labels)
+        written.append({"series": f"{name}{{{inside}}}", "values": " ".join(words)})
+    return written
+
+
+def firing(*scrapes: Scrape) -> set[str]:
+    """Return the alerts that fire two hours after these scrapes, if nothing else happens.
+
+    They are named without the prefix that all of them have.
+    """
+    test = {
+        "rule_files": [str(ALERTS)],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "15s",
+                "input_series": series(scrapes),
+                "promql_expr_test": [{"expr": FIRING, "eval_time": "2h", "exp_samples": []}],
+            }
+        ],
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "alerts.json"  # which is YAML, too
+        file.write_text(json.dumps(test))
+        done = subprocess.run(
+            [needs("promtool"), "test", "rules", str(file)], capture_output=True, text=True
+        )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0 or "got:" in said, said
+    return set(re.findall(r'alertname="Chatbots(\w+)"', said.partition("got:")[2]))

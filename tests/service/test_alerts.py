@@ -1,0 +1,245 @@
+"""Each alert rule fires when its fault is caused on the real service, and not otherwise.
+
+Web and a worker are scraped before and during a fault. promtool evaluates the rules over these
+scrapes, as if the fault lasted. Every test states all alerts that fire, so no rule fires for
+another's fault.
+"""
+
+import contextlib
+from collections.abc import Iterator, Set
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+import requests
+from django.conf import settings
+
+from accounts.models import Mail
+from chatbots.models import GeneralSettings, LlmModel
+from config.database.ids import new_id
+from config.models import PeriodicWork
+from conversations import tasks
+from conversations.models import LedgerCheck, OwedReply
+from tests.bench import bulk
+from tests.factories.conversations import MessageFactory
+from tests.patience import PATIENCE
+from tests.servers import certificates, prometheus
+from tests.servers.behaviours import answer, stall
+from tests.servers.broker import Broker
+from tests.servers.model import ModelServer, failing, saying
+from tests.servers.processes import Web, wait_until
+from tests.servers.prometheus import Scrape, firing
+from tests.servers.receiver import Receiver
+from tests.servers.site import LIMITS, Site, Talk, all_settled, away, figure, locked, now
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(scope="module")
+def site(django_db_setup: None) -> Iterator[Site]:
+    with (
+        Broker() as broker,
+        Receiver(certificates.good()) as receiver,
+        ModelServer() as model,
+    ):
+        site = Site(broker, receiver, model)
+        with site.web, contextlib.ExitStack() as stack:
+            stack.callback(lambda: site.worker.running and site.worker.kill())
+            stack.callback(site.threads.shutdown)
+            site.start_worker()
+            yield site
+
+
+@pytest.fixture(scope="module")
+def other(django_db_setup: None) -> Iterator[Web]:
+    """A second web process, with SENDING off and many threads."""
+    with Web(WEB_WORKERS="1", WEB_THREADS="40", SENDING="off", **LIMITS) as web:
+        yield web
+
+
+@pytest.fixture
+def talk(site: Site) -> Iterator[Talk]:
+    talk = Talk(site)
+    yield talk
+    site.receiver.on("/hook", answer(200))
+    wait_until(all_settled, told=site.worker.said)
+
+
+def check(names: Set[str], *scrapes: Scrape) -> None:
+    """Check that exactly these alerts fire."""
+    assert firing(*scrapes) == names
+
+
+def test_nothing_fires_while_all_is_well(site: Site, talk: Talk) -> None:
+    before = site.scrape()
+    assert [talk.send().status_code for _ in range(3)] == [200] * 3
+    wait_until(all_settled)
+    wait_until(lambda: site.figure("chatbots_attempts_total") >= 6)
+    after = site.scrape()
+    check(set(), before, after)
+
+
+def test_receivers_that_fail(site: Site, talk: Talk) -> None:
+    site.receiver.on("/hook", answer(500))
+    before = site.scrape()
+    talk.deliver(3)
+    wait_until(all_settled)
+    check({"AttemptsFail"}, before, site.scrape())
+
+
+def test_receivers_that_hang(site: Site, talk: Talk) -> None:
+    site.receiver.on("/hook", stall())
+    before = site.scrape()
+    others = [Talk(site) for _ in range(3)]
+    site.receiver.on("/hook", stall())
+    for one in (talk, *others):
+        one.deliver(3)
+    wait_until(lambda: site.figure("chatbots_worker_busy_threads") >= 6, told=site.worker.said)
+    check({"WorkersBusy"}, before, site.scrape())
+
+
+def test_events_that_wait_long(site: Site, talk: Talk) -> None:
+    before = site.scrape()
+    talk.deliver(3, age=20)
+    wait_until(all_settled)
+    wait_until(lambda: site.figure("chatbots_deliveries_in_flight") == 0)
+    check({"ArrivalSlow"}, before, site.scrape())
+
+
+def test_a_database_that_is_locked(site: Site, talk: Talk) -> None:
+    before = site.scrape()
+    talk.deliver(1)
+    wait_until(all_settled)
+    path = f"/v0/chatbots/chatbot/{talk.chatbot.pk}/settings/general"
+    GeneralSettings.objects.get_or_create(chatbot=talk.chatbot)
+    Delivery.objects.update(state="FAILED", due_at=now() + timedelta(seconds=1))  # locked by then
+    with locked(4.0):
+        waiting = talk.later(lambda: talk.call("PATCH", path, {"description": "new"}))
+    assert waiting.result().status_code == 200
+    wait_until(all_settled)
+    fired = firing(before, site.scrape())
+    if settings.EMBEDDED:  # other work of the dispatcher may wait for the database before a claim
+        fired.add("ClaimsSlow")
+    assert fired == {"ClaimsSlow", "RequestsSlow"}
+
+
+def test_a_model_that_fails(site: Site, talk: Talk) -> None:
+    site.model.say(failing(400, {"code": "broken"}))
+    before = site.scrape()
+    assert talk.send().status_code == 200
+    check({"RepliesFail"}, before, site.scrape())
+
+
+def test_no_default_model(site: Site, talk: Talk) -> None:
+    LlmModel.objects.update(is_default=False)
+    before = site.scrape()
+    assert talk.send().status_code == 200
+    check({"NoDefaultModel"}, before, site.scrape())
+    LlmModel.objects.filter(pk=talk.row.pk).update(is_default=True)
+
+
+def test_a_model_that_is_slow(site: Site, talk: Talk) -> None:
+    site.model.say(saying("Hello.", delay=10.5))
+    before = site.scrape()
+    waiting = talk.later(talk.send)
+    wait_until(lambda: site.figure("chatbots_requests_in_progress") >= 2)
+    assert talk.send().status_code == 429
+    during = site.scrape()
+    check({"ThreadsBusy", "RepliesRefused"}, before, during)
+    assert waiting.result().status_code == 200
+    check({"RepliesSlow"}, during, site.scrape())
+
+
+def test_gaps_in_the_ledger(site: Site, talk: Talk) -> None:
+    before = site.scrape()
+    MessageFactory(thread=talk.thread)  # which does not count it as the visitor's
+    PeriodicWork.objects.update_or_create(name=tasks.CHECK_LEDGER, defaults={"due_at": now()})
+    wait_until(LedgerCheck.objects.exclude(finished_at=None).exists, told=site.worker.said)
+    check({"LedgerGaps"}, before, site.scrape())
+
+
+def test_a_ledger_that_is_not_checked(site: Site, talk: Talk) -> None:
+    before = site.scrape()
+    LedgerCheck.objects.create(finished_at=now() - timedelta(days=3))
+    check({"LedgerNotChecked"}, before, site.scrape())
+
+
+def test_no_worker(site: Site, talk: Talk) -> None:
+    before = site.scrape()
+    site.worker.kill()
+    account = talk.chatbot.account
+    old = now() - timedelta(seconds=300)
+    Mail.objects.create(account=account, to="a@example.com", subject="s", due_at=old)
+    OwedReply.objects.create(
+        message=MessageFactory(thread=talk.thread), claim=new_id(), claimed_until=old
+    )
+    talk.deliver(1, age=300)
+    bulk.copy(Delivery.objects.get(), 5_001, {"position": "s.n"})
+    wait_until(lambda: site.figure("chatbots_workers") == 0)
+    owed = {"DeliveriesLate", "Backlog", "MailsLate", "RepliesOverdue"}
+    check({"ProcessDown", "NoWorker"} | owed, before, site.scrape())
+    Delivery.objects.all().delete()
+    Mail.objects.all().delete()
+    site.start_worker()
+
+
+def test_a_worker_that_dies(site: Site, talk: Talk) -> None:
+    site.receiver.on("/hook", stall())
+    before = site.scrape()
+    site.receiver.arrivals.clear()
+    talk.deliver(1)
+    site.receiver.wait_for(1)
+    site.worker.kill()
+    site.receiver.on("/hook", answer(200))
+    site.start_worker()
+    wait_until(all_settled, told=site.worker.said)
+    check({"WorkersDie"}, before, site.scrape())
+
+
+@pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
+def test_a_database_that_is_away(site: Site, talk: Talk) -> None:
+    before = site.scrape()
+    path = "/v1/chatbots/my-chatbots"
+    with away():
+        wait_until(lambda: talk.call("GET", path).status_code == 503)
+        wait_until(lambda: site.figure("chatbots_database_up") == 0)
+        during = site.scrape()
+        assert talk.call("GET", path).status_code == 503
+        after = site.scrape()
+    wait_until(lambda: talk.call("GET", path).status_code == 200)
+    assert firing(before, during, after) >= {"DatabaseDown", "ServerErrors"}
+
+
+def test_sending_switched_off(other: Web, talk: Talk) -> None:
+    scrape = prometheus.scrape([other.address])
+    # The embedded default looks for a worker in its own state folder.
+    alone = {"NoWorker"} if settings.EMBEDDED else set()
+    check({"SendingOff"} | alone, scrape, scrape)
+
+
+@pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no pool")
+def test_too_few_connections(other: Web, talk: Talk) -> None:
+    path = f"/v0/chatbots/chatbot/{talk.chatbot.pk}/settings/general"
+    before = prometheus.scrape([other.address])
+
+    def change(_: int) -> int:
+        given = {"description": "new"}
+        return talk.call("PATCH", path, given, address=other.address).status_code
+
+    with ThreadPoolExecutor(20) as threads:
+        with locked(4.0):
+            answers = threads.map(change, range(20))
+        assert set(answers) == {200}
+    wait_until(lambda: figure([other.address], "chatbots_database_pool_wait_seconds_total") > 20)
+    check(
+        {"SendingOff", "PoolExhausted", "RequestsSlow"}, before, prometheus.scrape([other.address])
+    )
+
+
+def test_a_cache_that_is_away(site: Site, talk: Talk) -> None:
+    before = site.scrape()
+    site.broker.kill()
+    requests.get(f"{site.web.address}/readyz", timeout=PATIENCE)  # which asks the cache
+    wait_until(lambda: figure([site.web.address], "chatbots_cache_up") == 0)
+    check({"CacheDown"}, before, site.scrape())
