@@ -1,8 +1,9 @@
 """The config app: system checks, periodic work and the base of all other apps."""
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.core.checks import Tags, register
 
+from config.audited import AUDITED
 from config.runtime import checks
 
 
@@ -12,7 +13,10 @@ class ConfigConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        """Register the system checks."""
+        """Register the system checks and the audited models."""
         register(checks.cache_is_shared, Tags.caches)
         register(checks.networks_are_public, Tags.security, deploy=True)
         register(checks.demo_is_at_home, Tags.security, deploy=True)
+        from config.database import trail  # its library needs the models of all apps
+
+        trail.audit(apps.get_model(label) for label in AUDITED)

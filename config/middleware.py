@@ -1,28 +1,37 @@
-"""Middleware: the request's id, the caller's address and its rate limit, the access log."""
+"""Middleware of all requests: id, address, rate limit and access log; then the API's views."""
 
 import ipaddress
 import logging
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
+from contextvars import copy_context
+from functools import cache, lru_cache
+from io import BytesIO
+from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.core.exceptions import SuspiciousOperation
-from django.core.paginator import InvalidPage
+from django.core.exceptions import DisallowedHost
+from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.http.response import HttpResponseBase
+from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.common import CommonMiddleware
+from django.middleware.security import SecurityMiddleware
+from django.urls import URLPattern, URLResolver, get_resolver
 
+from config import metrics
 from config.api import limits
-from config.api.body import REFUSAL, declared_length
-from config.api.errors import TooManyRequests, bad_request, page_not_found, plain_response
+from config.api.body import REFUSAL
+from config.api.errors import TooManyRequests, plain_response
 from config.database.ids import new_id
-from config.runtime import logs
+from config.runtime import actor, logs
 
 SANE_ID = re.compile(r"[0-9A-Za-z._-]{1,64}")
 logger = logging.getLogger("access")
+View = Callable[..., HttpResponse]
+PREFIX = "api/"
 FORWARDED_FOR = re.compile(r"""(?:^|[;,])\s*for=("[^"]*"|[^;,]*)""", re.IGNORECASE)
 
 
@@ -129,21 +138,30 @@ class RequestMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        given = request.headers.get("X-Request-Id", "")
+        # What is noted about a request, and who acts in it, ends with its context.
+        return copy_context().run(self.run, request)
+
+    def run(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer a request, log it and count it."""
+        given = request.META.get("HTTP_X_REQUEST_ID", "")
         name = given if SANE_ID.fullmatch(given) else new_id().hex
-        began = time.perf_counter()
-        with logs.request(name) as known:
-            response = self.answer(request)
-            log_access(request, response, known, round((time.perf_counter() - began) * 1000))
+        began, known = time.perf_counter(), logs.begin_request(name)
+        response = self.answer(request)
+        seconds = time.perf_counter() - began
+        log_access(request, response, known, round(seconds * 1000))
+        route = known.get("route", "").partition(" ")[2]
+        metrics.count_request(request.method, route, response.status_code, seconds)
         response["X-Request-Id"] = name
         return response
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:
-        """Add the route and the admin's user to the request's log lines."""
+        """Add the route and the admin's user to the request's log lines, and note who acts."""
         route = request.resolver_match.route if request.resolver_match else ""
         logs.note(route=f"{request.method} /{route}")
-        if route.startswith("admin/") and (person := getattr(request, "user", None)):
-            logs.note(**({"user": str(person.pk)} if person.is_authenticated else {}))
+        person = getattr(request, "user", None) if route.startswith("admin/") else None
+        if person and person.is_authenticated:
+            logs.note(user=str(person.pk))
+            actor.identify(person.pk, "admin")
 
     def answer(self, request: HttpRequest) -> HttpResponseBase:
         """Find the client's address and, on /api, count the call before it is answered."""
@@ -160,6 +178,89 @@ class RequestMiddleware:
         return self.get_response(request)
 
 
+def security_headers(*, secure: bool) -> dict[str, str]:
+    """Return the headers that Django's middleware adds to each response, over https or not."""
+    scheme = "https" if secure else "http"
+    environ = {"REQUEST_METHOD": "GET", "wsgi.input": BytesIO(), "wsgi.url_scheme": scheme}
+    request = WSGIRequest(environ)
+    response: Any = HttpResponse()  # Any: of either type in the stubs
+    response = XFrameOptionsMiddleware(lambda _: response).process_response(request, response)
+    response = SecurityMiddleware(lambda _: response).process_response(request, response)
+    del response["Content-Type"]
+    return dict(response.items())
+
+
+class Found(NamedTuple):
+    """The view of a path, the path's names, and the route that describes it."""
+
+    view: View
+    names: dict[str, Any]
+    route: str
+
+
+@cache
+def table() -> dict[int, list[tuple[Any, View, str]]]:  # Any: Django's pattern of a route
+    """Return pattern, view and text of each route of the API, by its number of segments.
+
+    Django's resolver would try every route in turn, and describe the one that it finds.
+    """
+    routes = defaultdict(list)
+    for part in get_resolver().url_patterns:
+        if isinstance(part, URLResolver) and str(part.pattern) == PREFIX:
+            for each in part.url_patterns:
+                if isinstance(each, URLPattern):
+                    route = str(each.pattern)
+                    routes[route.count("/")].append(
+                        (each.pattern, each.callback, f"{PREFIX}{route}")
+                    )
+    return dict(routes)
+
+
+def find(path: str) -> Found | None:
+    """Find the view of a path; None if the path is not one of the API's."""
+    if not path.startswith(f"/{PREFIX}"):
+        return None
+    rest = path[len(PREFIX) + 1 :]
+    for pattern, view, route in table().get(rest.count("/"), ()):
+        if match := pattern.match(rest):
+            return Found(view, match[2], route)
+    return None
+
+
+class ApiMiddleware:
+    """Answers the requests of the API: the middleware below it is for pages.
+
+    Django refuses unknown paths and hosts, as it does for pages.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+        self.headers = {secure: security_headers(secure=secure) for secure in (False, True)}
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        found = find(request.path_info)
+        if found is None or not has_known_host(request):
+            return self.get_response(request)
+        if refusal := request.META.get(REFUSAL):
+            response = plain_response(refusal)
+        else:
+            logs.note(route=f"{request.method} /{found.route}")
+            response = found.view(request, **found.names)
+        response["Content-Length"] = str(len(response.content))
+        for name, value in self.headers[request.is_secure()].items():
+            response[name] = value
+        return response
+
+
+def has_known_host(request: HttpRequest) -> bool:
+    """Return whether ALLOWED_HOSTS contains the request's host."""
+    try:
+        request.get_host()
+    except DisallowedHost:
+        return False
+    return True
+
+
 class HostMiddleware(CommonMiddleware):
     """Refuse unknown hosts, except for probes, which call a machine by its address.
 
@@ -172,53 +273,3 @@ class HostMiddleware(CommonMiddleware):
     def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
         """Check the host. Raises DisallowedHost."""
         return None if request.path_info in self.PROBES else super().process_request(request)
-
-
-class InputMiddleware:
-    """Refuse input that would make views or libraries fail."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if refusal := request.META.get(REFUSAL):
-            return plain_response(refusal)
-        if not request.path_info.startswith("/api/"):  # the API has rules of its own
-            longest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0  # Django's check skips multipart
-            if declared_length(request) > longest or "%00" in request.META["QUERY_STRING"]:
-                return bad_request(request, SuspiciousOperation())
-        return self.get_response(request)
-
-    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer 404 to an invalid page number, which the admin's search does not check."""
-        return page_not_found(request, error) if isinstance(error, InvalidPage) else None
-
-
-class ContentSecurityPolicyMiddleware:
-    """Restrict pages to content and scripts that this service serves.
-
-    The admin's scripts compile the expressions in its HTML into functions, hence 'unsafe-eval'.
-    Inline scripts never run. JSON needs no policy, because browsers do not run it.
-    """
-
-    POLICY = "; ".join(
-        (
-            "default-src 'self'",
-            "script-src 'self' 'unsafe-eval'",
-            "style-src 'self' 'unsafe-inline'",
-            "img-src 'self' data:",
-            "object-src 'none'",
-            "base-uri 'self'",
-            "form-action 'self'",
-            "frame-ancestors 'none'",
-        )
-    )
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
-        if response.get("Content-Type", "").startswith("text/html"):
-            response["Content-Security-Policy"] = self.POLICY
-        return response

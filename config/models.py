@@ -1,15 +1,18 @@
 """Periodic work and its schedule.
 
-There is no scheduler process. A worker's dispatcher claims due work, as it does with deliveries.
+There is no scheduler process. A worker's dispatcher claims due work, as it does with deliveries: a
+claim is a token with a lease, and only its holder finishes the work.
 """
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from uuid import UUID, uuid4
 
 from django.db import models
 from django.utils import timezone
 
 LEASE = timedelta(minutes=30)  # unfinished work is begun again after this
+NO_CLAIM = {"claim": None, "claimed_until": None}
 
 
 class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
@@ -21,24 +24,25 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
             [self.model(name=name, due_at=timezone.now()) for name in names], ignore_conflicts=True
         )
 
-    def claim(self) -> list[str]:
-        """Claim due work for the length of a lease. Returns the names."""
-        now = timezone.now()
+    def claim(self) -> list[tuple[str, str]]:
+        """Claim due work for the length of a lease. Returns the name and the claim of each."""
+        now, token = timezone.now(), uuid4()
         free = models.Q(claimed_until=None) | models.Q(claimed_until__lt=now)
-        due = self.filter(free, due_at__lte=now).values_list("name", flat=True)
+        due = self.filter(free, due_at__lte=now)
         return [
-            name
-            for name in due
-            if self.filter(free, name=name, due_at__lte=now).update(claimed_until=now + LEASE)
+            (name, str(token))
+            for name in due.values_list("name", flat=True)
+            if due.filter(name=name).update(claim=token, claimed_until=now + LEASE)
         ]
 
-    def release(self, name: str) -> None:
+    def release(self, name: str, claim: str) -> None:
         """Give back a claim whose work has not begun."""
-        self.filter(name=name).update(claimed_until=None)
+        self.filter(name=name, claim=UUID(claim)).update(**NO_CLAIM)
 
-    def finish(self, name: str, *, next_due: datetime) -> None:
-        """Release the claim of completed work and set its next due time."""
-        self.filter(name=name).update(claimed_until=None, due_at=next_due)
+    def finish(self, name: str, claim: str, *, next_due: datetime) -> bool:
+        """Set the next due time of completed work. Returns False if its claim was lost."""
+        held = self.filter(name=name, claim=UUID(claim))
+        return bool(held.update(**NO_CLAIM, due_at=next_due))
 
 
 class PeriodicWork(models.Model):
@@ -46,6 +50,7 @@ class PeriodicWork(models.Model):
 
     name = models.CharField(max_length=50, primary_key=True)
     due_at = models.DateTimeField()
+    claim = models.UUIDField(null=True)  # fencing token: only its holder may finish the work
     claimed_until = models.DateTimeField(null=True)
 
     objects = PeriodicWorkQuerySet.as_manager()

@@ -1,16 +1,23 @@
-"""Django's middleware for pages. The API has no cookies, so its requests pass by.
+"""Middleware for pages. The API has no cookies, so its requests bypass Django's own middleware.
 
-These are subclasses, so Django's system checks find them.
+The classes of Django are subclassed, so Django's system checks find them.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
+from django.conf import settings
 from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
-from django.http import HttpRequest
+from django.core.exceptions import SuspiciousOperation
+from django.core.paginator import InvalidPage
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.utils.deprecation import MiddlewareMixin
+
+from config.api.body import REFUSAL, declared_length
+from config.api.errors import bad_request, page_not_found, plain_response
 
 API = "/api/"
 
@@ -34,3 +41,72 @@ class AuthenticationMiddleware(PagesOnly, auth.AuthenticationMiddleware):
 
 class MessageMiddleware(PagesOnly, messages.MessageMiddleware):
     """Gives requests for pages the messages that earlier ones left."""
+
+
+class CompressionMiddleware(PagesOnly, GZipMiddleware):
+    """Compresses pages and the OpenAPI document.
+
+    Responses with an ETag are left as they are: a compressed one would need another ETag.
+    """
+
+    COMPRESSED = ("text/html", "application/vnd.oai.openapi+json")
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Compress a response if the client accepts it."""
+        kind = response.get("Content-Type", "").partition(";")[0]
+        if kind not in self.COMPRESSED or response.has_header("ETag"):
+            return response
+        return super().process_response(request, response)
+
+
+class InputMiddleware:
+    """Refuse input that would make views or libraries fail."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if refusal := request.META.get(REFUSAL):
+            return plain_response(refusal)
+        if not request.path_info.startswith("/api/"):  # the API has rules of its own
+            longest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0  # Django's check skips multipart
+            if declared_length(request) > longest or "%00" in request.META["QUERY_STRING"]:
+                return bad_request(request, SuspiciousOperation())
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Answer 404 to an invalid page number, which the admin's search does not check."""
+        return page_not_found(request, error) if isinstance(error, InvalidPage) else None
+
+
+class ContentSecurityPolicyMiddleware:
+    """Restrict pages to content and scripts that this service serves.
+
+    Inline scripts never run, and no text is compiled into a script. Styles may be inline: the
+    admin's theme sets widths and colours that way. JSON needs no policy, because browsers do not
+    run it.
+    """
+
+    POLICY = "; ".join(
+        (
+            "default-src 'self'",
+            "script-src 'self'",
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data:",
+            "object-src 'none'",
+            "base-uri 'self'",
+            "form-action 'self'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if response.get("Content-Type", "").startswith("text/html"):
+            response["Content-Security-Policy"] = self.POLICY
+        return response

@@ -6,17 +6,25 @@ connection.
 """
 
 import asyncio
+import logging
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.core.handlers.wsgi import WSGIRequest
+from django.db import connection
+from django.http.response import HttpResponseBase
+from granian._granian import RSGIProtocolClosed as ProtocolClosed
 from granian.rsgi import Scope
 
+from config import metrics
 from config.api.body import MAX_BYTES, REFUSAL
 from config.api.errors import ApiError, InvalidRequest, Unavailable
+from config.database.connections import release_connection
 from config.database.postgresql.outage import outage
 from config.wsgi import application as django
 
@@ -27,10 +35,19 @@ HTTPProtocol = Any  # granian's types leave it out, and some methods of a reques
 
 DISCARDED = 8 * 1024 * 1024  # bytes of a body beyond its bound that are read and discarded
 SMALL = 16 * 1024  # bytes of each body that do not count towards HELD
+STALLED = 60.0  # seconds without progress until a streamed response is given up
 HELD = 64 * 1024 * 1024  # bytes beyond SMALL, of all unanswered requests together
 
+logger = logging.getLogger(__name__)
 outage.watched = not settings.EMBEDDED
+metrics.watch_pool()
+metrics.WEB_THREADS.set(settings.WEB_THREADS)
 threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
+# On the embedded default these requests of the API wait for no peer. With more threads they would
+# only compete for the interpreter: with eight, each request takes more than twice the CPU time.
+reads = ThreadPoolExecutor(2, thread_name_prefix="reads")
+writes = ThreadPoolExecutor(2, thread_name_prefix="writes")
+FEW_THREADS = {"GET": reads, "HEAD": reads, "PUT": writes, "PATCH": writes, "DELETE": writes}
 
 
 class Room:
@@ -70,6 +87,13 @@ class Body:
         """Drop the body and skip the rest. The connection is closed after the response."""
         self.kept.clear()
         self.complete, self.refusal = False, error
+
+
+def threads_for(scope: Scope) -> ThreadPoolExecutor:
+    """Return the threads that answer a request."""
+    if settings.EMBEDDED and scope.path.startswith("/api/"):
+        return FEW_THREADS.get(scope.method, threads)
+    return threads
 
 
 def bound_of(path: str) -> int:
@@ -162,26 +186,73 @@ def environ_of(scope: Scope, body: Body) -> "WSGIEnvironment":
     }
 
 
-def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> None:
-    """Let Django answer a request. Runs in a thread."""
-    status, headers = 500, [("Connection", "close")]
+@dataclass
+class Stream:
+    """A response of unknown length, of which nothing has been sent."""
 
-    def start_response(line: str, given: list[tuple[str, str]], *_: Any) -> Any:
-        nonlocal status, headers
-        status = int(line.split(" ", 1)[0])
-        headers = given if body.complete else [*given, ("Connection", "close")]
+    headers: list[tuple[str, str]]
+    response: HttpResponseBase
 
-    response = django(environ_of(scope, body), start_response)
+    def next_piece(self, pieces: Iterator[bytes]) -> bytes | None:
+        """Produce the next piece; None at the end. Runs in a thread, which may be another one."""
+        try:
+            return next(pieces, None)
+        finally:
+            release_connection()
+
+
+def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
+    """Let Django answer a request, and return a response that must be streamed.
+
+    Runs in a thread.
+    """
+    response = django.get_response(WSGIRequest(environ_of(scope, body)))
+    headers = [*response.items()]
+    headers += [("Set-Cookie", cookie.OutputString()) for cookie in response.cookies.values()]
+    if not body.complete:
+        headers.append(("Connection", "close"))
+    if response.streaming and not response.has_header("Content-Length"):
+        return Stream(headers, response)
     try:
-        protocol.response_bytes(status, headers, b"".join(response))
+        protocol.response_bytes(response.status_code, headers, b"".join(response))
     finally:
-        response.close()
+        # The API's responses hold nothing but the connection, and close() would send a signal.
+        if scope.path.startswith("/api/"):
+            connection.close_if_unusable_or_obsolete()
+        else:
+            response.close()
+    return None
+
+
+async def send(protocol: HTTPProtocol, stream: Stream) -> None:
+    """Send a response piece by piece.
+
+    A thread produces each piece, and only the event loop waits for the client: a slow one holds a
+    piece, but neither a thread nor a database connection. A client that takes nothing for
+    STALLED seconds, or disconnects, ends the response.
+    """
+    run = asyncio.get_running_loop().run_in_executor
+    transport = protocol.response_stream(stream.response.status_code, stream.headers)
+    pieces: Iterator[bytes] = iter(stream.response)
+    try:
+        while (piece := await run(threads, stream.next_piece, pieces)) is not None:
+            async with asyncio.timeout(STALLED):
+                await transport.send_bytes(piece)
+    except (ProtocolClosed, TimeoutError):
+        logger.info("a client left before the end of a response")
+    finally:
+        await run(threads, stream.response.close)
 
 
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:
-    """Receive a whole request, then answer it in a thread."""
+    """Receive a whole request, then let a thread answer it."""
     body = await receive(scope, protocol)
+    metrics.IN_PROGRESS.inc()
     try:
-        await asyncio.get_running_loop().run_in_executor(threads, answer, scope, protocol, body)
+        run = asyncio.get_running_loop().run_in_executor
+        stream = await run(threads_for(scope), answer, scope, protocol, body)
     finally:
+        metrics.IN_PROGRESS.dec()
         room.taken -= body.charged
+    if stream:
+        await send(protocol, stream)

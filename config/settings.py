@@ -18,7 +18,7 @@ from marshmallow.validate import Length, Range
 from config.api import prose
 from config.database.lengths import SHORT
 from config.environment import environment, header_values, refusal, refuse
-from config.runtime import logs, state
+from config.runtime import logs, state, static_files
 
 django_stubs_ext.monkeypatch()  # lets Django's generic classes take type arguments at run time
 
@@ -63,10 +63,12 @@ WEBHOOK_ALLOWED_NETWORKS = env.networks("WEBHOOK_ALLOWED_NETWORKS", "")
 WEBHOOK_CA_BUNDLE = env.certificates("WEBHOOK_CA_BUNDLE", "") or None
 WEBHOOK_FAILURE_MAIL_AFTER = env.period("WEBHOOK_FAILURE_MAIL_AFTER", "3600")
 WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", 30, validate=Range(min=1, max=36_500))
+AUDIT_RETENTION_DAYS = env.int("AUDIT_RETENTION_DAYS", 730, validate=Range(min=1, max=36_500))
 LLM_BASE_URL = env.optional_web_url("LLM_BASE_URL", "", validate=Length(max=SHORT))
 LLM_MODEL = env.str("LLM_MODEL", "", validate=Length(max=100))
 LLM_TIMEOUT = env.float("LLM_TIMEOUT", 30.0, validate=Range(min=0.1, max=3600))
 LLM_KEYS = {name: os.environ[name] for name in os.environ if name.startswith("LLM_API_KEY")}
+METRICS_PORT = env.int("METRICS_PORT", None, validate=Range(min=1, max=65_535))
 MAIL = env.email_url("EMAIL_URL", "console:")
 ALLOWED_HOSTS = env.allowed_hosts("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 
@@ -94,21 +96,28 @@ ENCRYPTION_KEYS = ENCRYPTION_KEYS or (
 # probes.
 REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
 REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
+# Where the processes of one start share their metrics: `serve` names the folder to its children in
+# prometheus_client's own variable.
+_shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+METRICS_DIR = Path(_shared) if _shared else None
+METRICS_FRESH = 5.0  # seconds until a page of metrics reads the database again; shorter in tests
 BODY_TIMEOUT = 30.0  # seconds to receive a request's body; shorter in tests
 
 # Django
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 AUTH_USER_MODEL = "accounts.User"
+AUDITLOG_LOGENTRY_MODEL = "accounts.Change"
+MIGRATION_MODULES = {"auditlog": None}  # they would create its own table, which stays unused
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 APPEND_SLASH = False
 TIME_ZONE = "UTC"
 USE_TZ = True
 INSTALLED_APPS = [
     "config",
-    "unfold",
+    "config.admin.site.ThemeConfig",
     "unfold.contrib.filters",
-    "django.contrib.admin",
+    "config.admin.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -117,6 +126,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "auditlog",
     "accounts",
     "chatbots",
     "webhooks",
@@ -124,13 +134,15 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "config.middleware.RequestMiddleware",
-    "config.middleware.ContentSecurityPolicyMiddleware",
+    "config.middleware.ApiMiddleware",
+    "config.pages.CompressionMiddleware",
+    "config.pages.ContentSecurityPolicyMiddleware",
     "config.admin.error_pages.AdminErrorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.pages.SessionMiddleware",
     "config.middleware.HostMiddleware",
-    "config.middleware.InputMiddleware",
+    "config.pages.InputMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "config.pages.AuthenticationMiddleware",
     "config.pages.MessageMiddleware",
@@ -151,9 +163,15 @@ TEMPLATES = [
     }
 ]
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = BASE_DIR / "staticfiles" / static_files.version(BASE_DIR)
 STATICFILES_DIRS = [BASE_DIR / "config" / "static"]
-WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()  # no collected files: a checkout, not an image
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "config.runtime.static_files.Storage"},
+}
+WHITENOISE_USE_FINDERS = not static_files.is_collected(STATIC_ROOT)
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = static_files.UNCOMPRESSED
 warnings.filterwarnings("ignore", message="No directory at", category=UserWarning)
 PASSWORD_HASHERS = ["accounts.hashing.PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
@@ -202,10 +220,13 @@ DATABASES: dict[str, dict[str, Any]] = {
 }
 if not EMBEDDED:
     options = DATABASES["default"].setdefault("OPTIONS", {})
-    options |= {"connect_timeout": 5, "tcp_user_timeout": 10_000} | options
-    # A process that is suspended within a transaction must not hold its locks for long.
+    # Notice within 15 seconds that the server's machine is gone, also while waiting for a response.
+    keepalives = {"keepalives_idle": 5, "keepalives_interval": 5, "tcp_user_timeout": 10_000}
+    options |= {"connect_timeout": 5} | keepalives | options
+    # A process that is suspended within a transaction must not hold its locks for long. Compiling
+    # a short query to machine code, which PostgreSQL does if it expects many rows, takes 40 ms.
     given = options.get("options", "")
-    options["options"] = f"-c idle_in_transaction_session_timeout=10s {given}".strip()
+    options["options"] = f"-c idle_in_transaction_session_timeout=10s -c jit=off {given}".strip()
     options["pool"] = {
         "min_size": 1,
         "max_size": 6,  # per process; no thread holds a connection while waiting for a peer
@@ -259,11 +280,10 @@ LOGGING = logs.LOGGING
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [],
-    "DEFAULT_PARSER_CLASSES": ["config.api.body.StrictJSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["config.api.body.JSONRenderer"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.body.OnlyJSON",
+    # Only for the OpenAPI document: `config.api` reads and writes the bodies.
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "config.api.schema.OperationSchema",
-    "EXCEPTION_HANDLER": "config.api.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {
@@ -277,8 +297,6 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PUBLIC": True,
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "COMPONENT_SPLIT_PATCH": False,
@@ -295,7 +313,7 @@ SPECTACULAR_SETTINGS = {
     ],
 }
 UNFOLD = {
-    "ENVIRONMENT": "conversations.admin.home.exposure",
+    "ENVIRONMENT": "conversations.admin.menu.exposure",
     "LOGIN": {"form": "accounts.sign_in.SignInForm"},
     "SITE_TITLE": "Chatbots",
     "SITE_HEADER": "Chatbots",
@@ -304,13 +322,14 @@ UNFOLD = {
     "SHOW_VIEW_ON_SITE": False,
     "DASHBOARD_CALLBACK": "conversations.admin.home.home",
     "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": "conversations.admin.home.favicon"}
+        {"rel": "icon", "type": "image/svg+xml", "href": "conversations.admin.menu.favicon"}
     ],
-    "STYLES": ["conversations.admin.home.stylesheet"],
+    "STYLES": ["conversations.admin.menu.stylesheet"],
     "SCRIPTS": [
-        "conversations.admin.home.times_script",
-        "conversations.admin.home.keyboard_script",
+        "conversations.admin.menu.times_script",
+        "conversations.admin.menu.keyboard_script",
     ],
-    "SIDEBAR": {"show_search": True, "navigation": "conversations.admin.home.navigation"},
+    "SIDEBAR": {"show_search": True, "navigation": "conversations.admin.menu.navigation"},
 }
+ADMIN_SEARCH = "conversations.admin.finder.find"  # what Ctrl+K finds
 LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"

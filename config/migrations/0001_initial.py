@@ -16,6 +16,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('name', models.CharField(max_length=50, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField()),
+                ('claim', models.UUIDField(null=True)),
                 ('claimed_until', models.DateTimeField(null=True)),
             ],
             options={

@@ -1,11 +1,14 @@
 """Pages have sessions, users and messages. The API has none, and the same headers as before."""
 
+import gzip
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
 
 from chatbots.models import Chatbot
+from config.pages import CompressionMiddleware
 from tests.conftest import Api
 from tests.factories.staff import signed_in, superuser
 
@@ -58,3 +61,30 @@ def test_a_refused_address_gets_the_security_headers_of_its_kind(settings: Any, 
     refused = [client.get("/api/nowhere") for _ in range(2)][1]
     assert refused.status_code == 429
     assert set(refused.headers) == {"Content-Type", "Retry-After", "X-Request-Id"}
+
+
+def test_the_root_leads_to_the_admin() -> None:
+    response = Client().get("/")
+    assert (response.status_code, response["Location"]) == (302, "/admin/")
+
+
+@pytest.mark.parametrize("path", ["/admin/login/", "/openapi.json"])
+def test_pages_and_the_document_are_compressed(db: None, path: str) -> None:
+    plain = Client().get(path)
+    sent = Client().get(path, headers={"Accept-Encoding": "gzip"})
+    assert sent["Content-Encoding"] == "gzip"
+    assert len(sent.content) < len(plain.content) / 3
+    assert int(sent["Content-Length"]) == len(sent.content)
+    assert "Accept-Encoding" in sent["Vary"]
+    assert len(gzip.decompress(sent.content)) == len(plain.content)
+
+
+def test_responses_with_an_etag_and_of_the_api_are_not_compressed(
+    api: Api, chatbot: Chatbot
+) -> None:
+    answer = CompressionMiddleware(lambda _: HttpResponse("x" * 500, headers={"ETag": '"1"'}))
+    request = RequestFactory().get("/admin/", headers={"Accept-Encoding": "gzip"})
+    assert "Content-Encoding" not in answer(request)
+    read = api.get("/v1/chatbots", Accept_Encoding="gzip")
+    assert read.status_code == 200
+    assert "Content-Encoding" not in read

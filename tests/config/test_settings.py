@@ -85,6 +85,7 @@ def test_the_defaults_are_the_documented_ones(tmp_path: Path) -> None:
 # Three invalid values for each variable that can be invalid; the canary must not be quoted.
 WRONG = {
     "HOST": ("two words", "http://127.0.0.1", "127.0.0.1:80"),
+    "METRICS_PORT": ("99999", "0", "http"),
     "PORT": ("99999", "0", "http"),
     "STATE_DIR": ("/dev/null", "/dev/null/below", "x" * 300),
     "DATABASE_URL": ("canary", "mysql://u:canary@h/name", "postgresql://u:canary@h:port/name"),
@@ -108,6 +109,7 @@ WRONG = {
     "WEBHOOK_ALLOWED_NETWORKS": ("home", "*", "localhost"),
     "WEBHOOK_CA_BUNDLE": ("/nowhere", "README.md", "docs"),
     "WEBHOOK_RETENTION_DAYS": ("0", "forever", "9999999999"),
+    "AUDIT_RETENTION_DAYS": ("0", "forever", "9999999999"),
     "WEBHOOK_FAILURE_MAIL_AFTER": ("soon", "0", "1h"),
     "LLM_BASE_URL": ("foo", "http://u:canary@h/v1", "http://h/v1?key=canary"),
     "LLM_MODEL": ("x" * 101, "x" * 300, "x" * 9999),

@@ -113,7 +113,7 @@ def test_other_orders_and_page_numbers_are_ignored(
 
 
 @pytest.mark.parametrize(("term", "found"), [("delivery", 1), ("thread", 2), ("other", 0)])
-def test_the_search_matches_a_whole_id(
+def test_the_search_matches_a_complete_id(
     client: Client, chatbot: Chatbot, term: str, found: int
 ) -> None:
     thread = "01890000-0000-7000-8000-000000000001"
@@ -123,3 +123,13 @@ def test_the_search_matches_a_whole_id(
     text = {"delivery": str(mine.pk), "thread": thread, "other": "503 in 41 ms"}[term]
     rows, _ = rows_and_next(client, f"{LOG}?q={quote(text)}")
     assert len(rows) == found
+
+
+@pytest.mark.parametrize("query", ["created_at_from_0=x&created_at_from_1=y", "after=x"])
+@pytest.mark.parametrize("name", ["causes", "retry_all", "export_page", "export"])
+def test_an_invalid_filter_is_a_bad_request_on_the_pages_of_a_list(
+    client: Client, chatbot: Chatbot, name: str, query: str
+) -> None:
+    DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None)
+    address = reverse(f"admin:webhooks_delivery_{name}", args=["csv"] if name == "export" else [])
+    assert client.get(f"{address}?{query}").status_code == 400

@@ -1,0 +1,58 @@
+"""Processes that show no page load none, and the checks load them all."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.config.imported_settings import bare
+from tests.house.source import APPS, ROOT
+
+OURS = {f"{app}.admin" for app in APPS}
+LOADED = """
+import json, sys
+import config.celery, django
+django.setup()
+import conversations.dispatcher
+from conversations.management.commands.serve import Command
+from django.core import checks
+
+Command().check(tags=Command.requires_system_checks)
+started = list(sys.modules)
+found = checks.run_checks(tags=[checks.Tags.admin])
+checked = list(sys.modules)
+import config.wsgi
+known = {"started": started, "checked": checked, "web": list(sys.modules), "found": len(found)}
+json.dump(known, sys.stdout)
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The modules of a process that starts, runs the checks of the admin, and becomes web."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED],
+        cwd=ROOT,
+        env=bare(tmp_path_factory.mktemp("state"), DJANGO_SETTINGS_MODULE="config.settings"),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    known: dict[str, Any] = json.loads(done.stdout)
+    return known
+
+
+def test_a_worker_and_a_start_load_no_page(loaded: dict[str, Any]) -> None:
+    assert not OURS & set(loaded["started"])
+
+
+def test_the_checks_load_all_pages_and_find_no_fault(loaded: dict[str, Any]) -> None:
+    assert set(loaded["checked"]) >= OURS
+    assert loaded["found"] == 0
+
+
+def test_web_loads_all_routes_before_its_first_request(loaded: dict[str, Any]) -> None:
+    assert "config.urls" not in loaded["checked"]
+    assert "config.urls" in loaded["web"]

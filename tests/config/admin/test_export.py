@@ -1,0 +1,217 @@
+"""Exports: what the list shows, as CSV and JSON, streamed and safe for spreadsheets."""
+
+import csv
+import json
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from chatbots.models import Chatbot
+from config.admin import export
+from tests.factories.conversations import LeadFactory, ThreadFactory
+from tests.factories.staff import AGENTS, signed_in, staff, superuser
+from tests.factories.webhooks import DeliveryFactory
+from webhooks.models import Delivery
+
+NAME = "0123456789abcdef" * 2
+HOSTILE = ["=1+1", "+1", "-1", "@a", "\tx", "\rx"]
+
+
+@pytest.fixture
+def client(chatbot: Chatbot) -> Client:
+    return signed_in(staff(chatbot.account.owner, AGENTS))
+
+
+def exported(client: Client, model: str, kind: str, query: str = "") -> Any:
+    answer = client.get(f"{reverse(f'admin:{model}_export', args=[kind])}{query}")
+    assert answer.status_code == 200
+    assert answer["Content-Disposition"].startswith("attachment; ")
+    text = b"".join(answer.streaming_content).decode("utf-8-sig")
+    return json.loads(text) if kind == "json" else list(csv.reader(StringIO(text, newline="")))
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "Anna", "a=b", ""])
+def test_a_spreadsheet_takes_no_cell_for_a_formula_and_json_is_exact(
+    client: Client, chatbot: Chatbot, name: str
+) -> None:
+    LeadFactory(thread=ThreadFactory(chatbot=chatbot), name=name)
+    names, row = exported(client, "conversations_lead", "csv")
+    assert row[names.index("name")] == (f"'{name}" if name in HOSTILE else name)
+    [record] = exported(client, "conversations_lead", "json")
+    assert record["name"] == name
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 9])
+def test_an_export_holds_every_row_once_whatever_the_size_of_its_chunks(
+    client: Client, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch, kind: str, count: int
+) -> None:
+    monkeypatch.setattr(export, "CHUNK", 4)
+    rows = [DeliveryFactory(chatbot=chatbot) for _ in range(count)]
+    with CaptureQueriesContext(connection) as made:
+        found = exported(client, "webhooks_delivery", kind)
+    ids = [row["id"] if kind == "json" else row[0] for row in found[kind == "csv" :]]
+    assert ids == [str(row.pk) for row in reversed(rows)]
+    assert (
+        len([q for q in made if "ORDER BY" in q["sql"] and "LIMIT 4" in q["sql"]]) <= 1 + count // 4
+    )
+
+
+def test_an_export_has_the_filters_and_the_scope_of_its_list(
+    client: Client, chatbot: Chatbot
+) -> None:
+    wanted = DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, last_code=503)
+    DeliveryFactory(chatbot=chatbot)
+    DeliveryFactory(state="FAILED", due_at=None)
+    [record] = exported(client, "webhooks_delivery", "json", "?state__exact=FAILED")
+    assert (record["id"], record["responseCode"]) == (str(wanted.pk), 503)
+    assert record["createdAt"].endswith("Z")
+    address = reverse("admin:webhooks_delivery_export", args=["csv"])
+    assert client.get(f"{address}?chatbot__account__owner__password__regex=x").status_code == 400
+
+
+def test_an_export_of_threads_has_their_tags_and_the_view_of_the_list(
+    client: Client, chatbot: Chatbot
+) -> None:
+    thread = ThreadFactory(chatbot=chatbot, tags=["a", "b"], title="=1+1")
+    ThreadFactory(chatbot=chatbot, resolved=True)
+    names, row = exported(client, "conversations_thread", "csv", "?view=open")
+    assert row[names.index("id")] == str(thread.pk)
+    assert row[names.index("tags")] == '["a","b"]'
+    assert row[names.index("title")] == "'=1+1"
+    assert len(exported(client, "conversations_thread", "json", "?view=resolved")) == 1
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_an_export_that_the_database_interrupts_does_not_pass_for_a_complete_one(
+    client: Client, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(export, "CHUNK", 2)
+    for _ in range(5):
+        DeliveryFactory(chatbot=chatbot)
+    answer = client.get(reverse("admin:webhooks_delivery_export", args=[kind]))
+    pieces = iter(answer.streaming_content)
+    text = b"".join(next(pieces) for _ in range(2 if kind == "csv" else 1))
+
+    def fail(*_: Any) -> None:
+        raise DatabaseError("gone")
+
+    monkeypatch.setattr(export, "rows_after", fail)
+    text += b"".join(pieces)
+    if kind == "csv":
+        assert export.INCOMPLETE in text.decode().splitlines()[-1]
+    else:
+        with pytest.raises(json.JSONDecodeError):
+            json.loads(text)
+
+
+def test_an_unknown_format_and_a_person_without_the_permission_are_refused(
+    client: Client, chatbot: Chatbot
+) -> None:
+    DeliveryFactory(chatbot=chatbot)
+    assert client.get(reverse("admin:webhooks_delivery_export", args=["xml"])).status_code == 403
+    owner = chatbot.account.owner
+    owner.groups.clear()
+    assert Delivery.objects.exists()
+    for model in ("webhooks_delivery", "conversations_lead", "conversations_thread"):
+        for address in (
+            reverse(f"admin:{model}_export", args=["csv"]),
+            reverse(f"admin:{model}_export_page"),
+        ):
+            assert client.get(address).status_code == 403
+
+
+def test_the_page_says_what_will_be_in_the_file_and_links_to_it(
+    client: Client, chatbot: Chatbot
+) -> None:
+    for state in ("FAILED", "FAILED", "SUCCESS"):
+        DeliveryFactory(chatbot=chatbot, state=state, due_at=None)
+    DeliveryFactory(state="FAILED", due_at=None)
+    log = reverse("admin:webhooks_delivery_changelist")
+    query = f"?chatbot={chatbot.pk}&is_test__exact=0&state__exact=FAILED"
+    assert f'href="export/{query.replace("&", "&amp;")}"' in client.get(f"{log}{query}").text
+    text = client.get(f"{log}export/{query}&created_at_from_0=2026-01-01").text
+    assert f"chatbot: {chatbot.name}; created (UTC): from 2026-01-01; tests: no; state" in text
+    assert "<b>2</b> now" in text
+    assert "id, createdAt, event, isTest, chatbotId" in text
+    for kind in export.FORMATS:
+        assert f'href="{log}export/{kind}/?chatbot=' in text
+
+
+def test_the_page_of_an_export_without_rows_or_filter_says_so(
+    client: Client, chatbot: Chatbot
+) -> None:
+    text = client.get(reverse("admin:conversations_lead_export_page")).text
+    assert "none: everything that you may see" in text
+    assert "<b>no</b> now" in text
+
+
+@pytest.fixture
+def running(client: Client, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
+    """Begin an export of five rows, two at a time, under a ticket."""
+    monkeypatch.setattr(export, "CHUNK", 2)
+    for _ in range(5):
+        DeliveryFactory(chatbot=chatbot)
+    address = reverse("admin:webhooks_delivery_export", args=["csv"])
+    return iter(client.get(address, {"ticket": NAME}).streaming_content)
+
+
+def progress(client: Client) -> dict[str, Any]:
+    address = reverse("admin:webhooks_delivery_export_progress")
+    found: dict[str, Any] = client.get(address, {"ticket": NAME}).json()
+    return found
+
+
+def test_the_progress_is_what_was_sent(client: Client, running: Iterator[bytes]) -> None:
+    assert progress(client) == {"rows": 0, "state": "waiting"}
+    for _ in range(3):  # the names, and two chunks; the second one is not known to be sent
+        next(running)
+    assert progress(client) == {"rows": 2, "state": "running"}
+    assert b"".join(running).count(b"\n") == 1
+    assert progress(client) == {"rows": 5, "state": "done"}
+
+
+def test_the_progress_is_shown_to_the_same_person_only(running: Iterator[bytes]) -> None:
+    list(running)
+    assert progress(signed_in(superuser())) == {"rows": 0, "state": "waiting"}
+
+
+def test_the_progress_is_unknown_while_the_cache_does_not_answer(
+    client: Client, running: Iterator[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("gone")
+
+    for name in ("get", "set"):
+        monkeypatch.setattr(f"django.core.cache.cache.{name}", fail)
+    assert b"".join(running).count(b"\n") == 6
+    assert progress(client) == {"rows": 0, "state": "waiting"}
+
+
+def test_an_export_whose_client_leaves_is_stopped() -> None:
+    ticket = export.Ticket("export-of-the-test")
+    followed = ticket.follow(iter([[("a",)], [("b",)]]))
+    next(followed)
+    next(followed)
+    followed.close()  # type: ignore[attr-defined]  # a generator
+    assert ticket.progress() == (1, export.State.STOPPED)
+
+
+def test_an_export_that_the_database_interrupts_is_incomplete(
+    client: Client, running: Iterator[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    next(running)
+    next(running)
+
+    def fail(*_: Any) -> None:
+        raise DatabaseError("gone")
+
+    monkeypatch.setattr(export, "rows_after", fail)
+    list(running)
+    assert progress(client) == {"rows": 2, "state": "incomplete"}

@@ -1,0 +1,89 @@
+"""Responses of unknown length: a client that reads slowly or leaves holds up no others."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+import requests
+from django.urls import reverse
+
+from chatbots.models import Chatbot
+from tests.bench import bulk
+from tests.factories.staff import signed_in, superuser
+from tests.factories.webhooks import DeliveryFactory
+from tests.servers.processes import Web, wait_until
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ROWS = 20_000
+THREADS = 2
+EXPORT = reverse("admin:webhooks_delivery_export", args=["json"])
+
+
+@pytest.fixture
+def rows(chatbot: Chatbot) -> list[str]:
+    ended = {"state": "SUCCESS", "due_at": None, "last_detail": "x" * 200}
+    bulk.copy(DeliveryFactory(chatbot=chatbot, body=b"{}", **ended), ROWS - 1)
+    return [str(key) for key in Delivery.objects.values_list("pk", flat=True)]
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with Web(WEB_WORKERS="1", WEB_THREADS=str(THREADS), RATE_LIMIT_IP="off") as web:
+        yield web
+
+
+@pytest.fixture
+def cookies() -> dict[str, str]:
+    return {"sessionid": signed_in(superuser()).cookies["sessionid"].value}
+
+
+def test_a_long_response_arrives_whole_and_begins_at_once(
+    rows: list[str], web: Web, cookies: dict[str, str]
+) -> None:
+    shares = []
+    for _ in range(3):  # a busy machine may stop any one of them in its first moments
+        began = time.monotonic()
+        answer = requests.get(web.address + EXPORT, cookies=cookies, timeout=60, stream=True)
+        pieces = answer.iter_content(None)
+        received = next(pieces)
+        first = time.monotonic() - began
+        received += b"".join(pieces)
+        assert [row["id"] for row in json.loads(received)] == sorted(rows, reverse=True)
+        assert answer.headers["Transfer-Encoding"] == "chunked"
+        shares.append(first / (time.monotonic() - began))
+    assert min(shares) < 1 / 2
+
+
+def unread(web: Web, cookies: dict[str, str]) -> socket.socket:
+    """Request an export and take nothing of it."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    client.connect(("127.0.0.1", web.port))
+    session = f"Cookie: sessionid={cookies['sessionid']}"
+    client.sendall(f"GET {EXPORT} HTTP/1.1\r\nHost: localhost\r\n{session}\r\n\r\n".encode())
+    return client
+
+
+def test_clients_that_take_nothing_hold_no_thread(
+    rows: list[str], web: Web, cookies: dict[str, str]
+) -> None:
+    slow = [unread(web, cookies) for _ in range(4 * THREADS)]
+    for _ in range(10):
+        log = reverse("admin:webhooks_delivery_changelist")
+        assert requests.get(web.address + log, cookies=cookies, timeout=15).status_code == 200
+    for client in slow:
+        client.close()
+
+
+def test_a_client_that_leaves_ends_its_response(
+    rows: list[str], web: Web, cookies: dict[str, str]
+) -> None:
+    for _ in range(2 * THREADS):
+        client = unread(web, cookies)
+        client.recv(1_000)
+        client.close()
+    wait_until(lambda: web.said().count("a client left") == 2 * THREADS, told=web.said)
+    assert requests.get(web.address + EXPORT, cookies=cookies, timeout=60).status_code == 200
