@@ -22,6 +22,15 @@ def time_element(value: datetime) -> SafeString:
     )
 
 
+def precise_time(value: datetime) -> SafeString:
+    """Format a time in UTC to the millisecond, as an element that the script converts."""
+    return format_html(
+        '<time datetime="{}" data-local="ms">{} UTC</time>',
+        value.isoformat(timespec="milliseconds"),
+        value.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3],
+    )
+
+
 def at(column: str, label: str, empty: str = "-") -> Any:
     """Make a page's column that shows a model's time column.
 
@@ -39,17 +48,26 @@ def at(column: str, label: str, empty: str = "-") -> Any:
 class TimeRangeFilter(RangeDateTimeFilter):
     """Filters by a time range in UTC."""
 
+    title: str
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.title = f"{str(self.title).removesuffix(' at')} (UTC)"
+
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         """Keep the rows in the range. Raises IncorrectLookupParameters for an invalid time."""
+        return queryset.filter(**self.bounds())
+
+    def bounds(self) -> dict[str, datetime]:
+        """Return the conditions of the range. Raises IncorrectLookupParameters."""
+        found = {}
         for end, lookup in (("from", "gte"), ("to", "lte")):
             day, hour = (
                 self.used_parameters.get(f"{self.parameter_name}_{end}_{part}") for part in (0, 1)
             )
             if day and hour:
-                queryset = queryset.filter(
-                    **{f"{self.parameter_name}__{lookup}": parse_utc(f"{day}T{hour}")}
-                )
-        return queryset
+                found[f"{self.parameter_name}__{lookup}"] = parse_utc(f"{day}T{hour}")
+        return found
 
 
 def parse_utc(text: str) -> datetime:

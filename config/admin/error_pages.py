@@ -1,11 +1,13 @@
 """Error pages of the admin. Every other part of the service answers errors with JSON."""
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from django.http import HttpRequest
 from django.http.response import HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 
+from config.api.errors import ApiError, plain_response
 from config.runtime import logs
 
 ADMIN = "/admin/"
@@ -39,6 +41,18 @@ FAILED = (
 REFUSED = ("This request was refused", "Go back and try again.")
 
 
+def previous_page(request: HttpRequest) -> str:
+    """Return the path of the admin page that led here; empty if there was none."""
+    try:
+        origin = urlsplit(request.META.get("HTTP_REFERER", ""))
+    except ValueError:  # the header may contain anything
+        return ""
+    path = origin._replace(scheme="", netloc="", fragment="").geturl()
+    came_from_here = origin.netloc == request.META.get("HTTP_HOST")
+    back = came_from_here and origin.path.startswith(ADMIN) and origin.path != request.path
+    return path if back else ""
+
+
 class AdminErrorsMiddleware:
     """Replace error responses below /admin with a page.
 
@@ -64,6 +78,7 @@ class AdminErrorsMiddleware:
             "title": title,
             "text": text,
             "home": ADMIN,
+            "back": previous_page(request),
             "request_id": logs.request_id.get() if response.status_code >= 500 else "",
         }
         response.content = render_to_string("admin/error.html", context)
@@ -71,3 +86,7 @@ class AdminErrorsMiddleware:
         response["Content-Length"] = str(len(response.content))  # it was the length of the JSON
         response["Cache-Control"] = "no-store"
         return response
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Answer a service's error with its status, such as 404 for a row erased meanwhile."""
+        return plain_response(error) if isinstance(error, ApiError) else None

@@ -1,13 +1,17 @@
 """Lists paged by key: without COUNT and OFFSET, page 10,000 costs as much as page 1."""
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.core.exceptions import ValidationError
+from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
+from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
+
+from config.admin.page import bounded
 
 AFTER = "after"
 SEPARATOR = "~"  # never occurs in a uuid, so never in the key's last part
@@ -18,8 +22,8 @@ class Pager:
 
     template_name = "admin/older.html"
 
-    def __init__(self, first_url: str | None, next_url: str | None) -> None:
-        self.first_url, self.next_url = first_url, next_url
+    def __init__(self, first_url: str | None, next_url: str | None, next_label: str) -> None:
+        self.first_url, self.next_url, self.next_label = first_url, next_url, next_label
 
 
 class KeysetChangeList(ChangeList):
@@ -28,6 +32,8 @@ class KeysetChangeList(ChangeList):
     A key is one or two columns with the same direction ("-created_at", "-id"). The last column is
     unique.
     """
+
+    next_label = "Next page"
 
     def get_key(self, request: HttpRequest) -> tuple[str, ...]:
         """Return the columns of the order."""
@@ -47,25 +53,55 @@ class KeysetChangeList(ChangeList):
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
         return rows
 
+    def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Add the related rows and annotations that only the rows of a page need."""
+        return rows
+
+    def count_in_words(self, cap: int) -> str:
+        """Count the rows that match the filters, up to a cap."""
+        return bounded(self.queryset, cap=cap) or "no"
+
     def get_results(self, request: HttpRequest) -> None:
         """Read one page and one extra row, which shows whether there is a next page."""
         key = self.get_key(request)
         given = request.GET.get(AFTER)
-        rows = list(rows_after(self.queryset, key, given)[: self.list_per_page + 1])
+        found = rows_after(self.queryset, key, given)[: self.list_per_page + 1]
+        rows = list(self.completed(found))
         self.result_list = rows[: self.list_per_page]
-        more = len(rows) > self.list_per_page
+        following = self.get_next(rows, key)
         self.paginator = Pager(
             self.get_query_string() if given else None,
-            self.get_query_string({AFTER: place(self.result_list[-1], key)}) if more else None,
+            self.get_query_string({AFTER: following}) if following else None,
+            self.next_label,
         )
         self.result_count = self.full_result_count = len(self.result_list)
         self.show_full_result_count = self.can_show_all = self.multi_page = False
         self.show_admin_actions = True
 
+    def get_next(self, rows: list[Any], key: tuple[str, ...]) -> str | None:
+        """Return the place where the next page begins; None if this is the last one."""
+        more = len(rows) > self.list_per_page
+        return place(self.result_list[-1], key) if more else None
+
+
+def filtered_list(model_admin: ModelAdmin, request: HttpRequest) -> Any:
+    """Return the list with the filters of a URL, for a page that is not the list itself.
+
+    Raises BadRequest for an invalid filter. Any: the theme's list has no types.
+    """
+    try:
+        return model_admin.get_changelist_instance(request)
+    except IncorrectLookupParameters as error:
+        raise BadRequest("invalid filter") from error
+
 
 def place(row: Model, key: tuple[str, ...]) -> str:
     """Encode a row's key values as the start of the next page."""
-    values = (getattr(row, column.lstrip("-")) for column in key)
+    return place_of(getattr(row, column.lstrip("-")) for column in key)
+
+
+def place_of(values: Iterable[Any]) -> str:
+    """Encode the values of a key as a place in the list."""
     return SEPARATOR.join(
         value.isoformat() if hasattr(value, "isoformat") else str(value) for value in values
     )
@@ -98,7 +134,7 @@ def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -
 
 
 def whole_id(text: str) -> UUID | None:
-    """Parse the whole id in a search; None if the text is not a uuid."""
+    """Parse the complete id in a search; None if the text is not a uuid."""
     try:
         return UUID(text.strip())
     except ValueError:

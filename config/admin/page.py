@@ -2,25 +2,40 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import redis
 from django.core.cache import cache
 from django.db.models import QuerySet
 from django.forms import Form
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.http import quote_etag
 from unfold.admin import ModelAdmin
 
 from config.api.errors import ApiError, InvalidRequest
+from config.api.limits import CACHE_ERRORS
 from config.database.ids import new_id
 
 logger = logging.getLogger(__name__)
 
 SANE_TOKEN = re.compile(r"[0-9a-f]{32}")
-REMEMBERED = 24 * 60 * 60  # seconds; a form that was open for longer is sent on purpose
+REMEMBERED = 24 * 60 * 60  # seconds; a form that is sent again later is sent on purpose
+
+
+def row_routes(model_admin: ModelAdmin, **views: Callable[..., HttpResponse]) -> list[URLPattern]:
+    """Make the route `<id>/<name>/` of each view of a row, for signed-in staff only."""
+    opts = model_admin.opts
+    return [
+        path(
+            f"<uuid:object_id>/{name.replace('_', '-')}/",
+            model_admin.admin_site.admin_view(view),
+            name=f"{opts.app_label}_{opts.model_name}_{name}",
+        )
+        for name, view in views.items()
+    ]
 
 
 def bounded(rows: "QuerySet[Any]", cap: int = 1_000) -> str:
@@ -47,6 +62,46 @@ def page(
     )
 
 
+def confirm_page(
+    model_admin: ModelAdmin,
+    request: HttpRequest,
+    *,
+    title: str,
+    objects: list[str],
+    consequence: str,
+    button: str,
+    back: str,
+    fields: Iterable[tuple[str, object]] = (),
+) -> TemplateResponse:
+    """Ask for one confirmation of a dangerous action: name the objects and the consequence.
+
+    The form is sent to the same URL, with `fields` hidden in it.
+    """
+    return page(
+        model_admin,
+        request,
+        "admin/confirm.html",
+        title=title,
+        objects=objects,
+        consequence=consequence,
+        button=button,
+        back=back,
+        fields=list(fields),
+    )
+
+
+def unless_unchanged(
+    request: HttpRequest, tag: str, render: Callable[[], HttpResponse]
+) -> HttpResponse:
+    """Answer a script that polls: 304 without a body if it has seen this tag, else the response."""
+    quoted = quote_etag(tag)
+    unchanged = request.headers.get("If-None-Match") == quoted
+    response = HttpResponse(status=304) if unchanged else render()
+    response["ETag"] = quoted
+    response["Cache-Control"] = "private, no-cache"
+    return response
+
+
 @contextmanager
 def first_time(request: HttpRequest) -> Iterator[bool]:
     """Yield whether a form is sent for the first time, not by a double click or a reload.
@@ -56,23 +111,25 @@ def first_time(request: HttpRequest) -> Iterator[bool]:
     """
     token = request.POST.get("form_token", "")
     name = f"form-{token}"
-    first = not SANE_TOKEN.fullmatch(token) or _with_cache(
+    first = not SANE_TOKEN.fullmatch(token) or with_cache(
         lambda: cache.add(name, True, timeout=REMEMBERED)
     )
     try:
         yield first
     except BaseException:
         if first:
-            _with_cache(lambda: cache.delete(name))
+            with_cache(lambda: cache.delete(name))
         raise
 
 
-def _with_cache(change: Callable[[], bool]) -> bool:
+def with_cache(change: Callable[[], object]) -> bool:
+    """Change the cache. Returns whether it changed; True if the cache does not answer."""
     try:
         return bool(change())
-    except (redis.RedisError, OSError) as error:
+    except CACHE_ERRORS as error:
         logger.error(
-            "forms may be sent twice: the cache does not answer (%s)", type(error).__name__
+            "forms may be sent twice, and exports show no progress: the cache does not answer (%s)",
+            type(error).__name__,
         )
         return True
 

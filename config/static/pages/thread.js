@@ -7,6 +7,8 @@ const list = document.getElementById("bubbles");
 const form = document.getElementById("reply");
 const field = document.getElementById("reply-text");
 const news = document.getElementById("news");
+const others = document.getElementById("others");
+const seenField = form?.elements.newest_seen;
 const connection = document.getElementById("connection");
 const SOON = 2000, HIDDEN = 15000, LATEST = 30000;
 const kept = {
@@ -19,16 +21,16 @@ const kept = {
     }
   },
   write() {
-    const text = field.value, token = form.elements.form_token.value;
+    const text = field.value, token = form.elements.form_token.value, seen = seenField.value;
     try {
-      if (text) localStorage.setItem(this.name, JSON.stringify({ text, token }));
+      if (text) localStorage.setItem(this.name, JSON.stringify({ text, token, seen }));
       else localStorage.removeItem(this.name);
     } catch {
       // Local storage is disabled or full: the text exists only in the box.
     }
   },
 };
-let position = Number(page.dataset.position), tag = "", wait = SOON, timer;
+let position = Number(page.dataset.position), tag = "", wait = SOON, unread = 0, timer;
 
 const plain = (text) => text.replace(/\r\n/g, "\n").trim();
 const shown = (reply) => list.querySelector(`[data-token="${reply?.token}"] .words`);
@@ -40,12 +42,15 @@ function restore() {
     field.value ||= reply.text;
     // Reuse the token: if the first attempt was stored after all, the second stores nothing.
     if (field.value === reply.text && !shown(reply)) form.elements.form_token.value = reply.token;
+    // The agent began to write before the latest messages arrived, and has seen them only if the
+    // page held back the reply because of them.
+    if (reply.seen && !("held" in seenField.dataset)) seenField.value = reply.seen;
   }
   kept.write();
 }
 
-const nearEnd = () => window.innerHeight + window.scrollY > document.body.scrollHeight - 300;
-const toEnd = () => (form ?? list).scrollIntoView({ block: "end" });
+const nearEnd = () => list.getBoundingClientRect().bottom < window.innerHeight + 100;
+const toEnd = () => list.scrollIntoView({ block: "end" }); // the scroll padding keeps it above the reply box
 
 function seen() {
   if (!page.dataset.seen || document.hidden) return;
@@ -54,6 +59,7 @@ function seen() {
 }
 
 function show(answer) {
+  if (others) others.textContent = answer.others.length ? `${answer.others.join(", ")} ${answer.others.length > 1 ? "are" : "is"} also here` : "";
   if (answer.mode !== page.dataset.mode) {
     // Reload to show this mode's buttons. The typed text survives the reload.
     location.reload();
@@ -64,6 +70,7 @@ function show(answer) {
   list.insertAdjacentHTML("beforeend", answer.html);
   localTimes(list);
   position = answer.position;
+  if (form && answer.newest && !field.value) seenField.value = answer.newest;
   if (form && sent(kept.read())) {
     // The message was stored, but the response never reached this page.
     if (plain(field.value) === plain(kept.read().text)) field.value = "";
@@ -71,20 +78,31 @@ function show(answer) {
     location.reload();
     return;
   }
-  if (stay) news.hidden = false;
+  unread += (answer.html.match(/<li /g) ?? []).length;
+  if (stay) announce();
   else toEnd();
   seen();
+}
+
+function announce() {
+  const typing = field?.value ? " while you were writing" : "";
+  news.firstElementChild.textContent = `${unread} new message${unread > 1 ? "s" : ""}${typing}`;
+  news.hidden = false;
 }
 
 async function poll() {
   clearTimeout(timer);
   try {
     const headers = tag ? { "If-None-Match": tag } : {};
-    const answer = await fetch(`${page.dataset.messages}?after=${position}`, { headers, cache: "no-store" });
+    const after = position;
+    const answer = await fetch(`${page.dataset.messages}?after=${after}`, { headers, cache: "no-store" });
     if (answer.redirected) return location.reload();
     if (answer.ok) {
-      tag = answer.headers.get("ETag");
-      show(await answer.json());
+      const found = await answer.json();
+      if (after === position) { // otherwise another poll at the same time has shown these messages
+        tag = answer.headers.get("ETag");
+        show(found);
+      }
     } else if (answer.status !== 304) {
       throw new Error(answer.status);
     }
@@ -117,7 +135,12 @@ document.addEventListener("visibilitychange", () => {
   seen();
   if (!("past" in page.dataset)) poll();
 });
-window.addEventListener("scroll", () => { if (nearEnd()) news.hidden = true; });
+window.addEventListener("online", () => { if (!("past" in page.dataset)) poll(); });
+window.addEventListener("scroll", () => {
+  if (!nearEnd()) return;
+  news.hidden = true;
+  unread = 0;
+});
 if (!("past" in page.dataset)) {
   toEnd();
   seen();

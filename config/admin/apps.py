@@ -1,0 +1,25 @@
+"""Django's admin, whose pages are loaded with the routes that lead to them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.contrib import admin
+from django.contrib.admin.apps import SimpleAdminConfig
+from django.contrib.admin.checks import check_admin_app, check_dependencies
+from django.core.checks import CheckMessage, Tags, register
+
+
+class AdminConfig(SimpleAdminConfig):
+    """Loads no page at the start: a worker and most commands never use one."""
+
+    def ready(self) -> None:
+        """Register the system checks of the admin."""
+        register(check_dependencies, Tags.admin)
+        register(check_pages, Tags.admin)
+
+
+def check_pages(app_configs: Sequence[AppConfig] | None, **_: Any) -> Sequence[CheckMessage]:
+    """Load all pages, and check them."""
+    admin.autodiscover()
+    return check_admin_app(app_configs)

@@ -1,0 +1,98 @@
+"""Warn the second of two people who edit the same row, so that the first one's work is kept."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.db.models import Model
+from django.forms.models import model_to_dict
+from django.utils.text import Truncator
+
+SEEN = "seen_at"  # the name of the form's hidden field
+SHOWN = 1_000  # characters of the other person's value
+CONFLICT = (
+    "This was changed while you were editing it. Your values are still in the form, and the saved "
+    "ones are shown at the fields. Save again to replace them with yours."
+)
+# Complete in itself: the theme shows no other errors in the tabs of settings.
+FIELD_CONFLICT = (
+    "Changed while you were editing. Save again to replace the saved value, which is: {}"
+)
+
+
+class SeenField(forms.CharField):
+    """The time at which the row was last saved when its form was opened."""
+
+    widget = forms.HiddenInput
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Return False: it is not a value of the row."""
+        return False
+
+
+class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+    """A form that is saved only if no other request has saved its row in the meantime."""
+
+    seen_at = SeenField(required=False)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.initial[SEEN] = self.mark_of(self.instance)
+
+    def mark_of(self, row: Any) -> str:
+        """Return a value that every save changes: the time of the last one. Empty for a new row."""
+        saved: datetime | None = getattr(row, "updated_at", None)  # pages that only show have none
+        return "" if row._state.adding or saved is None else saved.isoformat()
+
+    def values_of(self, row: Model) -> dict[str, Any]:
+        """Return a row's values, as the form shows them."""
+        return model_to_dict(row, fields=list(self.fields))
+
+    def clean(self) -> dict[str, Any] | None:
+        """Compare the save times, with the row locked until the form is saved.
+
+        Columns that the form does not show keep what is stored now: saving writes all columns.
+        """
+        given = super().clean()
+        seen = self.data.get(self.add_prefix(SEEN), "")
+        if not seen or self.instance._state.adding:
+            return given
+        rows = type(self.instance)._base_manager.select_for_update(no_key=True)
+        stored = rows.filter(pk=self.instance.pk).first()
+        if stored is None:
+            return given
+        if self.mark_of(stored) != seen:
+            self.report(stored)
+        for field in stored._meta.concrete_fields:
+            if field.name not in self.fields:
+                setattr(self.instance, field.attname, getattr(stored, field.attname))
+        return given
+
+    def report(self, stored: Model) -> None:
+        """Show the saved value of each field that differs, and let the next save replace it."""
+        self.initial = {**self.initial, **self.values_of(stored)}
+        vars(self).pop("changed_data", None)  # cached, against the values read before the lock
+        differing = list(self.changed_data)
+        if not differing:
+            return
+        data: Any = self.data.copy()  # type: ignore[attr-defined]  # a QueryDict
+        data[self.add_prefix(SEEN)] = self.mark_of(stored)
+        self.data = data
+        self.add_error(None, CONFLICT)
+        for name in differing:
+            saved = Truncator(self.in_words(name)).chars(SHOWN)
+            self.add_error(name, FIELD_CONFLICT.format(saved))
+
+    def in_words(self, name: str) -> str:
+        """Return the saved value of a field as text."""
+        field, value = self.fields[name], self.initial.get(name)
+        if isinstance(field, forms.BooleanField):
+            return "on" if value else "off"
+        if isinstance(field, forms.ModelMultipleChoiceField):
+            return ", ".join(map(str, value or [])) or "(empty)"
+        if isinstance(field, forms.ModelChoiceField):
+            chosen = field.queryset.filter(pk=value).first() if field.queryset is not None else None
+            return str(chosen or "-")
+        if isinstance(field, forms.MultipleChoiceField):
+            return ", ".join(map(str, value or [])) or "(empty)"
+        return str(field.prepare_value(value) if value not in (None, "") else "(empty)")

@@ -1,0 +1,240 @@
+"""Export a list as CSV or JSON: all rows that match its filters, streamed in constant memory.
+
+Rows are read by key, CHUNK at a time, each chunk in one query, so an export holds neither a
+transaction nor a database connection while its client receives it. A page comes first. While the
+file is on its way, its script asks how many rows have been sent.
+"""
+
+import csv
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from io import StringIO
+from typing import Any, ClassVar
+from urllib.parse import parse_qsl
+from uuid import UUID
+
+import orjson
+from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError
+from django.db.models import BooleanField, QuerySet
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from unfold.admin import ModelAdmin
+
+from config.admin.keyset import filtered_list, place_of, rows_after
+from config.admin.page import REMEMBERED, SANE_TOKEN, page, with_cache
+from config.api.limits import CACHE_ERRORS
+
+CHUNK = 2_000  # rows
+COUNTED = 10_000  # rows, on the page before the export
+TICKET = "ticket"
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
+INCOMPLETE = "The export is incomplete: the database did not answer. Export again."
+
+logger = logging.getLogger(__name__)
+
+
+def chunks(
+    rows: "QuerySet[Any]", key: tuple[str, ...], columns: Iterable[str]
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Read columns of all rows in the order of a key, CHUNK rows at a time."""
+    names = [column.lstrip("-") for column in key]
+    rows = rows.select_related(None).prefetch_related(None).order_by(*key)
+    rows, after = rows.values_list(*columns, *names), None
+    while chunk := list(rows_after(rows, key, after)[:CHUNK]):
+        yield [row[: -len(names)] for row in chunk]
+        if len(chunk) < CHUNK:
+            return
+        after = place_of(chunk[-1][-len(names) :])
+
+
+def plain(value: Any) -> Any:
+    """Convert a column's value to one that JSON can hold."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return str(value) if isinstance(value, UUID) else value
+
+
+def cell(value: Any) -> Any:
+    """Convert a value to a spreadsheet's cell. A leading apostrophe keeps a text from being run."""
+    if isinstance(value, (list, dict)):
+        value = orjson.dumps(value).decode()
+    if isinstance(value, str) and value.startswith(FORMULAS):
+        return f"'{value}"
+    return value
+
+
+def as_csv(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iterator[bytes]:
+    """Write rows as CSV, with a line of names. An interrupted export says so in its last line."""
+
+    def lines(rows: Iterable[Iterable[Any]]) -> bytes:
+        text = StringIO()
+        csv.writer(text).writerows(rows)
+        return text.getvalue().encode()
+
+    yield b"\xef\xbb\xbf" + lines([names])  # the mark tells spreadsheets that it is UTF-8
+    try:
+        for chunk in found:
+            yield lines([cell(plain(value)) for value in row] for row in chunk)
+    except DatabaseError as error:
+        logger.error("an export ended early: %s", error)
+        yield lines([[INCOMPLETE]])
+
+
+def as_json(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iterator[bytes]:
+    """Write rows as one JSON array of objects. An interrupted export has no closing bracket."""
+    labels, separator = list(names), b""
+    yield b"[\n"
+    try:
+        for chunk in found:
+            rows = (dict(zip(labels, map(plain, row), strict=True)) for row in chunk)
+            yield separator + b",\n".join(map(orjson.dumps, rows))
+            separator = b",\n"
+    except DatabaseError as error:
+        logger.error("an export ended early: %s", error)
+        return
+    yield b"\n]\n"
+
+
+class State(StrEnum):
+    """What has become of an export."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    INCOMPLETE = "incomplete"  # the database did not answer
+    STOPPED = "stopped"  # the client left
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A name under which an export's progress is kept in the cache, for its person only."""
+
+    name: str
+
+    @classmethod
+    def of(cls, request: HttpRequest, given: str) -> "Ticket | None":
+        """Return the ticket that a page has made; None if the request has none."""
+        return cls(f"export-{request.user.pk}-{given}") if SANE_TOKEN.fullmatch(given) else None
+
+    def note(self, rows: int, state: State) -> None:
+        """Keep the progress. An export goes on without a cache."""
+        with_cache(lambda: cache.set(self.name, (rows, state), timeout=REMEMBERED))
+
+    def progress(self) -> tuple[int, State]:
+        """Return the rows that have been sent, and the state; WAITING without a cache."""
+        try:
+            found = cache.get(self.name)
+        except CACHE_ERRORS:
+            found = None
+        return found or (0, State.WAITING)
+
+    def follow(self, found: Iterator[list[tuple[Any, ...]]]) -> Iterator[list[tuple[Any, ...]]]:
+        """Pass chunks on, and note what has been sent."""
+        rows, state = 0, State.STOPPED
+        try:
+            for chunk in found:
+                yield chunk
+                rows += len(chunk)
+                self.note(rows, State.RUNNING)
+            state = State.DONE
+        except DatabaseError:
+            state = State.INCOMPLETE
+            raise
+        finally:
+            self.note(rows, state)
+
+
+BOOLEANS = {"1": "yes", "0": "no"}
+ENDS = {"_from_0": "from ", "_to_0": "to "}  # of a time range, whose ends have two parameters
+
+
+def in_words(log: Any) -> list[str]:
+    """Describe the filters of a list, one phrase for each. Any: the theme's list has no types."""
+    filters = {name: one for one in log.filter_specs for name in one.expected_parameters()}
+    found: dict[str, list[str]] = {}
+    for name, value in parse_qsl(log.get_query_string().removeprefix("?")):
+        one = filters.get(name)
+        field = getattr(one, "field", None)
+        choices = getattr(one, "lookup_choices", ()) or getattr(field, "flatchoices", ())
+        labels = BOOLEANS if isinstance(field, BooleanField) else dict(choices)
+        end = next((word for suffix, word in ENDS.items() if name.endswith(suffix)), "")
+        title = str(one.title) if one else "search" if name == "q" else name
+        found.setdefault(title, []).append(f"{end}{labels.get(value, value)}")
+    return [f"{title}: {' '.join(values)}" for title, values in found.items()]
+
+
+FORMATS = {"csv": (as_csv, "text/csv; charset=utf-8"), "json": (as_json, "application/json")}
+
+
+class Exporting(ModelAdmin):
+    """Adds the routes that export a list; its template links to them with the list's filter."""
+
+    export_columns: ClassVar[Mapping[str, str]] = {}  # a column's lookup, by its name in the file
+    # The values of these columns never change, unlike those of a list's order.
+    export_key: tuple[str, ...] = ("-created_at", "-id")
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page of the export, its progress and its files."""
+        views = {
+            "": ("export_page", self.export_page_view),
+            "progress/": ("export_progress", self.export_progress_view),
+            "<slug:kind>/": ("export", self.export_view),
+        }
+        name = f"{self.opts.app_label}_{self.opts.model_name}"
+        routes = [
+            path(f"export/{rest}", self.admin_site.admin_view(view), name=f"{name}_{kind}")
+            for rest, (kind, view) in views.items()
+        ]
+        return [*routes, *super().get_urls()]
+
+    def export_page_view(self, request: HttpRequest) -> HttpResponse:
+        """Say which rows and columns the file will have; link to it in each format."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        log = filtered_list(self, request)
+        name = self.opts.verbose_name_plural
+        return page(
+            self,
+            request,
+            "admin/export.html",
+            title=f"Export {name}",
+            kinds=list(FORMATS),
+            columns=list(self.export_columns),
+            words=in_words(log),
+            count=log.count_in_words(COUNTED),
+            query=log.get_query_string(),
+            back=reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"),
+            name=name,
+        )
+
+    def export_progress_view(self, request: HttpRequest) -> HttpResponse:
+        """Tell the page's script how far an export of the same person has come."""
+        ticket = Ticket.of(request, request.GET.get(TICKET, ""))
+        rows, state = ticket.progress() if ticket else (0, State.WAITING)
+        response = JsonResponse({"rows": rows, "state": state})
+        response["Cache-Control"] = "no-store"
+        return response
+
+    def export_view(self, request: HttpRequest, kind: str) -> HttpResponseBase:
+        """Stream the rows that the list would show, with its scope and its filters."""
+        if not self.has_view_permission(request) or kind not in FORMATS:
+            raise PermissionDenied
+        given: Any = request.GET.copy()  # Any: the stubs know only immutable ones
+        ticket = Ticket.of(request, "".join(given.pop(TICKET, [])))
+        request.GET = given  # the ticket is no filter
+        rows = filtered_list(self, request).queryset
+        write, content_type = FORMATS[kind]
+        found = chunks(rows, self.export_key, self.export_columns.values())
+        found = ticket.follow(found) if ticket else found
+        answer = StreamingHttpResponse(write(self.export_columns, found), content_type=content_type)
+        name = f"{self.opts.verbose_name_plural}-{timezone.now():%Y-%m-%d-%H%M}.{kind}"
+        answer["Content-Disposition"] = f'attachment; filename="{name}"'
+        answer["Cache-Control"] = "no-store"
+        return answer

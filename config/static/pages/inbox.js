@@ -1,0 +1,96 @@
+// The live inbox: it polls for changes and replaces the rows, the tabs and the links to other pages,
+// but never while one of them is focused or a row is selected. Then a button says how many rows are
+// new.
+"use strict";
+
+const tabs = document.getElementById("inbox-tabs");
+const show = document.getElementById("inbox-show");
+const said = document.getElementById("inbox-said"); // for screen readers
+const lost = document.getElementById("inbox-lost");
+const EVERY = 2000, HIDDEN = 15000, LATEST = 30000;
+let known = rowsOf(document), tag = "", wait = EVERY, stale = false, timer;
+
+function rowsOf(page) {
+  return page.getElementById("inbox-tabs")?.dataset.rows?.split(" ").filter(Boolean) ?? [];
+}
+
+const table = () => document.getElementById("result_list");
+const busy = () =>
+  Boolean(document.activeElement?.closest("#result_list tbody, #inbox-tabs, nav.older")) ||
+  Boolean(document.querySelector("#result_list input.action-select:checked"));
+
+function replace(page) {
+  const rows = page.getElementById("result_list");
+  if (!rows || !table()) return location.reload();
+  document.getElementById("inbox-tabs").replaceChildren(...page.getElementById("inbox-tabs").children);
+  for (const body of table().querySelectorAll("tbody")) body.remove();
+  table().append(...rows.querySelectorAll("tbody"));
+  const footer = document.querySelector("nav.older");
+  const newFooter = page.querySelector("nav.older");
+  if (footer && newFooter) footer.replaceWith(newFooter);
+}
+
+async function refresh() {
+  const answer = await fetch(location.href, { cache: "no-store" });
+  if (!answer.ok || answer.redirected) return location.reload();
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  replace(page);
+  const added = addedTo(rowsOf(page));
+  if (added) said.textContent = `${added} new or changed`;
+  known = rowsOf(page);
+  stale = false;
+  show.hidden = true;
+}
+
+const addedTo = (rows) => rows.filter((row) => !known.includes(row)).length;
+
+function offer(rows) {
+  const added = addedTo(rows);
+  if (!added) return; // only times and counts have changed
+  show.textContent = `${added} new, show`;
+  show.hidden = false;
+}
+
+async function poll() {
+  clearTimeout(timer);
+  try {
+    const headers = tag ? { "If-None-Match": tag } : {};
+    const answer = await fetch(tabs.dataset.news, { headers, cache: "no-store" });
+    if (answer.redirected) return location.reload();
+    if (answer.ok) {
+      const fresh = !tag;
+      tag = answer.headers.get("ETag");
+      const { rows } = await answer.json();
+      const same = rows.length === known.length && rows.every((row) => known.includes(row));
+      stale = !(fresh && same);
+      if (stale) offer(rows);
+    } else if (answer.status !== 304) {
+      throw new Error(answer.status);
+    }
+    if (stale && !busy()) await refresh();
+    lost.hidden = true;
+    wait = document.hidden ? HIDDEN : EVERY;
+  } catch {
+    lost.hidden = false;
+    wait = Math.min(wait * 2, LATEST);
+  }
+  timer = setTimeout(poll, wait);
+}
+
+// The menu's link to the inbox leads to the view and the filters that were shown last.
+const query = new URLSearchParams(location.search);
+if (query.has("view") && query.get("view") !== "last" && !query.has("q")) {
+  query.delete("after");
+  const secure = location.protocol === "https:" ? "; secure" : "";
+  document.cookie = `inbox=${query}; path=${location.pathname}; max-age=31536000; samesite=lax${secure}`;
+}
+if (tabs?.dataset.news) {
+  show.addEventListener("click", () => refresh());
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
+  window.addEventListener("online", () => poll());
+  // Django's script knows only the boxes that it found when the page was loaded.
+  document.getElementById("action-toggle")?.addEventListener("change", (event) => {
+    for (const box of table().querySelectorAll("input.action-select")) box.checked = event.target.checked;
+  });
+  poll();
+}

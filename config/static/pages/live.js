@@ -1,0 +1,83 @@
+// Keep a part of a page up to date while something is under way, and count down to the next attempt.
+"use strict";
+
+const live = document.getElementById("live");
+const SOON = 1000, HIDDEN = 15000, LATEST = 30000, TICK = 250;
+let tag = live ? `"${live.dataset.tag}"` : "", wait = SOON, timer, shownAt = performance.now();
+
+function countDown() {
+  for (const place of document.querySelectorAll("[data-seconds]")) {
+    const left = Number(place.dataset.seconds) - (performance.now() - shownAt) / 1000;
+    place.textContent = left > 0.5 ? `in ${Math.round(left)} s, at` : "now:";
+  }
+}
+
+// The controls with the same words as the focused one, in order: the focus stays on the same of them.
+const alike = (words) =>
+  [...live.querySelectorAll("a[href], button, summary, [tabindex]")].filter((one) => one.textContent.trim() === words);
+
+function replace(html) {
+  const opened = [...live.querySelectorAll("details[open]")].map((one) => one.id);
+  const focused = live.contains(document.activeElement) ? document.activeElement : null;
+  const words = focused?.textContent.trim(), place = alike(words).indexOf(focused);
+  live.innerHTML = html;
+  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+  if (focused) alike(words)[place]?.focus({ preventScroll: true });
+  shownAt = performance.now();
+  localTimes(live);
+  countDown();
+}
+
+// A screen reader reads a short text about the change, and not all that is replaced.
+function say(words) {
+  if (words === live.dataset.said) return;
+  live.dataset.said = words;
+  document.getElementById("live-said").textContent = words;
+}
+
+function connected(works) {
+  let bar = document.getElementById("connection");
+  if (!bar && !works) {
+    bar = document.createElement("p");
+    bar.id = "connection";
+    bar.className = "warning";
+    bar.setAttribute("role", "status");
+    bar.textContent = "Not connected, trying again.";
+    live.before(bar);
+  }
+  if (bar) bar.hidden = works;
+}
+
+async function follow() {
+  clearTimeout(timer);
+  try {
+    const answer = await fetch(live.dataset.live, { headers: { "If-None-Match": tag }, cache: "no-store" });
+    if (answer.redirected) return location.reload();
+    if (answer.ok) {
+      const news = await answer.json();
+      if (!live.matches(":active")) { // a button that is replaced while it is pressed is not clicked
+        tag = answer.headers.get("ETag");
+        replace(news.html);
+        say(news.said);
+        live.toggleAttribute("data-moving", news.moving);
+      }
+    } else if (answer.status !== 304) {
+      throw new Error(answer.status);
+    }
+    connected(true);
+    wait = document.hidden ? HIDDEN : SOON;
+  } catch {
+    connected(false);
+    wait = Math.min(wait * 2, LATEST);
+  }
+  if ("moving" in live.dataset) timer = setTimeout(follow, wait);
+}
+
+if (live && "moving" in live.dataset) {
+  countDown();
+  setInterval(countDown, TICK);
+  timer = setTimeout(follow, SOON);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && "moving" in live.dataset) follow();
+  });
+}

@@ -1,0 +1,66 @@
+// The names that the expressions in the admin's HTML use. Alpine's build for a strict
+// Content-Security-Policy knows only the names that are registered here, and evaluates one
+// expression at a time.
+"use strict";
+
+const charts = document.currentScript.dataset.charts;
+
+const sidebar = {
+  read() {
+    try {
+      return localStorage.getItem("sidebarDesktopOpen") !== "0";
+    } catch {
+      return true;
+    }
+  },
+  write(open) {
+    try {
+      localStorage.setItem("sidebarDesktopOpen", open ? "1" : "0");
+    } catch {
+      // Local storage is disabled: the choice lasts until the next page.
+    }
+  },
+};
+
+document.addEventListener("alpine:init", () => {
+  Alpine.data("theme", theme);
+  Alpine.data("searchForm", searchForm);
+  Alpine.data("searchCommand", () => {
+    const theirs = searchCommand();
+    return {
+      ...theirs,
+      handleOpen() {
+        this.opener = document.activeElement;
+        theirs.handleOpen.call(this);
+      },
+      handleEscape() {
+        theirs.handleEscape.call(this);
+        if (!this.openCommandResults) this.opener?.focus();
+      },
+      // Without a selected result, Enter opens the first one, if it belongs to the typed text.
+      choose(event) {
+        const list = document.getElementById("command-results-list");
+        const current = list?.dataset.text === this.$refs.searchInputCommand.value.trim();
+        if (!this.currentIndex && this.totalItems && current) this.currentIndex = 1;
+        if (this.currentIndex) this.selectItem(false, event.metaKey || event.ctrlKey);
+      },
+    };
+  });
+  Alpine.data("page", (tab) => ({
+    activeTab: (tab && getCurrentTab()) || tab,
+    sidebarMobileOpen: false,
+    sidebarDesktopOpen: sidebar.read(),
+    window: { location: { pathname: location.pathname, search: location.search } },
+    init() {
+      this.$watch("sidebarDesktopOpen", sidebar.write);
+    },
+  }));
+});
+
+// Only pages with a chart load the library. The page's load event waits for it, and then the
+// theme draws the charts.
+if (document.querySelector("canvas.chart")) {
+  const script = document.createElement("script");
+  script.src = charts;
+  document.head.append(script);
+}

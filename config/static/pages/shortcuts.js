@@ -1,0 +1,42 @@
+// Single-key shortcuts: a key focuses the field or presses the button or link with this data-key.
+// They work only outside fields, "?" lists them, and the choice to switch them off is kept.
+"use strict";
+
+const dialog = document.getElementById("shortcuts");
+const enabled = document.getElementById("shortcuts-on");
+const opener = document.getElementById("shortcuts-open");
+const OFF = "shortcuts-off";
+const FIELDS = "input, textarea, select, [contenteditable]";
+
+function stored(change) {
+  try {
+    return change(localStorage);
+  } catch {
+    return null; // local storage is disabled: the choice lasts as long as the page
+  }
+}
+
+function press(key) {
+  const target = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  if (!target) return false;
+  if (target.matches("textarea")) target.focus();
+  else (target.querySelector("button") ?? target).click();
+  return true;
+}
+
+enabled.checked = !stored((kept) => kept.getItem(OFF));
+enabled.addEventListener("change", () =>
+  stored((kept) => (enabled.checked ? kept.removeItem(OFF) : kept.setItem(OFF, "1"))),
+);
+opener.hidden = false;
+opener.addEventListener("click", () => dialog.showModal());
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.target.closest(FIELDS) || dialog.open || !enabled.checked) return;
+  if (event.key === "?") {
+    event.preventDefault();
+    dialog.showModal();
+  } else if (press(event.key)) {
+    event.preventDefault();
+  }
+});

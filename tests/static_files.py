@@ -1,0 +1,23 @@
+"""The packages' static files, found once for all test clients.
+
+A service makes its middleware once. Each test client makes its own, and the search for all files
+would take longer than most requests.
+"""
+
+from typing import Any
+
+from whitenoise.middleware import WhiteNoiseMiddleware
+
+
+def find_once() -> None:
+    """Share what the first middleware finds with all later ones."""
+    find, found = WhiteNoiseMiddleware.add_files_from_finders, dict[str, Any]()
+
+    def add(middleware: WhiteNoiseMiddleware) -> None:
+        if not found:
+            own, middleware.files = middleware.files, found
+            find(middleware)
+            middleware.files = own
+        middleware.files |= found
+
+    WhiteNoiseMiddleware.add_files_from_finders = add
