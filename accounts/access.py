@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db.models import (
     Case,
+    F,
     FilteredRelation,
     OuterRef,
     Q,
@@ -20,23 +21,25 @@ from accounts.caller import Caller
 from accounts.models import Account, Membership
 from accounts.permissions import Action, Role, may
 from config.api.errors import Forbidden, NotFound
-from config.api.viewsets import identifier
+from config.api.fields import Identifier
 from config.database.prepared import Given, prepared
 from config.runtime import logs
 
 RowsT = TypeVar("RowsT", bound="QuerySet[Any]")  # Any: rows of any model
 
 
-# An account's owner, and the role and permissions of a person in it.
+# An account with its plan, and the role and permissions of a person in it.
 STANDING = prepared(
     lambda: (
         Account.objects.filter(pk=Given("account", UUIDField()))
+        .order_by()
+        .select_related("plan")
         .annotate(
             standing=FilteredRelation(
                 "memberships", condition=Q(memberships__user=Given("person", UUIDField()))
             )
         )
-        .values_list("owner", "standing__role", "standing__permissions")
+        .annotate(role=F("standing__role"), permissions=F("standing__permissions"))
     )
 )
 
@@ -51,7 +54,7 @@ class AccountNotFound(NotFound):
 class Opened:
     """An account that the caller may act on, and the caller's role in it."""
 
-    account_id: UUID
+    account: Account
     role: str
 
 
@@ -68,29 +71,22 @@ def open_account(caller: Caller, account_id: str, action: Action) -> Opened:
 
     Raises AccountNotFound, or Forbidden if the caller may not.
     """
-    try:
-        key = identifier(account_id)
-    except NotFound:
-        raise AccountNotFound from None
-    found = STANDING.first(account=key, person=caller.pk)
-    if found is None:
+    if not Identifier.FORM.fullmatch(account_id):
+        raise AccountNotFound
+    key = UUID(account_id)
+    account: Any = STANDING.first(account=key, person=caller.pk)  # Any: it is annotated
+    if account is None:
         raise AccountNotFound
     logs.note(account=str(key))
-    owner_id, role, permissions = found
-    owner = owner_id == caller.pk
+    owner = account.owner_id == caller.pk
     holds = holdings(
         owner=owner,
-        role=None if owner else role,
-        permissions=None if owner else permissions,
+        role=None if owner else account.role,
+        permissions=None if owner else account.permissions,
     )
     if not (caller.reaches(key) and may(action, holds)):
         raise Forbidden
-    return Opened(key, Role.OWNER if owner else str(role or ""))
-
-
-def find_account(account_id: UUID) -> Account:
-    """Read an account that the caller has opened, with its plan."""
-    return Account.objects.select_related("plan").get(pk=account_id)
+    return Opened(account, Role.OWNER if owner else str(account.role or ""))
 
 
 def read_accounts(caller: Caller) -> list[tuple[UUID, str, str]]:

@@ -1,46 +1,59 @@
 """Authenticate requests by API key. Specification: Authentication, 1 to 4."""
 
 from hmac import compare_digest
+from typing import Any
 
-from django.db.models import CharField, DateTimeField
+from django.db.models import CharField, DateTimeField, QuerySet
+from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.request import Request
 
 from accounts import keys
 from accounts.caller import Caller
 from accounts.models import ApiKey
 from config.api.errors import InvalidKey
-from config.database.prepared import Given, prepared
-from config.runtime import logs
+from config.database.prepared import Given, Prepared, prepared
+from config.runtime import actor, logs
 
-KEY = prepared(
-    lambda: (
-        ApiKey.objects.alive(Given("now", DateTimeField()))
-        .filter(digest=Given("digest", CharField()))
-        .values_list("pk", "digest", "prefix", "user", "account", "last_used_at")
-    )
-)
+COLUMNS = ("pk", "digest", "prefix", "user", "account", "last_used_at")
+
+
+def read_key(*further: Any) -> "QuerySet[ApiKey, tuple[Any, ...]]":
+    """Read COLUMNS of the key with a given digest if it works now, and further expressions."""
+    alive = ApiKey.objects.alive(Given("now", DateTimeField()))
+    return alive.filter(digest=Given("digest", CharField())).values_list(*COLUMNS, *further)
+
+
+KEY = prepared(read_key)
 
 
 class BearerAuthentication(BaseAuthentication):
     """Authenticates the caller by the header `Authorization: Bearer <API_KEY>`."""
 
-    def authenticate(self, request: Request) -> tuple[Caller, None]:
-        """Return the caller. Raises InvalidKey, without a query if the key is malformed."""
-        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+    def authenticate(
+        self,
+        request: HttpRequest,
+        statement: Prepared[tuple[Any, ...]] = KEY,
+        **given: Any,
+    ) -> tuple[Caller, list[Any]]:
+        """Return the caller, and what the statement reads beside the key.
+
+        Raises InvalidKey, without a query if the key is malformed.
+        """
+        scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not keys.well_formed(text):
             raise InvalidKey
         digest, now = keys.digest(text), timezone.now()
-        found = KEY.first(digest=digest, now=now)
+        found = statement.first(digest=digest, now=now, **given)
         if found is None or not compare_digest(found[1] or "", digest):
             raise InvalidKey
-        key, _, prefix, person, account, last_used_at = found
+        key, _, prefix, person, account, last_used_at, *further = found
         logs.note(key=prefix, **({"account": str(account)} if account else {}))
+        actor.identify(person, f"API key {prefix}")
         if last_used_at is None or now - last_used_at >= ApiKey.USED_EVERY:
             ApiKey.objects.filter(pk=key).update(last_used_at=now)
-        return Caller(person, account), None
+        return Caller(person, account), further
 
-    def authenticate_header(self, request: Request) -> str:
+    def authenticate_header(self, request: HttpRequest) -> str:
         """Return the scheme that a 401 response names in `WWW-Authenticate`."""
         return "Bearer"

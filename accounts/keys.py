@@ -13,7 +13,7 @@ from typing import NamedTuple
 ALPHABET = digits + ascii_letters
 MARK = "cbk"
 PUBLIC_LENGTH = 8
-SECRET_LENGTH = 43  # characters of 62: 256 bits
+SECRET_LENGTH = 43  # random characters out of 62: 256 bits
 CHECK_LENGTH = 6
 
 

@@ -7,8 +7,9 @@ why.
 
 import logging
 import smtplib
-from datetime import datetime, timedelta
-from uuid import UUID
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
 
 from django.core.mail import EmailMessage
 from django.db.models import F, Q, QuerySet
@@ -28,6 +29,8 @@ MOST_TRIES = len(DELAYS) + 1
 REFUSED = (smtplib.SMTPException, OSError)
 KEPT = timedelta(days=30)  # how long mails that were sent or given up are kept
 BATCH = 1_000
+# Any: values of columns of many types
+NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_until": None}
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +40,7 @@ class Unsendable(Exception):
 
 
 class RoundRobin:
-    """Chooses the next mail round robin over the accounts, in the order of their ids."""
+    """Chooses the next mail, round robin over the accounts in the order of their ids."""
 
     def __init__(self) -> None:
         self.served: UUID | None = None  # the account of the last mail
@@ -56,12 +59,11 @@ round_robin = RoundRobin()
 
 
 def claim(most: int) -> list[tuple[str, str]]:
-    """Claim due mails, one account after the other, so that at most `most` are in flight.
+    """Claim due mails, from one account after another, so that at most `most` are in flight.
 
-    Returns the id and the claim of each. The claim is the end of its lease, which changes when
-    sending begins.
+    Returns the id and the claim of each: a token with a lease. Both change when sending begins.
     """
-    now = timezone.now()
+    now, token = timezone.now(), uuid4()
     waiting = Mail.objects.filter(due_at__isnull=False)
     free = Q(claimed_until=None) | Q(claimed_until__lt=now)
     due = waiting.filter(free, due_at__lte=now)
@@ -70,57 +72,52 @@ def claim(most: int) -> list[tuple[str, str]]:
     if mail is None:
         return claimed
     room = most - waiting.filter(claimed_until__gte=now).count()
-    until = now + LEASE
     while mail and len(claimed) < room:
-        if due.filter(pk=mail.pk).update(claimed_until=until):
-            claimed.append((str(mail.pk), until.isoformat()))
+        if due.filter(pk=mail.pk).update(claim=token, claimed_until=now + LEASE):
+            claimed.append((str(mail.pk), str(token)))
         round_robin.served = mail.account_id
         mail = round_robin.pick(due)
     return claimed
 
 
-def release(mail_id: str, claimed_until: str) -> None:
+def release(mail_id: str, claim: str) -> None:
     """Release a claim that no worker will use."""
-    _held(mail_id, datetime.fromisoformat(claimed_until)).update(claimed_until=None)
+    _held(mail_id, claim).update(**NO_CLAIM)
 
 
-def send(mail_id: str, claimed_until: str) -> None:
+def send(mail_id: str, claim: str) -> None:
     """Send a mail if its claim is still valid. A second task with the same claim does nothing.
 
-    The try is counted before it begins, so a mail that crashes the process is tried a few times at
-    most.
+    The try is counted before it begins, so a mail that crashes the process is tried only a few
+    times.
     """
-    until = timezone.now() + SENDING
-    held = _held(mail_id, datetime.fromisoformat(claimed_until))
-    if not held.update(claimed_until=until, tries=F("tries") + 1):
+    token, until = str(uuid4()), timezone.now() + SENDING
+    held = _held(mail_id, claim)
+    if not held.update(claim=token, claimed_until=until, tries=F("tries") + 1):
         return
     mail = Mail.objects.select_related("invitation").filter(pk=mail_id).first()
     if mail is None:  # its invitation has just been withdrawn
         return
     if mail.tries > MOST_TRIES:
-        _settle(mail, until, error="every attempt to send it ended the process", delay=None)
+        _settle(mail, token, error="every attempt to send it ended the process", delay=None)
         return
     release_connection()
     try:
         build(mail).send()
     except Unsendable as error:
-        _settle(mail, until, error=str(error), delay=None)
+        _settle(mail, token, error=str(error), delay=None)
     except REFUSED as error:
         if is_shortage(error):  # on this machine, so it does not count as a try
             logger.warning("mails are delayed: %s", error, extra={"bounded": True})
             release_connection()
-            _held(mail_id, until).update(claimed_until=None, tries=F("tries") - 1)
+            _held(mail_id, token).update(**NO_CLAIM, tries=F("tries") - 1)
             return
         given_up = refused_for_good(error) or mail.tries == MOST_TRIES
         delay = None if given_up else DELAYS[mail.tries - 1]
-        _settle(mail, until, error=f"{type(error).__name__}: {error}", delay=delay)
+        _settle(mail, token, error=f"{type(error).__name__}: {error}", delay=delay)
     else:
-        _held(mail_id, until).update(
-            state=Mail.State.SENT,
-            sent_at=timezone.now(),
-            due_at=None,
-            claimed_until=None,
-            error="",
+        _held(mail_id, token).update(
+            state=Mail.State.SENT, sent_at=timezone.now(), due_at=None, error="", **NO_CLAIM
         )
 
 
@@ -159,20 +156,20 @@ def prune() -> None:
         Mail.objects.filter(pk__in=ids).delete()
 
 
-def _held(mail_id: str, until: datetime) -> "QuerySet[Mail]":
-    """Select a mail while its claim, which ends at `until`, still holds."""
-    return Mail.objects.filter(pk=mail_id, claimed_until=until, due_at__isnull=False)
+def _held(mail_id: str, claim: str) -> "QuerySet[Mail]":
+    """Select a mail while its claim still holds."""
+    return Mail.objects.filter(pk=mail_id, claim=UUID(claim), due_at__isnull=False)
 
 
-def _settle(mail: Mail, until: datetime, *, error: str, delay: float | None) -> None:
+def _settle(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
     """Record a failed attempt: due again after `delay` seconds, or FAILED if that is None.
 
     Changes nothing if the claim was lost. The log names only the kind of error.
     """
     logger.warning("mail %s was not sent: %s", mail.pk, error.partition(":")[0])
-    _held(str(mail.pk), until).update(
+    _held(str(mail.pk), claim).update(
         state=Mail.State.FAILED if delay is None else Mail.State.RETRYING,
         due_at=None if delay is None else timezone.now() + timedelta(seconds=delay),
-        claimed_until=None,
         error=error[:SHORT],
+        **NO_CLAIM,
     )

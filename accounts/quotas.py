@@ -40,7 +40,7 @@ def month_of(moment: datetime) -> tuple[date, datetime]:
 
 
 def counted_message(bounded: bool) -> Update:
-    """Count one message of a given month, if that is fewer than a given quota."""
+    """Count one message of a given month, unless a given quota is used up."""
     usage = Usage.objects.filter(
         account=Given("account", UUIDField()), month=Given("month", DateField())
     )

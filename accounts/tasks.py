@@ -9,41 +9,54 @@ from django.utils import timezone
 
 from accounts import idempotency, mailing
 from accounts.models import Invitation
+from accounts.services import change
 from config.models import PeriodicWork
+from config.runtime import periodic
 
 CLEAR_SESSIONS = "clear sessions"
 FORGET_ANSWERS = "forget stored answers"
 PRUNE_MAILS = "prune mails"
+PRUNE_CHANGES = "prune the audit trail"
 
 
 @shared_task(acks_late=True, ignore_result=True)
-def send_mail(mail_id: str, claimed_until: str) -> None:
+def send_mail(mail_id: str, claim: str) -> None:
     """Send one mail if the claim is still valid."""
     if settings.SENDING:
-        mailing.send(mail_id, claimed_until)
+        mailing.send(mail_id, claim)
     else:  # published by a worker that still had sending switched on
-        mailing.release(mail_id, claimed_until)
+        mailing.release(mail_id, claim)
 
 
 @shared_task(acks_late=True, ignore_result=True)
-def clear_sessions() -> None:
+def clear_sessions(claim: str) -> None:
     """Delete expired sessions, once a day."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
-    PeriodicWork.objects.finish(CLEAR_SESSIONS, next_due=now + timedelta(days=1))
+    PeriodicWork.objects.finish(CLEAR_SESSIONS, claim, next_due=now + timedelta(days=1))
 
 
 @shared_task(acks_late=True, ignore_result=True)
-def forget_answers() -> None:
+def forget_answers(claim: str) -> None:
     """Delete stored answers older than a day, once an hour."""
     idempotency.forget()
-    PeriodicWork.objects.finish(FORGET_ANSWERS, next_due=timezone.now() + timedelta(hours=1))
+    next_due = timezone.now() + timedelta(hours=1)
+    PeriodicWork.objects.finish(FORGET_ANSWERS, claim, next_due=next_due)
 
 
 @shared_task(acks_late=True, ignore_result=True)
-def prune_mails() -> None:
+def prune_mails(claim: str) -> None:
     """Delete old mails and expired invitations, once a day."""
     mailing.prune()
     now = timezone.now()
     Invitation.objects.filter(created_at__lt=now - Invitation.LIFE).delete()
-    PeriodicWork.objects.finish(PRUNE_MAILS, next_due=now + timedelta(days=1))
+    PeriodicWork.objects.finish(PRUNE_MAILS, claim, next_due=now + timedelta(days=1))
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def prune_changes(claim: str) -> None:
+    """Prune the audit trail once a day. A run that is cut short continues in a minute."""
+    began = timezone.now()
+    ended = periodic.run(change.prune(began - timedelta(days=settings.AUDIT_RETENTION_DAYS)))
+    again = timedelta(days=1) if ended else timedelta(minutes=1)
+    PeriodicWork.objects.finish(PRUNE_CHANGES, claim, next_due=began + again)

@@ -1,21 +1,33 @@
 """The admin of accounts: plan, members, invitations and usage."""
 
+from datetime import date
 from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.forms import ModelForm
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 from unfold.widgets import UnfoldAdminEmailInputWidget
 
 from accounts.admin.invitation import InvitationInline
 from accounts.admin.membership import MembershipInline
 from accounts.admin.scope import AccountRows, person
-from accounts.admin.usage import UsageInline
-from accounts.models import Account
+from accounts.admin.usage import UsageInline, used
+from accounts.models import Account, Usage
+from accounts.quotas import WARNED_AT, month_of
 from accounts.services.account import find_or_create_user
 from config.database.lengths import SHORT
+
+HANDOFF = (
+    "mail_on_escalation",
+    "remind_after_minutes",
+    "return_after_minutes",
+    "working_hours",
+    "time_zone",
+)
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
@@ -30,6 +42,19 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in
         fields = ("name", "plan", "mail_on_escalation")
 
 
+def quota_line(account: Account, month: date) -> dict[str, Any]:
+    """Return the messages of a month with the quota, and a state if most of it is used."""
+    usage = Usage.objects.filter(account=account, month=month).first()
+    usage = usage or Usage(account=account, month=month, messages=0)
+    usage.account = account
+    quota, state = account.plan.monthly_messages, None
+    if quota is not None and usage.messages >= quota:
+        state = ("bad", "used up")
+    elif quota and usage.messages * 100 >= min(WARNED_AT) * quota:
+        state = ("busy", f"{usage.messages * 100 // quota} % used")
+    return {"used": used(usage), "used_state": state}
+
+
 @admin.register(Account)
 class AccountAdmin(AccountRows):
     """Superusers change plan, quota and add-on; an account's managers only see them."""
@@ -41,9 +66,10 @@ class AccountAdmin(AccountRows):
     list_filter = (("plan", RelatedDropdownFilter),)
     search_fields = ("name__istartswith",)
     search_help_text = "the beginning of a name"
-    fields = ("name", "owner", "plan", "webhooks_enabled", "mail_on_escalation")
+    fields = ("name", "owner", "plan", "webhooks_enabled", *HANDOFF)
     autocomplete_fields = ("owner",)
     inlines = (MembershipInline, InvitationInline, UsageInline)
+    change_form_outer_before_template = "admin/accounts/account_head.html"
 
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
         """Ask for the owner's e-mail on a new account, whose add-on follows from the plan."""
@@ -62,8 +88,23 @@ class AccountAdmin(AccountRows):
         return self.inlines if obj else ()
 
     def get_readonly_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """Let an account's managers change only what is not paid for."""
+        """Let an account's managers change only the fields that cost nothing."""
         return () if person(request).is_superuser else ("owner", "plan", "webhooks_enabled")
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Add what the account has used of its plan this month."""
+        month, resets_at = month_of(timezone.now())
+        row = self.get_object(request, unquote(object_id))
+        known = quota_line(row, month) if row else {}
+        shown: HttpResponse = super().change_view(
+            request,
+            object_id,
+            form_url,
+            {**(extra_context or {}), **known, "resets_on": resets_at},
+        )
+        return shown
 
     def save_model(
         self, request: HttpRequest, obj: Account, form: "ModelForm[Any]", change: bool

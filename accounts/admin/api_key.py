@@ -1,36 +1,30 @@
-"""The admin of API keys: list, issue, collect and revoke them."""
+"""The admin of API keys: list, issue, collect, rotate and revoke them."""
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, reverse
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
-from unfold.widgets import (
-    UnfoldAdminIntegerFieldWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-)
 
-from accounts.access import accounts_of
+from accounts.admin.api_key_forms import IssueForm, RotateForm
 from accounts.admin.scope import ScopedAdmin, managed_accounts, person, with_row
-from accounts.caller import Caller
 from accounts.models import Account, ApiKey, Membership, User
 from accounts.services import api_key
 from config.admin.dates import at
-from config.admin.page import first_time, page, secret_page
+from config.admin.page import confirm_page, first_time, page, row_routes, secret_page
 
 MADE, ENDS = at("created_at", "created"), at("expires_at", "expires", empty="never")
-LONGEST_LIFE = 3_650  # days
 KEY_WARNING = (
     "This is the only time the key is shown. Anyone who has it can read and change its owner's "
     "chatbots, or those of one account if it is bound to one. Keep it on your server."
 )
-NOT_ISSUABLE = "no staff member with this e-mail address in an account that you manage"
+REVOKED = "Calls with a revoked key are refused immediately. This cannot be undone."
+NOT_ROTATABLE = "{} cannot be rotated: it no longer works, or it has already been replaced"
 
 
 def holders(request: HttpRequest) -> "QuerySet[User]":
@@ -51,61 +45,6 @@ def holders(request: HttpRequest) -> "QuerySet[User]":
         Account.objects.filter(owner=OuterRef("pk"), pk__in=managed)
     )
     return people.filter(Q(pk=user.pk) | Q(here, ~Q(elsewhere), is_superuser=False))
-
-
-class IssueForm(forms.Form):
-    """The owner, account, label and lifetime of a new key."""
-
-    email = forms.CharField(
-        label="Owner's e-mail",
-        widget=UnfoldAdminTextInputWidget,
-        help_text="Another person collects the key on its page, because only the owner may see it",
-    )
-    account = forms.ModelChoiceField(
-        Account.objects.none(),
-        required=False,
-        widget=UnfoldAdminSelectWidget,
-        help_text="The only account in which the key works; if empty, all accounts of its owner",
-    )
-    label = forms.CharField(
-        max_length=100,
-        required=False,
-        widget=UnfoldAdminTextInputWidget,
-        help_text="What the key is for, such as the name of the server that holds it",
-    )
-    days = forms.IntegerField(
-        min_value=1,
-        max_value=LONGEST_LIFE,
-        required=False,
-        widget=UnfoldAdminIntegerFieldWidget,
-        help_text="Days until the key expires; empty: never",
-    )
-
-    def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.issuer = person(request)
-        every = Account.objects.order_by("name", "id")
-        managed = (
-            every if self.issuer.is_superuser else every.filter(pk__in=managed_accounts(request))
-        )
-        self.fields["account"].queryset = managed  # type: ignore[attr-defined]
-
-    def clean(self) -> dict[str, Any]:
-        """Find the owner. A key for another person needs an account that both belong to."""
-        given = self.cleaned_data
-        account = given.get("account")
-        owner = User.objects.find(given.get("email", ""))
-        if owner == self.issuer:
-            return given | {"user": owner}
-        if account is None:
-            self.add_error("account", "choose the account in which their key will work")
-        elif not (
-            owner
-            and owner.is_staff
-            and accounts_of(Caller(owner.pk)).filter(pk=account.pk).exists()
-        ):
-            self.add_error("email", NOT_ISSUABLE)
-        return given | {"user": owner}
 
 
 @admin.register(ApiKey)
@@ -148,6 +87,7 @@ class ApiKeyAdmin(ScopedAdmin):
             "revoked": "danger",
             "expired": "warning",
             "waiting": "info",
+            "replaced": "warning",
         },
     )
     def state(self, key: ApiKey) -> str:
@@ -156,15 +96,29 @@ class ApiKeyAdmin(ScopedAdmin):
 
     @admin.display(description="last used", empty_value="never")
     def last_used(self, key: ApiKey) -> str | None:
-        """Show the last use to the hour."""
-        return f"{key.last_used_at:%Y-%m-%d %H}:00" if key.last_used_at else None
+        """Show the last use to the hour, in UTC."""
+        return f"{key.last_used_at:%Y-%m-%d %H}:00 UTC" if key.last_used_at else None
 
     @admin.action(description="Revoke the selected keys", permissions=["revoke"])
-    def revoke_selected(self, request: HttpRequest, keys: "QuerySet[ApiKey]") -> None:
-        """Revoke the selected keys, effective immediately."""
-        for key in keys:
-            self.revoke(request, key)
-        messages.success(request, f"{len(keys)} revoked")
+    def revoke_selected(
+        self, request: HttpRequest, keys: "QuerySet[ApiKey]"
+    ) -> HttpResponse | None:
+        """Revoke the selected keys, effective immediately, once the user has confirmed it."""
+        if "confirmed" in request.POST:
+            revoked = sum(self.revoke(request, key) for key in keys)
+            messages.success(request, f"{revoked} revoked")
+            return None
+        chosen = [(ACTION_CHECKBOX_NAME, key.pk) for key in keys]
+        return confirm_page(
+            self,
+            request,
+            title=f"Revoke {len(keys)} API key{'s' if len(keys) != 1 else ''}?",
+            objects=[key.described() for key in keys],
+            consequence=REVOKED,
+            button="Revoke",
+            back=reverse("admin:accounts_apikey_changelist"),
+            fields=[("action", "revoke_selected"), ("confirmed", "1"), *chosen],
+        )
 
     def has_revoke_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
         """Require the change permission: revoking is the only change that a key allows."""
@@ -180,15 +134,12 @@ class ApiKeyAdmin(ScopedAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         """Add the routes of the buttons on a key's page."""
-        views = {"revoke": self.revoke_view, "collect": self.collect_view}
-        buttons = [
-            path(
-                f"<uuid:object_id>/{name}/",
-                self.admin_site.admin_view(require_POST(view)),
-                name=f"accounts_apikey_{name}",
-            )
-            for name, view in views.items()
-        ]
+        buttons = row_routes(
+            self,
+            revoke=self.revoke_view,
+            rotate=self.rotate_view,
+            collect=require_POST(self.collect_view),
+        )
         return [*buttons, *super().get_urls()]
 
     def has_collect_permission(self, request: HttpRequest, obj: ApiKey) -> bool:
@@ -207,15 +158,59 @@ class ApiKeyAdmin(ScopedAdmin):
 
     @with_row("revoke")
     def revoke_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
-        """Revoke the key and return to its page."""
-        self.revoke(request, key)
-        messages.success(request, f"{key.prefix} is revoked")
-        return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
+        """Ask for confirmation, then revoke the key and return to its page."""
+        back = reverse("admin:accounts_apikey_change", args=[key.pk])
+        if request.method == "POST":
+            if self.revoke(request, key):
+                messages.success(request, f"{key.prefix} is revoked")
+            return HttpResponseRedirect(back)
+        if key.revoked_at:
+            return HttpResponseRedirect(back)
+        return confirm_page(
+            self,
+            request,
+            title="Revoke this API key?",
+            objects=[key.described()],
+            consequence=REVOKED,
+            button="Revoke",
+            back=back,
+        )
 
-    def revoke(self, request: HttpRequest, key: ApiKey) -> None:
-        """Revoke a key and log who did it."""
-        api_key.revoke(key)
-        self.log_change(request, key, "Revoked.")
+    def revoke(self, request: HttpRequest, key: ApiKey) -> bool:
+        """Revoke the key and log who did it. Returns False if it was revoked before."""
+        revoked = api_key.revoke(key)
+        if revoked:
+            self.log_change(request, key, "Revoked.")
+        return revoked
+
+    @with_row("collect")
+    def rotate_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
+        """Ask for the grace period, then replace the key with a new one and show it once.
+
+        Only its owner rotates a key, because only the owner may see the new one. A form sent twice
+        replaces the key once: a replaced key is not replaced again.
+        """
+        form = RotateForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            rows = ApiKey.objects.replaceable().filter(pk=key.pk)
+            for new, text in api_key.rotate(rows, grace_hours=form.cleaned_data["grace"]):
+                self.log_change(request, key, f"Replaced by {new.prefix}.")
+                self.log_addition(request, new, f"Replaces {key.prefix}.")
+                return self.show(request, new, text)
+        if not ApiKey.objects.replaceable().filter(pk=key.pk).exists():
+            messages.error(request, NOT_ROTATABLE.format(key.prefix))
+            return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
+        return page(
+            self,
+            request,
+            "admin/simple_form.html",
+            title="Rotate this API key",
+            form=form,
+            button="Rotate",
+            back=reverse("admin:accounts_apikey_change", args=[key.pk]),
+            intro=f"{key.described()}. A new key with the same owner, account, label and expiry "
+            "takes its place and is shown once.",
+        )
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
@@ -240,7 +235,7 @@ class ApiKeyAdmin(ScopedAdmin):
         )
 
     def issue(self, request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
-        """Issue a key. Show the key to its issuer, or let it wait until its owner collects it."""
+        """Issue a key, and show it; if it is another person's, leave it for them to collect."""
         owner: User = given.pop("user")
         del given["email"]
         if owner == person(request):

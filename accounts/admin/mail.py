@@ -1,14 +1,44 @@
 """The admin of outgoing mails: their state, and why one was not sent."""
 
+from typing import Any
+
 from django.contrib import admin
-from unfold.contrib.filters.admin import ChoicesDropdownFilter
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
-from accounts.admin.scope import AccountRows, ReadOnly
-from accounts.models import Mail
+from accounts.admin.scope import AccountRows, ReadOnly, scoped_rows
+from accounts.models import Account, Mail
 from config.admin.dates import at
+from config.admin.keyset import whole_id
 
 MADE, DUE = at("created_at", "created"), at("due_at", "next attempt")
+
+
+class AccountFilter(DropdownFilter):
+    """Filters by the account whose page links to this list."""
+
+    title = parameter_name = "account"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the account that is selected."""
+        wanted = whole_id(self.value() or "")
+        mine = scoped_rows(model_admin.admin_site, Account, request)
+        found = mine.filter(pk=wanted).values_list("pk", "name") if wanted else ()
+        return [(str(key), name) for key, name in found]
+
+    def has_output(self) -> bool:
+        """Return whether an account is selected."""
+        return bool(self.value())
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep the account's mails."""
+        if not self.value():
+            return queryset
+        wanted = whole_id(self.value() or "")
+        return queryset.filter(account=wanted) if wanted else queryset.none()
 
 
 @admin.register(Mail)
@@ -17,7 +47,7 @@ class MailAdmin(ReadOnly, AccountRows):
 
     key = ("-id",)
     list_display = (MADE, "to", "subject", "shown_state", "tries", DUE, "error")
-    list_filter = (("state", ChoicesDropdownFilter),)
+    list_filter = (("state", ChoicesDropdownFilter), AccountFilter)
     fields = (
         "account",
         "to",

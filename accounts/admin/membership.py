@@ -10,9 +10,10 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from accounts.models import Membership
 from accounts.permissions import PERMISSIONS
+from config.admin.conflict import SEEN, ConflictForm
 
 
-class StandingForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+class StandingForm(ConflictForm):
     """A role, and permissions as checkboxes."""
 
     permissions = forms.MultipleChoiceField(
@@ -27,7 +28,7 @@ class MembershipInline(TabularInline):
 
     model = Membership
     form = StandingForm
-    fields = ("email", "role", "permissions")
+    fields = ("email", "role", "permissions", SEEN)
     readonly_fields = ("email",)
     verbose_name_plural = "members"
     extra = 0

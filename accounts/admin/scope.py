@@ -12,9 +12,20 @@ from uuid import UUID
 from django.contrib.admin import AdminSite, FieldListFilter, ShowFacets, SimpleListFilter
 from django.contrib.admin.exceptions import NotRegistered
 from django.contrib.admin.utils import get_fields_from_path, unquote
+from django.contrib.auth.models import Permission
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
-from django.db.models import Field, ForeignKey, JSONField, ManyToManyField, Model, Q, QuerySet
+from django.db.models import (
+    Exists,
+    Field,
+    ForeignKey,
+    JSONField,
+    ManyToManyField,
+    Model,
+    Q,
+    QuerySet,
+    TextField,
+)
 from django.forms import ModelChoiceField, ModelMultipleChoiceField
 from django.http import HttpRequest, HttpResponse
 from unfold.admin import ModelAdmin
@@ -23,7 +34,9 @@ from unfold.views import ChangeList
 from accounts.admin.json_field import StrictJson
 from accounts.models import Account, User
 from accounts.permissions import Action
+from config.admin.conflict import SEEN, ConflictForm
 from config.admin.keyset import KeysetChangeList, whole_id
+from config.admin.lines import TextLines
 
 Kept = TypeVar("Kept")
 
@@ -67,6 +80,18 @@ def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "Q
         return site.get_model_admin(model).get_queryset(request)
     except NotRegistered:
         return model._default_manager.none()
+
+
+def holds(user: User, permission: str) -> Exists:
+    """Make the condition that a user has a model permission, for the single query of a poll.
+
+    `has_perm` reads all of a person's permissions, in two queries.
+    """
+    app, codename = permission.split(".")
+    holders = Q(user=user.pk) | Q(group__user=user.pk)
+    return Exists(
+        Permission.objects.filter(holders, content_type__app_label=app, codename=codename)
+    )
 
 
 def with_row(
@@ -116,7 +141,10 @@ class ScopedChoices:
     """Limits the choices of a form's relations to rows that the person may see."""
 
     admin_site: AdminSite
-    formfield_overrides: ClassVar[dict[Any, Any]] = {JSONField: {"form_class": StrictJson}}
+    formfield_overrides: ClassVar[dict[Any, Any]] = {
+        JSONField: {"form_class": StrictJson},
+        TextField: {"form_class": TextLines},
+    }
 
     def formfield_for_foreignkey(
         self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **options: Any
@@ -147,8 +175,9 @@ class ScopedChoices:
 class ScopedAdmin(ScopedChoices, ModelAdmin):
     """The base of every admin page: scoped rows, keyset pagination, no row counts."""
 
+    form = ConflictForm
     key: tuple[str, ...] = ("-created_at", "-id")
-    id_columns: tuple[str, ...] = ()  # indexed columns that the search box matches a whole id with
+    id_columns: tuple[str, ...] = ()  # indexed columns in which a search looks for a complete id
     large: tuple[str, ...] = ()  # columns that no list shows: loaded only when a page needs them
     empty_text = "There is nothing here yet."
     show_full_result_count = False
@@ -166,6 +195,14 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         """Start every page from the rows that the person may see."""
         rows: QuerySet[Any] = super().get_queryset(request).defer(*self.large)
         return rows if person(request).is_superuser else self.own(request, rows)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Add the hidden field by which the form finds that another person has saved the row."""
+        found = super().get_fieldsets(request, obj)
+        if obj is None or not self.has_change_permission(request, obj):
+            return found
+        *others, (title, options) = found
+        return [*others, (title, {**options, "fields": (*options["fields"], SEEN)})]
 
     def changeform_view(
         self,
@@ -209,7 +246,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
-        """Search by a whole id if `id_columns` is set, else by `search_fields`."""
+        """Search by a complete id if `id_columns` is set, else by `search_fields`."""
         if not (self.id_columns and search_term):
             rows, duplicates = super().get_search_results(request, queryset, search_term)
             return rows, duplicates
@@ -244,13 +281,13 @@ class ReadOnly:
     """A read-only page: the service writes these rows."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid it: only the service creates these rows."""
+        """Forbid additions: only the service creates these rows."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid it: only the service changes these rows."""
+        """Forbid changes: only the service makes them."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid it: only the service deletes these rows."""
+        """Forbid deletions: only the service deletes these rows."""
         return False

@@ -1,8 +1,8 @@
 """The admin of people: who can sign in, and with which rights."""
 
+from hashlib import blake2b
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin
@@ -19,12 +19,14 @@ from accounts.admin.api_key import holders
 from accounts.admin.scope import ScopedAdmin, managed_accounts, person
 from accounts.models import Account, User
 from accounts.services.user import delete_user
+from config.admin.conflict import ConflictForm
 from config.admin.dates import at
 
 # Only the migration sets the groups' permissions.
 admin.site.unregister(Group)
 
-SEEN, MADE = at("last_login", "last sign-in", empty="never"), at("created_at", "made")
+SIGNED_IN = at("last_login", "last sign-in", empty="never")
+MADE = at("created_at", "made")
 
 
 class PersonCreationForm(UserCreationForm):
@@ -35,12 +37,17 @@ class PersonCreationForm(UserCreationForm):
         fields = ("email", "name")
 
 
-class PersonChangeForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+class PersonChangeForm(ConflictForm):
     """The form of a person. Unlike Django's own, it shows no summary of the password hash."""
 
     class Meta:
         model = User
         fields = ("email", "name", "is_active", "is_staff", "is_superuser", "groups")
+
+    def mark_of(self, row: Any) -> str:
+        """Return a digest of the values: a person's row has no time of its last change."""
+        values = [] if row._state.adding else sorted(self.values_of(row).items())
+        return blake2b(repr(values).encode(), digest_size=8).hexdigest()
 
 
 @admin.register(User)
@@ -53,17 +60,17 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     key = ("email", "id")
     form, add_form = PersonChangeForm, PersonCreationForm
     change_password_form = AdminPasswordChangeForm
-    list_display = ("email", "name", "is_active", "is_staff", "is_superuser", SEEN)
+    list_display = ("email", "name", "is_active", "is_staff", "is_superuser", SIGNED_IN)
     list_filter = ("is_active", "is_staff", "is_superuser")
     search_fields = ("email__istartswith", "name__istartswith")
     search_help_text = "the beginning of an e-mail address or a name"
     ordering = key
     filter_horizontal = ()
-    readonly_fields = ("can_sign_in", SEEN, MADE)
+    readonly_fields = ("can_sign_in", SIGNED_IN, MADE)
     fieldsets = (
         (None, {"fields": ("email", "name", "can_sign_in")}),
         ("Rights", {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
-        ("Times", {"fields": (SEEN, MADE)}),
+        ("Times", {"fields": (SIGNED_IN, MADE)}),
     )
     add_fieldsets = (
         (None, {"fields": ("email", "name", "usable_password", "password1", "password2")}),
@@ -100,7 +107,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         if person(request).is_superuser:
             return super().get_fieldsets(request, obj)
         if obj and holders(request).filter(pk=obj.pk).exists():
-            return ((None, {"fields": ("email", "name", SEEN, MADE)}),)
+            return ((None, {"fields": ("email", "name", SIGNED_IN, MADE)}),)
         return ((None, {"fields": ("email",)}),)
 
     def history_view(

@@ -5,6 +5,9 @@ A group decides which admin pages its members can open; memberships decide whose
 
 import accounts.models.membership
 import config.database.ids
+import config.runtime.actor
+import accounts.working_hours
+import django.core.validators
 import django.db.models.deletion
 import django.db.models.functions.text
 import django.utils.timezone
@@ -26,6 +29,7 @@ AGENTS = {
     "chatbots.conversationstarter": ALL,
     "webhooks.endpoint": ("view", "add", "change"),
     "webhooks.delivery": CHANGE,
+    "webhooks.retryjob": VIEW,
     "conversations.visitor": VIEW,
     "conversations.thread": CHANGE,
     "conversations.lead": VIEW,
@@ -35,6 +39,7 @@ ACCOUNT_ADMINS = AGENTS | {
     "accounts.membership": ALL,
     "accounts.user": VIEW,
     "accounts.usage": VIEW,
+    "accounts.change": VIEW,
     "accounts.mail": VIEW,
     "chatbots.chatbot": ALL,
     "chatbots.chatbotmember": ALL,
@@ -117,7 +122,7 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=config.database.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('email', models.EmailField(max_length=255, unique=True)),
                 ('name', models.CharField(blank=True, max_length=255)),
-                ('is_active', models.BooleanField(default=True)),
+                ('is_active', models.BooleanField(default=True, verbose_name='active')),
                 ('is_staff', models.BooleanField(default=False, verbose_name='may use the admin')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
@@ -126,6 +131,9 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'person',
                 'verbose_name_plural': 'people',
+                'constraints': [
+                    models.UniqueConstraint(django.db.models.functions.text.Lower('email'), name='user_email_unique', violation_error_message='a person with this e-mail address already exists'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -137,6 +145,10 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=255)),
                 ('webhooks_enabled', models.BooleanField(default=None, help_text='Without it, webhooks can be neither set up nor sent', verbose_name='webhooks add-on')),
                 ('mail_on_escalation', models.BooleanField(default=False, help_text="Mail the account's staff when a visitor asks for a person")),
+                ('remind_after_minutes', models.PositiveSmallIntegerField(blank=True, help_text='Mail the staff again when a visitor has waited this long; empty: no reminder', null=True, validators=[django.core.validators.MinValueValidator(1)])),
+                ('return_after_minutes', models.PositiveSmallIntegerField(blank=True, help_text='Return an answered conversation to the AI after this silence; empty: never', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='return to the AI after minutes')),
+                ('working_hours', models.CharField(blank=True, help_text='When reminders are sent, such as Mon-Fri 09:00-17:00, Sat 22:00-06:00 (overnight); empty: always', max_length=255, validators=[accounts.working_hours.validate_hours])),
+                ('time_zone', models.CharField(default='UTC', help_text='Of the working hours, such as Europe/Berlin', max_length=64, validators=[accounts.working_hours.validate_zone])),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='owned_accounts', to=settings.AUTH_USER_MODEL)),
                 ('plan', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='accounts', to='accounts.plan')),
             ],
@@ -178,6 +190,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['account', 'email'],
+                'constraints': [
+                    models.UniqueConstraint(models.F('account'), django.db.models.functions.text.Lower('email'), name='invited_to_account_once'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -193,6 +208,7 @@ class Migration(migrations.Migration):
                 ('state', models.CharField(choices=[('PENDING', 'Pending'), ('RETRYING', 'Retrying'), ('SENT', 'Sent'), ('FAILED', 'Failed')], default='PENDING', max_length=10)),
                 ('due_at', models.DateTimeField(default=django.utils.timezone.now, null=True)),
                 ('tries', models.PositiveIntegerField(default=0)),
+                ('claim', models.UUIDField(null=True)),
                 ('claimed_until', models.DateTimeField(null=True)),
                 ('error', models.CharField(blank=True, max_length=255)),
                 ('sent_at', models.DateTimeField(null=True)),
@@ -201,6 +217,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-created_at'],
+                'indexes': [
+                    models.Index(condition=models.Q(('due_at__isnull', False)), fields=['account', 'due_at'], name='mail_due_by_account'),
+                    models.Index(fields=['account', 'created_at'], name='mail_of_an_hour'),
+                    models.Index(condition=models.Q(('thread_id__isnull', False)), fields=['thread_id'], name='mail_of_thread'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -216,6 +237,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['account', 'user'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('account', 'user'), name='one_membership_per_person'),
+                    models.CheckConstraint(condition=models.Q(('role__in', ['SUPER_ADMIN', 'MEMBER'])), name='membership_role_known'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -234,6 +259,15 @@ class Migration(migrations.Migration):
                 ('account', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.account')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('user', 'name'), name='one_answer_for_a_key'),
+                ],
+                'indexes': [
+                    models.Index(fields=['account', 'created_at', 'size'], name='answers_of_an_account'),
+                    models.Index(condition=models.Q(('thread_id__isnull', False)), fields=['thread_id'], name='answer_of_thread'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Usage',
@@ -247,51 +281,31 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'usage',
                 'ordering': ['-month'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('account', 'month'), name='one_usage_per_month'),
+                ],
             },
         ),
-        migrations.AddConstraint(
-            model_name='user',
-            constraint=models.UniqueConstraint(django.db.models.functions.text.Lower('email'), name='user_email_unique', violation_error_message='a person with this e-mail address already exists'),
-        ),
-        migrations.AddConstraint(
-            model_name='invitation',
-            constraint=models.UniqueConstraint(models.F('account'), django.db.models.functions.text.Lower('email'), name='invited_to_account_once'),
-        ),
-        migrations.AddIndex(
-            model_name='mail',
-            index=models.Index(condition=models.Q(('due_at__isnull', False)), fields=['account', 'due_at'], name='mail_due_by_account'),
-        ),
-        migrations.AddIndex(
-            model_name='mail',
-            index=models.Index(fields=['account', 'created_at'], name='mail_of_an_hour'),
-        ),
-        migrations.AddIndex(
-            model_name='mail',
-            index=models.Index(condition=models.Q(('thread_id__isnull', False)), fields=['thread_id'], name='mail_of_thread'),
-        ),
-        migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.UniqueConstraint(fields=('account', 'user'), name='one_membership_per_person'),
-        ),
-        migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.CheckConstraint(condition=models.Q(('role__in', ['SUPER_ADMIN', 'MEMBER'])), name='membership_role_known'),
-        ),
-        migrations.AddIndex(
-            model_name='storedanswer',
-            index=models.Index(fields=['account', 'created_at', 'size'], name='answers_of_an_account'),
-        ),
-        migrations.AddIndex(
-            model_name='storedanswer',
-            index=models.Index(condition=models.Q(('thread_id__isnull', False)), fields=['thread_id'], name='answer_of_thread'),
-        ),
-        migrations.AddConstraint(
-            model_name='storedanswer',
-            constraint=models.UniqueConstraint(fields=('user', 'name'), name='one_answer_for_a_key'),
-        ),
-        migrations.AddConstraint(
-            model_name='usage',
-            constraint=models.UniqueConstraint(fields=('account', 'month'), name='one_usage_per_month'),
+        migrations.CreateModel(
+            name='Change',
+            fields=[
+                ('object_pk', models.CharField(max_length=255)),
+                ('object_repr', models.TextField(verbose_name='object representation')),
+                ('action', models.PositiveSmallIntegerField(choices=[(0, 'create'), (1, 'update'), (2, 'delete'), (3, 'access')])),
+                ('changes', models.JSONField(null=True, verbose_name='change message')),
+                ('cid', models.CharField(blank=True, max_length=255, null=True)),
+                ('timestamp', models.DateTimeField(default=django.utils.timezone.now)),
+                ('id', models.UUIDField(default=config.database.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('via', models.CharField(default=config.runtime.actor.current_via, max_length=255)),
+                ('account', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.account')),
+                ('actor', models.ForeignKey(default=config.runtime.actor.current_person, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('content_type', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='contenttypes.contenttype', verbose_name='content type')),
+            ],
+            options={
+                'verbose_name': 'change',
+                'ordering': ['-timestamp', '-id'],
+                'indexes': [models.Index(fields=['account', '-timestamp', '-id'], name='change_of_account'), models.Index(fields=['-timestamp', '-id'], name='change_newest'), models.Index(fields=['object_pk'], name='change_of_row')],
+            },
         ),
         migrations.RunPython(make_groups, migrations.RunPython.noop),
         migrations.RunPython(add_plans, migrations.RunPython.noop),

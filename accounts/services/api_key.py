@@ -10,6 +10,7 @@ from django.utils import timezone
 from accounts import keys
 from accounts.models import Account, ApiKey, User
 from accounts.models.api_key import ApiKeyQuerySet
+from config.database.trail import update_rows
 
 
 def issue(
@@ -48,10 +49,11 @@ def collect(key: ApiKey) -> str | None:
     return made.text
 
 
-def revoke(key: ApiKey) -> None:
-    """Revoke a key immediately. A key that is already revoked is not changed."""
-    ApiKey.objects.filter(pk=key.pk).revoke()
+def revoke(key: ApiKey) -> bool:
+    """Revoke a key immediately. Returns False, and changes nothing, if it was revoked before."""
+    revoked = ApiKey.objects.filter(pk=key.pk).revoke()
     key.refresh_from_db()
+    return bool(revoked)
 
 
 def rotate(rows: ApiKeyQuerySet, *, grace_hours: float = 0) -> Iterator[tuple[ApiKey, str]]:
@@ -62,13 +64,12 @@ def rotate(rows: ApiKeyQuerySet, *, grace_hours: float = 0) -> Iterator[tuple[Ap
     period. Each key is replaced in its own transaction: an interrupted rotation loses no key.
     """
     end = timezone.now() + timedelta(hours=grace_hours)
-    rows.alive().filter(replaced_at__isnull=False, expires_at__gt=end).update(expires_at=end)
+    update_rows(rows.alive().filter(replaced_at__isnull=False, expires_at__gt=end), expires_at=end)
     for old in rows.replaceable().select_related("user", "account"):
         with transaction.atomic():
             free = ApiKey.objects.replaceable().filter(pk=old.pk)
-            if not free.update(
-                replaced_at=timezone.now(), expires_at=Least(Coalesce("expires_at", end), end)
-            ):
+            ends = Least(Coalesce("expires_at", end), end)
+            if not update_rows(free, replaced_at=timezone.now(), expires_at=ends):
                 continue  # another rotation was faster
             key, text = issue(old.user, label=old.label, account=old.account)
             key.expires_at = old.expires_at

@@ -178,7 +178,7 @@ def test_old_finished_mails_are_deleted(mail: Mail, monkeypatch: pytest.MonkeyPa
         mail.pk, mail.state, mail.due_at = new_id(), state, due
         mail.save(force_insert=True)
         Mail.objects.filter(pk=mail.pk).update(created_at=made)
-    prune_mails()
+    prune_mails(str(new_id()))
     left = sorted(Mail.objects.values_list("state", flat=True))
     assert left == ["PENDING", "RETRYING", "SENT"]
 

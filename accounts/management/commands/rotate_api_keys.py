@@ -1,5 +1,6 @@
 """Replace working API keys with new ones."""
 
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -46,13 +47,16 @@ class Command(RecordCommand):
 
     def run(
         self, *, user: str | None, account: UUID | None, grace: float, **_: Any
-    ) -> list[dict[str, Any]]:
-        """Rotate the chosen keys and return the new ones with their texts."""
+    ) -> Iterator[dict[str, Any]]:
+        """Rotate the chosen keys. Yields the new ones with their texts."""
         if not 0 <= grace <= 8760:
             raise CommandError("--grace takes 0 to 8760 hours")
         keys = chosen(user, account)
         made = api_key.rotate(keys, grace_hours=grace)
-        return [
-            {"email": key.user.email, "label": key.label, "prefix": key.prefix, "apiKey": text}
-            for key, text in progress(made, total=keys.replaceable().count(), unit="keys")
-        ]
+        for key, text in progress(made, total=keys.replaceable().count(), unit="keys"):
+            yield {
+                "email": key.user.email,
+                "label": key.label,
+                "prefix": key.prefix,
+                "apiKey": text,
+            }

@@ -1,15 +1,18 @@
 """Keys in the admin: shown once, only to their owner, and revoked by a POST."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.models import ApiKey, User
 from accounts.services import api_key
 from tests.conftest import Api
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
 from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
+from tests.pages import fields_of
 
 LIST = reverse("admin:accounts_apikey_changelist")
 ISSUE = reverse("admin:accounts_apikey_add")
@@ -31,17 +34,66 @@ def test_a_new_key_is_shown_once_and_opens_the_api(owner: User) -> None:
     row = ApiKey.objects.get()
     assert (row.label, row.user) == ("shop", owner)
     for address in (LIST, reverse("admin:accounts_apikey_change", args=[row.pk])):
-        assert not KEY.search(client.get(address).content.decode())
+        shown = client.get(address).content.decode()
+        assert f"{row.last_used_at:%Y-%m-%d %H}:00 UTC" in shown
+        assert not KEY.search(shown)
 
 
-def test_the_revoke_button_revokes_a_key(owner: User) -> None:
-    row, key = api_key.issue(owner)
+def test_a_key_is_revoked_after_one_confirmation(owner: User) -> None:
+    row, key = api_key.issue(owner, label="Shop")
     address = reverse("admin:accounts_apikey_revoke", args=[row.pk])
     client = signed_in(owner)
-    assert client.get(address).status_code == 405
+    asked = client.get(address).content.decode()
+    for wanted in (row.prefix, "“Shop”", owner.email, "refused immediately"):
+        assert wanted in asked
     assert Api(key).get(MINE).status_code == 200
     client.post(address)
     assert Api(key).get(MINE).status_code == 401
+    revoked_at = ApiKey.objects.get().revoked_at
+    client.post(address)
+    assert ApiKey.objects.get().revoked_at == revoked_at
+    assert client.get(address).status_code == 302
+
+
+def test_a_rotated_key_works_until_its_grace_period_ends(owner: User) -> None:
+    row, key = api_key.issue(owner, label="Shop", days=90)
+    address = reverse("admin:accounts_apikey_rotate", args=[row.pk])
+    client = signed_in(owner)
+    form = fields_of(client.get(address))
+    assert form["grace"] == "24"
+    shown = client.post(address, form | {"grace": "1"})
+    [new] = KEY.findall(shown.content.decode())
+    assert "no-store" in shown["Cache-Control"]
+    for text in (key, new):
+        assert Api(text).get(MINE).status_code == 200
+    old, fresh = ApiKey.objects.get(pk=row.pk), ApiKey.objects.exclude(pk=row.pk).get()
+    assert (old.state, fresh.state, fresh.label) == ("replaced", "active", "Shop")
+    assert fresh.expires_at == row.expires_at
+    assert abs(old.expires_at - timezone.now() - timedelta(hours=1)) < timedelta(minutes=1)
+    page = client.get(reverse("admin:accounts_apikey_change", args=[row.pk])).content.decode()
+    assert f'work until <time datetime="{old.expires_at:%Y-%m-%dT%H:%M}' in page
+    assert client.post(address, form).status_code == 302
+    assert client.get(address).status_code == 302
+    assert ApiKey.objects.count() == 2
+
+
+def test_rotating_without_a_grace_period_ends_the_old_key_at_once(owner: User) -> None:
+    row, key = api_key.issue(owner)
+    address = reverse("admin:accounts_apikey_rotate", args=[row.pk])
+    client = signed_in(owner)
+    assert client.post(address, {"grace": "5"}).status_code == 200, "not a choice"
+    client.post(address, {"grace": "0"})
+    assert Api(key).get(MINE).status_code == 401
+
+
+def test_only_its_owner_can_rotate_a_key(owner: User) -> None:
+    row, key = api_key.issue(person("member", owner))
+    address = reverse("admin:accounts_apikey_rotate", args=[row.pk])
+    client = signed_in(owner)
+    page = client.get(reverse("admin:accounts_apikey_change", args=[row.pk])).content.decode()
+    assert address not in page
+    assert client.post(address, {"grace": "0"}).status_code == 403
+    assert Api(key).get(MINE).status_code == 200
 
 
 def test_a_revocation_without_a_csrf_token_is_rejected(owner: User) -> None:
@@ -51,10 +103,15 @@ def test_a_revocation_without_a_csrf_token_is_rejected(owner: User) -> None:
     assert Api(key).get(MINE).status_code == 200
 
 
-def test_the_list_action_revokes_the_selected_keys(owner: User) -> None:
+def test_the_list_action_revokes_the_selected_keys_after_one_confirmation(owner: User) -> None:
     keys = [api_key.issue(owner)[0] for _ in range(3)]
     chosen = [str(key.pk) for key in keys[:2]]
-    signed_in(owner).post(LIST, {"action": "revoke_selected", "_selected_action": chosen})
+    client = signed_in(owner)
+    asked = client.post(LIST, {"action": "revoke_selected", "_selected_action": chosen})
+    text = asked.content.decode()
+    assert [key.prefix in text for key in keys] == [True, True, False]
+    assert not ApiKey.objects.exclude(revoked_at=None).exists()
+    client.post(LIST, fields_of(asked))
     assert [ApiKey.objects.get(pk=key.pk).state for key in keys] == ["revoked", "revoked", "active"]
 
 
@@ -148,7 +205,7 @@ def test_a_revoked_key_cannot_be_collected(owner: User) -> None:
     assert row.state == "revoked"
 
 
-def test_an_own_key_can_be_bound_to_one_account(owner: User) -> None:
+def test_a_persons_own_key_can_be_bound_to_one_account(owner: User) -> None:
     account = owner.owned_accounts.get()
     page = signed_in(owner).post(ISSUE, {"email": owner.email, "account": str(account.pk)})
     [key] = KEY.findall(page.content.decode())

@@ -1,0 +1,89 @@
+"""The forms that issue and rotate an API key."""
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminRadioSelectWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from accounts.access import accounts_of
+from accounts.admin.scope import managed_accounts, person
+from accounts.caller import Caller
+from accounts.models import Account, User
+
+LONGEST_LIFE = 3_650  # days
+NOT_ISSUABLE = "no staff member with this e-mail address in an account that you manage"
+GRACE = {0: "none: it stops working immediately", 1: "1 hour", 24: "24 hours", 168: "7 days"}
+
+
+class IssueForm(forms.Form):
+    """The owner, account, label and lifetime of a new key."""
+
+    email = forms.CharField(
+        label="Owner's e-mail",
+        widget=UnfoldAdminTextInputWidget,
+        help_text="Another person collects the key on its page, because only the owner may see it",
+    )
+    account = forms.ModelChoiceField(
+        Account.objects.none(),
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        help_text="The only account in which the key works; if empty, all accounts of its owner",
+    )
+    label = forms.CharField(
+        max_length=100,
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text="What the key is for, such as the name of the server that holds it",
+    )
+    days = forms.IntegerField(
+        min_value=1,
+        max_value=LONGEST_LIFE,
+        required=False,
+        widget=UnfoldAdminIntegerFieldWidget,
+        help_text="Days until the key expires; empty: never",
+    )
+
+    def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.issuer = person(request)
+        every = Account.objects.order_by("name", "id")
+        managed = (
+            every if self.issuer.is_superuser else every.filter(pk__in=managed_accounts(request))
+        )
+        self.fields["account"].queryset = managed  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        """Find the owner. A key for another person needs an account that both belong to."""
+        given = self.cleaned_data
+        account = given.get("account")
+        owner = User.objects.find(given.get("email", ""))
+        if owner == self.issuer:
+            return given | {"user": owner}
+        if account is None:
+            self.add_error("account", "choose the account in which their key will work")
+        elif not (
+            owner
+            and owner.is_staff
+            and accounts_of(Caller(owner.pk)).filter(pk=account.pk).exists()
+        ):
+            self.add_error("email", NOT_ISSUABLE)
+        return given | {"user": owner}
+
+
+class RotateForm(forms.Form):
+    """How long the replaced key keeps working."""
+
+    grace = forms.TypedChoiceField(
+        label="Grace period of the old key",
+        choices=list(GRACE.items()),
+        coerce=int,
+        initial=24,
+        widget=UnfoldAdminRadioSelectWidget,
+        help_text="Both keys work until it ends",
+    )

@@ -1,0 +1,45 @@
+"""A GET of an admin page changes nothing, whatever its address."""
+
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.sessions.models import Session
+
+from accounts.models import User
+from tests.admin_urls import addresses
+from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
+from tests.factories.tenant import Tenant
+
+SIGN_IN = {Session: {"session_data", "expire_date"}, User: {"last_login"}}  # what may change
+
+
+def everything() -> dict[str, list[dict[str, Any]]]:
+    """Read all rows of all tables."""
+    rows = {}
+    for model in apps.get_models(include_auto_created=True):
+        columns = [
+            field.attname
+            for field in model._meta.concrete_fields
+            if field.attname not in SIGN_IN.get(model, ())
+        ]
+        rows[model._meta.label] = list(model._default_manager.order_by("pk").values(*columns))
+    return rows
+
+
+@pytest.mark.parametrize("who", ["superuser", "manager", "agent"])
+def test_no_get_changes_a_row(who: str, default_model: Any) -> None:
+    tenant = Tenant("mine")
+    group, user = (AGENTS, tenant.member) if who == "agent" else (ACCOUNT_ADMINS, tenant.owner)
+    person = staff(user, group)
+    User.objects.filter(pk=person.pk).update(is_superuser=who == "superuser")
+    client = signed_in(person)
+    client.get("/admin/")  # writes the session
+    before, asked = everything(), 0
+    assert sum(map(len, before.values())) > 50
+    for address in dict.fromkeys(addresses(tenant)):
+        for query in ({}, {"q": "mine", "view": "all"}):
+            client.get(address, query)
+            asked += 1
+    assert everything() == before
+    assert asked > 200

@@ -1,0 +1,21 @@
+"""Rotate API keys: the locks that it takes."""
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import ApiKey
+from accounts.services.api_key import issue, rotate
+from tests.factories.accounts import UserFactory
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(settings.EMBEDDED, reason="embedded, a writer locks the whole database")
+def test_a_rotation_locks_keys_and_no_people() -> None:
+    issue(UserFactory())
+    with CaptureQueriesContext(connection) as made:
+        assert len([*rotate(ApiKey.objects.all(), grace_hours=1)]) == 1
+    locking = [query["sql"] for query in made if "FOR UPDATE" in query["sql"]]
+    assert len(locking) == 2
+    assert {sql.partition("FOR UPDATE")[2] for sql in locking} == {' OF "accounts_apikey"'}
