@@ -12,12 +12,14 @@ from django.urls import reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from accounts.admin.scope import person
+from accounts.admin.scope import once, person
 from accounts.models import Account
 from accounts.permissions import Action
 from chatbots.admin import inlines
 from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
-from chatbots.admin.scope import ChatbotRows
+from chatbots.admin.paging import LENGTHS, read_lengths
+from chatbots.admin.trial import TrialAdmin
+from chatbots.admin.why import WhyAdmin
 from chatbots.models import Chatbot
 from chatbots.services.chatbot import create_chatbot, erase_chatbot
 from config.admin.dates import at
@@ -35,7 +37,7 @@ class CreationForm(forms.Form):
 
 
 @admin.register(Chatbot)
-class ChatbotAdmin(Erasing, ChatbotRows):
+class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     """A chatbot with all its settings, and links to its webhook, inbox and deliveries."""
 
     chatbot_path = "pk"
@@ -67,6 +69,11 @@ class ChatbotAdmin(Erasing, ChatbotRows):
         inlines.MemberInline,
     )
 
+    class Media:
+        """The scripts of the preview, of the follow-up prompts and of the lead form."""
+
+        js = ("pages/preview.js", "pages/followups.js", "pages/leadform.js")
+
     @display(description="state", label={"active": "success", "off": "danger"})
     def active(self, chatbot: Chatbot) -> str:
         """Show whether the bot answers, as a word with a colour."""
@@ -77,7 +84,21 @@ class ChatbotAdmin(Erasing, ChatbotRows):
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Require the right to create chatbots in at least one account."""
-        return bool(super().has_add_permission(request)) and self.accounts(request).exists()
+        allowed = self.may_add(request)
+        return allowed and once(request, "may_create", lambda: self.accounts(request).exists())
+
+    def may_add(self, request: HttpRequest) -> bool:
+        """Return whether the person has the model permission; costs no query."""
+        return bool(super().has_add_permission(request))
+
+    def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
+        """Return the permissions for the list of apps on every page, without a query."""
+        return {
+            "add": self.may_add(request),
+            "change": self.has_change_permission(request),
+            "delete": self.has_delete_permission(request),
+            "view": self.has_view_permission(request),
+        }
 
     def erase(self, row: Chatbot) -> None:
         erase_chatbot(row)
@@ -87,7 +108,7 @@ class ChatbotAdmin(Erasing, ChatbotRows):
         return row.account_id
 
     def name_in_trail(self, row: Chatbot) -> str:
-        """Show the chatbot's name, which no visitor chose."""
+        """Return the chatbot's name: unlike a visitor's, it may stay in the trail."""
         return str(row)
 
     def add_view(
@@ -117,6 +138,20 @@ class ChatbotAdmin(Erasing, ChatbotRows):
             button="Create",
             intro="A new chatbot has settings that work out of the box.",
         )
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
+        """Read the account and its owner with the chatbot: the page names both."""
+        return super().get_queryset(request).select_related("account__owner")
+
+    def get_formset_kwargs(
+        self, request: HttpRequest, obj: Any, inline: Any, prefix: str
+    ) -> dict[str, Any]:
+        """Read the lengths of all lists before the first of them is paged."""
+        if obj and not hasattr(obj, LENGTHS):
+            lists = [each.model for each in self.inlines if issubclass(each, inlines.PagedInline)]
+            read_lengths(obj, lists)
+        given: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
+        return given
 
     def accounts(self, request: HttpRequest) -> "QuerySet[Account]":
         """Return the accounts in which the person may create a chatbot."""

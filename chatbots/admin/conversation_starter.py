@@ -11,6 +11,7 @@ from django.template.defaultfilters import truncatechars
 
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from chatbots.models import ConversationStarter
+from config.admin.conflict import ConflictForm
 from config.admin.dates import at
 
 SHOWN = 80  # characters of a starter in a list
@@ -32,7 +33,7 @@ class Beginning:
         return truncatechars(starter.beginning_of_content, SHOWN)
 
 
-class StarterForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+class StarterForm(ConflictForm):
     """Accepts any JSON object, as the API does."""
 
     class Meta:

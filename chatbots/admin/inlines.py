@@ -1,17 +1,24 @@
 """The tabs of a chatbot's page, one for each kind of setting."""
 
-import re
 from typing import Any
 
+from django import forms
+from django.contrib import admin
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from unfold.admin import StackedInline, TabularInline
-from unfold.forms import PaginationInlineFormSet
 
 from accounts.admin.scope import ReadOnly, ScopedChoices
-from chatbots.admin.bounds import BoundedFormSet
+from accounts.models import Account
+from accounts.permissions import Action
+from chatbots.admin.appearance import FIELDSETS, AppearanceForm
 from chatbots.admin.conversation_starter import Beginning
 from chatbots.admin.follow_up_prompt import FollowUpForm
 from chatbots.admin.lead_settings import LeadSettingsForm
+from chatbots.admin.localization import completeness
+from chatbots.admin.paging import BoundedPages, PagedFormSet
 from chatbots.models import (
     Appearance,
     ChatbotMember,
@@ -23,15 +30,19 @@ from chatbots.models import (
     Localization,
     Persona,
 )
+from chatbots.models.follow_up_prompt import BUTTON, LINK
+from config.admin.conflict import SEEN, ConflictForm
 from config.admin.dates import at
 
+ROLE_WIDE = "their role gives them access to every chatbot of the account"
 CHANGED = at("updated_at", "changed")
-PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")
 
 
 class SettingsInline(ScopedChoices, StackedInline):
     """A chatbot's single row of one kind of settings."""
 
+    form = ConflictForm
+    hide_title = True  # it would read the chatbot again
     can_delete = False
     max_num = 1
     extra = 0
@@ -43,14 +54,16 @@ class GeneralInline(SettingsInline):
 
     model = GeneralSettings
     verbose_name = "behaviour"
-    fields = tuple(name for name in GeneralSettings.own_fields() if name != "chat_start")
+    fields = (*(n for n in GeneralSettings.own_fields() if n != "chat_start"), SEEN)
 
 
 class AppearanceInline(SettingsInline):
     """How the bot looks."""
 
     model = Appearance
-    fields = tuple(Appearance.own_fields())
+    form = AppearanceForm
+    fieldsets = FIELDSETS
+    template_before = "admin/chatbots/preview.html"
 
 
 class LeadSettingsInline(SettingsInline):
@@ -58,25 +71,12 @@ class LeadSettingsInline(SettingsInline):
 
     model = LeadSettings
     form = LeadSettingsForm
-    fields = tuple(LeadSettings.own_fields())
-
-
-class PagedFormSet(PaginationInlineFormSet):
-    """One page of rows at a time: a form with all rows would have no limit."""
-
-    def get_page_num(self) -> int:
-        """Return the requested page number, or 1 if it is not a number."""
-        key = self.get_pagination_key()
-        given = self.request.GET.get(key) or self.request.POST.get(key) or ""
-        return int(given) if PAGE_NUMBER.fullmatch(given) else 1
-
-
-class BoundedPages(BoundedFormSet, PagedFormSet):
-    """Pages of a list with a limited number of rows."""
+    template_after = "admin/chatbots/lead_form.html"
+    fields = (*LeadSettings.own_fields(), SEEN)
 
 
 class PagedInline(TabularInline):
-    """Rows that a chatbot may have many of."""
+    """A list of rows, in pages because a chatbot may have many."""
 
     formset = PagedFormSet
     per_page = 10
@@ -90,14 +90,53 @@ class FollowUpInline(PagedInline):
     model = FollowUpPrompt
     form = FollowUpForm
     formset = BoundedPages
-    fields = ("rank", "button_title", "button_message", "link_text", "link_src", "esclate")
+    hide_title = True
+    fields = ("rank", "kind", *BUTTON, *LINK, "esclate", SEEN)
+
+
+class MemberForm(ConflictForm):
+    """A person and their role on the bot. Only the role of a stored row can be changed."""
+
+    class Meta:
+        model = ChatbotMember
+        fields = ("user", "role")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if not self.instance._state.adding:
+            self.fields["user"].disabled = True
+            self.fields["user"].widget = PersonShown(self.instance.user)
+
+    def clean_user(self) -> Any:
+        """Refuse a person whose role gives access to every chatbot of the account."""
+        user, row = self.cleaned_data["user"], self.instance
+        if row._state.adding:
+            wide = Account.objects.open_to(user.pk, Action.USE_CHATBOT)
+            if wide.filter(pk=row.chatbot.account_id).exists():
+                raise forms.ValidationError(ROLE_WIDE)
+        return user
+
+
+class PersonShown(forms.Widget):
+    """Shows the person of a stored row without the picker, which would query each one again."""
+
+    def __init__(self, user: Any) -> None:
+        super().__init__()
+        self.user = user
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        """Render the person's e-mail address."""
+        return format_html("<span>{}</span>", self.user)
 
 
 class MemberInline(ScopedChoices, PagedInline):
     """The people who were added to the bot."""
 
     model = ChatbotMember
-    fields = ("user", "role")
+    form = MemberForm
+    template_before = "admin/chatbots/members_head.html"
+    hide_title = True
+    fields = ("user", "role", SEEN)
     autocomplete_fields = ("user",)
     verbose_name_plural = "members"
 
@@ -109,12 +148,22 @@ class MemberInline(ScopedChoices, PagedInline):
 class LinkedInline(ReadOnly, PagedInline):
     """A list of rows that links to their own pages."""
 
-    show_change_link = True
+    hide_title = True  # the first column shows it, as a link
     large: tuple[str, ...] = ()  # columns loaded only on the row's own page
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Leave out the large columns."""
         return super().get_queryset(request).defer(*self.large)
+
+    def page_of(self, row: Any, text: str) -> SafeString:
+        """Link a text to the row's own page."""
+        name = f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
+        return format_html('<a class="link" href="{}">{}</a>', reverse(name, args=[row.pk]), text)
+
+    @admin.display(description="title")
+    def linked_title(self, row: Any) -> SafeString:
+        """Show the title, linked to the row's own page."""
+        return self.page_of(row, row.title)
 
 
 class InstructionInline(LinkedInline):
@@ -123,7 +172,7 @@ class InstructionInline(LinkedInline):
     model = Instruction
     ordering = ("-is_active", "-created_at", "-id")
     large = ("instruction",)
-    fields = readonly_fields = ("title", "is_active", "creativity_level", CHANGED)
+    fields = readonly_fields = ("linked_title", "is_active", "creativity_level", CHANGED)
 
 
 class PersonaInline(LinkedInline):
@@ -132,7 +181,7 @@ class PersonaInline(LinkedInline):
     model = Persona
     ordering = ("-is_active", "-created_at", "-id")
     large = ("description", "instructions")
-    fields = readonly_fields = ("title", "is_active", "creativity_level", CHANGED)
+    fields = readonly_fields = ("linked_title", "is_active", "creativity_level", CHANGED)
 
 
 class LocalizationInline(LinkedInline):
@@ -140,8 +189,17 @@ class LocalizationInline(LinkedInline):
 
     model = Localization
     verbose_name_plural = "texts"
-    large = ("texts",)
-    fields = readonly_fields = ("locale_code", CHANGED)
+    fields = readonly_fields = ("linked_locale", "complete", CHANGED)
+
+    @admin.display(description="texts in its language")
+    def complete(self, row: Localization) -> str:
+        """Show how many texts the set has in its language."""
+        return completeness(row)
+
+    @admin.display(description="locale")
+    def linked_locale(self, row: Localization) -> SafeString:
+        """Show the locale, linked to the page of its texts."""
+        return self.page_of(row, row.locale_code)
 
 
 class StarterInline(Beginning, LinkedInline):
@@ -150,4 +208,9 @@ class StarterInline(Beginning, LinkedInline):
     model = ConversationStarter
     ordering = ("-created_at", "-id")
     large = ("content",)
-    fields = readonly_fields = ("beginning", CHANGED)
+    fields = readonly_fields = ("linked_beginning", CHANGED)
+
+    @admin.display(description="content")
+    def linked_beginning(self, row: Any) -> SafeString:
+        """Show the beginning of the content, linked to the starter's page."""
+        return self.page_of(row, self.beginning(row))

@@ -4,18 +4,20 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, reverse
 from django.views.decorators.http import require_POST
 
 from accounts.admin.scope import with_row
-from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from chatbots.admin.scope import ChatbotFilter
+from chatbots.admin.versions import VersionedAdmin
 from chatbots.models import Instruction
 from chatbots.services.instruction import activate
 from config.admin.dates import at
+from config.admin.page import row_routes
 
 
 @admin.register(Instruction)
-class InstructionAdmin(ChatbotRows):
+class InstructionAdmin(VersionedAdmin):
     """The pages of instructions, linked from their chatbot."""
 
     list_display = (
@@ -28,7 +30,14 @@ class InstructionAdmin(ChatbotRows):
     large = ("instruction",)
     list_select_related = ("chatbot",)
     list_filter = (ChatbotFilter, "is_active")
-    fields = ("chatbot", "title", "instruction", "creativity_level", "deletable", "is_active")
+    fields = (
+        "chatbot",
+        "title",
+        "instruction",
+        "creativity_level",
+        "deletable",
+        "is_active",
+    )
     change_form_outer_before_template = "admin/chatbots/instruction_buttons.html"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Instruction | None = None) -> Any:
@@ -41,12 +50,8 @@ class InstructionAdmin(ChatbotRows):
 
     def get_urls(self) -> list[URLPattern]:
         """Add the route of the button on an instruction's page."""
-        button = path(
-            "<uuid:object_id>/activate/",
-            self.admin_site.admin_view(require_POST(self.activate_view)),
-            name="chatbots_instruction_activate",
-        )
-        return [button, *super().get_urls()]
+        button = row_routes(self, activate=require_POST(self.activate_view))
+        return [*button, *super().get_urls()]
 
     @with_row("change")
     def activate_view(self, request: HttpRequest, instruction: Instruction) -> HttpResponse:

@@ -9,12 +9,13 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from chatbots.models import LeadSettings
 from chatbots.serializers.lead_settings import form_fields, notified_emails
+from config.admin.conflict import ConflictForm
 from config.api.errors import faults
 from config.api.fields import TextList
 
 
 def validated(field: TextList, value: Any) -> Any:
-    """Validate a value by a field of the API. Raises Django's ValidationError with its texts."""
+    """Validate a value with a field of the API. Raises Django's ValidationError with its texts."""
     try:
         return field.run_validation(value)
     except ValidationError as error:
@@ -40,7 +41,7 @@ class Lines(forms.Field):
         return bool((initial or []) != self.to_python(data))
 
 
-class LeadSettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+class LeadSettingsForm(ConflictForm):
     """Checks the two lists of the lead settings with the fields of the API."""
 
     lead_notification_email = Lines(

@@ -6,12 +6,15 @@ from django.contrib import admin, messages
 from django.db import IntegrityError
 from django.db.models import ProtectedError, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from accounts.admin.scope import SharedRows, with_row
 from chatbots.models import LlmModel
 from chatbots.services.llm_model import make_default
+from chatbots.services.model_chain import SKIPPED_AFTER
+from config.admin.page import row_routes
 
 
 @admin.register(LlmModel)
@@ -19,7 +22,16 @@ class LlmModelAdmin(SharedRows):
     """Models and their endpoints. A model's key stays in the environment."""
 
     key = ("title", "id")
-    list_display = ("title", "provider", "name", "base_url", "is_active", "is_default")
+    list_display = (
+        "title",
+        "provider",
+        "name",
+        "base_url",
+        "next_model",
+        "is_active",
+        "is_default",
+    )
+    list_select_related = ("next_model",)
     list_filter = ("is_active",)
     fields = (
         "provider",
@@ -28,11 +40,13 @@ class LlmModelAdmin(SharedRows):
         "base_url",
         "key_variable",
         "sends_temperature",
+        "next_model",
         "is_active",
         "is_default",
         "last_failure",
+        "health",
     )
-    readonly_fields = ("is_default", "last_failure")
+    readonly_fields = ("is_default", "last_failure", "health")
     change_form_outer_before_template = "admin/chatbots/llm_model_buttons.html"
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -46,14 +60,23 @@ class LlmModelAdmin(SharedRows):
             return "none"
         return f"{model.last_failure_at:%Y-%m-%d %H:%M} UTC: {model.last_failure_reason}"
 
+    @admin.display(description="Now")
+    def health(self, model: LlmModel) -> str:
+        """Describe whether the model is asked, or skipped after repeated failures."""
+        if model.failures_in_a_row < SKIPPED_AFTER:
+            return "asked first" if model.next_model else "asked"
+        failed = f"failed {SKIPPED_AFTER} times in a row or more"
+        if not model.next_model:
+            return f"{failed}; still asked, because no next model is chosen"
+        if model.skipped_until is None or model.skipped_until <= timezone.now():
+            return f"{failed}; the next reply tries it again"
+        until = f"{model.skipped_until:%H:%M:%S} UTC"
+        return f"{failed}; skipped until {until}, then tried once; {model.next_model} answers"
+
     def get_urls(self) -> list[URLPattern]:
         """Add the route of the button on a model's page."""
-        button = path(
-            "<uuid:object_id>/make-default/",
-            self.admin_site.admin_view(require_POST(self.make_default_view)),
-            name="chatbots_llmmodel_make_default",
-        )
-        return [button, *super().get_urls()]
+        button = row_routes(self, make_default=require_POST(self.make_default_view))
+        return [*button, *super().get_urls()]
 
     @with_row("change")
     def make_default_view(self, request: HttpRequest, model: LlmModel) -> HttpResponse:

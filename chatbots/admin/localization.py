@@ -3,15 +3,23 @@
 from typing import Any
 
 from django import forms
-from django.contrib import admin
-from django.http import HttpRequest
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, reverse
+from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from accounts.admin.scope import with_row
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from chatbots.models import Localization
-from chatbots.models.localization import complete
-from chatbots.texts import NAMES
+from chatbots.models.localization import DEFAULT_LOCALE, complete
+from chatbots.services.localization import copy_texts
+from chatbots.texts import NAMES, shipped_texts
+from chatbots.texts.groups import GROUPS
+from config.admin.conflict import ConflictForm
 from config.admin.dates import at
+from config.admin.page import row_routes
+from config.api.errors import ApiError
 from config.database.lengths import SHORT
 
 TextFields = type(
@@ -30,7 +38,20 @@ TextFields = type(
 )
 
 
-class LocalizationForm(TextFields, forms.ModelForm):  # type: ignore[misc,type-arg,valid-type]
+def missing(row: Localization) -> list[str]:
+    """Return the names of the texts without a translation, which visitors get in English."""
+    if row.locale_code.split("-")[0].lower() == DEFAULT_LOCALE:
+        return []
+    known = shipped_texts(row.locale_code).keys() | {n for n, text in row.texts.items() if text}
+    return [name for name in NAMES if name not in known]
+
+
+def completeness(row: Localization) -> str:
+    """Return how many texts there are in the set's language, for example "de 102 / 124"."""
+    return f"{row.locale_code} {len(NAMES) - len(missing(row))} / {len(NAMES)}"
+
+
+class LocalizationForm(TextFields, ConflictForm):  # type: ignore[misc,valid-type]
     """The form of a text set. An empty field shows the shipped text, which visitors get."""
 
     class Meta:
@@ -39,10 +60,20 @@ class LocalizationForm(TextFields, forms.ModelForm):  # type: ignore[misc,type-a
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        shipped = complete(self.instance.locale_code, {})
+        shipped, english = complete(self.instance.locale_code, {}), complete(DEFAULT_LOCALE, {})
+        lacking = set(missing(self.instance))
         for name in NAMES:
-            self.fields[name].initial = self.instance.texts.get(name, "")
-            self.fields[name].widget.attrs["placeholder"] = shipped[name]
+            field = self.fields[name]
+            field.initial = self.instance.texts.get(name, "")
+            field.help_text = f"English: {english[name]}"
+            field.widget.attrs["placeholder"] = shipped[name]
+            field.widget.attrs["data-text-name"] = name
+            if name in lacking:
+                field.widget.attrs["data-missing"] = ""
+
+    def values_of(self, row: Any) -> dict[str, Any]:
+        """Return the stored texts too."""
+        return super().values_of(row) | {name: row.texts.get(name, "") for name in NAMES}
 
     def save(self, commit: bool = True) -> Localization:
         """Store only the texts that are not empty."""
@@ -57,16 +88,60 @@ class LocalizationAdmin(ChatbotRows):
     """The pages of text sets, one per locale, linked from their chatbot."""
 
     form = LocalizationForm
-    list_display = ("locale_code", "chatbot", "changed", at("updated_at", "changed"))
+    list_display = ("locale_code", "chatbot", "complete", at("updated_at", "changed"))
     list_select_related = ("chatbot",)
     list_filter = (ChatbotFilter,)
-    fieldsets = ((None, {"fields": ("chatbot", "locale_code")}), ("Texts", {"fields": NAMES}))
+    fieldsets = (
+        (None, {"fields": ("chatbot", "locale_code")}),
+        *((title, {"fields": names}) for title, names in GROUPS.items()),
+    )
+    change_form_outer_before_template = "admin/chatbots/texts_head.html"
 
-    @admin.display(description="custom texts")
-    def changed(self, row: Localization) -> str:
-        """Show how many texts have been changed for the bot."""
-        return f"{len(row.texts)} / {len(NAMES)}"
+    class Media:
+        """The script that searches and filters the texts."""
+
+        js = ("pages/texts.js",)
+
+    @admin.display(description="texts in its language")
+    def complete(self, row: Localization) -> str:
+        """Show how many texts the set has in its language."""
+        return completeness(row)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Localization | None = None) -> Any:
         """Forbid moving a set to another chatbot."""
         return ("chatbot",) if obj else ()
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Add the other locales of the bot, each with its completeness."""
+        row = self.get_object(request, object_id)
+        sets = self.get_queryset(request).filter(chatbot=row.chatbot_id) if row else []
+        context = {
+            "locales": [(each.pk == row.pk, each.pk, completeness(each)) for each in sets],
+            "missing_count": len(missing(row)) if row else 0,
+        }
+        shown: HttpResponse = super().change_view(
+            request, object_id, form_url, {**(extra_context or {}), **context}
+        )
+        return shown
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the route of the button that copies a set."""
+        button = row_routes(self, copy=require_POST(self.copy_view))
+        return [*button, *super().get_urls()]
+
+    @with_row("change")
+    def copy_view(self, request: HttpRequest, row: Localization) -> HttpResponse:
+        """Copy the set's own texts to another locale, and open that one."""
+        target, locale_code = row, request.POST.get("locale_code", "").strip()
+        try:
+            target = copy_texts(row, locale_code)
+        except ApiError as error:
+            faults = getattr(error, "errors", None) or []
+            words = faults[0]["message"] if faults else error.message
+            messages.error(request, f"Nothing was copied: {words}")
+        else:
+            words = f"The texts of {row.locale_code} were copied to {locale_code}"
+            messages.success(request, words)
+        return HttpResponseRedirect(reverse("admin:chatbots_localization_change", args=[target.pk]))

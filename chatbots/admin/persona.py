@@ -5,13 +5,14 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from chatbots.admin.scope import ChatbotFilter
+from chatbots.admin.versions import VersionedAdmin
 from chatbots.models import Persona
 from config.admin.dates import at
 
 
 @admin.register(Persona)
-class PersonaAdmin(ChatbotRows):
+class PersonaAdmin(VersionedAdmin):
     """The pages of personas, linked from their chatbot."""
 
     list_display = (
@@ -33,6 +34,7 @@ class PersonaAdmin(ChatbotRows):
         "is_active",
         "deletable",
     )
+    change_form_outer_before_template = "admin/chatbots/persona_buttons.html"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Persona | None = None) -> Any:
         """Forbid moving a persona to another chatbot."""

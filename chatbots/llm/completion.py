@@ -2,6 +2,7 @@
 
 import re
 import zlib
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from chatbots.llm.exchange import ReplyFailed
 BYTES = 1024 * 1024  # the most in a response, compressed and decompressed
 BOM = b"\xef\xbb\xbf"
 PACKED = ("gzip", "x-gzip", "deflate")
+MOST_TOKENS = 2_147_483_647  # that a column holds
 NOT_UNDERSTOOD = "answer not understood"
 STREAMED = "the model streamed its answer without being asked to"
 EVENT_STREAM = "text/event-stream"
@@ -33,8 +35,17 @@ def unpacked(body: bytes, encoding: str) -> bytes:
         raise ReplyFailed(f"{NOT_UNDERSTOOD}: broken compression") from None
 
 
-def content(body: bytes, status: int = 200) -> str:
-    """Return the text of a completion, never an empty one. Raises ReplyFailed."""
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The text of a completion, and the tokens that it used as far as the model reports them."""
+
+    text: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+def read(body: bytes, status: int = 200) -> Completion:
+    """Return a completion, whose text is never empty. Raises ReplyFailed."""
     if body.startswith(b"data:"):
         raise ReplyFailed(STREAMED)
     try:
@@ -49,7 +60,7 @@ def content(body: bytes, status: int = 200) -> str:
         raise ReplyFailed(NOT_UNDERSTOOD) from None
     if not text:
         raise ReplyFailed(_silence(message.get("refusal"), choice.get("finish_reason")))
-    return text
+    return Completion(text, *_tokens(said.get("usage")))
 
 
 def without_thoughts(text: str) -> str:
@@ -66,6 +77,15 @@ def _text(said: Any) -> str:
     if not isinstance(said, str | None):
         raise TypeError
     return without_thoughts((said or "").replace("\0", "")).strip()  # PostgreSQL rejects NUL
+
+
+def _tokens(usage: Any) -> tuple[int | None, int | None]:
+    """Read the two token counts. They come from a peer's JSON, so they may be anything."""
+    if not isinstance(usage, dict):
+        return None, None
+    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+    known = [one if type(one) is int and 0 <= one <= MOST_TOKENS else None for one in counts]
+    return known[0], known[1]
 
 
 def _silence(refusal: object, finished: object) -> str:

@@ -1,7 +1,12 @@
 """The records of an exchange with a model: the model, the turns, the reply or its failure."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from config.outbound.failures import Reason
+
+if TYPE_CHECKING:  # the built-in model works without Django's settings
+    from chatbots.models import LlmModel
 
 Role = Literal["system", "user", "assistant"]
 
@@ -26,21 +31,51 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """A model that gave no reply, and the reason."""
+
+    model: "LlmModel"
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """A model's reply and how long it took. Each source has a `title` and a `url`.
 
-    If `failure` is set, it holds the reason and `content` is the bot's fallback message.
+    `failed` lists the models that were asked before. If `failure` is set, it holds the reason and
+    `content` is the bot's fallback message.
     """
 
     content: str
     sources: list[dict[str, str]] = field(default_factory=list)
     ms: int = 0
     failure: str = ""
+    model: "LlmModel | None" = None
+    failed: tuple[Failed, ...] = ()
+    temperature: float | None = None  # as sent
+    turns_sent: int = 0
+    input_tokens: int | None = None  # as reported by the model
+    output_tokens: int | None = None
 
 
 class ReplyFailed(Exception):
-    """Raised when a model gives no reply. The reason is for staff; it contains no key or URL."""
+    """Raised when a model gives no reply. The reason is for staff; it contains no key or URL.
 
-    def __init__(self, reason: str) -> None:
+    `kind` is the label under which the failure is counted: a reason of the exchange, or the class
+    of an error's status. By default, the answer could not be used.
+    """
+
+    def __init__(self, reason: str, kind: str = Reason.ANSWER_NOT_UNDERSTOOD) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason, self.kind = reason, kind
+
+
+class AllFailed(ReplyFailed):
+    """Raised when none of the models that were asked in turn gave a reply."""
+
+    def __init__(self, failed: tuple[Failed, ...]) -> None:
+        reasons = [one.reason for one in failed]
+        if len(failed) > 1:
+            reasons = [f"{one.model}: {one.reason}" for one in failed]
+        super().__init__("; ".join(reasons))
+        self.failed = failed

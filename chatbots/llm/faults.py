@@ -50,9 +50,9 @@ class ModelFault(ReplyFailed):
     """Raised when one request got no reply. `retry_after` is in seconds."""
 
     def __init__(
-        self, reason: str, remedy: Remedy = Remedy.NONE, retry_after: float | None = None
+        self, reason: str, kind: str, remedy: Remedy, retry_after: float | None = None
     ) -> None:
-        super().__init__(reason)
+        super().__init__(reason, kind)
         self.remedy, self.retry_after = remedy, retry_after
 
 
@@ -62,6 +62,7 @@ def refusal(status: int, body: bytes, retry_after: str | None = None) -> ModelFa
     name = _name(error, status)
     return ModelFault(
         f"the model's endpoint answered {status}" + (f" ({name})" if name else ""),
+        f"{status // 100}xx",
         _remedy(status, name, error.get("param"), body.decode(errors="replace").lower()),
         seconds(retry_after),
     )

@@ -15,30 +15,45 @@ from django.conf import settings
 from chatbots.llm import completion, faults
 from chatbots.llm.exchange import Model, Reply, ReplyFailed, Turn
 from chatbots.llm.faults import ModelFault, Remedy
+from chatbots.llm.metrics import KEY_NOT_SET
 from config.outbound.deadline import left, within
 from config.outbound.failures import FAILURES, Reason, explain
 from config.outbound.transport import pieces, session
 
 logger = logging.getLogger(__name__)
 
-KEPT = 64  # idle connections kept per endpoint; further ones are closed after use
+KEPT = 128  # idle connections to all models
 PAUSES = (0.5, 1.0)  # seconds before each retry, unless the endpoint sends Retry-After
 ERROR_BYTES, ERROR_SECONDS = 16 * 1024, 2.0  # limits for an error's body; its status is known
 
 
-def complete(model: Model, turns: Sequence[Turn], *, temperature: float) -> Reply:
-    """Ask for a completion, within settings.LLM_TIMEOUT seconds. Raises ReplyFailed.
+def complete(
+    model: Model,
+    turns: Sequence[Turn],
+    *,
+    temperature: float,
+    seconds: float,
+    pauses: Sequence[float],
+) -> Reply:
+    """Ask for a completion within `seconds`. Raises ReplyFailed.
 
-    A failed request is retried if the failure is temporary or a different request can avoid it: at
-    most twice after a pause, twice with less history, and once without the temperature.
+    A failed request is retried if the failure is temporary or a different request can avoid it:
+    once after each of the `pauses`, twice with less history, and once without the temperature.
     """
     warmth = temperature if model.sends_temperature else None
-    pauses, conversations = iter(PAUSES), _ever_shorter(turns)
+    waits, conversations = iter(pauses), _ever_shorter(turns)
     conversation = next(conversations)
-    with within(settings.LLM_TIMEOUT):
+    with within(seconds):
         while True:
             try:
-                return Reply(_content(model, conversation, warmth))
+                said = _completion(model, conversation, warmth)
+                return Reply(
+                    said.text,
+                    temperature=warmth,
+                    turns_sent=len(conversation),
+                    input_tokens=said.input_tokens,
+                    output_tokens=said.output_tokens,
+                )
             except ModelFault as fault:
                 shorter = None
                 if fault.remedy is Remedy.LESS_HISTORY:
@@ -48,12 +63,12 @@ def complete(model: Model, turns: Sequence[Turn], *, temperature: float) -> Repl
                 elif fault.remedy is Remedy.NO_TEMPERATURE and warmth is not None:
                     warmth = None
                     logger.info("model %s rejects the temperature: set it to send none", model.name)
-                elif fault.remedy is not Remedy.WAIT or not _waited(fault, next(pauses, None)):
+                elif fault.remedy is not Remedy.WAIT or not _waited(fault, next(waits, None)):
                     raise
 
 
 def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
-    """Yield a conversation in full, then with the newest quarter of its history, then without."""
+    """Yield a conversation in full, then with the newest quarter of its history, then with none."""
     yield turns
     *earlier, question = turns
     system = [turn for turn in earlier if turn.role == "system"]
@@ -72,7 +87,7 @@ def _waited(fault: ModelFault, pause: float | None) -> bool:
         return False
     wait = pause if fault.retry_after is None else fault.retry_after
     try:
-        in_time = wait < left()
+        in_time = wait < left("before a retry")
     except TimeoutError:
         return False
     if in_time:
@@ -80,8 +95,10 @@ def _waited(fault: ModelFault, pause: float | None) -> bool:
     return in_time
 
 
-def _content(model: Model, turns: Sequence[Turn], temperature: float | None) -> str:
-    """Make one request and return the reply's text. Raises ModelFault with the remedy."""
+def _completion(
+    model: Model, turns: Sequence[Turn], temperature: float | None
+) -> completion.Completion:
+    """Make one request and return what the model said. Raises ModelFault with the remedy."""
     question = {
         "model": model.name,
         "messages": [{"role": turn.role, "content": turn.content} for turn in turns],
@@ -94,14 +111,14 @@ def _content(model: Model, turns: Sequence[Turn], temperature: float | None) -> 
             detail = ""  # the peer's own words
         closed = reason == Reason.CONNECTION_CLOSED
         raise ModelFault(
-            f"{reason.label} {detail}".strip(), Remedy.WAIT if closed else Remedy.NONE
+            f"{reason.label} {detail}".strip(), reason, Remedy.WAIT if closed else Remedy.NONE
         ) from None
-    return completion.content(body, status)
+    return completion.read(body, status)
 
 
 @cache
 def _session() -> requests.Session:
-    return session(hosts=16, kept=KEPT)
+    return session(kept=KEPT)
 
 
 def _post(model: Model, body: bytes) -> tuple[int, bytes]:
@@ -145,5 +162,6 @@ def _authorization(variable: str) -> dict[str, str]:
         return {}
     key = settings.LLM_KEYS.get(variable, "")
     if not re.fullmatch("[!-~]+", key):
-        raise ReplyFailed(f"{variable} must be set to visible ASCII characters without spaces")
+        wrong = f"{variable} must be set to visible ASCII characters without spaces"
+        raise ReplyFailed(wrong, KEY_NOT_SET)
     return {"Authorization": f"Bearer {key}"}

@@ -1,39 +1,53 @@
 """Build the prompt of a model from a bot's settings. Open points: prompt, default-model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet, UUIDField
+from django.db.models import Q, QuerySet, Subquery, Sum, UUIDField
+from django.db.models.functions import Length
 
+from chatbots.llm.exchange import Turn
 from chatbots.models import GeneralSettings, Instruction, LlmModel, Persona
 from chatbots.models.instruction import DEFAULT_CREATIVITY
-from chatbots.models.llm_model import effective, effective_column
 from config.database.prepared import Given, prepared
 
 CHATBOT: Any = Given("chatbot", UUIDField())  # Any: stands for a uuid
 MODEL = (  # columns that asking a model needs
     "id",
+    "version",
     "provider",
     "title",
     "name",
     "base_url",
     "key_variable",
     "sends_temperature",
+    "next_model_id",
+    "failures_in_a_row",
 )
-OWN = ("description", "history_message_context", "fallback_message")
+OWN = ("id", "version", "description", "history_message_context", "fallback_message")
 
 
-def settings_of_chatbot() -> "QuerySet[GeneralSettings, tuple[Any, ...]]":
-    """Read OWN, and MODEL of the model that answers."""
-    model = (effective_column(column, "llm_model") for column in MODEL)
-    return GeneralSettings.objects.filter(chatbot=CHATBOT).values_list(*OWN, *model)
+def settings_of_chatbot() -> "QuerySet[LlmModel, tuple[Any, ...]]":
+    """Select the MODEL columns of the model that answers, with the bot's OWN columns.
+
+    Selects nothing if there is no such model. A query of models needs one subquery for each of the
+    bot's own columns; a query of settings would need two for each column of the model.
+    """
+    own = GeneralSettings.objects.filter(chatbot=CHATBOT)
+    chosen = Q(pk=Subquery(own.values("llm_model")))
+    models = LlmModel.objects.filter(chosen | Q(is_default=True), is_active=True)
+    columns = (Subquery(own.values(column)) for column in OWN)
+    return models.order_by("is_default").values_list(*MODEL, *columns)[:1]
 
 
 SETTINGS = prepared(settings_of_chatbot)
 PERSONAS = prepared(lambda: Persona.objects.filter(chatbot=CHATBOT, is_active=True))
 INSTRUCTION = prepared(lambda: Instruction.objects.filter(chatbot=CHATBOT, is_active=True))
 
+LONG_SYSTEM = 100_000  # characters of a system message, more than many models accept
 # Upper bounds for the earlier messages in a prompt, whatever the settings say
 HISTORY_MESSAGES = 100
 HISTORY_CHARACTERS = 60_000
@@ -49,6 +63,10 @@ class Briefing:
     temperature: float
     history_length: int  # messages before the visitor's
     fallback: str
+    # The rows that `system` was built from, in their versions
+    settings: GeneralSettings
+    instruction: Instruction | None
+    personas: Sequence[Persona]
 
 
 def system_message(
@@ -60,6 +78,29 @@ def system_message(
         parts += [persona.title, persona.description or "", persona.instructions]
     parts.append(instruction.instruction if instruction else "")
     return "\n\n".join(part for part in parts if part.strip())
+
+
+def fitting(said: Sequence[Turn], most: int) -> Sequence[Turn]:
+    """Return the newest turns: at most `most`, and at most HISTORY_CHARACTERS, whole turns only."""
+    newest = list(reversed(said))[:most]
+    sizes = accumulate(len(turn.content) for turn in newest)
+    count = sum(size <= HISTORY_CHARACTERS for size in sizes)
+    return said[len(said) - count :]
+
+
+def system_length(chatbot_id: UUID) -> int:
+    """Return about how many characters a bot's system message has, without reading its texts."""
+    own = {"chatbot": chatbot_id}
+    parts: tuple[tuple[Any, tuple[str, ...]], ...] = (  # Any: rows of any model
+        (GeneralSettings.objects.filter(**own), ("description",)),
+        (Persona.objects.filter(**own, is_active=True), ("title", "description", "instructions")),
+        (Instruction.objects.filter(**own, is_active=True), ("instruction",)),
+    )
+    sums = [
+        rows.aggregate(**{name: Sum(Length(name), default=0) for name in names})
+        for rows, names in parts
+    ]
+    return sum(length for found in sums for length in found.values())
 
 
 def briefing(chatbot_id: UUID) -> Briefing:
@@ -75,6 +116,9 @@ def briefing(chatbot_id: UUID) -> Briefing:
         temperature=warmth[0] if warmth else DEFAULT_CREATIVITY,
         history_length=min(known.history_message_context, HISTORY_MESSAGES),
         fallback=known.fallback_message,
+        settings=known,
+        instruction=instruction,
+        personas=personas,
     )
 
 
@@ -82,7 +126,9 @@ def general(chatbot_id: UUID) -> tuple[GeneralSettings, LlmModel | None]:
     """Read a bot's own settings, or the defaults, and the model that answers."""
     found = SETTINGS.first(chatbot=chatbot_id)
     if found is None:
-        return GeneralSettings(), effective(None)
-    own, model = found[: len(OWN)], found[len(OWN) :]
-    chosen = LlmModel(**dict(zip(MODEL, model, strict=True))) if model[0] else None
+        return GeneralSettings.objects.filter(chatbot=chatbot_id).first() or GeneralSettings(), None
+    model, own = found[: len(MODEL)], found[len(MODEL) :]
+    chosen = LlmModel(**dict(zip(MODEL, model, strict=True)))
+    if own[0] is None:
+        return GeneralSettings(), chosen
     return GeneralSettings(**dict(zip(OWN, own, strict=True))), chosen

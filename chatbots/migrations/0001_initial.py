@@ -1,6 +1,7 @@
 """The tables of chatbots, and the built-in model."""
 
 import config.database.ids
+import config.runtime.actor
 import django.core.validators
 import django.db.models.deletion
 from django.conf import settings
@@ -10,8 +11,21 @@ from django.db import migrations, models
 def add_offline_model(apps, schema_editor):
     """Add the built-in model, so that bots answer from the first start, without a network."""
     model = apps.get_model("chatbots", "LlmModel")
-    model.objects.get_or_create(
-        provider="offline", defaults={"title": "Offline demo model", "is_default": True}
+    model.objects.create(
+        provider="offline", title="Offline demo model", is_default=True, version=1
+    )
+    apps.get_model("chatbots", "Version").objects.create(
+        kind="llmmodel",
+        row_id=model.objects.get().pk,
+        number=1,
+        content={
+            "provider": "offline",
+            "title": "Offline demo model",
+            "name": "",
+            "base_url": "",
+            "key_variable": "",
+            "sends_temperature": True,
+        },
     )
 
 
@@ -35,13 +49,20 @@ class Migration(migrations.Migration):
                 ('purge_at', models.DateTimeField(editable=False, null=True)),
                 ('name', models.CharField(max_length=255)),
                 ('description', models.CharField(blank=True, max_length=100)),
-                ('is_active', models.BooleanField(default=True)),
+                ('is_active', models.BooleanField(default=True, verbose_name='active')),
                 ('account', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chatbots', to='accounts.account')),
                 ('created_by_user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'ordering': ['-created_at', '-id'],
                 'default_manager_name': 'objects',
+                'constraints': [
+                    models.UniqueConstraint(fields=('account', 'name'), name='chatbot_name_unique', violation_error_message='the account already has a chatbot with this name'),
+                ],
+                'indexes': [
+                    models.Index(fields=['account', '-created_at', '-id'], name='chatbot_newest'),
+                    models.Index(condition=models.Q(('purge_at__isnull', False)), fields=['purge_at'], name='chatbot_purge'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -99,6 +120,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['chatbot', 'user'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('chatbot', 'user'), name='added_to_chatbot_once'),
+                ],
             },
         ),
         migrations.AddField(
@@ -126,7 +150,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('rank', models.PositiveIntegerField(default=0)),
-                ('esclate', models.BooleanField(default=False)),
+                ('esclate', models.BooleanField(default=False, verbose_name='escalate')),
                 ('button_title', models.CharField(blank=True, max_length=255)),
                 ('button_message', models.TextField(blank=True, max_length=65535)),
                 ('link_text', models.CharField(blank=True, max_length=255)),
@@ -144,15 +168,19 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=config.database.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
+                ('version', models.PositiveIntegerField(default=0, editable=False)),
                 ('title', models.CharField(max_length=100)),
                 ('instruction', models.TextField(max_length=65535)),
                 ('creativity_level', models.FloatField(default=0.5, validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(1)])),
                 ('deletable', models.BooleanField(default=True)),
-                ('is_active', models.BooleanField(default=False)),
+                ('is_active', models.BooleanField(default=False, verbose_name='active')),
                 ('chatbot', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='instructions', to='chatbots.chatbot')),
             ],
             options={
                 'ordering': ['created_at', 'id'],
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('is_active', True)), fields=('chatbot',), name='one_active_instruction'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -187,17 +215,21 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=config.database.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
+                ('version', models.PositiveIntegerField(default=0, editable=False)),
                 ('provider', models.CharField(help_text='"offline" is the built-in model; all others are OpenAI-compatible', max_length=50)),
                 ('title', models.CharField(max_length=100)),
                 ('name', models.CharField(blank=True, max_length=255, verbose_name='model name')),
                 ('base_url', models.CharField(blank=True, help_text='For example http://127.0.0.1:11434/v1', max_length=255, validators=[django.core.validators.RegexValidator('^https?://[^\\s@]+\\Z', 'enter an http or https URL')], verbose_name='base URL')),
                 ('key_variable', models.CharField(blank=True, help_text='The environment variable that holds the API key: LLM_API_KEY or LLM_API_KEY_…', max_length=100, validators=[django.core.validators.RegexValidator('^LLM_API_KEY\\w*\\Z', 'must be LLM_API_KEY or begin with LLM_API_KEY_')])),
                 ('sends_temperature', models.BooleanField(default=True, help_text='Switch this off for a model that accepts only its default temperature.', verbose_name='send the temperature')),
-                ('is_active', models.BooleanField(default=True)),
+                ('is_active', models.BooleanField(default=True, verbose_name='active')),
                 ('is_default', models.BooleanField(default=False)),
                 ('from_environment', models.BooleanField(default=False, editable=False)),
                 ('last_failure_at', models.DateTimeField(editable=False, null=True)),
                 ('last_failure_reason', models.CharField(blank=True, editable=False, max_length=255)),
+                ('failures_in_a_row', models.PositiveSmallIntegerField(default=0, editable=False)),
+                ('skipped_until', models.DateTimeField(editable=False, null=True)),
+                ('next_model', models.ForeignKey(blank=True, help_text='Asked if this model fails or takes longer than half of LLM_TIMEOUT.', null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='chatbots.llmmodel')),
             ],
             options={
                 'verbose_name': 'model',
@@ -211,6 +243,7 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=config.database.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
+                ('version', models.PositiveIntegerField(default=0, editable=False)),
                 ('description', models.TextField(blank=True, default='', max_length=65535)),
                 ('disable_smart_followup', models.BooleanField(default=False)),
                 ('number_of_smart_followup_question_shown', models.PositiveIntegerField(default=3)),
@@ -240,6 +273,9 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'text set',
                 'ordering': ['created_at', 'id'],
+                'constraints': [
+                    models.UniqueConstraint(fields=('chatbot', 'locale_code'), name='one_set_per_locale'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -248,41 +284,36 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=config.database.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
+                ('version', models.PositiveIntegerField(default=0, editable=False)),
                 ('title', models.CharField(max_length=50)),
                 ('description', models.TextField(blank=True, max_length=65535, null=True)),
                 ('instructions', models.TextField(blank=True, max_length=65535)),
                 ('creativity_level', models.FloatField(default=0.5, validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(1)])),
                 ('deletable', models.BooleanField(default=True)),
-                ('is_active', models.BooleanField(default=True)),
+                ('is_active', models.BooleanField(default=True, verbose_name='active')),
                 ('chatbot', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='personas', to='chatbots.chatbot')),
             ],
             options={
                 'ordering': ['created_at', 'id'],
             },
         ),
-        migrations.AddConstraint(
-            model_name='chatbotmember',
-            constraint=models.UniqueConstraint(fields=('chatbot', 'user'), name='added_to_chatbot_once'),
-        ),
-        migrations.AddIndex(
-            model_name='chatbot',
-            index=models.Index(fields=['account', '-created_at', '-id'], name='chatbot_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='chatbot',
-            index=models.Index(condition=models.Q(('purge_at__isnull', False)), fields=['purge_at'], name='chatbot_purge'),
-        ),
-        migrations.AddConstraint(
-            model_name='chatbot',
-            constraint=models.UniqueConstraint(fields=('account', 'name'), name='chatbot_name_unique', violation_error_message='the account already has a chatbot with this name'),
-        ),
-        migrations.AddConstraint(
-            model_name='instruction',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_active', True)), fields=('chatbot',), name='one_active_instruction'),
-        ),
-        migrations.AddConstraint(
-            model_name='localization',
-            constraint=models.UniqueConstraint(fields=('chatbot', 'locale_code'), name='one_set_per_locale'),
+        migrations.CreateModel(
+            name='Version',
+            fields=[
+                ('id', models.UUIDField(default=config.database.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('kind', models.CharField(max_length=50)),
+                ('row_id', models.UUIDField()),
+                ('number', models.PositiveIntegerField()),
+                ('content', models.JSONField()),
+                ('saved_via', models.CharField(default=config.runtime.actor.current_via, max_length=255)),
+                ('chatbot', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='chatbots.chatbot')),
+                ('saved_by', models.ForeignKey(default=config.runtime.actor.current_person, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('row_id', 'number'), name='version_number_unique')],
+            },
         ),
         migrations.RunPython(add_offline_model, migrations.RunPython.noop),
     ]

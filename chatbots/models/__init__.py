@@ -8,6 +8,7 @@ from chatbots.models.lead_settings import LeadSettings
 from chatbots.models.llm_model import LlmModel
 from chatbots.models.localization import Localization
 from chatbots.models.persona import Persona
+from chatbots.models.version import Version
 
 __all__ = [
     "Appearance",
@@ -21,4 +22,5 @@ __all__ = [
     "LlmModel",
     "Localization",
     "Persona",
+    "Version",
 ]

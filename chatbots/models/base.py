@@ -65,7 +65,7 @@ class ChatbotSettings(Row):
         return [
             field.name
             for field in cls._meta.concrete_fields
-            if field.name not in cls.ORDINARY and field.name != "chatbot"
+            if field.name not in cls.ORDINARY and field.name not in ("chatbot", "version")
         ]
 
     def __str__(self) -> str:

@@ -55,7 +55,7 @@ class Chatbot(ErasableRow):
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="chatbots")
     name = models.CharField(max_length=SHORT)
     description = models.CharField(max_length=100, blank=True)
-    is_active = models.BooleanField(default=True)
+    is_active = models.BooleanField("active", default=True)
     created_by_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )

@@ -21,7 +21,7 @@ class FollowUpPrompt(ListRow):
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="follow_up_prompts")
     rank = models.PositiveIntegerField(default=0)
-    esclate = models.BooleanField(default=False)  # the specification's spelling
+    esclate = models.BooleanField("escalate", default=False)  # the specification's spelling
     button_title = models.CharField(max_length=SHORT, blank=True)
     button_message = models.TextField(max_length=LONG, blank=True)
     link_text = models.CharField(max_length=SHORT, blank=True)

@@ -4,6 +4,7 @@ from django.db import models
 
 from chatbots.models.base import ChatbotSettings, flag, long_text, text, whole
 from chatbots.models.llm_model import LlmModel, effective_column
+from chatbots.models.version import VersionedRow
 
 
 class GeneralSettingsQuerySet(models.QuerySet["GeneralSettings"]):
@@ -14,7 +15,7 @@ class GeneralSettingsQuerySet(models.QuerySet["GeneralSettings"]):
         return self.annotate(llm_id=effective_column("id", "llm_model"))
 
 
-class GeneralSettings(ChatbotSettings):
+class GeneralSettings(VersionedRow, ChatbotSettings):
     """A chatbot's general settings, one row each."""
 
     description = long_text()
@@ -31,6 +32,13 @@ class GeneralSettings(ChatbotSettings):
         "I am sorry, I cannot answer right now. Please try again in a moment."
     )
     chat_start = text()
+
+    content_fields = (
+        "description",
+        "history_message_context",
+        "llm_model",
+        "fallback_message",
+    )
 
     objects = GeneralSettingsQuerySet.as_manager()
 

@@ -6,6 +6,7 @@ from django.db.models import Q
 
 from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
+from chatbots.models.version import VersionedRow
 from config.database.lengths import LONG
 
 DEFAULT_CREATIVITY = 0.5
@@ -18,7 +19,7 @@ def creativity() -> "models.FloatField[float, float]":
     )
 
 
-class Instruction(ListRow):
+class Instruction(VersionedRow, ListRow):
     """A system instruction. At most one of a chatbot is active. Open point: instruction-active."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="instructions")
@@ -26,7 +27,9 @@ class Instruction(ListRow):
     instruction = models.TextField(max_length=LONG)
     creativity_level = creativity()
     deletable = models.BooleanField(default=True)
-    is_active = models.BooleanField(default=False)
+    is_active = models.BooleanField("active", default=False)
+
+    content_fields = ("title", "instruction", "creativity_level")
 
     class Meta:
         ordering = ["created_at", "id"]

@@ -8,11 +8,12 @@ from django.db import models
 from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
+from chatbots.models.version import VersionedRow
 from config.database.lengths import SHORT
 from config.database.row import Row
 
 
-class LlmModel(Row):
+class LlmModel(VersionedRow, Row):
     """A model that bots can answer with. Its key stays in the environment."""
 
     OFFLINE = "offline"
@@ -42,11 +43,23 @@ class LlmModel(Row):
         default=True,
         help_text="Switch this off for a model that accepts only its default temperature.",
     )
-    is_active = models.BooleanField(default=True)
+    next_model = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.DO_NOTHING,
+        related_name="+",
+        help_text="Asked if this model fails or takes longer than half of LLM_TIMEOUT.",
+    )
+    is_active = models.BooleanField("active", default=True)
     is_default = models.BooleanField(default=False)
     from_environment = models.BooleanField(default=False, editable=False)
     last_failure_at = models.DateTimeField(null=True, editable=False)
     last_failure_reason = models.CharField(max_length=SHORT, blank=True, editable=False)
+    failures_in_a_row = models.PositiveSmallIntegerField(default=0, editable=False)  # up to a limit
+    skipped_until = models.DateTimeField(null=True, editable=False)
+
+    content_fields = ("provider", "title", "name", "base_url", "key_variable", "sends_temperature")
 
     class Meta:
         verbose_name = "model"
@@ -97,25 +110,34 @@ class LlmModel(Row):
         return super().delete(*args, **options)
 
     def clean(self) -> None:
-        """Require a base URL unless the model is the built-in one. Raises ValidationError."""
+        """Require a base URL unless the model is the built-in one, and reject loops of models.
+
+        Raises ValidationError.
+        """
         if self.provider != self.OFFLINE and not self.base_url:
             raise ValidationError({"base_url": "a model that is not built in needs a base URL"})
+        following = self.successors()
+        if self.next_model_id and (not following or following[-1].next_model_id == self.pk):
+            names = " -> ".join(map(str, [self, *following, self]))
+            raise ValidationError({"next_model": f"a model cannot come after itself: {names}"})
 
-
-def effective(chosen: LlmModel | None) -> LlmModel | None:
-    """Return the model that answers: the chosen one if it is active, else the default.
-
-    None if there is no default either. Open point: default-model.
-    """
-    if chosen and chosen.is_active:
-        return chosen
-    return LlmModel.objects.filter(is_default=True).first()
+    def successors(self) -> "list[LlmModel]":
+        """Read the models that follow this one, in order, one query each. No model comes twice."""
+        following: list[LlmModel] = []
+        seen, next_id = {self.pk}, self.next_model_id
+        while next_id and next_id not in seen:
+            seen.add(next_id)
+            row = LlmModel.objects.filter(pk=next_id).first()
+            next_id = row.next_model_id if row else None
+            following += [row] if row else []
+        return following
 
 
 def effective_column(column: str, chosen: str) -> Any:
-    """Read a column of the `effective` model within a query.
+    """Read a column of the model that answers: the chosen one if it is active, else the default.
 
-    `chosen` is the path from the outer query to the chosen model's id.
+    `chosen` is the path from the outer query to the chosen model's id. NULL if there is no default
+    either. Open point: default-model.
     """
     active = LlmModel.objects.filter(is_active=True)
     return Coalesce(

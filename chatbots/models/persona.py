@@ -5,10 +5,11 @@ from django.db import models
 from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
 from chatbots.models.instruction import creativity
+from chatbots.models.version import VersionedRow
 from config.database.lengths import LONG
 
 
-class Persona(ListRow):
+class Persona(VersionedRow, ListRow):
     """A role that a bot plays. Staff create personas in the admin."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="personas")
@@ -17,7 +18,9 @@ class Persona(ListRow):
     instructions = models.TextField(max_length=LONG, blank=True)
     creativity_level = creativity()
     deletable = models.BooleanField(default=True)
-    is_active = models.BooleanField(default=True)
+    is_active = models.BooleanField("active", default=True)
+
+    content_fields = ("title", "description", "instructions", "creativity_level")
 
     class Meta:
         ordering = ["created_at", "id"]

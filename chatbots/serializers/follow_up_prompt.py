@@ -5,6 +5,7 @@ from typing import Any
 from chatbots.models import FollowUpPrompt
 from chatbots.models.follow_up_prompt import BUTTON, LINK, one_pair
 from chatbots.serializers.base import like
+from config.api.fields import Text
 from config.api.naming import camel
 from config.api.serializers import Record, Shape
 
@@ -35,7 +36,7 @@ def part(name: str) -> Any:
 
 def whole(pair: tuple[str, ...], *, without: tuple[str, ...]) -> dict[str, Any]:
     """Return the JSON Schema of a complete pair without the other one."""
-    given = {camel(name): {"type": "string", "pattern": r"\S"} for name in pair}
+    given = {camel(name): {"type": "string", "pattern": Text.PATTERN} for name in pair}
     absent = {camel(name): {"type": ["string", "null"], "maxLength": 0} for name in without}
     return {"type": "object", "required": [*given], "properties": given | absent}
 

@@ -53,7 +53,10 @@ class InstructionChoice(Shape):
     rule = {
         "anyOf": [
             {"type": "object", "required": [name], "properties": {name: {"type": "string"} | part}}
-            for name, part in (("instructionId", {"minLength": 1}), ("title", {"pattern": r"\S"}))
+            for name, part in (
+                ("instructionId", {"minLength": 1}),
+                ("title", {"pattern": Text.PATTERN}),
+            )
         ]
     }
     instruction_id = Text(required=False, help_text="If given, the title is not looked up.")

@@ -8,7 +8,9 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 from uuid import UUID
 
+from auditlog.context import disable_auditlog
 from django.db import IntegrityError, connection, transaction
+from django.db.models import UUIDField
 
 from accounts.models import Account
 from accounts.quotas import take_chatbot
@@ -17,12 +19,18 @@ from chatbots.models import Appearance, Chatbot, GeneralSettings, Localization
 from chatbots.models.localization import DEFAULT_LOCALE
 from config.api.errors import InvalidRequest
 from config.database.erasable import erased
-from config.database.prepared import change_row
+from config.database.prepared import Given, prepared
+from config.database.row import save_changes
+from config.database.trail import record_deletion
+
+LOCKED = prepared(
+    lambda: Chatbot.objects.select_for_update(no_key=True).filter(pk=Given("chatbot", UUIDField()))
+)
 
 
 @contextmanager
 def unique_name() -> Iterator[None]:
-    """Report a violated constraint as InvalidRequest: the database decides if a name is free.
+    """Report a violated constraint as InvalidRequest: the database decides whether a name is free.
 
     Only the name can violate a constraint here, because foreign keys are checked at the commit.
     """
@@ -45,28 +53,31 @@ def create_chatbot(account: Account, *, creator_id: UUID, name: str, description
             chatbot = Chatbot.objects.create(
                 account=account, created_by_user_id=creator_id, name=name, description=description
             )
-        GeneralSettings.objects.create(chatbot=chatbot)
-        Appearance.objects.create(chatbot=chatbot)
-        Localization.objects.create(chatbot=chatbot, locale_code=DEFAULT_LOCALE)
+        with disable_auditlog():  # the chatbot's own entry implies the defaults
+            GeneralSettings.objects.create(chatbot=chatbot)
+            Appearance.objects.create(chatbot=chatbot)
+            Localization.objects.create(chatbot=chatbot, locale_code=DEFAULT_LOCALE)
     return chatbot
 
 
 def erase_chatbot(chatbot: Chatbot) -> bool:
     """Hide a chatbot permanently and free its name. The worker deletes what belongs to it.
 
-    False if it was erased already. The row itself stays as long as the log has deliveries of it.
+    Returns False if it is already erased. The row itself stays while the log has its deliveries.
     """
-    return bool(
-        Chatbot.objects.filter(pk=chatbot.pk).update(
-            name=f"erased {chatbot.pk}", description="", is_active=False, **erased()
-        )
-    )
+    present = Chatbot.objects.filter(pk=chatbot.pk)
+    columns = {"name": f"erased {chatbot.pk}", "description": "", "is_active": False}
+    with transaction.atomic():
+        if not present.update(**columns, **erased()):
+            return False
+        record_deletion(chatbot)
+    return True
 
 
 def update_chatbot(chatbot_id: UUID, changes: Mapping[str, Any]) -> Chatbot:
     """Apply changes by column name. Raises InvalidRequest if the new name is taken."""
-    with unique_name():
-        chatbot = change_row(Chatbot, chatbot_id, changes)
-    if chatbot is None:
-        raise ChatbotNotFound
-    return chatbot
+    with unique_name(), transaction.atomic():
+        chatbot = LOCKED.first(chatbot=chatbot_id)
+        if chatbot is None:
+            raise ChatbotNotFound
+        return save_changes(chatbot, changes)

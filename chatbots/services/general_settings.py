@@ -9,7 +9,6 @@ from django.db import transaction
 from chatbots.models import GeneralSettings, LeadSettings, LlmModel
 from chatbots.services import settings
 from config.api.errors import InvalidRequest
-from config.database.row import save_changes
 
 
 def check(current: GeneralSettings, changes: Mapping[str, Any]) -> None:
@@ -37,7 +36,7 @@ def change(chatbot_id: UUID, changes: Mapping[str, Any]) -> GeneralSettings:
     with transaction.atomic():
         current = settings.lock(GeneralSettings, chatbot_id)
         check(current, changes)
-        return save_changes(current, changes)
+        return current.change(changes)
 
 
 def change_both(

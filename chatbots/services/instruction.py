@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.utils import timezone
 
 from chatbots.access import lock_chatbot
 from chatbots.models import Instruction
@@ -20,7 +19,8 @@ from config.database.row import save_changes
 
 def _deactivate_others(chatbot_id: UUID, instruction_id: UUID) -> None:
     active = Instruction.objects.filter(chatbot=chatbot_id, is_active=True)
-    active.exclude(pk=instruction_id).update(is_active=False, updated_at=timezone.now())
+    for other in active.exclude(pk=instruction_id):  # at most one
+        save_changes(other, {"is_active": False})
 
 
 def create(chatbot_id: UUID, given: Mapping[str, Any]) -> Instruction:
@@ -49,7 +49,7 @@ def update(chatbot_id: UUID, instruction_id: UUID, changes: Mapping[str, Any]) -
             raise NotFound("instruction not found")
         if changes.get("is_active"):
             _deactivate_others(chatbot_id, row.pk)
-        return save_changes(row, changes)
+        return row.change(changes)
 
 
 def activate(chatbot_id: UUID, instruction_id: UUID) -> Instruction:

@@ -1,6 +1,7 @@
 """Find and delete a bot's lead settings. Specification: Endpoints, Lead settings."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import TypeVar
 from uuid import UUID
 
@@ -26,5 +27,5 @@ def remove(chatbot_id: UUID) -> LeadSettings:
     with transaction.atomic():
         lock_chatbot(chatbot_id)
         row = first([*rows])
-        rows.delete()  # row.delete() would clear the id of the returned row
+        copy(row).delete()  # deleting it would clear the id of the returned row
     return row

@@ -1,38 +1,22 @@
-"""Set the default model, store the environment's model as a row, and record failures.
+"""Set the default model, and store the environment's model as a row.
 
 See LLM_BASE_URL in the README.
 """
 
-from datetime import timedelta
-
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
-from django.utils import timezone
 
 from chatbots.models import LlmModel
-from config.database.lengths import SHORT
-
-NOTED_EVERY = timedelta(minutes=1)
+from config.database.trail import update_rows
 
 
 def make_default(model: LlmModel) -> None:
     """Make a model active and the default of bots that have not chosen one."""
     with transaction.atomic():
-        LlmModel.objects.filter(is_default=True).exclude(pk=model.pk).update(is_default=False)
-        LlmModel.objects.filter(pk=model.pk).update(is_default=True, is_active=True)
-
-
-def note_failure(model: LlmModel, reason: str) -> None:
-    """Record a model's failure for its admin page, at most once a minute.
-
-    All accounts share the row. Call this outside any transaction, so that its lock is not held.
-    """
-    now = timezone.now()
-    due = Q(last_failure_at=None) | Q(last_failure_at__lt=now - NOTED_EVERY)
-    LlmModel.objects.filter(due, pk=model.pk).update(
-        last_failure_at=now, last_failure_reason=reason[:SHORT]
-    )
+        # A second call that begins now waits here, and then sees this one's default.
+        list(LlmModel.objects.order_by("pk").select_for_update(no_key=True).values_list("pk"))
+        update_rows(LlmModel.objects.filter(is_default=True).exclude(pk=model.pk), is_default=False)
+        update_rows(LlmModel.objects.filter(pk=model.pk), is_default=True, is_active=True)
 
 
 def keep_environment_model() -> None:
@@ -55,7 +39,8 @@ def keep_environment_model() -> None:
             )
             make_default(model)
             return
-        LlmModel.objects.filter(from_environment=True).update(is_default=False, is_active=False)
+        former = LlmModel.objects.filter(from_environment=True, is_active=True)
+        update_rows(former, is_default=False, is_active=False)
         if not LlmModel.objects.filter(is_default=True).exists():
             offline = LlmModel.objects.filter(provider=LlmModel.OFFLINE, is_active=True).first()
             make_default(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
+from auditlog.context import disable_auditlog
 from django.db import transaction
 
 from chatbots.access import lock_chatbot
@@ -19,14 +20,16 @@ SettingsT = TypeVar("SettingsT", bound=ChatbotSettings)
 
 def find_or_make(kind: type[SettingsT], chatbot_id: UUID) -> SettingsT:
     """Read the row, or create it with the defaults."""
-    row, _ = kind._default_manager.get_or_create(chatbot_id=chatbot_id)
+    with disable_auditlog():  # the defaults are not a person's choice
+        row, _ = kind._default_manager.get_or_create(chatbot_id=chatbot_id)
     return row
 
 
 def lock(kind: type[SettingsT], chatbot_id: UUID) -> SettingsT:
     """Find or create the row and lock it, with its chatbot, until the caller's transaction ends."""
     lock_chatbot(chatbot_id)
-    row, _ = kind._default_manager.select_for_update().get_or_create(chatbot_id=chatbot_id)
+    with disable_auditlog():
+        row, _ = kind._default_manager.select_for_update().get_or_create(chatbot_id=chatbot_id)
     return row
 
 

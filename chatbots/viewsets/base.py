@@ -2,14 +2,18 @@
 
 from collections.abc import Callable
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.db.models import Count, UUIDField, Value
+from django.http import HttpRequest
 
 from accounts.access import Opened, open_account
 from accounts.permissions import Action
 from accounts.viewsets.idempotent import IdempotentViewSet
 from chatbots.access import (
+    ChatbotInactive,
     OpenChatbot,
+    authenticate,
     chatbots_of_account,
     open_chatbot,
     open_to,
@@ -19,9 +23,9 @@ from chatbots.access import (
 from chatbots.models import Chatbot
 from chatbots.models.chatbot import ChatbotQuerySet
 from config.api.errors import NotFound
+from config.api.fields import Identifier
 from config.api.pagination import figures
 from config.api.serializers import Reading
-from config.api.viewsets import identifier
 from config.database.prepared import Given, prepared
 
 Start = tuple[Callable[[], Any], dict[str, Any]]
@@ -72,11 +76,20 @@ class ChatbotViewSet(CallerViewSet):
 
     model: type[Any]
     scope = "chatbot"  # the path from a row to its chatbot
+    needs_active: ClassVar[frozenset[str]] = frozenset()  # actions that an inactive chatbot refuses
+    found: list[Any]  # the chatbot as it was read with the key
     chatbot: OpenChatbot
+
+    def authenticate(self, request: HttpRequest, **names: str) -> None:
+        """Set the caller, and read the chatbot in the same statement. Raises InvalidKey."""
+        self.caller, self.found = authenticate(request, names["chatbot_id"])
 
     def open(self, **names: str) -> dict[str, Any]:
         """Open the chatbot and return the other path parameters. Raises ApiError."""
-        self.chatbot = open_chatbot(self.caller, names.pop("chatbot_id"))
+        self.chatbot = open_chatbot(self.found)
+        del names["chatbot_id"]
+        if self.action in self.needs_active and not self.chatbot.is_active:
+            raise ChatbotInactive
         self.account_id = self.chatbot.account_id
         return names
 
@@ -93,15 +106,21 @@ class ChatbotViewSet(CallerViewSet):
         """Return `given_rows`, and this chatbot."""
         return self.given_rows, {"chatbot": self.chatbot.pk}
 
-    def row(self, key: str) -> Any:
+    def key(self, text: str) -> UUID:
+        """Parse the id of a row. A malformed id counts as unknown. Raises NotFound."""
+        if not Identifier.FORM.fullmatch(text):
+            raise NotFound(f"{self.model._meta.verbose_name} not found")
+        return UUID(text)
+
+    def row(self, text: str) -> Any:
         """Return one row of this chatbot. Not named `get`, because DRF calls that for GET requests.
 
         Raises NotFound, also for a malformed id.
         """
-        try:
-            return self.rows().get(pk=identifier(key))
-        except (NotFound, self.model.DoesNotExist):
-            raise NotFound(f"{self.model._meta.verbose_name} not found") from None
+        found = self.rows().filter(pk=self.key(text)).first()
+        if found is None:
+            raise NotFound(f"{self.model._meta.verbose_name} not found")
+        return found
 
 
 class AccountViewSet(CallerViewSet):
@@ -114,7 +133,7 @@ class AccountViewSet(CallerViewSet):
         """Open the account and return the other path parameters. Raises ApiError."""
         needed = self.needs[self.action]
         self.opened = open_account(self.caller, names.pop("account_id"), needed)
-        self.account_id = self.opened.account_id
+        self.account_id = self.opened.account.pk
         return names
 
     def rows(self) -> ChatbotQuerySet:

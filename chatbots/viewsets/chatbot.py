@@ -3,9 +3,11 @@
 from collections import defaultdict
 from typing import Any
 
-from accounts.access import find_account, read_accounts
+from django.http import HttpRequest
+
+from accounts.access import read_accounts
 from accounts.permissions import Action
-from chatbots.access import PERSON, OpenChatbot, open_chatbot
+from chatbots.access import PERSON, OpenChatbot, authenticate, open_chatbot
 from chatbots.models import Chatbot
 from chatbots.serializers.chatbot import (
     AccountChatbots,
@@ -19,6 +21,7 @@ from chatbots.serializers.chatbot import (
 )
 from chatbots.services.chatbot import create_chatbot, update_chatbot
 from chatbots.viewsets.base import AccountViewSet, CallerViewSet
+from config.api.errors import ApiError
 from config.api.operation import operation
 from config.api.pagination import PageQuery
 from config.api.serializers import Reading
@@ -39,14 +42,28 @@ class AccountChatbotViewSet(AccountViewSet):
         "list_account_chatbots": Action.LIST_ACCOUNT_CHATBOTS,
     }
 
+    found: list[Any]  # the path's chatbot as it was read with the key
+
+    def authenticate(self, request: HttpRequest, **names: str) -> None:
+        """Set the caller, and read the chatbot if the path names one. Raises InvalidKey."""
+        if "chatbot_id" in names:
+            self.caller, self.found = authenticate(request, names["chatbot_id"])
+        else:
+            super().authenticate(request)
+
     def open(self, **names: str) -> dict[str, Any]:
-        """Open the account, and the chatbot if the path names one. Raises ApiError."""
-        rest = super().open(**names)
-        if "chatbot_id" in rest:
-            rest["chatbot"] = open_chatbot(
-                self.caller, rest.pop("chatbot_id"), account_id=self.account_id
-            )
-        return rest
+        """Open the chatbot if the path names one, otherwise the account. Raises ApiError.
+
+        Everyone who may use a chatbot may enter its account, so the account is only opened to find
+        out whether the error is the account's.
+        """
+        if "chatbot_id" not in names:
+            return super().open(**names)
+        try:
+            return {"chatbot": open_chatbot(self.found, account_id=names["account_id"])}
+        except ApiError:
+            super().open(account_id=names["account_id"])
+            raise
 
     @operation(
         body=ChatbotInput,
@@ -56,8 +73,7 @@ class AccountChatbotViewSet(AccountViewSet):
     )
     def create_chatbot(self, given: dict[str, Any]) -> Chatbot:
         """Create a chatbot with its settings."""
-        account = find_account(self.account_id)
-        return create_chatbot(account, creator_id=self.caller.pk, **given)
+        return create_chatbot(self.opened.account, creator_id=self.caller.pk, **given)
 
     @operation(
         body=ChatbotChanges,

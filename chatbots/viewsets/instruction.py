@@ -11,8 +11,7 @@ from chatbots.serializers.instruction import (
 )
 from chatbots.services import instruction as instructions
 from chatbots.viewsets.base import ChatbotViewSet
-from config.api.envelope import Answer
-from config.api.operation import operation
+from config.api.operation import Answer, operation
 
 CREATED = "instruction settings created successfully"
 SELECTED = "instruction found and set as active"
@@ -46,8 +45,7 @@ class InstructionViewSet(ChatbotViewSet):
 
         Fields that are not given keep their values.
         """
-        found = self.row(instruction_id)
-        return instructions.update(self.chatbot.pk, found.pk, changes)
+        return instructions.update(self.chatbot.pk, self.key(instruction_id), changes)
 
     @operation(
         body=InstructionChoice,
@@ -58,7 +56,7 @@ class InstructionViewSet(ChatbotViewSet):
     def select(self, given: dict[str, str]) -> Answer:
         """Activate an instruction by id or title, or create one if the title is new."""
         if key := given.get("instruction_id"):
-            return Answer(instructions.activate(self.chatbot.pk, self.row(key).pk), SELECTED)
+            return Answer(instructions.activate(self.chatbot.pk, self.key(key)), SELECTED)
         title, text = given.get("title", ""), given.get("instruction", "")
         row, made = instructions.select_titled(self.chatbot.pk, title, text)
         return Answer(row, CREATED if made else SELECTED)

@@ -4,9 +4,9 @@ from typing import Any
 
 from chatbots.models import Persona
 from chatbots.serializers.persona import PersonaInput, PersonaRecord
+from chatbots.services import persona as personas
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
-from config.database.row import save_changes
 
 
 class PersonaViewSet(ChatbotViewSet):
@@ -26,5 +26,4 @@ class PersonaViewSet(ChatbotViewSet):
 
         Fields that are not given keep their values.
         """
-        persona: Persona = self.row(persona_id)
-        return save_changes(persona, changes)
+        return personas.update(self.chatbot.pk, self.key(persona_id), changes)

@@ -1,4 +1,4 @@
-"""A chatbot's addresses, and concurrent callers."""
+"""A chatbot's account and addresses, its members, and concurrent callers."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 from django.db import connections, models
 
+from accounts.models import Account
 from chatbots.models import Chatbot
+from tests.conftest import Api, caller
+from tests.factories.accounts import MembershipFactory
+
+
+@pytest.fixture
+def account(chatbot: Chatbot) -> Account:
+    return chatbot.account
 
 
 @pytest.fixture
@@ -19,6 +27,11 @@ def here(chatbot: Chatbot) -> str:
 @pytest.fixture
 def here_v0(chatbot: Chatbot) -> str:
     return f"/v0/chatbots/chatbot/{chatbot.pk}"
+
+
+def member(account: Account, **fields: Any) -> Api:
+    """Create a member of an account; returns a caller with a key of this person."""
+    return caller(MembershipFactory(account=account, **fields).user)
 
 
 def stored(row: models.Model) -> dict[str, Any]:

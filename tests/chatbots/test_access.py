@@ -6,13 +6,17 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.models import QuerySet
+from django.test import RequestFactory
 
 from accounts.access import accounts_of
 from accounts.caller import Caller
 from accounts.models import Account, Membership, User
 from accounts.permissions import ADDED, CHATBOT_VIEW, Action, Role, may
-from chatbots.access import ChatbotForbidden, open_chatbot, open_to
+from accounts.services import api_key
+from chatbots.access import ChatbotForbidden, OpenChatbot, authenticate, open_chatbot, open_to
 from chatbots.models import Chatbot, ChatbotMember
+from config.runtime import actor
+from tests.bench import bulk
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 
@@ -35,6 +39,14 @@ def holder(chatbot: Chatbot, *, owner: bool, role: Any, permissions: Any, added:
     return user
 
 
+def opened(user: User, chatbot: Chatbot) -> OpenChatbot:
+    """Open a chatbot with a key of a user."""
+    key = {"Authorization": f"Bearer {api_key.issue(user)[1]}"}
+    with actor.acting(actor.SERVICE):
+        _, found = authenticate(RequestFactory().get("/", headers=key), str(chatbot.pk))
+        return open_chatbot(found)
+
+
 @pytest.mark.parametrize(("owner", "role", "permissions", "added"), HELD)
 def test_every_query_agrees_with_the_permission_table(
     owner: bool, role: Any, permissions: list[str], added: int
@@ -49,10 +61,10 @@ def test_every_query_agrees_with_the_permission_table(
     assert list(open_to(caller)) == ([chatbot] if allowed else [])
     assert (user in Chatbot.objects.filter(pk=chatbot.pk).users()) is allowed
     if allowed:
-        assert open_chatbot(caller, str(chatbot.pk)).pk == chatbot.pk
+        assert opened(user, chatbot).pk == chatbot.pk
     else:
         with pytest.raises(ChatbotForbidden):
-            open_chatbot(caller, str(chatbot.pk))
+            opened(user, chatbot)
 
 
 @pytest.mark.parametrize("action", [Action.ENTER_ACCOUNT, Action.MANAGE_ACCOUNT])
@@ -85,16 +97,15 @@ def tenants() -> list[User]:
         for account, user in zip(accounts, people, strict=True)
     )
     chatbots = Chatbot.objects.bulk_create(
-        [
-            Chatbot(account=account, name=f"chatbot {number}")
-            for account in accounts
-            for number in range(CHATBOTS_EACH)
-        ],
-        batch_size=5_000,
+        [Chatbot(account=account, name="chatbot") for account in accounts]
     )
+    owned = "(SELECT account_id FROM chatbots_chatbot WHERE name = 'chatbot')"
+    for number in range(1, CHATBOTS_EACH):
+        columns = {"account_id": "s.account_id", "name": f"'chatbot {number}'"}
+        bulk.copy(chatbots[0], len(chatbots), columns, source=owned)
     ChatbotMember.objects.bulk_create(
         ChatbotMember(chatbot=chatbot, user=user)
-        for chatbot, user in zip(chatbots[::CHATBOTS_EACH], members, strict=True)
+        for chatbot, user in zip(chatbots, members, strict=True)
     )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")

@@ -8,7 +8,6 @@ from django.urls import reverse
 
 from chatbots.models import Chatbot, FollowUpPrompt, Instruction, Localization, Persona
 from chatbots.models.base import MOST
-from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
 from tests.pages import fields_of, submit
 
 FORMS = [
@@ -16,11 +15,6 @@ FORMS = [
     (Persona, "personas", {"title": "One more", "creativity_level": "0.5"}),
     (Localization, "text sets", {"locale_code": "fr"}),
 ]
-
-
-@pytest.fixture
-def client(chatbot: Chatbot) -> Client:
-    return signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
 
 
 def fill(model: Any, chatbot: Chatbot, *, free: int = 0) -> None:

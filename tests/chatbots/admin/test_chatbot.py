@@ -10,6 +10,7 @@ from django.urls import reverse
 from accounts.models import Plan
 from chatbots.models import (
     Chatbot,
+    ChatbotMember,
     ConversationStarter,
     FollowUpPrompt,
     GeneralSettings,
@@ -19,6 +20,7 @@ from chatbots.models import (
     Localization,
     Persona,
 )
+from tests.factories.accounts import MembershipFactory
 from tests.factories.chatbots import (
     ChatbotFactory,
     FollowUpPromptFactory,
@@ -27,15 +29,10 @@ from tests.factories.chatbots import (
     LlmModelFactory,
     PersonaFactory,
 )
-from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
+from tests.factories.staff import signed_in, superuser
 from tests.pages import fields_of, submit
 
 ADD = reverse("admin:chatbots_chatbot_add")
-
-
-@pytest.fixture
-def client(chatbot: Chatbot) -> Client:
-    return signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
 
 
 @pytest.fixture
@@ -224,7 +221,7 @@ def test_another_model_can_be_made_the_default(default_model: LlmModel) -> None:
 @pytest.fixture
 def crowded(chatbot: Chatbot) -> Chatbot:
     """A chatbot with far more rows of every kind than it may have."""
-    big = {"text": "x" * 900_000}
+    big = {"text": "x" * 100_000}
     ConversationStarter.objects.bulk_create(
         [ConversationStarter(chatbot=chatbot, content=big) for _ in range(60)], batch_size=10
     )
@@ -293,3 +290,18 @@ def test_a_starter_that_the_api_rejects_is_rejected_in_the_admin_too(
     answer = client.post(address, {"chatbot": str(chatbot.pk), "content": content})
     assert answer.status_code == 200
     assert not ConversationStarter.objects.exists()
+
+
+@pytest.mark.parametrize(("role", "added"), [("MEMBER", True), ("SUPER_ADMIN", False)])
+def test_only_people_without_access_by_their_role_are_added(
+    client: Client, address: str, chatbot: Chatbot, *, role: str, added: bool
+) -> None:
+    user = MembershipFactory(account=chatbot.account, role=role).user
+    form = fields_of(client.get(address))
+    new = {"memberships-TOTAL_FORMS": "1", "memberships-0-chatbot": str(chatbot.pk)}
+    new |= {"memberships-0-user": str(user.pk), "memberships-0-role": "AGENT"}
+    answer = client.post(address, form | new)
+    assert (answer.status_code == 302) is added
+    assert ChatbotMember.objects.filter(chatbot=chatbot, user=user).exists() is added
+    refused = "their role gives them access to every chatbot of the account"
+    assert added or refused in answer.text

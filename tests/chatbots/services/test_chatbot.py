@@ -1,11 +1,13 @@
-"""Invariants under concurrent creation and renaming of chatbots."""
+"""Invariants under concurrent creation and renaming of chatbots, and after their deletion."""
 
 from collections import Counter
 from functools import partial
 
 import pytest
 
+from chatbots.access import ChatbotNotFound
 from chatbots.models import Chatbot, GeneralSettings
+from chatbots.services.chatbot import erase_chatbot, update_chatbot
 from tests.chatbots.conftest import at_once
 from tests.conftest import Api
 from tests.factories.accounts import PlanFactory
@@ -55,3 +57,10 @@ def test_concurrent_creations_stop_at_the_limit_of_the_plan(api: Api, chatbot: C
         "CHATBOT_LIMIT_REACHED"
     }
     assert Chatbot.objects.filter(account=account).count() == 4
+
+
+def test_an_erased_chatbot_cannot_be_changed(chatbot: Chatbot) -> None:
+    erase_chatbot(chatbot)
+    for changes in ({"name": "new"}, {}):
+        with pytest.raises(ChatbotNotFound):
+            update_chatbot(chatbot.pk, changes)

@@ -6,7 +6,7 @@ import pytest
 from accounts.models import Account
 from accounts.permissions import CHATBOT_VIEW, Role
 from chatbots.models import Appearance, Chatbot, GeneralSettings, LeadSettings, Localization
-from tests.chatbots.conftest import stored
+from tests.chatbots.conftest import member, stored
 from tests.chatbots.shapes import CHATBOT, NEW_CHATBOT, check
 from tests.conftest import Api, caller
 from tests.factories.accounts import AccountFactory, MembershipFactory, PlanFactory
@@ -17,11 +17,6 @@ MY = "/v1/chatbots/my-chatbots"
 
 
 @pytest.fixture
-def account(chatbot: Chatbot) -> Account:
-    return chatbot.account
-
-
-@pytest.fixture
 def there(account: Account) -> str:
     return f"/v1/chatbots/account/{account.pk}"
 
@@ -29,10 +24,6 @@ def there(account: Account) -> str:
 @pytest.fixture
 def one(there: str, chatbot: Chatbot) -> str:
     return f"{there}/chatbot/{chatbot.pk}"
-
-
-def member(account: Account, **fields: Any) -> Api:
-    return caller(MembershipFactory(account=account, **fields).user)
 
 
 # create-chatbot

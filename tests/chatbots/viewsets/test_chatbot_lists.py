@@ -7,6 +7,7 @@ import pytest
 from accounts.models import Account
 from accounts.permissions import CHATBOT_VIEW, Role
 from chatbots.models import Chatbot
+from tests.chatbots.conftest import member
 from tests.chatbots.shapes import CHATBOT, MY_CHATBOT, check
 from tests.conftest import Api, caller
 from tests.factories.accounts import AccountFactory, MembershipFactory
@@ -17,17 +18,8 @@ MY = "/v1/chatbots/my-chatbots"
 
 
 @pytest.fixture
-def account(chatbot: Chatbot) -> Account:
-    return chatbot.account
-
-
-@pytest.fixture
 def there(account: Account) -> str:
     return f"/v1/chatbots/account/{account.pk}"
-
-
-def member(account: Account, **fields: Any) -> Api:
-    return caller(MembershipFactory(account=account, **fields).user)
 
 
 # all-chatbots

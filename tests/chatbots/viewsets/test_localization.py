@@ -54,7 +54,7 @@ def test_a_chatbot_without_sets_has_an_empty_list(api: Api, there: str, chatbot:
     assert api.get(there).json()["data"] == {"data": [], "count": 0}
 
 
-def test_the_sets_need_the_same_queries_at_any_number(
+def test_any_number_of_sets_needs_the_same_queries(
     api: Api, there: str, chatbot: Chatbot, django_assert_max_num_queries: Any
 ) -> None:
     for code in ("de", "fr", "it", "es", "nl"):

@@ -1,0 +1,93 @@
+"""The page "Try it": a chat with a bot's saved settings. Nothing is stored."""
+
+from typing import Any
+
+import orjson
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
+from django.utils.cache import add_never_cache_headers
+from django.views.decorators.http import require_http_methods
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from accounts.admin.scope import person, with_row
+from chatbots.admin.scope import ChatbotRows
+from chatbots.llm.exchange import Turn
+from chatbots.llm.prompt import LONG_SYSTEM
+from chatbots.models import Chatbot
+from chatbots.services import trial
+from config.admin.page import page, row_routes, show_faults
+from config.api import limits
+from config.api.errors import TooManyRequests
+from config.database.lengths import LONG
+
+RATE = (20, 60)  # questions per person and minute: they count towards no quota
+REMEMBERED = 40  # messages of the trial, which only the page holds
+
+
+def said_before(text: str) -> list[Turn]:
+    """Parse the earlier messages that the page sends back; none if the text is malformed."""
+    try:
+        given = orjson.loads(text or "[]")
+        turns = [
+            Turn("user" if role == "user" else "assistant", str(content)[:LONG])
+            for role, content in given
+        ]
+    except (orjson.JSONDecodeError, TypeError, ValueError):
+        return []
+    return turns[-REMEMBERED:]
+
+
+class QuestionForm(forms.Form):
+    """A message to the bot, as a visitor would write it."""
+
+    question = forms.CharField(
+        label="Message", max_length=LONG, widget=UnfoldAdminTextareaWidget(attrs={"rows": 3})
+    )
+
+
+class TrialAdmin(ChatbotRows):
+    """Adds the page to the pages of a chatbot."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the route of the page."""
+        view = require_http_methods(["GET", "POST"])(self.trial_view)
+        return [*row_routes(self, **{"try": view}), *super().get_urls()]
+
+    @with_row("change")
+    def trial_view(self, request: HttpRequest, chatbot: Chatbot) -> HttpResponse:
+        """Show the chat; a POST asks the model."""
+        form = QuestionForm(request.POST if "question" in request.POST else None)
+        earlier = said = said_before(request.POST.get("said", ""))
+        asked: dict[str, Any] = {}
+        if form.is_valid():
+            question = form.cleaned_data["question"]
+            try:
+                limits.count("trial", person(request).pk, RATE)
+            except TooManyRequests as error:
+                show_faults(form, error)
+            else:
+                result = trial.ask(chatbot.pk, said, question)
+                asked = {
+                    "question": question,
+                    "result": result,
+                    "system": result.system[:LONG_SYSTEM],
+                    "cut_off": len(result.system) > LONG_SYSTEM,
+                }
+                said = [*said, Turn("user", question)]
+                if not result.reply.failure:  # as in a conversation, no prompt has a fallback
+                    said.append(Turn("assistant", result.reply.content))
+                form = QuestionForm()
+        response = page(
+            self,
+            request,
+            "admin/chatbots/trial.html",
+            title=f"Try {chatbot}",
+            chatbot=chatbot,
+            form=form,
+            earlier=earlier,
+            said=orjson.dumps([[turn.role, turn.content] for turn in said]).decode(),
+            **asked,
+        )
+        add_never_cache_headers(response)
+        return response

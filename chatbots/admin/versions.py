@@ -1,0 +1,142 @@
+"""The versions of an instruction or a persona: who saved which text when, and what differs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.admin.scope import with_row
+from chatbots.admin.scope import ChatbotRows
+from chatbots.llm.prompt import LONG_SYSTEM, system_length
+from chatbots.models import Version
+from chatbots.services.version import restore
+from config.admin.page import page, row_routes
+from config.api.errors import NotFound
+
+LISTED = 50  # versions on a page
+TOO_LONG = (
+    "The system message of this bot now has {:,} characters, more than many models accept. "
+    "Shorten its texts, or deactivate a persona."
+)
+COMPARED = 2_000  # lines of a text, beyond which comparing takes too long
+AROUND = 3  # unchanged lines shown on either side of a change
+Line = tuple[str, str]  # "added", "removed", "same" or "gap", and the text
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field in which two versions differ."""
+
+    field: str
+    lines: list[Line]
+
+
+def compare(old: str, new: str) -> list[Line]:
+    """Return the line diff of two texts, with a few unchanged lines around each change.
+
+    Of a text with 200 lines or more, difflib seeds no match with lines that are common in it, such
+    as empty ones: comparing two texts full of them would take a minute.
+    """
+    before, after = old.split("\n"), new.split("\n")
+    if max(len(before), len(after)) > COMPARED:
+        return [*(("removed", line) for line in before), *(("added", line) for line in after)]
+    matcher = SequenceMatcher(None, before, after)
+    return list(_lines(before, after, matcher))
+
+
+def _lines(before: list[str], after: list[str], matcher: "SequenceMatcher[str]") -> Iterator[Line]:
+    for number, group in enumerate(matcher.get_grouped_opcodes(AROUND)):
+        if number:
+            yield "gap", "…"
+        for kind, first, last, start, end in group:
+            if kind == "equal":
+                yield from (("same", line) for line in before[first:last])
+                continue
+            yield from (("removed", line) for line in before[first:last])
+            yield from (("added", line) for line in after[start:end])
+
+
+def differences(row: Any, old: Version, new: Version) -> list[Difference]:
+    """Compare two versions of a row field by field."""
+    found = []
+    for name in row.content_fields:
+        before, after = (each.content.get(name) for each in (old, new))
+        if before != after:
+            texts = ("" if value is None else str(value) for value in (before, after))
+            label = str(row._meta.get_field(name).verbose_name)
+            found.append(Difference(label, compare(*texts)))
+    return found
+
+
+def number_in(text: str | None) -> int | None:
+    """Parse the number of a version; None if the text is not one."""
+    return int(text) if text and text.isdecimal() and len(text) < 10 else None
+
+
+class VersionedAdmin(ChatbotRows):
+    """Adds the page of versions to the pages of a kind of row."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the routes of the page and of its button."""
+        routes = row_routes(
+            self,
+            versions=require_safe(self.versions_view),
+            restore=require_POST(self.restore_view),
+        )
+        return [*routes, *super().get_urls()]
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Save the row, and warn if the bot's system message has become very long."""
+        super().save_model(request, obj, form, change)
+        if (length := system_length(obj.chatbot_id)) > LONG_SYSTEM:
+            messages.warning(request, TOO_LONG.format(length))
+
+    @with_row("view")
+    def versions_view(self, request: HttpRequest, row: Any) -> HttpResponse:
+        """List the versions, newest first, and compare two of them."""
+        known = Version.objects.filter(row_id=row.pk).order_by("-number")
+        before = number_in(request.GET.get("before"))
+        shown = known.filter(number__lt=before) if before else known
+        listed = list(shown.defer("content").select_related("saved_by")[: LISTED + 1])
+        new = number_in(request.GET.get("new")) or row.version
+        old = number_in(request.GET.get("old")) or new - 1
+        pair = {each.number: each for each in known.filter(number__in=(old, new))}
+        return page(
+            self,
+            request,
+            "admin/chatbots/versions.html",
+            title=f"Versions of {row}",
+            row=row,
+            versions=listed[:LISTED],
+            older=listed[LISTED - 1].number if len(listed) > LISTED else None,
+            old=old,
+            new=new,
+            differences=differences(row, pair[old], pair[new]) if len(pair) == 2 else None,
+            change_url=reverse(self.url_name("change"), args=[row.pk]),
+            restore_url=reverse(self.url_name("restore"), args=[row.pk]),
+            may_change=self.has_change_permission(request, row),
+        )
+
+    @with_row("change")
+    def restore_view(self, request: HttpRequest, row: Any) -> HttpResponse:
+        """Save an earlier version as the newest one, and return to the list."""
+        number = number_in(request.POST.get("number"))
+        try:
+            restored = restore(row, number or 0)
+        except NotFound as error:
+            messages.error(request, error.message)
+        else:
+            self.log_change(request, row, f"Restored version {number}.")
+            messages.success(
+                request, f"Version {number} was restored as version {restored.version}"
+            )
+        return HttpResponseRedirect(reverse(self.url_name("versions"), args=[row.pk]))
+
+    def url_name(self, kind: str) -> str:
+        """Return the route name of one of the model's pages."""
+        return f"admin:{self.opts.app_label}_{self.opts.model_name}_{kind}"

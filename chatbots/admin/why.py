@@ -1,0 +1,161 @@
+"""The page "Why may this person not …?": the role table, in words."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
+from django.views.decorators.http import require_safe
+from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminSelectWidget
+
+from accounts.access import holdings
+from accounts.admin.api_key import holders
+from accounts.admin.scope import managed_accounts, person
+from accounts.models import Membership, User
+from accounts.permissions import ADDED, MAY, PERMISSIONS, Action, may
+from chatbots.admin.scope import OFFERED, ChatbotRows
+from chatbots.models import Chatbot, ChatbotMember
+from config.admin.keyset import whole_id
+from config.admin.page import page
+from config.database.lengths import SHORT
+
+ACTIONS = {
+    Action.USE_CHATBOT: "use the chatbot: its settings, conversations and deliveries",
+    Action.CREATE_CHATBOT: "create chatbots in the account",
+    Action.LIST_ACCOUNT_CHATBOTS: "list all chatbots of the account",
+    Action.ERASE: "delete the chatbot, its conversations, visitors and leads",
+    Action.MANAGE_ACCOUNT: "manage the account: its people, keys and secrets",
+    Action.ENTER_ACCOUNT: "enter the account",
+}
+
+
+class WhyForm(forms.Form):
+    """A person, a chatbot and an action."""
+
+    email = forms.EmailField(
+        label="Person's e-mail", max_length=SHORT, widget=UnfoldAdminEmailInputWidget
+    )
+    chatbot = forms.ChoiceField(widget=UnfoldAdminSelectWidget)
+    action = forms.ChoiceField(
+        choices=[(action.value, words) for action, words in ACTIONS.items()],
+        widget=UnfoldAdminSelectWidget,
+    )
+
+    def __init__(self, given: Any, chatbots: "QuerySet[Chatbot]") -> None:
+        super().__init__(given if "email" in given else None, initial=given.dict())
+        self.chatbots = chatbots
+        named = chatbots.order_by("name", "id").values_list("pk", "name", "account__name")
+        offered = list(named[:OFFERED])
+        wanted = whole_id(given.get("chatbot", ""))
+        if wanted and wanted not in {row[0] for row in offered}:
+            offered += named.filter(pk=wanted)
+        choices = [(str(key), f"{name} ({account})") for key, name, account in offered]
+        self.fields["chatbot"].choices = choices  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        """Find the person among those of the chatbot's account, and of the chatbot itself."""
+        given = self.cleaned_data
+        if not self.errors:
+            chatbot = self.chatbots.select_related("account").get(pk=given["chatbot"])
+            found = User.objects.find(given["email"])
+            known = User.objects.belonging_to([chatbot.account_id])
+            if found is None or not (
+                known.filter(pk=found.pk).exists()
+                or ChatbotMember.objects.filter(chatbot=chatbot, user=found).exists()
+            ):
+                self.add_error("email", f"no such person in {chatbot.account} or on {chatbot}")
+            given |= {"chatbot": chatbot, "user": found}
+        return given
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether a person may act, and why."""
+
+    allowed: bool
+    verdict: str
+    lines: list[str]
+
+
+def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
+    """Answer by the permission table, with what the person holds and what the action needs.
+
+    The lines contain nothing of other accounts.
+    """
+    account = chatbot.account
+    member = Membership.objects.filter(account=account, user=user).first()
+    owner = account.owner_id == user.pk
+    added = ChatbotMember.objects.filter(chatbot=chatbot, user=user).exists()
+    held = holdings(
+        owner=owner,
+        role=member.role if member and not owner else None,
+        permissions=member.permissions if member and not owner else None,
+    )
+    allowed = user.is_active and may(action, held | ({ADDED} if added else set()))
+    name = user.email  # not every manager may see the name
+    roles = [*sorted(map(str, held))] or ["nothing: they do not belong to it"]
+    lines = [
+        f"In {account}, {name} holds {', '.join(roles)}.",
+        f"{name} was {'' if added else 'not '}added to {chatbot}.",
+        f"The action needs {needs(action)}.",
+    ]
+    if not user.is_active:
+        lines.insert(0, f"{name} is not active: they cannot sign in, and their keys do not work.")
+    verdict = f"{name} {'may' if allowed else 'may not'} {ACTIONS[action]}."
+    return Answer(allowed, verdict, lines)
+
+
+def in_the_admin(user: User) -> str:
+    """Describe what a person can open in the admin, for people who may see it."""
+    if not user.is_staff:
+        return "They cannot sign in to the admin: “may use the admin” is off."
+    if user.is_superuser:
+        return "In the admin, superusers may do everything; the API goes by the roles."
+    groups = ", ".join(user.groups.values_list("name", flat=True)) or "none"
+    return f"They can sign in to the admin. Its pages depend on their groups: {groups}."
+
+
+def needs(action: Action) -> str:
+    """Describe what an action needs: one of several roles or permissions."""
+    words = []
+    for one in sorted(map(str, MAY[action])):
+        if one == ADDED:
+            words.append("being added to the chatbot")
+        else:
+            words.append(f"the {'permission' if one in PERMISSIONS else 'role'} {one}")
+    return " or ".join(words)
+
+
+class WhyAdmin(ChatbotRows):
+    """Adds the page to the pages of chatbots."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the route of the page."""
+        view = self.admin_site.admin_view(require_safe(self.why_view))
+        return [path("why/", view, name="chatbots_chatbot_why"), *super().get_urls()]
+
+    def why_view(self, request: HttpRequest) -> HttpResponse:
+        """Show the form and, if it is filled in, the answer. It is for managers of accounts."""
+        superuser = person(request).is_superuser
+        if not superuser and not managed_accounts(request):
+            raise PermissionDenied
+        rows = self.get_queryset(request)
+        mine = rows if superuser else rows.filter(account__in=managed_accounts(request))
+        form = WhyForm(request.GET, mine)
+        answer = None
+        if form.is_valid():
+            given = form.cleaned_data
+            answer = explain(given["user"], given["chatbot"], Action(given["action"]))
+            if holders(request).filter(pk=given["user"].pk).exists():
+                answer.lines.append(in_the_admin(given["user"]))
+        return page(
+            self,
+            request,
+            "admin/chatbots/why.html",
+            title="Why may this person not …?",
+            form=form,
+            answer=answer,
+        )

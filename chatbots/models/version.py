@@ -1,0 +1,115 @@
+"""Every version of the rows that a prompt is built from, so that old prompts can be rebuilt."""
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, ClassVar, Self
+from uuid import UUID
+
+from django.conf import settings
+from django.db import models, transaction
+
+from chatbots.models.chatbot import Chatbot
+from config.database.lengths import SHORT
+from config.database.prepared import insert
+from config.database.row import Row, save_changes
+from config.runtime.actor import current_person, current_via
+
+
+class Version(Row):
+    """The content of a row after one change, with its author. Never changed.
+
+    `row_id` is not a foreign key: the versions of a deleted row stay as long as its chatbot.
+    """
+
+    chatbot = models.ForeignKey(
+        Chatbot, null=True, on_delete=models.CASCADE, related_name="versions"
+    )
+    kind = models.CharField(max_length=50)  # the name of the row's model
+    row_id = models.UUIDField()
+    number = models.PositiveIntegerField()  # counts from 1
+    content = models.JSONField()
+    saved_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        default=current_person,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
+    saved_via = models.CharField(max_length=SHORT, default=current_via)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["row_id", "number"], name="version_number_unique")
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.number}"
+
+
+def content_at(row_id: UUID, number: int) -> dict[str, Any]:
+    """Return the exact content of a row in one version. Raises Version.DoesNotExist."""
+    found: dict[str, Any] = Version.objects.values_list("content", flat=True).get(
+        row_id=row_id, number=number
+    )
+    return found
+
+
+class VersionedRow(models.Model):
+    """A row that stores a version of its content whenever the content changes.
+
+    `save` and `change` store the version in the same transaction. `QuerySet.update` and
+    `bulk_create` do not, so no code uses them for the columns in `content_fields`.
+    """
+
+    version = models.PositiveIntegerField(default=0, editable=False)  # the current number
+
+    class Meta:
+        abstract = True
+
+    content_fields: ClassVar[tuple[str, ...]]
+
+    def save(self, *args: Any, **options: Any) -> None:
+        """Save the row, and a version of it if its content is new."""
+        with transaction.atomic():
+            stored = None if self._state.adding else self._stored()
+            self.version = stored.version if stored else 0
+            is_new = stored is None or stored.content() != self.content()
+            self.version += is_new
+            if is_new and options.get("update_fields") is not None:
+                options["update_fields"] = {*options["update_fields"], "version"}
+            super().save(*args, **options)
+            if is_new:
+                self._keep()
+
+    def content(self) -> dict[str, Any]:
+        """Return the values that a version keeps, as JSON."""
+        fields = [self._meta.get_field(name) for name in self.content_fields]
+        values = {field.name: getattr(self, field.attname) for field in fields}  # type: ignore[union-attr]  # columns
+        return {n: str(value) if isinstance(value, UUID) else value for n, value in values.items()}
+
+    def change(self, changes: Mapping[str, Any]) -> Self:
+        """Save changes of a row that the caller has locked, and a version if its content is new."""
+        changed = copy(self)
+        for name, value in changes.items():
+            setattr(changed, name, value)
+        if changed.content() == self.content():
+            return save_changes(self, changes)
+        save_changes(self, {**changes, "version": self.version + 1})
+        self._keep()
+        return self
+
+    def _stored(self) -> Self | None:
+        rows: Any = type(self)._base_manager  # Any: the manager of a subclass
+        found: Self | None = rows.select_for_update(no_key=True).filter(pk=self.pk).first()
+        return found
+
+    def _keep(self) -> None:
+        insert(
+            Version(
+                chatbot_id=getattr(self, "chatbot_id", None),
+                kind=self._meta.model_name or "",
+                row_id=self.pk,
+                number=self.version,
+                content=self.content(),
+            )
+        )

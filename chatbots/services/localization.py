@@ -1,0 +1,29 @@
+"""Copy the texts of one locale to another."""
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from chatbots.access import lock_chatbot
+from chatbots.models import Localization
+from config.api.errors import InvalidRequest
+
+
+def copy_texts(source: Localization, locale_code: str) -> Localization:
+    """Copy a set's own texts to another locale of its chatbot, which is created if needed.
+
+    Texts that the other set already has are kept. Raises InvalidRequest, ListFull.
+    """
+    with transaction.atomic():
+        lock_chatbot(source.chatbot_id)
+        found = Localization.objects.filter(chatbot=source.chatbot_id, locale_code=locale_code)
+        target = found.first()
+        if target is None:
+            target = Localization(chatbot_id=source.chatbot_id, locale_code=locale_code)
+            Localization.make_room(source.chatbot_id)
+            try:
+                target.clean_fields()
+            except ValidationError as error:
+                raise InvalidRequest.at(["locale_code"], error.messages[0]) from None
+        target.texts = source.texts | target.texts
+        target.save()
+    return target

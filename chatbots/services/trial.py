@@ -1,0 +1,43 @@
+"""Ask a bot's model a question to try it out: with the saved settings, storing nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from chatbots.llm import client, prompt
+from chatbots.llm.exchange import Reply, ReplyFailed, Turn
+from chatbots.services import model_chain
+from config.database.connections import release_connection
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A reply and its system message. If `reply.failure` is set, it is the fallback."""
+
+    system: str
+    reply: Reply
+
+
+def ask(chatbot_id: UUID, said: Sequence[Turn], question: str) -> Trial:
+    """Return the reply to a question that follows the turns in `said`.
+
+    It counts towards no quota, and neither it nor a failure is recorded. Releases the database
+    connection while it waits for the model.
+    """
+    known = prompt.briefing(chatbot_id)
+    reply = Reply(known.fallback, failure="no model is marked as the default")
+    if known.model:
+        system = [Turn("system", known.system)] if known.system else []
+        recent = prompt.fitting(said, known.history_length)
+        models = model_chain.to_try_out(known.model)
+        release_connection()
+        try:
+            reply = client.ask_in_turn(
+                models,
+                [*system, *recent, Turn("user", question)],
+                temperature=known.temperature,
+                facts=known.facts,
+            )
+        except ReplyFailed as failure:
+            reply = Reply(known.fallback, failure=failure.reason)
+    return Trial(known.system, reply)

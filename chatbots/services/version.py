@@ -1,0 +1,16 @@
+"""Restore an earlier version of an instruction or a persona as a new one."""
+
+from chatbots.models import Instruction, Persona, Version
+from chatbots.models.version import content_at
+from chatbots.services import instruction, persona
+from config.api.errors import NotFound
+
+
+def restore(row: Instruction | Persona, number: int) -> Instruction | Persona:
+    """Save the content of an earlier version again. Raises NotFound."""
+    try:
+        content = content_at(row.pk, number)
+    except Version.DoesNotExist:
+        raise NotFound("version not found") from None
+    update = instruction.update if isinstance(row, Instruction) else persona.update
+    return update(row.chatbot_id, row.pk, content)

@@ -1,0 +1,12 @@
+"""A manager of the chatbot's account who is signed in to the admin."""
+
+import pytest
+from django.test import Client
+
+from chatbots.models import Chatbot
+from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
+
+
+@pytest.fixture
+def client(chatbot: Chatbot) -> Client:
+    return signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))

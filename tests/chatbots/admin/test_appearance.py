@@ -1,0 +1,24 @@
+"""The form of an appearance accepts all that the API accepts, and suggests common values."""
+
+from django.urls import reverse
+
+from chatbots.admin.appearance import COLOURS, FIELDSETS
+from chatbots.models import Appearance, Chatbot
+from tests.factories.staff import signed_in, superuser
+from tests.pages import submit
+
+
+def test_every_setting_has_its_place() -> None:
+    shown = [name for _, options in FIELDSETS for name in options["fields"]]
+    assert sorted(shown) == sorted([*Appearance.own_fields(), "seen_at"])
+    assert len(COLOURS) == 4
+
+
+def test_suggestions_are_not_choices(chatbot: Chatbot) -> None:
+    client = signed_in(superuser())
+    address = reverse("admin:chatbots_chatbot_change", args=[chatbot.pk])
+    page = client.get(address).content.decode()
+    assert '<option value="square">' in page
+    submit(client, address, **{"appearance-0-icon_shape": "hexagon"})
+    chatbot.appearance.refresh_from_db()
+    assert chatbot.appearance.icon_shape == "hexagon"

@@ -1,0 +1,94 @@
+"""The pages of texts: groups, completeness, English beside each text, copies."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from chatbots.admin.localization import completeness, missing
+from chatbots.models import Chatbot, Localization
+from chatbots.texts import NAMES
+from chatbots.texts.groups import GROUPS
+from tests.factories.chatbots import ChatbotFactory, LocalizationFactory
+from tests.pages import fields_of, submit
+
+
+@pytest.fixture
+def french(chatbot: Chatbot) -> Localization:
+    return LocalizationFactory(chatbot=chatbot, locale_code="fr", texts={"homeTitle": "Bonjour"})
+
+
+def page_of(row: Localization) -> str:
+    return reverse("admin:chatbots_localization_change", args=[row.pk])
+
+
+def test_every_text_is_in_exactly_one_group() -> None:
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(NAMES)
+    assert all(GROUPS.values())
+
+
+def test_a_text_is_missing_if_visitors_get_it_in_english(
+    chatbot: Chatbot, french: Localization
+) -> None:
+    assert completeness(french) == f"fr 1 / {len(NAMES)}"
+    assert "homeTitle" not in missing(french)
+    german = LocalizationFactory(chatbot=chatbot, locale_code="de-AT")
+    english = chatbot.localizations.get(locale_code="en")
+    assert missing(german) == missing(english) == []
+
+
+def test_the_page_shows_english_completeness_and_the_other_locales(
+    client: Client, french: Localization
+) -> None:
+    page = client.get(page_of(french)).content.decode()
+    assert "English: Hello there" in page
+    assert f"fr 1 / {len(NAMES)}" in page
+    assert f"{len(NAMES) - 1} texts are missing" in page
+    assert f"en {len(NAMES)} / {len(NAMES)}" in page
+    assert page.count("data-missing") == len(NAMES) - 1
+    french.texts = dict.fromkeys(NAMES[1:], "Bonjour")
+    french.save()
+    page = client.get(page_of(french)).content.decode()
+    assert "1 text is missing: visitors get it in English." in page
+
+
+def test_texts_are_copied_to_a_new_locale_and_keep_those_of_an_old_one(
+    client: Client, chatbot: Chatbot, french: Localization
+) -> None:
+    copy = reverse("admin:chatbots_localization_copy", args=[french.pk])
+    assert client.get(copy).status_code == 405
+    client.post(copy, {"locale_code": "fr-CA"})
+    assert chatbot.localizations.get(locale_code="fr-CA").texts == {"homeTitle": "Bonjour"}
+    german = LocalizationFactory(chatbot=chatbot, locale_code="de", texts={"homeTitle": "Hallo"})
+    french.texts = {"homeTitle": "Salut", "cancel": "Annuler"}
+    french.save()
+    page = client.post(copy, {"locale_code": "de"}, follow=True).content.decode()
+    assert "The texts of fr were copied to de" in page
+    german.refresh_from_db()
+    assert german.texts == {"homeTitle": "Hallo", "cancel": "Annuler"}
+
+
+@pytest.mark.parametrize("code", ["", "not a locale", "x" * 40, "<b>"])
+def test_an_invalid_locale_is_refused(
+    client: Client, chatbot: Chatbot, french: Localization, code: str
+) -> None:
+    copy = reverse("admin:chatbots_localization_copy", args=[french.pk])
+    page = client.post(copy, {"locale_code": code}, follow=True).content.decode()
+    assert "Nothing was copied" in page
+    assert chatbot.localizations.count() == 2
+
+
+def test_texts_of_another_account_cannot_be_copied(client: Client) -> None:
+    foreign = ChatbotFactory().localizations.get()
+    copy = reverse("admin:chatbots_localization_copy", args=[foreign.pk])
+    assert client.post(copy, {"locale_code": "fr"}).status_code == 302
+    assert foreign.chatbot.localizations.count() == 1
+
+
+def test_the_second_of_two_people_is_warned(client: Client, french: Localization) -> None:
+    form = fields_of(client.get(page_of(french)))
+    submit(client, page_of(french), homeTitle="Salut")
+    page = client.post(page_of(french), form | {"homeTitle": "Allô"}).content.decode()
+    assert "replace the saved value, which is: Salut" in page
+    french.refresh_from_db()
+    assert french.texts == {"homeTitle": "Salut"}

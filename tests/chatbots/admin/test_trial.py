@@ -1,0 +1,145 @@
+"""Try it: a chat with the bot's saved settings, of which nothing is stored."""
+
+import json
+import time
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import Usage
+from chatbots.admin.trial import RATE
+from chatbots.models import Chatbot, LlmModel
+from chatbots.services import general_settings
+from conversations.models import Message, Thread
+from tests.factories.chatbots import ChatbotFactory, InstructionFactory, PersonaFactory
+from tests.factories.staff import AGENTS, signed_in, staff, superuser
+from tests.pages import fields_of
+from tests.servers.model import ModelServer, failing, saying
+from webhooks.models import Delivery
+
+
+@pytest.fixture
+def address(chatbot: Chatbot, model: ModelServer) -> str:
+    row = LlmModel.objects.create(provider="openai", title="Real", base_url=model.base_url)
+    given = {
+        "llm_model_id": row.pk,
+        "description": "A shop.",
+        "history_message_context": 2,
+        "fallback_message": "<b>Later</b>",
+    }
+    general_settings.change(chatbot.pk, given)
+    return reverse("admin:chatbots_chatbot_try", args=[chatbot.pk])
+
+
+def test_the_bot_answers_with_its_saved_settings(
+    client: Client, chatbot: Chatbot, address: str, model: ModelServer
+) -> None:
+    InstructionFactory(
+        chatbot=chatbot, instruction="Be <brief>.", is_active=True, creativity_level=0.2
+    )
+    page = client.post(address, {"question": "Hi & hello"})
+    text = page.content.decode()
+    assert "You said: Hi &amp; hello" in text
+    assert "Real, " in text
+    assert "temperature 0.2" in text
+    assert "A shop.\n\nBe &lt;brief&gt;." in text
+    assert "no-store" in page["Cache-Control"]
+    [question] = model.questions
+    assert question["temperature"] == 0.2
+    assert [each["content"] for each in question["messages"]] == [
+        "A shop.\n\nBe <brief>.",
+        "Hi & hello",
+    ]
+
+
+def test_the_temperature_is_shown_as_sent(client: Client, address: str, model: ModelServer) -> None:
+    LlmModel.objects.filter(title="Real").update(sends_temperature=False)
+    text = client.post(address, {"question": "Hi"}).content.decode()
+    assert "temperature" not in model.questions[0]
+    assert "Real, " in text
+    assert "temperature" not in text
+
+
+def test_the_page_carries_the_conversation_and_stores_nothing(
+    client: Client, address: str, model: ModelServer
+) -> None:
+    form = fields_of(client.post(address, {"question": "one"}))
+    form = fields_of(client.post(address, form | {"question": "two"}))
+    page = client.post(address, form | {"question": "three"})
+    assert [each["content"] for each in model.questions[-1]["messages"]] == [
+        *("A shop.", "two", "You said: two", "three")  # no more than the settings say
+    ]
+    assert len(json.loads(fields_of(page)["said"])) == 6
+    for kind in (Thread, Message, Delivery, Usage):
+        assert not kind.objects.exists()
+
+
+def test_only_the_beginning_of_a_very_long_system_message_is_shown(
+    client: Client, chatbot: Chatbot, address: str
+) -> None:
+    for title in ("one", "two", "three"):
+        PersonaFactory(chatbot=chatbot, title=title, instructions=f"{title} {'x' * 60_000}")
+    page = client.post(address, {"question": "Hi"}).content.decode()
+    assert "characters, more than many models accept" in page
+    assert "two x" in page
+    assert "three x" not in page
+
+
+def test_a_failure_shows_the_reason_and_the_fallback(
+    client: Client, address: str, model: ModelServer
+) -> None:
+    LlmModel.objects.filter(title="Real").update(base_url="http://127.0.0.1:9/v1")
+    text = client.post(address, {"question": "Hi"}).content.decode()
+    assert "No model answered:" in text
+    assert "&lt;b&gt;Later&lt;/b&gt;" in text
+    assert LlmModel.objects.get(title="Real").last_failure_at is None
+    LlmModel.objects.update(is_default=False, is_active=False)
+    text = client.post(address, {"question": "Hi"}).content.decode()
+    assert "no model is marked as the default" in text
+
+
+def test_a_fallback_is_not_sent_to_the_model_later(
+    client: Client, address: str, model: ModelServer
+) -> None:
+    model.say(failing(401, {"code": "invalid_api_key"}))
+    page = client.post(address, {"question": "one"})
+    assert "&lt;b&gt;Later&lt;/b&gt;" in page.content.decode()
+    model.say(saying("well again"))
+    page = client.post(address, fields_of(page) | {"question": "two"})
+    assert "well again" in page.content.decode()
+    assert [each["content"] for each in model.questions[-1]["messages"]] == [
+        "A shop.",
+        "one",
+        "two",
+    ]
+
+
+@pytest.mark.parametrize("said", ["{", "[1]", "null", '[["user"]]', '{"a": 1}', "[[[], {}]]"])
+def test_a_tampered_page_starts_again(client: Client, address: str, said: str) -> None:
+    page = client.post(address, {"question": "Hi", "said": said})
+    assert "You said: Hi" in page.content.decode()
+
+
+def test_an_empty_question_is_not_asked(client: Client, address: str, model: ModelServer) -> None:
+    assert "required" in client.post(address, {"question": " "}).content.decode()
+    assert "Write a message" in client.get(address).content.decode()
+    assert not model.questions
+
+
+def test_questions_are_limited(
+    client: Client, address: str, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    monkeypatch.setattr("time.time", lambda: now)  # the window does not end during the test
+    pages = [client.post(address, {"question": "Hi"}) for _ in range(RATE[0] + 1)]
+    assert "You said" not in pages[-1].content.decode()
+    assert len(model.questions) == RATE[0]
+
+
+def test_only_members_of_the_bot_can_try_it(address: str, chatbot: Chatbot) -> None:
+    for user in (ChatbotFactory().account.owner, PersonaFactory().chatbot.account.owner):
+        stranger = signed_in(staff(user, AGENTS))
+        assert stranger.get(address).status_code == 302
+        assert stranger.post(address, {"question": "Hi"}).status_code == 302
+    assert signed_in(superuser()).get(address).status_code == 200

@@ -1,0 +1,90 @@
+"""The page "Why may this person not …?" answers by the role table."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts.permissions import Action
+from chatbots.models import Chatbot
+from tests.factories.accounts import MembershipFactory, UserFactory
+from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
+from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
+
+ADDRESS = reverse("admin:chatbots_chatbot_why")
+
+
+@pytest.fixture
+def client(chatbot: Chatbot) -> Client:
+    return signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
+
+
+def asked(client: Client, chatbot: Chatbot, email: str, action: Action) -> str:
+    given = {"email": email, "chatbot": str(chatbot.pk), "action": action.value}
+    return client.get(ADDRESS, given).text
+
+
+@pytest.mark.parametrize(
+    ("role", "added", "action", "allowed", "need"),
+    [
+        ("MEMBER", False, Action.USE_CHATBOT, False, "being added to the chatbot or the role"),
+        ("MEMBER", True, Action.USE_CHATBOT, True, "being added to the chatbot or the role"),
+        ("SUPER_ADMIN", False, Action.USE_CHATBOT, True, "the role OWNER or the role SUPER_ADMIN"),
+        ("MEMBER", True, Action.ERASE, False, "needs the role OWNER or the role SUPER_ADMIN"),
+        ("MEMBER", False, Action.ENTER_ACCOUNT, True, "the role MEMBER or the role OWNER"),
+        ("MEMBER", False, Action.LIST_ACCOUNT_CHATBOTS, False, "the permission CHATBOT_VIEW or"),
+    ],
+)
+def test_the_answer_is_that_of_the_role_table(
+    client: Client,
+    chatbot: Chatbot,
+    *,
+    role: str,
+    added: bool,
+    action: Action,
+    allowed: bool,
+    need: str,
+) -> None:
+    user = MembershipFactory(account=chatbot.account, role=role).user
+    if added:
+        ChatbotMemberFactory(chatbot=chatbot, user=user)
+    text = asked(client, chatbot, user.email, action)
+    assert f"{user.email} {'may' if allowed else 'may not'} " in text
+    assert need in text
+    assert f"In {chatbot.account}, {user.email} holds {role}." in text
+    assert f"was {'' if added else 'not '}added to {chatbot}." in text
+
+
+def test_an_inactive_person_may_do_nothing(client: Client, chatbot: Chatbot) -> None:
+    user = MembershipFactory(account=chatbot.account, role="SUPER_ADMIN").user
+    user.is_active = False
+    user.save()
+    text = asked(client, chatbot, user.email, Action.USE_CHATBOT)
+    assert f"{user.email} may not use the chatbot" in text
+    assert "is not active" in text
+
+
+def test_the_groups_are_shown_to_people_who_may_see_them(client: Client, chatbot: Chatbot) -> None:
+    user = MembershipFactory(account=chatbot.account).user
+    assert "may use the admin” is off" in asked(client, chatbot, user.email, Action.ERASE)
+    staff(user, AGENTS)
+    assert "on their groups: Agents." in asked(client, chatbot, user.email, Action.ERASE)
+    MembershipFactory(user=user)  # of another account, too
+    assert "Agents" not in asked(client, chatbot, user.email, Action.ERASE)
+    assert "Agents" in asked(signed_in(superuser()), chatbot, user.email, Action.ERASE)
+
+
+def test_people_and_chatbots_of_others_look_like_missing_ones(
+    client: Client, chatbot: Chatbot
+) -> None:
+    foreign = ChatbotFactory(name="Theirs")
+    for email in (foreign.account.owner.email, UserFactory().email, "missing@example.com"):
+        assert "no such person in" in asked(client, chatbot, email, Action.USE_CHATBOT)
+    text = asked(client, foreign, foreign.account.owner.email, Action.USE_CHATBOT)
+    assert "Select a valid choice" in text
+    assert "Theirs" not in text
+
+
+def test_the_page_is_for_managers(chatbot: Chatbot) -> None:
+    member = MembershipFactory(account=chatbot.account).user
+    ChatbotMemberFactory(chatbot=chatbot, user=member)
+    assert signed_in(staff(member, AGENTS)).get(ADDRESS).status_code == 403

@@ -1,0 +1,184 @@
+"""Models that are asked in turn, with real endpoints."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from chatbots.llm.client import AllFailed, Reply, Turn, ask_in_turn
+from chatbots.models import LlmModel
+from chatbots.services.model_chain import SKIPPED_AFTER, note, to_ask
+from tests.servers.behaviours import Behaviour, answer, reset, stall
+from tests.servers.model import ModelServer, dripping, failing, saying
+
+pytestmark = pytest.mark.django_db
+TURNS = [Turn("user", "Hello")]
+FAULTS = {
+    "server error": answer(500, b"broken"),
+    "overloaded": failing(429, {"code": "rate_limit_exceeded"}, "Retry-After: 30"),
+    "wrong key": failing(401, {"code": "invalid_api_key"}),
+    "not JSON": answer(200, b"not json"),
+    "empty": saying(""),
+    "connection reset": reset(),
+    "silent": stall(),
+    "dripping": dripping("much too slow", gap=0.2),
+}
+
+
+@pytest.fixture
+def first() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def second() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        server.say(saying("second"))
+        yield server
+
+
+def stored(title: str, server: ModelServer, next_model: LlmModel | None = None) -> LlmModel:
+    return LlmModel.objects.create(
+        provider="openai", title=title, base_url=server.base_url, next_model=next_model
+    )
+
+
+@pytest.fixture
+def model(first: ModelServer, second: ModelServer) -> LlmModel:
+    return stored("First", first, stored("Second", second))
+
+
+def reply(model: LlmModel) -> Reply:
+    """Ask as a reply does, and record what happened."""
+    model.refresh_from_db()
+    try:
+        made = ask_in_turn(to_ask(model), TURNS, temperature=0.5)
+    except AllFailed as failure:
+        made = Reply("", failure=failure.reason, failed=failure.failed)
+    note(made)
+    return made
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_the_next_model_answers_within_the_same_deadline(
+    model: LlmModel, first: ModelServer, settings: Any, fault: Behaviour
+) -> None:
+    settings.LLM_TIMEOUT = 3.0
+    first.say(fault)
+    began = time.monotonic()
+    made = reply(model)
+    assert time.monotonic() - began < settings.LLM_TIMEOUT
+    assert (made.content, str(made.model)) == ("second", "Second")
+    assert [str(one.model) for one in made.failed] == ["First"]
+    assert len(first.arrivals) == 1, "the next model is the retry"
+
+
+def test_the_next_model_has_the_time_that_the_first_leaves(
+    model: LlmModel, first: ModelServer, second: ModelServer, settings: Any
+) -> None:
+    settings.LLM_TIMEOUT = 4.0
+    first.say(saying("late", delay=10.0))
+    second.say(saying("slow, but in time", delay=1.0))
+    assert reply(model).content == "slow, but in time"
+
+
+def test_the_next_model_is_not_asked_while_the_first_answers(
+    model: LlmModel, second: ModelServer
+) -> None:
+    made = reply(model)
+    assert (made.content, str(made.model), made.failed) == ("You said: Hello", "First", ())
+    assert not second.arrivals
+
+
+def test_if_all_models_fail_the_reason_names_each(
+    model: LlmModel, first: ModelServer, second: ModelServer, settings: Any
+) -> None:
+    settings.LLM_TIMEOUT = 2.0
+    first.say(answer(400))
+    second.say(answer(404))
+    endpoint = "the model's endpoint answered"
+    assert reply(model).failure == f"First: {endpoint} 400; Second: {endpoint} 404"
+
+
+def test_an_inactive_model_is_passed_over(model: LlmModel, first: ModelServer) -> None:
+    with ModelServer() as third:
+        third.say(saying("third"))
+        LlmModel.objects.filter(title="Second").update(
+            is_active=False, next_model=stored("Third", third)
+        )
+        first.say(answer(500))
+        assert reply(model).content == "third"
+
+
+def test_a_model_that_fails_repeatedly_is_skipped_and_then_tried_once(
+    model: LlmModel, first: ModelServer
+) -> None:
+    first.say(answer(500))
+    for _ in range(SKIPPED_AFTER + 5):
+        assert reply(model).content == "second"
+    assert len(first.arrivals) == SKIPPED_AFTER
+    LlmModel.objects.update(skipped_until=timezone.now() - timedelta(seconds=1))
+    for _ in range(5):
+        assert reply(model).content == "second"
+    assert len(first.arrivals) == SKIPPED_AFTER + 1, "one reply tries it"
+    first.say(saying("well again"))
+    LlmModel.objects.update(skipped_until=timezone.now() - timedelta(seconds=1))
+    for _ in range(2):
+        assert reply(model).content == "well again"
+    model.refresh_from_db()
+    assert (model.failures_in_a_row, model.skipped_until) == (0, None)
+
+
+def test_a_success_ends_a_row_of_failures(model: LlmModel, first: ModelServer) -> None:
+    broken, well = answer(500), saying("well")
+    first.say(broken, broken, well, broken, broken, well)
+    said = [reply(model).content for _ in range(6)]
+    assert said == ["second", "second", "well"] * 2
+
+
+def test_the_last_model_is_always_asked(model: LlmModel, second: ModelServer) -> None:
+    LlmModel.objects.update(
+        failures_in_a_row=SKIPPED_AFTER, skipped_until=timezone.now() + timedelta(hours=1)
+    )
+    assert reply(model).content == "second"
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_loop_of_models_is_rejected_and_harmless(length: int) -> None:
+    models = [LlmModel.objects.create(provider="offline", title=f"M{n}") for n in range(length)]
+    for one, following in pairwise(models):
+        one.next_model = following
+        one.full_clean()
+        one.save()
+    models[-1].next_model = models[0]
+    with pytest.raises(ValidationError, match="a model cannot come after itself") as caught:
+        models[-1].full_clean()
+    assert " -> ".join(map(str, [models[-1], *models])) in str(caught.value)
+    models[-1].save()  # two people saved at the same moment
+    assert to_ask(models[0]) == models
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_second_model_answers_while_the_first_fails_in_every_way(
+    model: LlmModel, first: ModelServer, settings: Any
+) -> None:
+    """The short form of `make soak ARGS=models`."""
+    settings.LLM_TIMEOUT = 4.0
+    chain = [model, *model.successors()]
+    first.say(*FAULTS.values(), *FAULTS.values(), *FAULTS.values())
+
+    def timed(_: int) -> tuple[str, bool]:
+        began = time.monotonic()
+        made = ask_in_turn(chain, TURNS, temperature=0.5)
+        return made.content, time.monotonic() - began < settings.LLM_TIMEOUT
+
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(timed, range(3 * len(FAULTS))))
+    assert told == [("second", True)] * len(told)
