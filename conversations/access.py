@@ -5,7 +5,7 @@ from uuid import UUID
 from django.db.models import QuerySet, UUIDField
 
 from config.api.errors import NotFound
-from config.api.viewsets import identifier
+from config.api.fields import Identifier
 from config.database.prepared import Given, prepared
 from conversations.models import Thread
 
@@ -18,10 +18,9 @@ class ThreadNotFound(NotFound):
 
 def thread_key(thread_id: str) -> UUID:
     """Parse a thread's id of the path. Raises ThreadNotFound."""
-    try:
-        return identifier(thread_id)
-    except NotFound:
-        raise ThreadNotFound from None
+    if not Identifier.FORM.fullmatch(thread_id):
+        raise ThreadNotFound
+    return UUID(thread_id)
 
 
 def given_thread() -> "QuerySet[Thread]":

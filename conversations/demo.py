@@ -18,12 +18,12 @@ from chatbots.models import (
     Chatbot,
     ChatbotMember,
     FollowUpPrompt,
-    GeneralSettings,
     Instruction,
     LlmModel,
     Localization,
     Persona,
 )
+from chatbots.services import general_settings
 from chatbots.services.chatbot import create_chatbot
 from conversations.access import lock_thread
 from conversations.models import Thread
@@ -126,7 +126,7 @@ def account_of(name: str, plan: str, owner_email: str, owner_name: str) -> Accou
 
 def furnish(chatbot: Chatbot, facts: str) -> None:
     """Give a new bot facts, instructions, a persona, follow-up prompts and German texts."""
-    GeneralSettings.objects.filter(chatbot=chatbot).update(description=facts)
+    general_settings.change(chatbot.pk, {"description": facts})
     Instruction.objects.create(
         chatbot=chatbot,
         title="Support",

@@ -1,7 +1,7 @@
 """The dispatcher thread of every worker: it claims due work and runs it on the worker's threads.
 
-The database owns the schedule. A worker runs the Celery tasks of what it has claimed on its own
-pool, so no work waits for the broker, and no other worker's threads are used up.
+The database owns the schedule. A worker runs the Celery tasks of its claims on its own pool, so no
+task waits for the broker or occupies a thread of another worker.
 """
 
 import gc
@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -24,24 +25,29 @@ from django.db import connection
 from accounts import mailing
 from accounts import tasks as account_tasks
 from config.database.connections import release_connection
+from config.database.postgresql.outage import outage
+from config.metrics import Gauge, serve, watch_pool
 from config.models import PeriodicWork
 from config.outbound.failures import is_shortage
-from config.runtime import broker
-from config.runtime.processes import raise_file_limit
+from config.runtime import broker, liveness, periodic
+from config.runtime.processes import grace, raise_file_limit
 from conversations import tasks as conversation_tasks
 from conversations.services import owed_reply
 from webhooks import tasks as webhook_tasks
-from webhooks.engine import claims, liveness, queue, recovery
+from webhooks.engine import claims, metrics, queue, recovery
+from webhooks.models.delivery import LONG_AGO
+from webhooks.services import retry_job
 
 # Seconds to let due deliveries accumulate before a claim: claiming many costs little more than
 # claiming one. The pause grows with the size of the last claim, up to the second figure.
-GATHER, GATHER_MOST = 0.004, 0.02
+GATHER, GATHER_MOST = 0.004, 0.05
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
-FULL_PAUSE = 0.05  # due deliveries may not start yet; one that ends or is new cuts the pause short
+FULL_PAUSE = 0.05  # no due delivery may start yet; one that ends or arrives cuts the pause short
 ERROR_PAUSE = 0.5
-RESERVED = 4  # at most so many threads are kept for mails and periodic work
+RESERVED = 4  # threads that are kept for mails and periodic work, at most
 RENEWED_AFTER = 4.0  # seconds after an outage until live processes have renewed their leases
 STUCK_AFTER = 30  # seconds; longer than any wait for a database
+ASK_EVERY = 5  # seconds without a round between two checks that the database answers
 CLOCK_WAS_SET = 0.1  # seconds of difference between the wall clock and the monotonic clock
 
 # Any: a task may take any arguments
@@ -51,8 +57,19 @@ PERIODIC: dict[str, "Task[Any, Any]"] = {
     account_tasks.CLEAR_SESSIONS: account_tasks.clear_sessions,
     account_tasks.FORGET_ANSWERS: account_tasks.forget_answers,
     account_tasks.PRUNE_MAILS: account_tasks.prune_mails,
+    account_tasks.PRUNE_CHANGES: account_tasks.prune_changes,
     conversation_tasks.PURGE: conversation_tasks.purge_erased,
+    conversation_tasks.CHECK_LEDGER: conversation_tasks.check_ledger,
+    conversation_tasks.FOLLOW_UP: conversation_tasks.follow_up_handoffs,
+    conversation_tasks.COUNT: conversation_tasks.count_activity,
 }
+
+THREADS = Gauge("chatbots_worker_threads", "Threads of the workers", multiprocess_mode="livesum")
+BUSY = Gauge(
+    "chatbots_worker_busy_threads",
+    "Threads of the workers that deliver, reply or do other work",
+    multiprocess_mode="livesum",
+)
 
 logger = logging.getLogger(__name__)
 
@@ -81,9 +98,14 @@ class Dispatcher(threading.Thread):
             (0.5, self.take_over),
             (0.5, self.make_replies),
             (0.5, self.send_mails),
+            (1.0, self.advance_retry_jobs),
             (5.0, self.begin_periodic_work),
         ]
         self.chores_due = [0.0] * len(self.chores)
+
+    def begin_watch(self) -> None:
+        """Start the watchdog, which runs until the process ends."""
+        threading.Thread(target=self.watch, name="watchdog", daemon=True).start()
 
     def hold(self) -> None:
         """Hold the locks that show this worker is alive. Raises AnotherWorker."""
@@ -92,7 +114,6 @@ class Dispatcher(threading.Thread):
 
     def run(self) -> None:
         """Run rounds until told to stop. Any error except a database error ends the process."""
-        threading.Thread(target=self.watch, name="watchdog", daemon=True).start()
         while not self.must_stop():
             try:
                 pause = self.round()
@@ -109,10 +130,10 @@ class Dispatcher(threading.Thread):
         connection.close()
 
     def must_stop(self) -> bool:
-        """Return whether the worker is stopping, told by its own call or by a signal."""
+        """Return whether the worker must stop, because of a call or a signal."""
         if self.stopping.is_set():
             return True
-        if not webhook_tasks.worker_is_stopping():
+        if not periodic.worker_is_stopping():
             return False
         broker.wake.set()
         return True
@@ -134,12 +155,14 @@ class Dispatcher(threading.Thread):
         pause = BUSY_PAUSE if time.monotonic() < self.busy_until else IDLE_PAUSE
         if due is None:
             return pause
-        if due > queue.LONG_AGO and (wait := (due - queue.now()).total_seconds()) > 0:
+        if due > LONG_AGO and (wait := (due - queue.now()).total_seconds()) > 0:
             return min(wait, pause)
         if newest == self.full_with and time.monotonic() < self.full_until:
             return pause
-        claimed = claims.claim(liveness.ME, slots=self.slots - len(owed_reply.renewal.claims))
+        with metrics.CLAIM_SECONDS.time():
+            claimed = claims.claim(liveness.ME, slots=self.slots - len(owed_reply.renewal.claims))
         self.found = len(claimed)
+        metrics.CLAIMED.inc(self.found)
         if not claimed:
             self.full_with, self.full_until = newest, time.monotonic() + FULL_PAUSE
             return pause
@@ -168,13 +191,18 @@ class Dispatcher(threading.Thread):
         for mail_id, claim in mailing.claim(max(1, self.reserved)):
             self.start_task(account_tasks.send_mail, mail_id, claim)
 
+    def advance_retry_jobs(self) -> None:
+        """Let running retry jobs request their next attempts."""
+        if settings.SENDING and retry_job.is_running():
+            self.start_task(webhook_tasks.advance_retry_jobs)
+
     def begin_periodic_work(self) -> None:
         """Claim and begin due periodic work."""
-        for name in PeriodicWork.objects.claim():
+        for name, claim in PeriodicWork.objects.claim():
             if name in PERIODIC:
-                self.start_task(PERIODIC[name])
+                self.start_task(PERIODIC[name], claim)
             else:
-                PeriodicWork.objects.release(name)
+                PeriodicWork.objects.release(name, claim)
 
     def start_task(self, task: "Task[Any, Any]", *args: str) -> None:
         """Run a task on a thread of the pool; it waits if all threads are busy."""
@@ -198,16 +226,21 @@ class Dispatcher(threading.Thread):
         self.looked, self.clock = looked, clock  # only after the due times were shifted
 
     def watch(self) -> None:
-        """End the process if no round finishes for STUCK_AFTER seconds; a supervisor restarts it.
+        """End the process if it is stuck; a supervisor restarts it.
 
-        The watchdog counts its own seconds, so a process that was suspended as a whole does not
-        count as stuck.
+        It is stuck if no round finishes for STUCK_AFTER seconds, or if it has not stopped in time.
+        A silent database is noticed earlier: what waits for it gets an error. The watchdog counts
+        its own seconds, so a process that was suspended as a whole does not count as stuck.
         """
         seen, quiet = self.rounds, 0
-        while not self.stopping.wait(1):
+        while True:
+            time.sleep(1)
             seen, quiet = self.rounds, quiet + 1 if self.rounds == seen else 0
-            if quiet >= STUCK_AFTER:
-                die(f"the dispatcher has not moved for {STUCK_AFTER} s")
+            if quiet and not quiet % ASK_EVERY and outage.watched:
+                with suppress(psycopg.Error):
+                    outage.find_out(connection.get_connection_params(), within=0)
+            if quiet >= (grace() if self.must_stop() else STUCK_AFTER):
+                die(f"it has not moved for {quiet} s")
 
     def stop(self) -> None:
         """Stop claiming, and release the claims whose tasks have not begun."""
@@ -233,7 +266,9 @@ class DispatcherStep(StartStopStep):
     def start(self, worker: Any) -> None:
         """Start the dispatcher. Raises SystemExit if another worker runs or the database fails."""
         raise_file_limit()  # each attempt needs a descriptor or two
+        outage.watched = outage.patient = not settings.EMBEDDED
         dispatcher = Dispatcher(worker.concurrency, worker.pool)
+        dispatcher.begin_watch()
         try:
             dispatcher.hold()
         except liveness.AnotherWorker as error:
@@ -244,17 +279,31 @@ class DispatcherStep(StartStopStep):
             raise SystemExit(1) from None
         if not settings.SENDING:
             logger.warning("SENDING=off: webhook deliveries and mails are held")
+        self.show_metrics(worker.concurrency)
         PeriodicWork.objects.add(PERIODIC)
         gc.collect()
-        gc.freeze()  # what exists now stays: scanning it would halt every thread for 0.1 s
+        gc.freeze()  # the objects of the start stay: scanning them halts every thread for 0.1 s
         self.dispatcher = dispatcher
         dispatcher.start()
         logger.info("the worker is ready, with %d threads", worker.concurrency)
 
+    def show_metrics(self, concurrency: int) -> None:
+        """Serve the metrics on METRICS_PORT. Raises SystemExit if another process has the port."""
+        THREADS.set(concurrency)
+        watch_pool()
+        if settings.METRICS_PORT is None:
+            return
+        try:
+            serve(settings.HOST, settings.METRICS_PORT)
+        except OSError as error:
+            address = f"{settings.HOST}:{settings.METRICS_PORT}"
+            logger.critical("cannot listen on %s (METRICS_PORT): %s", address, error.strerror)
+            raise SystemExit(1) from None
+
     def close(self, worker: Any) -> None:
         """Stop claiming. The pool waits for running tasks."""
         if self.dispatcher:
-            logger.info("the worker stops, once it has finished what it has begun")
+            logger.info("the worker stops as soon as its running tasks have finished")
             self.dispatcher.stopping.set()
 
     def stop(self, worker: Any) -> None:
@@ -269,11 +318,13 @@ class DispatcherStep(StartStopStep):
 
 def carry_out(task: "Task[Any, Any]", *args: str) -> None:
     """Run a task in this thread. An unexpected error is logged, and its claim expires."""
+    BUSY.inc()
     try:
         task(*args)
     except Exception:  # Celery's pool would drop it
         logger.exception("%s failed", task.name)
     finally:
+        BUSY.dec()
         release_connection()
 
 

@@ -1,15 +1,18 @@
 """Check messages, events, deliveries and attempts against each other, and name every gap.
 
-What can be proved: a message's event was due if its endpoint and account have not changed since
-before the message, and the endpoint is on and subscribed. Older configurations are not stored, so
-older messages are not judged. Neither are messages older than the delivery log, which begins with
-its oldest delivery, though never less than a day ago. Erased conversations and chatbots are not
-judged; erased deliveries may outlive their messages, but their content may not.
+A message's event can be proved to have been due only if its endpoint is on and subscribed, and
+neither the endpoint nor the account has changed since before the message: older configurations are
+not stored. Other messages are not judged. Neither are messages older than the delivery log, which
+begins with its oldest delivery, though never less than a day ago. Erased conversations and chatbots
+are not judged; erased deliveries may outlive their messages, but their content may not.
 
 Every other rule compares rows that change in the same transaction, so it holds at any moment.
 """
 
-from collections.abc import Iterator
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,17 +23,20 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from conversations.models import Draft, Message, OwedReply, Thread, ThreadCount
+from config.database.connections import release_connection
+from conversations.models import Draft, LedgerCheck, Message, OwedReply, Thread, ThreadCount
 from conversations.models.message import MessageType
 from conversations.services.reactions import COUNTERS
 from webhooks import ledger as webhooks
-from webhooks.ledger import Rule, Span, Table
+from webhooks.ledger import FIRST, Rule, Span, Table
 from webhooks.models import Delivery
 from webhooks.payloads import Event
 
 GRACE = timedelta(minutes=5)  # clocks differ, and transactions last
 LEAST_LOG = timedelta(days=1)  # the log is never pruned to less
 SHOWN = 5  # ids of each kind
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -57,27 +63,26 @@ def log_begins() -> datetime:
 
 # Any, below: rows as their ids
 def _message_without_delivery(span: Span) -> "QuerySet[Any, Any]":
-    endpoint, account = "thread__chatbot__endpoint", "thread__chatbot__account"
-    due = Message.objects.filter(
+    stored = Message.objects.filter(
         span.holds("thread"),
-        thread__erased_at=None,
-        thread__chatbot__erased_at=None,
         created_at__gte=log_begins(),
         created_at__lt=timezone.now() - span.grace,
-        created_at__gt=F(f"{endpoint}__updated_at"),
+    ).exclude(message_type=MessageType.SYSTEM_MESSAGE)
+    reported = Delivery.objects.filter(span.holds("thread_id"), message_id__isnull=False)
+    missing = stored.order_by().values("pk").difference(reported.order_by().values("message_id"))
+    # The remaining conditions are checked only for the few that are left.
+    endpoint, account = "thread__chatbot__endpoint", "thread__chatbot__account"
+    return Message.objects.filter(
+        pk__in=missing,
+        thread__erased_at=None,
+        thread__chatbot__erased_at=None,
+        created_at__gt=F(f"{endpoint}__updated_at") + Value(span.grace),
+        thread__chatbot__account__updated_at__lt=F("created_at") - Value(span.grace),
         **{
             f"{endpoint}__is_active": True,
             f"{endpoint}__events__icontains": Event.NEW_MESSAGE.value,
             f"{account}__webhooks_enabled": True,
         },
-    ).exclude(message_type=MessageType.SYSTEM_MESSAGE)
-    reported = Delivery.objects.filter(span.holds("thread_id"), message_id__isnull=False)
-    missing = due.order_by().values("pk").difference(reported.order_by().values("message_id"))
-    # Only for the few that are left: SQLite adds times slowly.
-    return Message.objects.filter(
-        pk__in=missing,
-        created_at__gt=F(f"{endpoint}__updated_at") + Value(span.grace),
-        thread__chatbot__account__updated_at__lt=F("created_at") - Value(span.grace),
     ).values("pk")
 
 
@@ -191,14 +196,48 @@ TABLES = (
 RULES = tuple(rule for table in TABLES for rule in table.rules)
 
 
-def check(found: dict[str, Gaps], *, grace: timedelta = GRACE) -> Iterator[None]:
-    """Add all gaps to `found`, by kind; yields after each span. Call it outside any transaction."""
-    found.update({rule.name: Gaps(rule) for rule in RULES})
-    for table in TABLES:
-        for span in table.spans(grace):
-            for rule in table.rules:
-                found[rule.name].add(_find(rule, span))
-            yield
+def check(
+    found: dict[str, Gaps], *, grace: timedelta = GRACE, table: int = 0, after: UUID = FIRST
+) -> Iterator[tuple[int, UUID]]:
+    """Add all gaps to `found`, by kind. Call it outside any transaction.
+
+    Yields after each span the place from which another call continues: the number of the table, and
+    its last row that was checked.
+    """
+    for rule in RULES:
+        found.setdefault(rule.name, Gaps(rule))
+    for number, each in enumerate(TABLES[table:], start=table):
+        for span in each.spans(grace, after):
+            with webhooks.reading():
+                if each.screen is None or each.screen(span).exists():
+                    for rule in each.rules:
+                        found[rule.name].add(_find(rule, span))
+            yield number, span.upto
+        after = FIRST
+
+
+def resume(must_stop: Callable[[], bool]) -> bool:
+    """Continue the daily check until it ends or must stop. Returns whether it has ended.
+
+    It takes at most half of a processor, and no connection while it pauses.
+    """
+    row, _ = LedgerCheck.objects.get_or_create()
+    found = {rule.name: Gaps(rule, row.found.get(rule.name, 0)) for rule in RULES}
+    pause, began = threading.Event(), time.monotonic()
+    for place in check(found, table=row.table, after=row.after):
+        row.table, row.after = place
+        release_connection()
+        pause.wait(time.monotonic() - began)
+        began = time.monotonic()
+        if must_stop():
+            row.found = {name: gaps.count for name, gaps in found.items()}
+            row.save()
+            return False
+    row.found = {name: gaps.count for name, gaps in found.items()}
+    row.finish()
+    if broken := ", ".join(f"{name}: {count}" for name, count in row.gaps.items() if count):
+        logger.error("the ledger has gaps (%s): verify_ledger names them", broken)
+    return True
 
 
 def spans() -> int:
@@ -207,9 +246,9 @@ def spans() -> int:
 
 
 def _find(rule: Rule, span: Span) -> set[UUID]:
-    """Return the gaps that two readings of a span agree on.
+    """Return the gaps that two readings of a span have in common.
 
-    Pruning may delete rows between the statements of one reading.
+    A single reading may see false gaps: pruning deletes rows between its statements.
     """
     ids = _read(rule, span)
     return ids & _read(rule, span) if ids else ids

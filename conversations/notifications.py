@@ -27,6 +27,22 @@ def escalated(thread: Thread) -> None:
         )
 
 
+def still_waiting(thread: Thread) -> None:
+    """Remind the staff of a visitor who still waits for a person."""
+    minutes = thread.chatbot.account.remind_after_minutes
+    allowed = f"{minutes} minute{'' if minutes == 1 else 's'}"
+    write(
+        thread.chatbot.account,
+        staff_of(thread),
+        thread_id=thread.pk,
+        subject=f"{thread.chatbot.name}: {thread.visitor} still waits for a person",
+        body=(
+            f"{thread.visitor} has waited for an answer for more than {allowed}.\n\n"
+            f"Answer here: {thread.dashboard_url}\n"
+        ),
+    )
+
+
 def new_lead(thread: Thread, lead: Lead, settings: LeadSettings) -> None:
     """Mail a new lead to the recipients in the bot's settings. Specification: Lead settings."""
     if settings.lead_notification:

@@ -1,6 +1,5 @@
 """Celery tasks for conversations."""
 
-import time
 from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
@@ -10,24 +9,54 @@ from django.utils import timezone
 
 from config.api.errors import Unavailable
 from config.models import PeriodicWork
+from config.runtime import periodic
+from conversations import ledger
 from conversations.access import ThreadNotFound
 from conversations.models import Message
-from conversations.services import ai_reply, erasure, owed_reply
+from conversations.services import activity, ai_reply, erasure, follow_up, owed_reply
 from conversations.services.ai_reply import ClaimLost
 
 PURGE = "delete erased rows"
+CHECK_LEDGER = "check the ledger"
+COUNT = "count activity"
+COUNTED_EVERY = timedelta(minutes=5)
 PURGED_EVERY = timedelta(seconds=5)
-ONE_GO = 60.0  # seconds, much less than the lease of periodic work; the next run continues
+FOLLOW_UP = "follow up on handoffs"
+FOLLOWED_UP_EVERY = timedelta(seconds=30)
 
 
 @shared_task(acks_late=True, ignore_result=True)
-def purge_erased() -> None:
-    """Delete the rows below erased ones, for at most ONE_GO seconds per run."""
-    ends = time.monotonic() + ONE_GO
-    for _ in erasure.purge():
-        if time.monotonic() > ends:
-            break
-    PeriodicWork.objects.finish(PURGE, next_due=timezone.now() + PURGED_EVERY)
+def purge_erased(claim: str) -> None:
+    """Delete the rows below erased ones. A run that is cut short continues at the next one."""
+    periodic.run(erasure.purge())
+    PeriodicWork.objects.finish(PURGE, claim, next_due=timezone.now() + PURGED_EVERY)
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def check_ledger(claim: str) -> None:
+    """Check the ledger once a day. A check that is cut short continues in a minute."""
+    began = timezone.now()
+    ended = ledger.resume(periodic.begin())
+    again = timedelta(days=1) if ended else timedelta(minutes=1)
+    PeriodicWork.objects.finish(CHECK_LEDGER, claim, next_due=began + again)
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def follow_up_handoffs(claim: str) -> None:
+    """Remind staff of long waits, and return silent conversations to the AI."""
+    follow_up.remind()
+    follow_up.return_silent()
+    PeriodicWork.objects.finish(FOLLOW_UP, claim, next_due=timezone.now() + FOLLOWED_UP_EVERY)
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def count_activity(claim: str) -> None:
+    """Count activity by hour for the figures. A run that is cut short continues at once."""
+    began = timezone.now()
+    due_at = PeriodicWork.objects.values_list("due_at", flat=True).get(name=COUNT)
+    ended = periodic.run(activity.count(min(began, due_at) - COUNTED_EVERY))
+    next_due = began + COUNTED_EVERY if ended else began
+    PeriodicWork.objects.finish(COUNT, claim, next_due=next_due)
 
 
 @shared_task(acks_late=True, ignore_result=True)

@@ -1,13 +1,15 @@
 """Read what a thread's page shows: the newest 50 messages as bubbles, older ones paged by key."""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from config.admin.keyset import whole_id
+from conversations.admin.origins import explained
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import history
@@ -31,6 +33,7 @@ class Bubble:
     """A message as the page shows it. The speaker is always named in words."""
 
     message: Message
+    why: Sequence[str] = ()  # lines that explain an AI message
 
     @property
     def kind(self) -> str:
@@ -85,10 +88,22 @@ class Excerpt:
         """Return the id of the first message: older ones come before it."""
         return str(self.bubbles[0].message.pk) if self.bubbles else ""
 
+    @property
+    def last_id(self) -> str:
+        """Return the id of the last message, which the agent has seen."""
+        return str(self.bubbles[-1].message.pk) if self.bubbles else ""
+
 
 def messages_of(thread: Thread) -> "QuerySet[Message]":
-    """Select a thread's messages with their drafts and models, which the bubbles show."""
-    return Message.objects.filter(thread=thread).select_related("draft", "llm_model")
+    """Select a thread's messages with the related rows that bubbles show."""
+    return Message.objects.filter(thread=thread).select_related("draft", "llm_model", "origin")
+
+
+def bubbles(messages: Iterable[Message]) -> list[Bubble]:
+    """Make a bubble of each message, with the lines that explain it."""
+    shown = list(messages)
+    why = explained(shown)
+    return [Bubble(message, why.get(message.pk, ())) for message in shown]
 
 
 def newest(thread: Thread, before: str | None) -> Excerpt:
@@ -99,13 +114,27 @@ def newest(thread: Thread, before: str | None) -> Excerpt:
     rows, mark = messages_of(thread), whole_id(before or "")
     known = mark if mark and rows.filter(pk=mark).exists() else None
     page = list(history.page(rows, limit=PAGE, before=known))
-    return Excerpt([Bubble(message) for message in reversed(page[:PAGE])], len(page) > PAGE)
+    return Excerpt(bubbles(page[:PAGE][::-1]), len(page) > PAGE)
+
+
+def place_of(thread: Thread, message_id: str) -> str:
+    """Return the query and the fragment that show a message; empty if the thread has no such one.
+
+    The page then shows half a page of later messages, too, if there are so many.
+    """
+    wanted, rows = whole_id(message_id), Message.objects.filter(thread=thread)
+    message = rows.filter(pk=wanted).first() if wanted else None
+    if message is None:
+        return ""
+    later = rows.filter(position__gt=message.position + PAGE // 2).order_by("position").first()
+    before = f"?before={later.pk}" if later else ""
+    return f"{before}#message-{message.position}"
 
 
 def since(thread: Thread, position: int) -> list[Bubble]:
     """Read the messages after a position, at most one page."""
     rows = messages_of(thread).filter(position__gt=position).order_by("position")
-    return [Bubble(message) for message in rows[:PAGE]]
+    return bubbles(rows[:PAGE])
 
 
 def delivery_counts(thread: Thread) -> dict[str, int]:
@@ -120,7 +149,21 @@ def other_threads(thread: Thread) -> "QuerySet[Thread]":
     return rows.latest_first()[:OTHER_THREADS]
 
 
+def neighbours(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
+    """Find the waiting threads before and after a thread, longest wait first. Any: of threads.
+
+    If the thread is not waiting, the next thread is the one with the longest wait.
+    """
+    waiting = rows.waiting().exclude(pk=thread.pk).order_by("waiting_since", "id")
+    if not thread.waiting_since:
+        return None, waiting.first()
+    place = (thread.waiting_since, thread.pk)
+    earlier = Q(waiting_since=place[0], pk__lt=place[1]) | Q(waiting_since__lt=place[0])
+    before = waiting.filter(earlier, waiting_since__lte=place[0]).reverse().first()
+    return before, waiting.filter(~earlier, waiting_since__gte=place[0]).first()
+
+
 def chosen_draft(thread: Thread, request: HttpRequest) -> Draft | None:
-    """Find the draft that the agent chose to use as an answer."""
+    """Find the draft that the agent chose to edit into an answer."""
     wanted: Any = whole_id(request.GET.get("draft", ""))
     return Draft.objects.filter(pk=wanted, message__thread=thread).first() if wanted else None

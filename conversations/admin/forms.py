@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from unfold.widgets import (
+    UnfoldAdminRadioSelectWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
     UnfoldBooleanWidget,
@@ -12,8 +13,6 @@ from unfold.widgets import (
 from config.database.lengths import LONG, SHORT
 from conversations.models import Thread
 
-MOST_TAGS = 100
-
 
 class ReplyForm(forms.Form):
     """An agent's answer to the visitor."""
@@ -21,6 +20,7 @@ class ReplyForm(forms.Form):
     content = forms.CharField(max_length=LONG, strip=False)
     draft = forms.UUIDField(required=False)
     form_token = forms.UUIDField(required=False)
+    newest_seen = forms.UUIDField(required=False)
 
     def clean_content(self) -> str:
         """Refuse a blank answer. Raises ValidationError."""
@@ -30,33 +30,20 @@ class ReplyForm(forms.Form):
         return content
 
 
-class Tags(forms.CharField):
-    """Tags, typed with commas between them and stored as a list."""
+class TagForm(forms.Form):
+    """A tag to add to a thread or to remove from it, with the bounds of the API."""
 
-    widget = UnfoldAdminTextInputWidget
+    tag = forms.CharField(max_length=SHORT, widget=UnfoldAdminTextInputWidget)
 
-    def prepare_value(self, value: Any) -> Any:
-        """Join the list with commas for display."""
-        return ", ".join(value) if isinstance(value, list) else value
 
-    def to_python(self, value: Any) -> Any:
-        """Split the text into tags, without duplicates."""
-        tags = (tag.strip() for tag in (super().to_python(value) or "").split(","))
-        return list(dict.fromkeys(tag for tag in tags if tag))
+class TagsForm(TagForm):
+    """A tag to add to several threads or to remove from them."""
 
-    def validate(self, value: Any) -> None:
-        """Refuse too many tags and tags that are too long. Raises ValidationError."""
-        if len(value) > MOST_TAGS or any(len(tag) > SHORT for tag in value):
-            raise forms.ValidationError(
-                f"at most {MOST_TAGS} tags of at most {SHORT} characters each"
-            )
+    HOW = (("add", "Add the tag"), ("remove", "Remove the tag"))
 
-    def run_validators(self, value: Any) -> None:
-        """Do nothing: `validate` checks the lengths."""
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare the tags as lists, not as text."""
-        return bool((initial or []) != self.to_python(data))
+    how = forms.ChoiceField(
+        choices=HOW, initial="add", label="Change", widget=UnfoldAdminRadioSelectWidget
+    )
 
 
 def text(label: str) -> forms.CharField:
@@ -66,28 +53,35 @@ def text(label: str) -> forms.CharField:
         max_length=SHORT,
         required=False,
         strip=False,
+        show_hidden_initial=True,
         widget=UnfoldAdminTextInputWidget,
     )
 
 
 def flag(label: str) -> forms.BooleanField:
     """Declare an optional switch."""
-    return forms.BooleanField(label=label, required=False, widget=UnfoldBooleanWidget)
+    return forms.BooleanField(
+        label=label, required=False, show_hidden_initial=True, widget=UnfoldBooleanWidget
+    )
 
 
 class DetailsForm(forms.Form):
-    """What staff can edit about a thread and its visitor."""
+    """What staff can edit about a thread and its visitor.
+
+    The page also holds the values that it was rendered with, hidden. A field counts as changed only
+    if it differs from those, so a colleague's later edit of another field is not overwritten.
+    """
 
     visitor_name, visitor_email = text("Name"), text("E-mail")
     visitor_phone = text("Phone")
     title = text("Title")
-    tags = Tags(label="Tags", required=False, help_text="Separated by commas")
     internal_notes = forms.CharField(
         label="Notes",
         max_length=LONG,
         required=False,
         strip=False,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}),
+        show_hidden_initial=True,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "data-key": "n"}),
         help_text="Internal, never sent",
     )
     important, archived = flag("Important"), flag("Archived")
@@ -101,9 +95,9 @@ class DetailsForm(forms.Form):
             "visitor_email": visitor.email,
             "visitor_phone": visitor.phone,
         }
-        own = ("title", "tags", "internal_notes", "important", "archived")
+        own = ("title", "internal_notes", "important", "archived")
         return cls(data, initial=known | {name: getattr(thread, name) for name in own})
 
     def changes(self) -> dict[str, Any]:
-        """Return only the changed fields, so that a colleague's edits are not overwritten."""
+        """Return only the fields that the user has changed."""
         return {name: self.cleaned_data[name] for name in self.changed_data}

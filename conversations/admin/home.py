@@ -1,31 +1,32 @@
-"""The admin's home page and menu: is anything wrong, and how much is going on?
-
-Each figure is capped, limited to the rows that the user may see, and read from an index.
-"""
+"""The admin's home page: is anything wrong, and how much is going on?"""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.contrib import admin
-from django.db.models import Model, QuerySet
+from django.db.models import F, IntegerField, OuterRef, Subquery, Sum
 from django.http import HttpRequest
-from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.admin.scope import once, person, scoped_rows
-from accounts.models import Usage
+from accounts.admin.scope import once, person
+from accounts.models import Account, Usage
+from accounts.quotas import WARNED_AT, month_of
 from chatbots.admin.scope import open_chatbots
+from chatbots.models import LlmModel
+from config.durations import in_words
+from conversations.admin.choice import Choice, chosen
+from conversations.admin.figures import DELIVERIES, MESSAGES, Chart, Figures, read
 from conversations.admin.inbox import waiting
-from conversations.models import Message, Thread
+from conversations.admin.inbox_views import CAP
+from conversations.admin.menu import figure, may_view, rows
+from conversations.models import Thread, TokenUsage
+from conversations.services import handoffs
 from webhooks.models import Delivery, Endpoint
-from webhooks.models.delivery import State
+from webhooks.models.delivery import Lane
 
-CAP = 100  # from here on a figure shows "99+"
-DAY = timedelta(hours=24)
 LISTED = 10  # rows of a table
 
 
@@ -36,206 +37,240 @@ class Card:
     label: str
     figure: str
     link: str
+    note: str = ""
     wrong: bool = False
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A line of the menu, hidden from users who may not view its model."""
-
-    title: str
-    icon: str
-    model: str
-    query: str = ""
-    badge: str = ""
-
-    def item(self) -> dict[str, Any]:
-        """Return the entry in the format of the admin's menu."""
-        link = reverse(f"admin:{self.model.replace('.', '_')}_changelist") + self.query
-        item = {"title": self.title, "icon": self.icon, "link": link}
-        return item | ({"badge": self.badge, "badge_variant": "danger"} if self.badge else {})
-
-
-MENU = {
-    "Work": (
-        Entry(
-            "Inbox",
-            "inbox",
-            "conversations.thread",
-            "?view=waiting",
-            f"{__name__}.waiting_badge",
-        ),
-        Entry("Leads", "contact_mail", "conversations.lead"),
-        Entry("Visitors", "group", "conversations.visitor"),
-        Entry("Deliveries", "send", "webhooks.delivery", badge=f"{__name__}.failed_badge"),
-    ),
-    "Bots": (
-        Entry("Chatbots", "smart_toy", "chatbots.chatbot"),
-        Entry("Webhooks", "webhook", "webhooks.endpoint"),
-        Entry("Models", "neurology", "chatbots.llmmodel"),
-    ),
-    "Accounts": (
-        Entry("Accounts", "apartment", "accounts.account"),
-        Entry("People", "person", "accounts.user"),
-        Entry("API keys", "key", "accounts.apikey"),
-        Entry("Plans", "sell", "accounts.plan"),
-        Entry("Usage", "monitoring", "accounts.usage"),
-        Entry("Mails", "mail", "accounts.mail"),
-    ),
-}
-
-
-def favicon(request: HttpRequest) -> str:
-    """Return the URL of the browser tab's icon."""
-    return static("pages/favicon.svg")
-
-
-def exposure(request: HttpRequest) -> list[str] | None:
-    """Return the banner of every page: sending is off, or a demo is open to the network."""
-    words = {"Sending is off": not settings.SENDING, "Demo, open to the network": settings.EXPOSED}
-    shown = [text for text, applies in words.items() if applies]
-    return ["; ".join(shown), "danger"] if shown else None
-
-
-def stylesheet(request: HttpRequest) -> str:
-    """Return the URL of the stylesheet for our own pages."""
-    return static("pages/admin.css")
-
-
-def times_script(request: HttpRequest) -> str:
-    """Return the URL of the script that shows times in the browser's time zone."""
-    return static("pages/times.js")
-
-
-def keyboard_script(request: HttpRequest) -> str:
-    """Return the URL of the script that makes every control reachable with Tab."""
-    return static("pages/keyboard.js")
-
-
-def may_view(request: HttpRequest, model: str) -> bool:
-    """Return whether the user may open a model's list."""
-    app, name = model.split(".")
-    return person(request).has_perm(f"{app}.view_{name}")
-
-
-def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """Make the menu from the lists that the user may open."""
-    home = {"title": "Home", "icon": "home", "link": reverse("admin:index")}
-    groups = [
-        {"title": title, "items": [e.item() for e in entries if may_view(request, e.model)]}
-        for title, entries in MENU.items()
-    ]
-    return [{"items": [home]}, *(group for group in groups if group["items"])]
-
-
-def rows(request: HttpRequest, model: type[Model]) -> "QuerySet[Any]":
-    """Select the rows of a model that the user may see, in no order."""
-    return scoped_rows(admin.site, model, request).order_by()
-
-
-def capped(queryset: "QuerySet[Any]", cap: int = CAP) -> int:
-    """Count rows up to the cap."""
-    return queryset.values("pk")[:cap].count()
-
-
-def figure(count: int, cap: int = CAP) -> str:
-    """Format a capped count."""
-    return f"{cap - 1:,}+" if count >= cap else f"{count:,}"
-
-
-def waiting_count(request: HttpRequest) -> int:
-    """Count the threads that wait for a person, once per request."""
-    return once(request, "waiting_count", lambda: capped(waiting(rows(request, Thread))))
-
-
-def failed_count(request: HttpRequest) -> int:
-    """Count the failed deliveries of the last 24 hours, without test deliveries."""
-    since = timezone.now() - DAY
-    failed = rows(request, Delivery).filter(
-        state=State.FAILED, is_test=False, created_at__gte=since
-    )
-    return once(request, "failed_count", lambda: capped(failed))
-
-
-def waiting_badge(request: HttpRequest) -> str:
-    """Return the number of waiting threads for the menu; empty if there are none."""
-    return figure(waiting_count(request)) if waiting_count(request) else ""
-
-
-def failed_badge(request: HttpRequest) -> str:
-    """Return the number of failed deliveries for the menu; empty if there are none."""
-    return figure(failed_count(request)) if failed_count(request) else ""
-
-
-def first_id_of(moment: datetime) -> UUID:
-    """Return the smallest id of rows created at a moment: ids begin with their time."""
-    milliseconds = int(moment.timestamp() * 1000)
-    return UUID(int=milliseconds << 80 | 0x7 << 76 | 0x2 << 62)
-
-
-def recent_messages(request: HttpRequest) -> "QuerySet[Message]":
-    """Select the messages of the last 24 hours that the user may see.
-
-    A superuser's query reads one range of the id index. For other users it goes through the
-    threads of their chatbots that were active since.
-    """
-    since = timezone.now() - DAY
-    if person(request).is_superuser:
-        return Message.objects.filter(pk__gte=first_id_of(since))
-    return Message.objects.filter(
-        thread__chatbot__in=open_chatbots(request),
-        thread__updated_at__gte=since,
-        created_at__gte=since,
-    )
-
-
-def cards(request: HttpRequest) -> list[Card]:
+def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
     """Make the figures for the lists that the user may open."""
-    made = []
+    made, total, chosen_rows = [], figures.total, choice.query
     if may_view(request, "conversations.thread"):
         inbox = reverse("admin:conversations_thread_changelist")
-        waits = waiting_count(request)
-        many = CAP * 10
+        waits, longest = waiting_visitors(request, choice)
+        escalated = f"{inbox}?view=escalated{chosen_rows}"
+        begins = f"{figures.since:%Y-%m-%d}&updated_at_from_1={figures.since:%H:%M:%S}"
+        latest = f"{inbox}?view=open&updated_at_from_0={begins}{chosen_rows}"
         made += [
-            Card("waiting for a person", figure(waits), f"{inbox}?view=waiting", waits > 0),
             Card(
-                "messages in 24 h",
-                figure(capped(recent_messages(request), many), many),
-                f"{inbox}?view=all",
+                "waiting for a person",
+                figure(waits),
+                f"{inbox}?view=waiting{chosen_rows}",
+                longest,
+                waits > 0,
             ),
+            Card("messages", f"{total['messages']:,}", latest),
+            Card("AI replies", f"{total['ai_replies']:,}", latest, share(figures)),
+            Card("escalations", f"{total['escalations']:,}", escalated, figures.answer_time),
         ]
+    if may_view(request, "conversations.lead"):
+        leads = reverse("admin:conversations_lead_changelist")
+        link = f"{leads}?since={choice.span.name}{chosen_rows}"
+        made.append(Card("leads", f"{total['leads']:,}", link))
     if may_view(request, "webhooks.delivery"):
-        failed = failed_count(request)
-        since = timezone.now().astimezone(UTC) - DAY
-        span = f"created_at_from_0={since:%Y-%m-%d}&created_at_from_1={since:%H:%M:%S}"
-        failures = f"state__exact=FAILED&is_test__exact=0&{span}"
-        log = f"{reverse('admin:webhooks_delivery_changelist')}?{failures}"
-        made.append(Card("deliveries failed in 24 h", figure(failed), log, failed > 0))
+        begins = f"created_at_from_0={figures.since:%Y-%m-%d}&created_at_from_1="
+        span = f"{begins}{figures.since:%H:%M:%S}{chosen_rows}"
+        log = f"{reverse('admin:webhooks_delivery_changelist')}?is_test__exact=0&{span}"
+        ended = total["success"] + total["failed"]
+        made.append(
+            Card(
+                "deliveries failed",
+                f"{total['failed']:,}",
+                f"{log}&state__exact=FAILED",
+                f"of {ended:,} that ended",
+                total["failed"] > 0,
+            )
+        )
     return made
 
 
-def failing_endpoints(request: HttpRequest) -> "QuerySet[Any]":
-    """Find the active endpoints that are failing, the longest first."""
+def waiting_visitors(request: HttpRequest, choice: Choice) -> tuple[int, str]:
+    """Return how many visitors wait for a person, up to CAP, and the longest wait in words.
+
+    If no account or chatbot is chosen, the menu shows the same count, and needs no query of its
+    own.
+    """
+    found = waiting(rows(request, Thread)).order_by("waiting_since", "id")
+    if choice.narrowed:
+        found = found.filter(chatbot__in=choice.chatbots or [])
+    times: list[Any] = list(found.values_list("waiting_since", flat=True)[:CAP])
+    if not choice.narrowed:
+        once(request, "waiting_count", lambda: len(times))
+    if not times:
+        return 0, ""
+    return len(times), f"longest {in_words(timezone.now() - times[0])}"
+
+
+def share(figures: Figures) -> str:
+    """Return the share of fallbacks in words."""
+    return f"{figures.fallback_share} % fallback" if figures.total["ai_replies"] else ""
+
+
+class CappedCount(Subquery):
+    """Counts the rows of a sliced subquery."""
+
+    template = "(SELECT COUNT(*) FROM (%(subquery)s) AS counted)"
+    output_field = IntegerField()
+
+
+@dataclass(frozen=True)
+class Failing:
+    """An endpoint that is failing, how many deliveries wait for it, and its last error."""
+
+    endpoint: Endpoint
+    waiting: str
+    last_error: str
+
+
+def failing_endpoints(request: HttpRequest) -> list[Failing]:
+    """Find the active endpoints that are failing, the longest first. Costs two queries."""
     failing = rows(request, Endpoint).filter(failing_since__isnull=False, is_active=True)
-    return failing.select_related("chatbot").order_by("failing_since")[:LISTED]
+    queued = Delivery.objects.filter(waiting_of=OuterRef("chatbot"), lane__lt=Lane.MANUAL)
+    again = queued.filter(lane=Lane.RETRY).order_by("starts_at", "position")
+    failed = Delivery.objects.filter(failed_of=OuterRef("chatbot"))
+    found = list(
+        failing.select_related("chatbot")
+        .annotate(
+            queued=CappedCount(queued.order_by().values("pk")[:CAP]),
+            retried=Subquery(again.values("pk")[:1]),
+            ended=Subquery(failed.order_by("-created_at", "-id").values("pk")[:1]),
+        )
+        .order_by("failing_since")[:LISTED]
+    )
+    keys = {key for row in found for key in (row.retried, row.ended) if key}
+    deliveries = Delivery.objects.defer("body").in_bulk(keys)
+    return [
+        Failing(row, figure(row.queued), error_of(deliveries, row.retried, row.ended))
+        for row in found
+    ]
 
 
-def month_of_accounts(request: HttpRequest) -> "QuerySet[Any]":
-    """Find the accounts' usage of this month, the most messages first."""
-    month = timezone.now().astimezone(UTC).date().replace(day=1)
+def error_of(deliveries: dict[UUID, Delivery], *keys: UUID | None) -> str:
+    """Describe the last error of the first of these deliveries that still exists."""
+    for key in keys:
+        if key in deliveries:
+            delivery = deliveries[key]
+            return delivery.last_error or f"status {delivery.last_code}"
+    return "-"
+
+
+@dataclass(frozen=True)
+class Quota:
+    """An account's use of its monthly quota. The state has a CSS class, and is also in words."""
+
+    account: Account
+    plan: str
+    used: int
+    most: int | None
+    resets_on: date
+
+    @property
+    def percent(self) -> int:
+        """Return the used share of the quota in percent, at most 100."""
+        if self.most is None:
+            return 0
+        return min(100, self.used * 100 // self.most) if self.most else 100
+
+    @property
+    def state(self) -> tuple[str, str]:
+        """Return the CSS class and the words of the state."""
+        if self.most is None:
+            return "", "unlimited"
+        if self.percent >= 100:
+            return "bad", "used up: visitors get no answer"
+        if self.percent >= WARNED_AT[-1]:
+            return "busy", f"{self.percent} % used"
+        return "good", f"{self.percent} % used"
+
+
+def quotas_of_accounts(request: HttpRequest, choice: Choice) -> list[Quota]:
+    """Read the accounts' usage of this month, the most messages first."""
+    month, resets_at = month_of(timezone.now())
     used = rows(request, Usage).filter(month=month).select_related("account__plan")
-    return used.order_by("-messages")[:LISTED]
+    if choice.account.text:
+        used = used.filter(account=choice.account.id)
+    return [
+        Quota(
+            account=row.account,
+            plan=row.account.plan.name,
+            used=row.messages,
+            most=row.account.plan.monthly_messages,
+            resets_on=resets_at.date(),
+        )
+        for row in used.order_by("-messages")[:LISTED]
+    ]
+
+
+def tokens(choice: Choice, since: date) -> list[dict[str, Any]]:
+    """Add up the tokens by account and model, the most first. Names do not identify either."""
+    used: Any = TokenUsage.objects.filter(day__gte=since)
+    if choice.chatbots is not None:
+        used = used.filter(chatbot__in=choice.chatbots)
+    model = LlmModel.objects.filter(pk=OuterRef("model_id")).values("title")
+    sums = {f"{name}_sum": Sum(name) for name in ("replies", "input_tokens", "output_tokens")}
+    found = (
+        used.order_by()
+        .values(
+            "model_id",
+            account=F("chatbot__account__name"),
+            account_id=F("chatbot__account"),
+            model=Subquery(model),
+        )
+        .annotate(**sums)
+        .order_by("-input_tokens_sum")
+    )
+    return list(found[:LISTED])
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Requests for a person, and what became of them, in words."""
+
+    asked: str
+    answered: str
+    first_answer: str  # the mean; empty if none was answered
+    resolved: str
+    came_back: str
+
+
+def requests_for_a_person(choice: Choice, since: datetime) -> Requests:
+    """Count the visitors' requests for a person. Costs one query."""
+    found = handoffs.outcomes(since, choice.chatbots)
+    first = found.first_answer
+    return Requests(
+        asked=figure(found.asked, handoffs.COUNTED),
+        answered=f"{found.answered:,}",
+        first_answer=in_words(first) if first is not None else "",
+        resolved=f"{found.resolved:,}",
+        came_back=f"{found.came_back:,}",
+    )
+
+
+def no_model(request: HttpRequest) -> bool:
+    """Return whether no active model is marked as the default."""
+    return not LlmModel.objects.filter(is_default=True, is_active=True).exists()
 
 
 def home(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Add the home page's figures and tables to its context."""
-    user = person(request)
-    nothing = not user.is_superuser and not open_chatbots(request)
+    """Add the home page's figures, charts and tables to its context."""
+    user, choice = person(request), chosen(request)
+    figures = read(choice.span, timezone.now().astimezone(UTC), choice.chatbots)
+    charts, threads = [], may_view(request, "conversations.thread")
+    if threads:
+        charts.append(Chart("Messages and AI replies", figures, MESSAGES))
+    if may_view(request, "webhooks.delivery"):
+        charts.append(Chart("Deliveries by state", figures, DELIVERIES, stacked=True))
+    usage = may_view(request, "accounts.usage")
     return context | {
         "title": "Home",
-        "nothing": nothing,
+        "nothing": not user.is_superuser and not open_chatbots(request),
         "held": not settings.SENDING,
-        "cards": cards(request),
+        "no_model": no_model(request),
+        "choice": choice,
+        "figures": figures,
+        "cards": cards(request, choice, figures),
+        "charts": charts,
         "failing": failing_endpoints(request) if may_view(request, "webhooks.endpoint") else None,
-        "usage": month_of_accounts(request) if may_view(request, "accounts.usage") else None,
+        "quotas": quotas_of_accounts(request, choice) if usage else None,
+        "requests": requests_for_a_person(choice, figures.since) if threads else None,
+        "tokens": tokens(choice, figures.since.date()) if charts else None,
     }

@@ -1,31 +1,53 @@
 """The inbox: which conversation needs an agent next?"""
 
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+from uuid import UUID
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin import display
-from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
-from django.http import HttpRequest
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import QuerySet
+from django.forms import Script
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.template.defaultfilters import truncatechars
+from django.urls import URLPattern, path
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
+from django.utils.http import quote_etag
 from django.utils.safestring import SafeString
-from django.utils.timesince import timesince
+from unfold.decorators import action
 from unfold.views import ChangeList
 
-from accounts.admin.scope import ReadOnly
+from accounts.admin.scope import ReadOnly, once, person
 from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
-from chatbots.admin.scope import ChatbotFilter, ChatbotRows
-from config.admin.keyset import KeysetChangeList
-from conversations.admin.thread import ThreadDetailAdmin
-from conversations.models import Message, Thread
-from conversations.models.message import MessageType, SystemMessageType
-from conversations.models.thread import Mode, mode
+from chatbots.admin.scope import AccountFilter, ChatbotFilter, ChatbotRows
+from config.admin.dates import TimeRangeFilter
+from config.admin.export import Exporting
+from config.admin.keyset import whole_id
+from config.admin.page import page
+from conversations.access import ThreadNotFound
+from conversations.admin import inbox_views
+from conversations.admin.forms import TagsForm
+from conversations.admin.inbox_filters import (
+    FLAG_FILTERS,
+    LeadFilter,
+    PlatformFilter,
+    TagFilter,
+    applied,
+    scope,
+)
+from conversations.admin.inbox_list import VIEW, InboxList
+from conversations.admin.inbox_views import LAST, SHOWN, VIEWS
+from conversations.admin.thread import ThreadDetailAdmin, polled_threads
+from conversations.admin.waiting_time import waited
+from conversations.models import Thread
+from conversations.models.message import MessageType
+from conversations.models.thread import MOST_TAGS, Mode, mode
+from conversations.services import search, threads
 from conversations.services.erasure import erase_thread
 
-VIEW = "view"
-VIEWS = {"waiting": "Waiting", "escalated": "Escalated", "open": "All open", "all": "All"}
-DEFAULT_VIEW = "open"
 LAST_WORDS = 80  # characters
 SPEAKERS = {
     MessageType.USER_MESSAGE: "",
@@ -33,97 +55,187 @@ SPEAKERS = {
     MessageType.AGENT_MESSAGE: "Agent: ",
     MessageType.SYSTEM_MESSAGE: "System: ",
 }
-FLAGS = ("important", "resolved", "archived")
+SHOWN_FLAGS = ("important", "resolved", "archived")  # besides the mode
+REMEMBERED = "inbox"  # the cookie with the query string of the list that the person saw last
 
 
-def waiting(threads: "QuerySet[Thread]") -> "QuerySet[Thread]":
-    """Keep the threads whose visitor waits for a person.
-
-    The last message is either the visitor's or the system message that an escalation writes.
-    """
-    last = Message.objects.filter(thread=OuterRef("pk"), position=OuterRef("last_position"))
-    unanswered = last.filter(
-        Q(message_type=MessageType.USER_MESSAGE)
-        | Q(system_message_type=SystemMessageType.CONVERSATION_ESCALATED)
-    )
-    return open_escalated(threads).filter(Exists(unanswered))
+def waiting(rows: Any) -> "QuerySet[Thread]":
+    """Keep the threads whose visitor waits for a person. Any: a queryset of threads."""
+    kept: QuerySet[Thread] = rows.waiting()
+    return kept
 
 
-def open_escalated(threads: "QuerySet[Thread]") -> "QuerySet[Thread]":
-    """Keep the open threads that a person answers; a partial index contains exactly these."""
-    return threads.filter(escalated=True, resolved=False, archived=False)
+Changed = TypeVar("Changed")
 
 
-class InboxList(KeysetChangeList):
-    """The threads of one view: the longest wait first in "waiting", else the latest activity."""
+def selected(rows: "QuerySet[Thread]") -> list[UUID]:
+    """Return the ids of the selected threads, at most those of a page."""
+    return list(rows.order_by().values_list("pk", flat=True)[:SHOWN])
 
-    def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
-        given = request.GET.get(VIEW, DEFAULT_VIEW)
-        self.view = given if given in VIEWS else DEFAULT_VIEW
-        super().__init__(request, *args, **options)
 
-    def get_queryset(
-        self, request: HttpRequest, exclude_parameters: list[str] | None = None
-    ) -> "QuerySet[Any]":
-        """Keep the threads of the view."""
-        self.params.pop(VIEW, None)
-        self.filter_params.pop(VIEW, None)
-        rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
-        match self.view:
-            case "waiting":
-                return waiting(rows)
-            case "escalated":
-                return open_escalated(rows)
-            case "open":
-                return rows.filter(resolved=False, archived=False)
-        return rows
+def change_each(keys: list[UUID], change: Callable[[UUID], Changed]) -> list[Changed]:
+    """Change threads one by one; return the results. Skips those erased in the meantime."""
+    results = []
+    for key in keys:
+        with suppress(ThreadNotFound):
+            results.append(change(key))
+    return results
 
-    def get_key(self, request: HttpRequest) -> tuple[str, ...]:
-        """Order the waiting view by the longest wait, the others by the latest activity."""
-        return ("updated_at", "id") if self.view == "waiting" else ("-updated_at", "-id")
 
-    def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
-        """Keep the view in every link of the list."""
-        text: str = super().get_query_string({VIEW: self.view} | (new_params or {}), remove)
-        return text
+def conversations(count: int) -> str:
+    """Return a number of conversations in words."""
+    return f"{count} conversation{'' if count == 1 else 's'}"
 
-    @property
-    def empty_text(self) -> str:
-        """Return the text of an empty view."""
-        if self.view == "waiting":
-            return "Nobody is waiting."
-        return str(self.model_admin.empty_text)
 
-    def tabs(self) -> list[dict[str, Any]]:
-        """Return the links to the views, shown above the list."""
-        return [
-            {"label": label, "url": f"?{VIEW}={name}", "active": name == self.view}
-            for name, label in VIEWS.items()
-        ]
+class Inbox(ChatbotRows):
+    """The poll of the live list, and the actions on selected threads."""
+
+    actions = ("resolve_selected", "archive_selected", "mark_selected", "tag_selected")
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Open the view and the filters that the person used last, if the URL asks for them."""
+        if request.GET.get(VIEW) == LAST:
+            kept = QueryDict(request.COOKIES.get(REMEMBERED, ""), mutable=True)
+            if kept.get(VIEW) in VIEWS:
+                return HttpResponseRedirect(f"{request.path}?{kept.urlencode()}")
+        answer: HttpResponse = super().changelist_view(request, extra_context)
+        return answer
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the route of the poll."""
+        news = path(
+            "news/", self.admin_site.admin_view(self.news), name="conversations_thread_news"
+        )
+        return [news, *super().get_urls()]
+
+    def news(self, request: HttpRequest) -> HttpResponse:
+        """Return what the first page of a view depends on, or 304 if it is unchanged."""
+        rows = applied(request, polled_threads(request))
+        view = inbox_views.chosen(request.GET.get(VIEW))
+        minute = int(timezone.now().timestamp() // 60)
+        found = inbox_views.news(rows, person(request), view, minute=minute)
+        response: HttpResponse = (
+            HttpResponse(status=304)
+            if request.headers.get("If-None-Match") == quote_etag(found.tag)
+            else JsonResponse({"rows": found.rows})
+        )
+        response["ETag"] = quote_etag(found.tag)
+        response["Cache-Control"] = "private, no-cache"
+        return response
+
+    @action(description="Resolve", permissions=["answer"])
+    def resolve_selected(self, request: HttpRequest, rows: "QuerySet[Thread]") -> None:
+        """Mark the selected threads as resolved."""
+        self.change_all(request, rows, {"resolved": True}, "resolved")
+
+    @action(description="Archive", permissions=["answer"])
+    def archive_selected(self, request: HttpRequest, rows: "QuerySet[Thread]") -> None:
+        """Archive the selected threads."""
+        self.change_all(request, rows, {"archived": True}, "archived")
+
+    @action(description="Mark as important", permissions=["answer"])
+    def mark_selected(self, request: HttpRequest, rows: "QuerySet[Thread]") -> None:
+        """Mark the selected threads as important."""
+        self.change_all(request, rows, {"important": True}, "marked as important")
+
+    def change_all(
+        self, request: HttpRequest, rows: "QuerySet[Thread]", changes: dict[str, Any], done: str
+    ) -> None:
+        """Change at most a page of threads by the service of the API."""
+        changed = change_each(selected(rows), lambda key: threads.update(key, changes))
+        messages.success(request, f"{conversations(len(changed))} {done}")
+
+    @action(description="Tag", permissions=["answer"])
+    def tag_selected(self, request: HttpRequest, rows: "QuerySet[Thread]") -> HttpResponse | None:
+        """Ask for a tag, then add it to the selected threads or remove it from them."""
+        keys = selected(rows)
+        form = TagsForm(request.POST if "how" in request.POST else None)
+        if not form.is_valid():
+            return page(
+                self,
+                request,
+                "admin/simple_form.html",
+                title=f"Tag {conversations(len(keys))}",
+                form=form,
+                button="Save",
+                back=request.get_full_path(),
+                fields=[
+                    ("action", "tag_selected"),
+                    *((ACTION_CHECKBOX_NAME, key) for key in keys),
+                ],
+            )
+        self.tag_all(request, keys, **form.cleaned_data)
+        return None
+
+    def tag_all(self, request: HttpRequest, keys: list[UUID], *, tag: str, how: str) -> None:
+        """Add a tag to threads or remove it, and say how many are left out."""
+        if how == "remove":
+            removed = change_each(keys, lambda key: threads.remove_tag(key, tag))
+            messages.success(request, f"Tag “{tag}” removed from {conversations(len(removed))}")
+            return
+        added = change_each(keys, lambda key: threads.add_tag(key, tag))
+        messages.success(request, f"{conversations(sum(added))} tagged “{tag}”")
+        if not all(added):
+            left = conversations(added.count(False))
+            messages.warning(request, f"{left} left out: at most {MOST_TAGS} tags are allowed")
 
 
 @admin.register(Thread)
-class ThreadAdmin(Erasing, ReadOnly, ThreadDetailAdmin, ChatbotRows):
+class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
     """The list of threads; a thread's own page is ThreadDetailAdmin."""
 
-    key = ("-updated_at", "-id")
+    key = inbox_views.LATEST
+    list_per_page = SHOWN
+    export_key = ("-id",)
+    export_columns = {
+        "id": "pk",
+        "startedAt": "started_at",
+        "updatedAt": "updated_at",
+        "chatbotId": "chatbot_id",
+        "chatbot": "chatbot__name",
+        "title": "title",
+        "visitorId": "visitor__external_id",
+        "visitorName": "visitor__name",
+        "visitorEmail": "visitor__email",
+        "visitorPhone": "visitor__phone",
+        "tags": "tags",
+        "escalated": "escalated",
+        "important": "important",
+        "resolved": "resolved",
+        "archived": "archived",
+        "unreadMessages": "unread_messages_count",
+        "platformSource": "platform_source",
+    }
     consequences = ("The visitor is kept.", KEPT_IN_THE_LOG)
     list_display = (
+        "waits",
         "visitor_name",
         "last_words",
-        "since",
         "chatbot",
         "shown_tags",
         "unread",
         "flags",
     )
     list_display_links = ("visitor_name", "last_words")
-    list_filter = (ChatbotFilter, "important")
+    list_filter = (
+        AccountFilter,
+        ChatbotFilter,
+        TagFilter,
+        *FLAG_FILTERS,
+        LeadFilter,
+        PlatformFilter,
+        ("updated_at", TimeRangeFilter),
+    )
     list_before_template = "admin/conversations/inbox_tabs.html"
     id_columns = ("pk",)
     search_fields = ("pk",)
-    search_help_text = "a thread's complete id"
+    search_help_text = "words of a message, a name, an e-mail address, a tag or a complete id"
     empty_text = "There are no conversations yet. A conversation appears with its first message."
+
+    class Media:
+        """The script of the live list."""
+
+        js = (Script("pages/inbox.js", defer=True),)
 
     def erase(self, row: Thread) -> None:
         erase_thread(row.pk)
@@ -132,38 +244,34 @@ class ThreadAdmin(Erasing, ReadOnly, ThreadDetailAdmin, ChatbotRows):
         """Use the list that shows one view at a time."""
         return InboxList
 
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Read each thread with its visitor, its chatbot and its last message."""
-        last = Message.objects.filter(position=F("thread__last_position"))
-        return (
-            super()
-            .get_queryset(request)
-            .select_related("visitor", "chatbot")
-            .prefetch_related(Prefetch("messages", queryset=last, to_attr="last_messages"))
-        )
+    def get_search_results(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
+    ) -> tuple["QuerySet[Any]", bool]:
+        """Search by a complete id, or by words in the person's chatbots."""
+        if not search_term or whole_id(search_term):
+            rows, duplicates = super().get_search_results(request, queryset, search_term)
+            return rows, duplicates
+        hits = once(request, "hits", lambda: search.find(search_term, scope(request)))
+        return queryset.filter(pk__in=hits.threads), False
+
+    @display(description="waiting")
+    def waits(self, thread: Thread) -> SafeString:
+        """Show how long the visitor has waited, or when the last activity was."""
+        return waited(thread)
 
     @display(description="visitor")
     def visitor_name(self, thread: Thread) -> str:
         """Return the visitor's name, e-mail address or id."""
-        return str(thread.visitor)
+        visitor = thread.visitor
+        return f"{visitor} ({visitor.email})" if visitor.name and visitor.email else str(visitor)
 
     @display(description="last words")
     def last_words(self, thread: Any) -> str:
-        """Quote the last message, and name its author unless the visitor wrote it."""
-        for message in thread.last_messages:
-            words = truncatechars(message.content, LAST_WORDS)
-            return f"{SPEAKERS[MessageType(message.message_type)]}{words}"
-        return "no message yet"
-
-    @display(description="since")
-    def since(self, thread: Any) -> SafeString:
-        """Return in words how long ago the last message was sent."""
-        moment = next((m.created_at for m in thread.last_messages), thread.started_at)
-        return format_html(
-            '<time datetime="{}">{}</time>',
-            moment.isoformat(),
-            timesince(moment, timezone.now(), depth=1),
-        )
+        """Quote the visitor's last message, or the last message of another author."""
+        if thread.speaker is None:
+            return "no message yet"
+        words = truncatechars(thread.words, LAST_WORDS)
+        return f"{SPEAKERS[MessageType(thread.speaker)]}{words}"
 
     @display(description="tags")
     def shown_tags(self, thread: Thread) -> SafeString:
@@ -179,4 +287,4 @@ class ThreadAdmin(Erasing, ReadOnly, ThreadDetailAdmin, ChatbotRows):
     def flags(self, thread: Thread) -> str:
         """List the flags that are set."""
         answering = ["escalated"] if mode(thread.escalated) == Mode.AGENT else []
-        return ", ".join([*answering, *(name for name in FLAGS if getattr(thread, name))])
+        return ", ".join([*answering, *(name for name in SHOWN_FLAGS if getattr(thread, name))])

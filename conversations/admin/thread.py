@@ -3,6 +3,8 @@
 Every button is a POST that calls the same service as the API. The page has no rules of its own.
 """
 
+from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
@@ -13,24 +15,45 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import quote_etag
 from django.views.decorators.http import require_POST
 
-from accounts.admin.scope import ScopedAdmin, person, with_row
+from accounts.admin.scope import ScopedAdmin, holds, person, with_row
+from chatbots.admin.scope import open_chatbots
 from config.admin.keyset import whole_id
 from config.admin.page import page
 from conversations.admin import conversation
-from conversations.admin.forms import DetailsForm, ReplyForm
-from conversations.models import Draft, Thread
-from conversations.models.thread import Mode, mode
-from conversations.services import agent_message, escalation, threads
+from conversations.admin.forms import DetailsForm, ReplyForm, TagForm
+from conversations.admin.waiting_time import ago
+from conversations.models import Draft, Message, Thread
+from conversations.models.thread import MOST_TAGS, Mode, ThreadQuerySet, mode
+from conversations.services import agent_message, escalation, presence, threads
 
+ANSWERED = (
+    "Not sent: another agent answered while you were writing. Read the answer below, then change "
+    "your text or send it anyway."
+)
 ALREADY_SENT = (
-    "Not sent: this form was already sent with another text, which the conversation shows. "
+    "Not sent: this form was already sent with a different text, which the conversation shows. "
     "To send this text too, press Send again."
 )
+
+
+def state_tag(thread: Thread, others: list[str]) -> str:
+    """Return the ETag of a thread's poll: the thread's state and the names of the other agents."""
+    names = blake2b("\n".join(others).encode(), digest_size=6).hexdigest()
+    return quote_etag(f"{thread.last_position}-{thread.updated_at.timestamp()}-{names}")
 
 
 def page_url(thread: Thread) -> str:
     """Return the path of a thread's page in the admin."""
     return reverse("admin:conversations_thread_change", args=[thread.pk])
+
+
+def polled_threads(request: HttpRequest) -> ThreadQuerySet:
+    """Select the threads that the user may see, with as few queries as possible, for polls."""
+    rows, user = Thread.objects.all(), person(request)
+    if user.is_superuser:
+        return rows
+    allowed = holds(user, "conversations.view_thread")
+    return rows.filter(allowed, chatbot__in=open_chatbots(request))
 
 
 class ThreadDetailAdmin(ScopedAdmin):
@@ -46,7 +69,10 @@ class ThreadDetailAdmin(ScopedAdmin):
             ("reply", require_POST(self.reply)),
             ("mode", require_POST(self.set_mode)),
             ("resolve", require_POST(self.resolve)),
+            ("important", require_POST(self.mark_important)),
             ("details", require_POST(self.details)),
+            ("tag", require_POST(self.tag)),
+            ("untag", require_POST(self.untag)),
             ("seen", require_POST(self.seen)),
             ("discard", require_POST(self.discard)),
             ("messages", self.poll),
@@ -63,22 +89,32 @@ class ThreadDetailAdmin(ScopedAdmin):
         return route
 
     def has_answer_permission(self, request: HttpRequest, obj: Thread | None = None) -> bool:
-        """Return whether the user may answer: this takes the permission to change threads."""
+        """Return whether the user may answer, which takes the permission to change threads."""
         return person(request).has_perm("conversations.change_thread")
 
     @with_row("view")
     def change_view(
         self, request: HttpRequest, thread: Thread, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show the thread instead of the admin's form."""
+        """Show the thread instead of the admin's form; with `message`, where that message is."""
+        if place := conversation.place_of(thread, request.GET.get("message", "")):
+            return HttpResponseRedirect(f"{page_url(thread)}{place}")
         return self.show(request, thread)
 
     def show(
-        self, request: HttpRequest, thread: Thread, *, typed: str = "", details: Any = None
+        self,
+        request: HttpRequest,
+        thread: Thread,
+        *,
+        typed: str = "",
+        details: Any = None,
+        answers: Sequence[Message] = (),
     ) -> HttpResponse:
-        """Render the page. `typed` is an answer that could not be sent."""
+        """Render the page. `typed` is an answer that was not sent, held back by `answers`."""
         before = request.GET.get("before")
         draft = conversation.chosen_draft(thread, request)
+        excerpt = conversation.newest(thread, before)
+        previous, following = conversation.neighbours(self.get_queryset(request), thread)
         return page(
             self,
             request,
@@ -86,7 +122,11 @@ class ThreadDetailAdmin(ScopedAdmin):
             title=str(thread.visitor),
             thread=thread,
             mode=mode(thread.escalated),
-            excerpt=conversation.newest(thread, before),
+            taken_over=ago(thread.taken_over_at),
+            excerpt=excerpt,
+            answers=answers,
+            previous=previous,
+            following=following,
             before=before,
             typed=typed or (draft.content if draft else ""),
             draft=draft,
@@ -109,13 +149,19 @@ class ThreadDetailAdmin(ScopedAdmin):
                 messages.error(request, f"Not sent: {' '.join(map(str, faults))}")
             return self.show(request, thread, typed=typed)
         given = form.cleaned_data
-        sent = agent_message.answer(
-            thread.pk,
-            agent=person(request),
-            content=given["content"],
-            form_token=given["form_token"],
-            draft_id=given["draft"],
-        )
+        try:
+            sent = agent_message.answer(
+                thread.pk,
+                agent=person(request),
+                content=given["content"],
+                newest_seen=given["newest_seen"],
+                form_token=given["form_token"],
+                draft_id=given["draft"],
+            )
+        except agent_message.AnsweredMeanwhile as held:
+            messages.warning(request, ANSWERED)
+            thread.refresh_from_db()
+            return self.show(request, thread, typed=typed, answers=held.answers)
         if sent.content != given["content"]:
             messages.warning(request, ALREADY_SENT)
             return self.show(request, thread, typed=typed)
@@ -137,6 +183,12 @@ class ThreadDetailAdmin(ScopedAdmin):
         return HttpResponseRedirect(page_url(thread))
 
     @with_row("answer")
+    def mark_important(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Mark the thread as important, or remove the mark."""
+        threads.update(thread.pk, {"important": request.POST.get("important") == "1"})
+        return HttpResponseRedirect(page_url(thread))
+
+    @with_row("answer")
     def details(self, request: HttpRequest, thread: Thread) -> HttpResponse:
         """Save the details form: the changed fields of the thread and its visitor."""
         form = DetailsForm.of(thread, request.POST)
@@ -145,6 +197,22 @@ class ThreadDetailAdmin(ScopedAdmin):
         if changes := form.changes():
             threads.update(thread.pk, changes)
             messages.success(request, "Saved")
+        return HttpResponseRedirect(page_url(thread))
+
+    @with_row("answer")
+    def tag(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Add a tag to the thread."""
+        form = TagForm(request.POST)
+        if not form.is_valid():
+            messages.error(request, f"Not tagged: {' '.join(map(str, form.errors['tag']))}")
+        elif not threads.add_tag(thread.pk, form.cleaned_data["tag"]):
+            messages.error(request, f"Not tagged: at most {MOST_TAGS} tags are allowed")
+        return HttpResponseRedirect(page_url(thread))
+
+    @with_row("answer")
+    def untag(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Remove a tag from the thread."""
+        threads.remove_tag(thread.pk, request.POST.get("tag", ""))
         return HttpResponseRedirect(page_url(thread))
 
     @with_row("answer")
@@ -166,10 +234,16 @@ class ThreadDetailAdmin(ScopedAdmin):
         if wanted and (draft := drafts.filter(pk=wanted).first()):
             agent_message.discard_draft(draft)
 
-    @with_row("view")
-    def poll(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+    def poll(self, request: HttpRequest, object_id: UUID) -> HttpResponse:
         """Return the messages after a position as HTML, or 304 if nothing has changed."""
-        tag = quote_etag(f"{thread.last_position}-{thread.updated_at.timestamp()}")
+        thread = polled_threads(request).filter(pk=object_id).first()
+        if thread is None:
+            missing: HttpResponse = self._get_obj_does_not_exist_redirect(
+                request, self.opts, str(object_id)
+            )
+            return missing
+        others = presence.renew(thread.pk, person(request))
+        tag = state_tag(thread, others)
         if request.headers.get("If-None-Match") == tag:
             response = HttpResponse(status=304)
         else:
@@ -178,10 +252,19 @@ class ThreadDetailAdmin(ScopedAdmin):
             html = render_to_string(
                 "admin/conversations/bubbles.html", {"bubbles": new, "thread": thread}, request
             )
-            position = new[-1].message.position if new else thread.last_position
+            last = new[-1].message if new else None
+            if last and last.position < thread.last_position:
+                tag = ""  # the page lacks later messages, so its next poll must not get a 304
             response = JsonResponse(
-                {"html": html, "position": position, "mode": mode(thread.escalated)}
+                {
+                    "html": html,
+                    "position": last.position if last else thread.last_position,
+                    "newest": last and last.pk,
+                    "mode": mode(thread.escalated),
+                    "others": others,
+                }
             )
-        response["ETag"] = tag
+        if tag:
+            response["ETag"] = tag
         response["Cache-Control"] = "private, no-cache"
         return response

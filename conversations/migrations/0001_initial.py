@@ -1,8 +1,10 @@
-"""The tables of conversations, and the triggers that count each chatbot's threads.
+"""The tables of conversations, the triggers that count each chatbot's threads, and the search index.
 
-The triggers go with the table of threads: on SQLite a later migration that rebuilds this table
-drops them, and must run `create_triggers` again.
+The triggers go with their tables: on SQLite a later migration that rebuilds a table drops its
+triggers, and must run `create_triggers` again.
 """
+
+import uuid
 
 import config.database.ids
 import django.db.models.deletion
@@ -59,9 +61,136 @@ SQLITE = (
 )
 
 
+# The words of messages, of visitors' names and addresses, and of tags. Each entry also has a word
+# that names the chatbot, so that a search reads only entries of the searcher's chatbots. It begins
+# with "bot:" on PostgreSQL and with U+E000 on SQLite, where no word of a text can contain these
+# characters. The statements of conversations/services/search.py read these indexes.
+POSTGRESQL_SEARCH = (
+    # Words are letters and digits, without accents, as SQLite's tokenizer sees them. PostgreSQL's
+    # parser would keep an e-mail address, a file name or 12.50 in one piece.
+    r"""
+    CREATE FUNCTION conversations_words(said text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+        SELECT to_tsvector('simple', translate(
+            normalize(regexp_replace(normalize(said, NFD), '[\u0300-\u036f]', '', 'g'), NFC),
+            '!"#$%&''()*+,-./:;<=>?@[\]^_`{|}~', repeat(' ', 32)
+        ))
+    $$
+    """,
+    "ALTER TABLE conversations_message ADD COLUMN words tsvector",
+    """
+    CREATE FUNCTION conversations_index_words() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        NEW.words := strip(conversations_words(NEW.content)) || array_to_tsvector(ARRAY[(
+            SELECT 'bot:' || replace(chatbot_id::text, '-', '')
+            FROM conversations_thread WHERE id = NEW.thread_id
+        )]);
+        RETURN NEW;
+    END $$
+    """,
+    """
+    CREATE TRIGGER conversations_message_words BEFORE INSERT OR UPDATE OF content
+    ON conversations_message FOR EACH ROW WHEN (NEW.message_type <> 'SYSTEM_MESSAGE')
+    EXECUTE FUNCTION conversations_index_words()
+    """,
+    "CREATE INDEX message_words ON conversations_message USING gin (words)",
+    """
+    CREATE INDEX visitor_words ON conversations_visitor USING gin ((
+        conversations_words(name || ' ' || email)
+        || array_to_tsvector(ARRAY['bot:' || replace(chatbot_id::text, '-', '')])
+    )) WHERE name <> '' OR email <> ''
+    """,
+    """
+    CREATE INDEX thread_tag_words ON conversations_thread USING gin ((
+        conversations_words(tags::text)
+        || array_to_tsvector(ARRAY['bot:' || replace(chatbot_id::text, '-', '')])
+    )) WHERE tags <> '[]'
+    """,
+)
+FTS5 = "fts5(words, detail=none, columnsize=0, tokenize='unicode61 remove_diacritics 2')"
+SQLITE_SEARCH = (
+    f"CREATE VIRTUAL TABLE conversations_message_words USING {FTS5}",
+    f"CREATE VIRTUAL TABLE conversations_visitor_words USING {FTS5}",
+    f"CREATE VIRTUAL TABLE conversations_tag_words USING {FTS5}",
+    """
+    CREATE TRIGGER conversations_message_words_added AFTER INSERT ON conversations_message
+    WHEN NEW.message_type <> 'SYSTEM_MESSAGE' BEGIN
+        INSERT INTO conversations_message_words (rowid, words) SELECT NEW.rowid,
+        char(57344) || chatbot_id || ' ' || replace(NEW.content, char(57344), ' ')
+        FROM conversations_thread WHERE id = NEW.thread_id;
+    END
+    """,
+    """
+    CREATE TRIGGER conversations_message_words_deleted AFTER DELETE ON conversations_message
+    BEGIN
+        DELETE FROM conversations_message_words WHERE rowid = OLD.rowid;
+    END
+    """,
+    """
+    CREATE TRIGGER conversations_message_words_changed AFTER UPDATE OF content
+    ON conversations_message BEGIN
+        DELETE FROM conversations_message_words WHERE rowid = OLD.rowid;
+        INSERT INTO conversations_message_words (rowid, words) SELECT NEW.rowid,
+        char(57344) || chatbot_id || ' ' || replace(NEW.content, char(57344), ' ')
+        FROM conversations_thread WHERE id = NEW.thread_id
+        AND NEW.message_type <> 'SYSTEM_MESSAGE';
+    END
+    """,
+    """
+    CREATE TRIGGER conversations_visitor_words_added AFTER INSERT ON conversations_visitor
+    WHEN NEW.name <> '' OR NEW.email <> '' BEGIN
+        INSERT INTO conversations_visitor_words (rowid, words)
+        VALUES (NEW.rowid, char(57344) || NEW.chatbot_id || ' '
+            || replace(NEW.name || ' ' || NEW.email, char(57344), ' '));
+    END
+    """,
+    """
+    CREATE TRIGGER conversations_visitor_words_deleted AFTER DELETE ON conversations_visitor
+    BEGIN
+        DELETE FROM conversations_visitor_words WHERE rowid = OLD.rowid;
+    END
+    """,
+    """
+    CREATE TRIGGER conversations_visitor_words_changed AFTER UPDATE OF name, email
+    ON conversations_visitor WHEN NEW.name <> OLD.name OR NEW.email <> OLD.email BEGIN
+        DELETE FROM conversations_visitor_words WHERE rowid = OLD.rowid;
+        INSERT INTO conversations_visitor_words (rowid, words) SELECT NEW.rowid,
+        char(57344) || NEW.chatbot_id || ' '
+            || replace(NEW.name || ' ' || NEW.email, char(57344), ' ')
+        WHERE NEW.name <> '' OR NEW.email <> '';
+    END
+    """,
+    """
+    CREATE TRIGGER conversations_tag_words_added AFTER INSERT ON conversations_thread
+    WHEN NEW.tags <> '[]' BEGIN
+        INSERT INTO conversations_tag_words (rowid, words) SELECT NEW.rowid,
+        char(57344) || NEW.chatbot_id || ' '
+            || replace(group_concat(value, ' '), char(57344), ' ') FROM json_each(NEW.tags);
+    END
+    """,
+    """
+    CREATE TRIGGER conversations_tag_words_deleted AFTER DELETE ON conversations_thread
+    WHEN OLD.tags <> '[]' BEGIN
+        DELETE FROM conversations_tag_words WHERE rowid = OLD.rowid;
+    END
+    """,
+    """
+    CREATE TRIGGER conversations_tag_words_changed AFTER UPDATE OF tags ON conversations_thread
+    WHEN NEW.tags <> OLD.tags BEGIN
+        DELETE FROM conversations_tag_words WHERE rowid = OLD.rowid;
+        INSERT INTO conversations_tag_words (rowid, words) SELECT NEW.rowid,
+        char(57344) || NEW.chatbot_id || ' '
+            || replace(group_concat(value, ' '), char(57344), ' ') FROM json_each(NEW.tags)
+        WHERE NEW.tags <> '[]' HAVING count(*) > 0;
+    END
+    """,
+)
+
+
 def create_triggers(apps, schema_editor):
-    for statement in SQLITE if schema_editor.connection.vendor == "sqlite" else POSTGRESQL:
-        schema_editor.execute(statement)
+    sqlite = schema_editor.connection.vendor == "sqlite"
+    for statement in (*SQLITE, *SQLITE_SEARCH) if sqlite else (*POSTGRESQL, *POSTGRESQL_SEARCH):
+        schema_editor.execute(statement, None)  # no parameters: "%" is only itself
 
 
 def drop_triggers(apps, schema_editor):
@@ -69,9 +198,18 @@ def drop_triggers(apps, schema_editor):
     for name in ("added", "deleted"):
         table = "" if sqlite else " ON conversations_thread"
         schema_editor.execute(f"DROP TRIGGER conversations_thread_{name}{table}")
-    if not sqlite:
-        for name in ("add", "subtract"):
-            schema_editor.execute(f"DROP FUNCTION conversations_{name}_threads()")
+    if sqlite:
+        for name in ("message", "visitor", "tag"):
+            for when in ("added", "deleted", "changed"):
+                schema_editor.execute(f"DROP TRIGGER conversations_{name}_words_{when}")
+            schema_editor.execute(f"DROP TABLE conversations_{name}_words")
+    else:
+        schema_editor.execute("DROP TRIGGER conversations_message_words ON conversations_message")
+        schema_editor.execute("DROP INDEX message_words, visitor_words, thread_tag_words")
+        schema_editor.execute("ALTER TABLE conversations_message DROP COLUMN words")
+        for name in ("add_threads", "subtract_threads", "index_words"):
+            schema_editor.execute(f"DROP FUNCTION conversations_{name}()")
+        schema_editor.execute("DROP FUNCTION conversations_words(text)")
 
 
 class Migration(migrations.Migration):
@@ -107,6 +245,14 @@ class Migration(migrations.Migration):
                 ('llm_model', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='chatbots.llmmodel')),
                 ('parent_message', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='replies', to='conversations.message')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('message_type', 'AI_MESSAGE')), fields=('parent_message',), name='one_reply_to_a_message'),
+                ],
+                'indexes': [
+                    models.Index(condition=models.Q(('llm_model__isnull', False)), fields=['llm_model'], name='message_llm_model'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='ThreadCount',
@@ -156,10 +302,32 @@ class Migration(migrations.Migration):
                 ('last_position', models.PositiveIntegerField(default=0)),
                 ('visitor_messages_count', models.PositiveIntegerField(default=0)),
                 ('chatbot', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='threads', to='chatbots.chatbot')),
+                ('last_agent', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('waiting_since', models.DateTimeField(editable=False, null=True)),
+                ('reminded_at', models.DateTimeField(editable=False, null=True)),
+                ('taken_over_at', models.DateTimeField(editable=False, null=True)),
                 ('taken_over_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'default_manager_name': 'objects',
+                'indexes': [
+                    models.Index(fields=['chatbot', '-updated_at', '-id', 'erased_at'], name='thread_latest'),
+                    models.Index(condition=models.Q(('archived', False), ('resolved', False)), fields=['-updated_at', '-id'], name='thread_open'),
+                    models.Index(condition=models.Q(('last_agent__isnull', False)), fields=['last_agent', '-updated_at', '-id'], name='thread_of_agent'),
+                    models.Index(condition=models.Q(('archived', False), ('resolved', False), ('waiting_since__isnull', False)), fields=['waiting_since', 'id'], name='thread_waiting'),
+                    models.Index(condition=models.Q(('archived', False), ('resolved', False), ('waiting_since__isnull', False)), fields=['chatbot', 'waiting_since', 'id'], name='thread_waiting_of_bot'),
+                    models.Index(condition=models.Q(('archived', False), ('escalated', True), ('resolved', False)), fields=['-updated_at', '-id'], name='thread_escalated'),
+                    models.Index(condition=models.Q(('archived', False), ('escalated', True), ('resolved', False)), fields=['chatbot', '-updated_at', '-id'], name='thread_escalated_of_bot'),
+                    models.Index(condition=models.Q(('important', True)), fields=['-updated_at', '-id'], name='thread_important'),
+                    models.Index(condition=models.Q(('important', True)), fields=['chatbot', '-updated_at', '-id'], name='thread_important_of_bot'),
+                    models.Index(condition=models.Q(('resolved', True)), fields=['-updated_at', '-id'], name='thread_resolved'),
+                    models.Index(condition=models.Q(('resolved', True)), fields=['chatbot', '-updated_at', '-id'], name='thread_resolved_of_bot'),
+                    models.Index(condition=models.Q(('archived', True)), fields=['-updated_at', '-id'], name='thread_archived'),
+                    models.Index(condition=models.Q(('archived', True)), fields=['chatbot', '-updated_at', '-id'], name='thread_archived_of_bot'),
+                    models.Index(condition=models.Q(('platform_source__gt', '')), fields=['platform_source', '-updated_at', '-id'], name='thread_platform'),
+                    models.Index(condition=models.Q(('platform_source__gt', '')), fields=['chatbot', 'platform_source', '-updated_at', '-id'], name='thread_platform_of_bot'),
+                    models.Index(condition=models.Q(('purge_at__isnull', False)), fields=['purge_at'], name='thread_purge'),
+                ],
             },
         ),
         migrations.AddField(
@@ -180,6 +348,11 @@ class Migration(migrations.Migration):
                 ('chatbot', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='leads', to='chatbots.chatbot')),
                 ('thread', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='lead', to='conversations.thread')),
             ],
+            options={
+                'indexes': [
+                    models.Index(fields=['chatbot', '-captured_at', '-id'], name='lead_newest'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Visitor',
@@ -201,12 +374,46 @@ class Migration(migrations.Migration):
             ],
             options={
                 'default_manager_name': 'objects',
+                'constraints': [
+                    models.UniqueConstraint(fields=('chatbot', 'external_id'), name='visitor_known_once'),
+                ],
+                'indexes': [
+                    models.Index(condition=models.Q(('purge_at__isnull', False)), fields=['purge_at'], name='visitor_purge'),
+                ],
             },
         ),
         migrations.AddField(
             model_name='thread',
             name='visitor',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='threads', to='conversations.visitor'),
+        ),
+        migrations.CreateModel(
+            name='LedgerCheck',
+            fields=[
+                ('id', models.PositiveSmallIntegerField(default=1, editable=False, primary_key=True, serialize=False)),
+                ('table', models.PositiveSmallIntegerField(default=0)),
+                ('after', models.UUIDField(default=uuid.UUID('00000000-0000-0000-0000-000000000000'))),
+                ('found', models.JSONField(default=dict)),
+                ('gaps', models.JSONField(default=dict)),
+                ('finished_at', models.DateTimeField(null=True)),
+            ],
+        ),
+        migrations.CreateModel(
+            name='Handoff',
+            fields=[
+                ('id', models.UUIDField(default=config.database.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('asked_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('answered_at', models.DateTimeField(null=True)),
+                ('resolved_at', models.DateTimeField(null=True)),
+                ('came_back_at', models.DateTimeField(null=True)),
+                ('chatbot', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='chatbots.chatbot')),
+                ('thread', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='handoffs', to='conversations.thread')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['chatbot', 'asked_at'], name='handoff_of_bot'), models.Index(fields=['asked_at'], name='handoff_asked')],
+            },
         ),
         migrations.CreateModel(
             name='OwedReply',
@@ -222,9 +429,67 @@ class Migration(migrations.Migration):
                 'indexes': [models.Index(fields=['claimed_until'], name='owed_reply_lapsed')],
             },
         ),
-        migrations.AddIndex(
-            model_name='message',
-            index=models.Index(condition=models.Q(('llm_model__isnull', False)), fields=['llm_model'], name='message_llm_model'),
+        migrations.CreateModel(
+            name='ReplyOrigin',
+            fields=[
+                ('message', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='origin', serialize=False, to='conversations.message')),
+                ('model_id', models.UUIDField(null=True)),
+                ('model_version', models.PositiveIntegerField(default=0)),
+                ('settings_id', models.UUIDField()),
+                ('settings_version', models.PositiveIntegerField()),
+                ('instruction_id', models.UUIDField(null=True)),
+                ('instruction_version', models.PositiveIntegerField(default=0)),
+                ('personas', models.JSONField(default=list)),
+                ('temperature', models.FloatField(null=True)),
+                ('history_length', models.PositiveSmallIntegerField()),
+                ('input_tokens', models.PositiveIntegerField(null=True)),
+                ('output_tokens', models.PositiveIntegerField(null=True)),
+                ('failed_before', models.CharField(blank=True, max_length=255)),
+            ],
+        ),
+        migrations.CreateModel(
+            name='TokenUsage',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('model_id', models.UUIDField()),
+                ('day', models.DateField()),
+                ('replies', models.PositiveIntegerField(default=0)),
+                ('input_tokens', models.PositiveBigIntegerField(default=0)),
+                ('output_tokens', models.PositiveBigIntegerField(default=0)),
+                ('chatbot', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='token_usages', to='chatbots.chatbot')),
+            ],
+            options={
+                'verbose_name_plural': 'token usage',
+                'indexes': [models.Index(fields=['day'], name='tokens_by_day')],
+                'constraints': [models.UniqueConstraint(fields=('chatbot', 'day', 'model_id'), name='tokens_of_one_day')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Activity',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('hours', models.PositiveSmallIntegerField(choices=[(1, 'hour'), (24, 'day')])),
+                ('begins_at', models.DateTimeField()),
+                ('messages', models.PositiveIntegerField(default=0)),
+                ('ai_replies', models.PositiveIntegerField(default=0)),
+                ('fallbacks', models.PositiveIntegerField(default=0)),
+                ('escalations', models.PositiveIntegerField(default=0)),
+                ('answers', models.PositiveIntegerField(default=0)),
+                ('answer_seconds', models.PositiveIntegerField(default=0)),
+                ('leads', models.PositiveIntegerField(default=0)),
+                ('pending', models.PositiveIntegerField(default=0)),
+                ('retrying', models.PositiveIntegerField(default=0)),
+                ('success', models.PositiveIntegerField(default=0)),
+                ('failed', models.PositiveIntegerField(default=0)),
+                ('stale_at', models.DateTimeField(null=True)),
+                ('deliveries_stale_at', models.DateTimeField(null=True)),
+                ('chatbot', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='activity', to='chatbots.chatbot')),
+            ],
+            options={
+                'verbose_name_plural': 'activity',
+                'indexes': [models.Index(fields=['hours', 'begins_at'], name='activity_by_time'), models.Index(condition=models.Q(('stale_at__isnull', False), ('deliveries_stale_at__isnull', False), _connector='OR'), fields=['begins_at'], name='activity_stale')],
+                'constraints': [models.UniqueConstraint(fields=('chatbot', 'hours', 'begins_at'), name='activity_counted_once')],
+            },
         ),
         migrations.AddConstraint(
             model_name='message',
@@ -233,42 +498,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='message',
             constraint=models.UniqueConstraint(condition=models.Q(('form_token__isnull', False)), fields=('thread', 'form_token'), name='answer_sent_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='message',
-            constraint=models.UniqueConstraint(condition=models.Q(('message_type', 'AI_MESSAGE')), fields=('parent_message',), name='one_reply_to_a_message'),
-        ),
-        migrations.AddIndex(
-            model_name='lead',
-            index=models.Index(fields=['chatbot', '-captured_at', '-id'], name='lead_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='visitor',
-            index=models.Index(condition=models.Q(('purge_at__isnull', False)), fields=['purge_at'], name='visitor_purge'),
-        ),
-        migrations.AddConstraint(
-            model_name='visitor',
-            constraint=models.UniqueConstraint(fields=('chatbot', 'external_id'), name='visitor_known_once'),
-        ),
-        migrations.AddIndex(
-            model_name='thread',
-            index=models.Index(fields=['chatbot', '-updated_at', '-id', 'erased_at'], name='thread_latest'),
-        ),
-        migrations.AddIndex(
-            model_name='thread',
-            index=models.Index(fields=['-updated_at', '-id'], name='thread_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='thread',
-            index=models.Index(condition=models.Q(('archived', False), ('escalated', True), ('resolved', False)), fields=['updated_at', 'id'], name='thread_escalated_open'),
-        ),
-        migrations.AddIndex(
-            model_name='thread',
-            index=models.Index(condition=models.Q(('important', True)), fields=['-updated_at', '-id'], name='thread_important'),
-        ),
-        migrations.AddIndex(
-            model_name='thread',
-            index=models.Index(condition=models.Q(('purge_at__isnull', False)), fields=['purge_at'], name='thread_purge'),
         ),
         migrations.RunPython(create_triggers, drop_triggers),
     ]

@@ -13,6 +13,19 @@ from conversations.models.visitor import Visitor, identified
 CHOSEN_MODEL = "chatbot__generalsettings__llm_model"
 
 
+MOST_TAGS = 100
+LATEST = ("-updated_at", "-id")
+OPEN = {"resolved": False, "archived": False}
+SELECTIVE_VIEWS: dict[str, tuple[tuple[str, ...], dict[str, bool | str]]] = {
+    "waiting": (("waiting_since", "id"), {"waiting_since__isnull": False, **OPEN}),
+    "escalated": (LATEST, {"escalated": True, **OPEN}),
+    "important": (LATEST, {"important": True}),
+    "resolved": (LATEST, {"resolved": True}),
+    "archived": (LATEST, {"archived": True}),
+    "platform": (("platform_source", *LATEST), {"platform_source__gt": ""}),
+}
+
+
 class Mode(models.TextChoices):
     """The side that answers in a thread. Open point: mode."""
 
@@ -48,6 +61,14 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         """Order by activity, latest first. Open point: thread-list."""
         return self.order_by("-updated_at", "-id")
 
+    def open(self) -> "ThreadQuerySet":
+        """Keep the threads that are neither resolved nor archived."""
+        return self.filter(resolved=False, archived=False)
+
+    def waiting(self) -> "ThreadQuerySet":
+        """Keep the open threads whose visitor waits for a person."""
+        return self.open().filter(waiting_since__isnull=False)
+
 
 class Thread(ErasableRow):
     """A conversation between a visitor and a bot.
@@ -78,6 +99,19 @@ class Thread(ErasableRow):
     taken_over_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
+    taken_over_at = models.DateTimeField(null=True, editable=False)
+    # The last person who took the thread over or answered. Kept when the AI gets the thread back.
+    last_agent = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_index=False,
+    )
+    # When the visitor began to wait for a person: with the escalation, or with the first message
+    # since a person's last answer.
+    waiting_since = models.DateTimeField(null=True, editable=False)
+    reminded_at = models.DateTimeField(null=True, editable=False)  # of the last reminder to staff
 
     objects = PresentRows.from_queryset(ThreadQuerySet)()
 
@@ -88,17 +122,26 @@ class Thread(ErasableRow):
             models.Index(
                 fields=["chatbot", "-updated_at", "-id", "erased_at"], name="thread_latest"
             ),
-            # The inbox of users who see all chatbots, and its views that select few of many rows.
-            models.Index(fields=["-updated_at", "-id"], name="thread_newest"),
-            models.Index(
-                fields=["updated_at", "id"],
-                name="thread_escalated_open",
-                condition=models.Q(escalated=True, resolved=False, archived=False),
-            ),
+            # The views of the inbox and its filter by platform, for people who see all chatbots
+            # and for those who see some.
             models.Index(
                 fields=["-updated_at", "-id"],
-                name="thread_important",
-                condition=models.Q(important=True),
+                name="thread_open",
+                condition=models.Q(resolved=False, archived=False),
+            ),
+            models.Index(
+                fields=["last_agent", "-updated_at", "-id"],
+                name="thread_of_agent",
+                condition=models.Q(last_agent__isnull=False),
+            ),
+            *(
+                models.Index(
+                    fields=[*scope, *fields],
+                    name=f"thread_{view}{'_of_bot' if scope else ''}",
+                    condition=models.Q(**condition),
+                )
+                for view, (fields, condition) in SELECTIVE_VIEWS.items()
+                for scope in ([], ["chatbot"])
             ),
             purge_index("thread_purge"),
         ]

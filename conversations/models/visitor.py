@@ -1,17 +1,33 @@
 """Visitors: the people who talk to a bot. Open point: visitor."""
 
+from uuid import UUID
+
 from django.db import models
 from django.utils import timezone
+from django.utils.text import Truncator
 
 from chatbots.models import Chatbot
 from config.database.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import SHORT
 
+SHORTENED = 24  # characters
+
+
+def short(external_id: str) -> str:
+    """Shorten a visitor's id for display: a uuid to its last digits, others only if very long.
+
+    The first digits are a time in our own ids, the same for all visitors of a minute.
+    """
+    try:
+        return str(UUID(external_id))[-8:]
+    except ValueError:
+        return Truncator(external_id).chars(SHORTENED)
+
 
 def identified(email: str, phone: str) -> bool:
     """Return whether an e-mail address or a phone number is known. A name does not count.
 
-    White space is neither.
+    White space does not count either.
     """
     return any(text.strip() for text in (email, phone))
 
@@ -40,7 +56,7 @@ class Visitor(ErasableRow):
         ]
 
     def __str__(self) -> str:
-        return self.name or self.email or f"Visitor {self.external_id[:8]}"
+        return self.name or self.email or f"Visitor {short(self.external_id)}"
 
     @property
     def identified(self) -> bool:

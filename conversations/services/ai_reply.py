@@ -8,6 +8,7 @@ Open points: prompt, ai-failure, parallel-sends, escalated-reply, reply-owed.
 import logging
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -19,24 +20,22 @@ from django.db import (
     connection,
     transaction,
 )
-from django.db.models import F, PositiveIntegerField, QuerySet, Sum, UUIDField, Window
-from django.db.models.functions import Length
 
-from chatbots.llm import client, prompt
-from chatbots.llm.client import Model, Reply, ReplyFailed, Turn
-from chatbots.llm.prompt import HISTORY_CHARACTERS, Briefing
+from chatbots.llm import client, metrics, prompt
+from chatbots.llm.client import AllFailed, Reply
+from chatbots.llm.prompt import Briefing
 from chatbots.models import LlmModel
-from chatbots.services.llm_model import note_failure
+from chatbots.services import model_chain
 from config.api.errors import Unavailable
 from config.database.connections import release_connection
 from config.database.lengths import LONG, SHORT
-from config.database.prepared import Given, insert, prepared
+from config.database.prepared import insert, together
 from config.outbound.failures import is_shortage
 from conversations import events
 from conversations.access import lock_thread
 from conversations.models import Draft, Message
 from conversations.models.message import MessageType
-from conversations.services import history, owed_reply
+from conversations.services import history, owed_reply, reply_origin
 from conversations.services.owed_reply import Claim
 
 STORED_WITHIN = 60.0  # seconds to retry storing a reply while the database does not respond
@@ -48,105 +47,65 @@ GIVEN_UP = "every process that tried to make this reply died"
 
 logger = logging.getLogger(__name__)
 
-SPOKEN = [MessageType.USER_MESSAGE, MessageType.AI_MESSAGE, MessageType.AGENT_MESSAGE]
-
 
 class ClaimLost(Exception):
     """Raised if another process is making the reply or has made it."""
 
 
-def heard(most: int) -> "QuerySet[Message, tuple[str, str]]":
-    """Select what was said before a given position, newest first: at most so many messages.
-
-    Of a long history only the part that fits into the prompt is loaded.
-    """
-    spoken = Message.objects.filter(
-        thread=Given("thread", UUIDField()),
-        position__lt=Given("position", PositiveIntegerField()),
-        message_type__in=SPOKEN,
-        fallback_reason=None,
-    )
-    newest = Message.objects.filter(pk__in=history.newest_first(spoken)[:most].values("pk"))
-    size = Window(Sum(Length("content")), order_by=F("position").desc())
-    fitting = newest.annotate(size=size).filter(size__lte=HISTORY_CHARACTERS)
-    return history.newest_first(fitting).values_list("message_type", "content")
-
-
-HEARD = prepared(heard)
-
-
-def turns(message: Message, briefing: Briefing) -> list[Turn]:
-    """Build the model's view of the conversation, ending with the visitor's message."""
-    said: list[tuple[str, str]] = []
-    if briefing.history_length and message.position > 1:
-        given = {"thread": message.thread_id, "position": message.position}
-        said = HEARD.rows(briefing.history_length, **given)
-    system = [Turn("system", briefing.system)] if briefing.system else []
-    return [
-        *system,
-        *(
-            Turn("user" if kind == MessageType.USER_MESSAGE else "assistant", content)
-            for kind, content in reversed(said)
-        ),
-        Turn("user", message.content),
-    ]
-
-
 def ask(message: Message, briefing: Briefing) -> Reply:
-    """Return the model's reply, or the bot's fallback if there is no model or it fails.
+    """Return a model's reply, or the bot's fallback if there is no model or all of them fail.
 
     Call it outside any transaction: it releases the database connection. Raises ReplyFailed only
     if this machine lacked the resources to ask.
     """
     if briefing.model is None:
+        metrics.FAILURES.labels(metrics.NO_DEFAULT_MODEL).inc()
         logger.error(
             "no model is marked as the default: thread %s gets no reply", message.thread_id
         )
         return Reply(briefing.fallback, failure="no model is marked as the default")
-    conversation = turns(message, briefing)
+    conversation, models = (
+        reply_origin.turns(message, briefing.system, briefing.history_length),
+        model_chain.to_ask(briefing.model),
+    )
     release_connection()
     try:
-        return client.ask(
-            Model(
-                provider=briefing.model.provider,
-                name=briefing.model.name,
-                base_url=briefing.model.base_url,
-                key_variable=briefing.model.key_variable,
-                sends_temperature=briefing.model.sends_temperature,
-            ),
-            conversation,
-            temperature=briefing.temperature,
-            facts=briefing.facts,
+        return client.ask_in_turn(
+            models, conversation, temperature=briefing.temperature, facts=briefing.facts
         )
-    except ReplyFailed as failure:
-        if is_shortage(failure):
-            raise  # this machine's fault, not the model's
-        logger.warning(
-            "no reply in thread %s: bot %s, model %s (%s): %s",
-            message.thread_id,
-            message.thread.chatbot_id,
-            briefing.model.pk,
-            briefing.model.title,
-            failure.reason,
+    except AllFailed as failure:
+        for failed in failure.failed:
+            logger.warning(
+                "no reply in thread %s: bot %s, model %s (%s): %s",
+                message.thread_id,
+                message.thread.chatbot_id,
+                failed.model.pk,
+                failed.model.title,
+                failed.reason,
+            )
+        return Reply(
+            briefing.fallback,
+            failure=failure.reason,
+            failed=failure.failed,
+            turns_sent=len(conversation),
         )
-        return Reply(briefing.fallback, failure=failure.reason)
 
 
-def provenance(answer: Reply, model: LlmModel | None) -> dict[str, Any]:
+def provenance(answer: Reply) -> dict[str, Any]:
     """Return a reply's origin as columns: its model, sources and time, or why it is a fallback."""
     if answer.failure:
         return {"fallback_reason": answer.failure[:SHORT]}
-    return {"source": answer.sources, "llm_model": model, "reply_ms": answer.ms}
+    return {"source": answer.sources, "llm_model": answer.model, "reply_ms": answer.ms}
 
 
-def store(message: Message, claim: Claim, answer: Reply, model: LlmModel | None) -> Message | None:
-    """Store a reply, or a draft if a person has taken the thread over in the meantime.
+def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> Message | None:
+    """Store a reply with its origin, or a draft if a person took the thread over in the meantime.
 
     Runs in its own transaction under the thread's lock. The model's row is shared by all accounts,
     so only its foreign key locks it, at the commit. Returns None if no message was stored. Raises
     ClaimLost, and IntegrityError if the model was deleted while it answered.
     """
-    words, made_by = answer.content[:LONG], provenance(answer, model)
+    words, made_by = answer.content[:LONG], provenance(answer)
     with transaction.atomic():
         thread = lock_thread(message.thread_id)
         if not owed_reply.settle(claim):
@@ -157,15 +116,18 @@ def store(message: Message, claim: Claim, answer: Reply, model: LlmModel | None)
             return None
         if not words.strip():
             return None
-        made = history.append(
-            thread, MessageType.AI_MESSAGE, words, parent_message=message, **made_by
-        )
-        events.new_message(thread, made)
+        with together():
+            made = history.append(
+                thread, MessageType.AI_MESSAGE, words, parent_message=message, **made_by
+            )
+            events.new_message(thread, made)
+            reply_origin.record(made, answer, briefing)
+        reply_origin.count_tokens(thread.chatbot_id, answer)
     return made
 
 
 def store_patiently(
-    message: Message, claim: Claim, answer: Reply, model: LlmModel | None
+    message: Message, claim: Claim, answer: Reply, briefing: Briefing
 ) -> Message | None:
     """Store a reply, and retry while the database does not respond.
 
@@ -175,11 +137,11 @@ def store_patiently(
     deadline = time.monotonic() + STORED_WITHIN
     while True:
         try:
-            return store(message, claim, answer, model)
+            return store(message, claim, answer, briefing)
         except IntegrityError:
-            if model is None or LlmModel.objects.filter(pk=model.pk).exists():
+            if answer.model is None or LlmModel.objects.filter(pk=answer.model.pk).exists():
                 raise
-            model = None  # it was deleted while it answered
+            answer = replace(answer, model=None)  # it was deleted while it answered
         except (OperationalError, InterfaceError) as error:
             if settings.EMBEDDED or time.monotonic() > deadline:
                 raise
@@ -213,11 +175,12 @@ def reply(message: Message, claim: Claim) -> Message | None:
             if message.thread.escalated and not_wanted(message, claim):
                 return None
             briefing = prompt.briefing(message.thread.chatbot_id)
-            if claim.last:
+            if claim.begun > owed_reply.MOST_TRIES:
+                metrics.FAILURES.labels(metrics.TRIED_TOO_OFTEN).inc()
                 answer = Reply(briefing.fallback, failure=GIVEN_UP)
-                return store_patiently(message, claim, answer, briefing.model)
+                return store_patiently(message, claim, answer, briefing)
             answer = ask(message, briefing)
-            made = store_patiently(message, claim, answer, briefing.model)
+            made = store_patiently(message, claim, answer, briefing)
     except Exception as error:
         shortage = is_shortage(error)
         with suppress(DatabaseError):  # if this fails, the lease expires by itself
@@ -226,9 +189,8 @@ def reply(message: Message, claim: Claim) -> Message | None:
             logger.warning("this machine lacks the resources to ask for a reply: %s", error)
             raise Unavailable from error
         raise
-    if answer.failure and briefing.model:
-        with suppress(DatabaseError):  # the reply is stored
-            note_failure(briefing.model, answer.failure)
+    with suppress(DatabaseError):  # the reply is stored
+        model_chain.note(answer)
     return made
 
 

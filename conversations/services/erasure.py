@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from auditlog.context import disable_auditlog
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Greatest
@@ -22,9 +23,10 @@ from chatbots.models import Chatbot
 from config.database.erasable import ErasableRow, erased
 from conversations.access import lock_thread
 from conversations.models import Lead, Message, OwedReply, Thread, ThreadCount, Visitor
-from webhooks.engine import erasure as deliveries
+from conversations.services import activity
 from webhooks.models import Delivery, Endpoint
 from webhooks.payloads import Event
+from webhooks.services import erasure as deliveries
 
 BATCH = 1_000  # messages
 TOGETHER = 100  # conversations: most are short
@@ -45,8 +47,7 @@ def erase_thread(thread_id: UUID) -> None:
             total_sessions=Greatest(F("total_sessions") - 1, 0),
             total_messages=Greatest(F("total_messages") - thread.visitor_messages_count, 0),
         )
-    # Pending deliveries should not be sent in the seconds until the worker deletes them.
-    next(deliveries.erase(Delivery.objects.filter(thread_id=thread_id)), None)
+    _erase_unsent([thread_id])
 
 
 def erase_visitor(visitor_id: UUID) -> None:
@@ -58,10 +59,12 @@ def erase_visitor(visitor_id: UUID) -> None:
         visitor = Visitor.objects.select_for_update().filter(pk=visitor_id).first()
         if visitor is None:
             return
+        keys = _keys(threads)
         _hide(threads)
         # The caller may reuse the visitor's id, for another visitor.
         contact = {"external_id": f"erased {visitor_id}", "name": "", "email": "", "phone": ""}
         Visitor.objects.filter(pk=visitor_id).update(**contact, **erased())
+    _erase_unsent(keys)
 
 
 def erase_lead(lead: Lead) -> None:
@@ -74,6 +77,7 @@ def erase_lead(lead: Lead) -> None:
         pass
     with transaction.atomic():
         Mail.objects.filter(thread_id=lead.thread_id).delete()
+        activity.mark_stale([lead.pk])
         lead.delete()
 
 
@@ -90,7 +94,9 @@ def purge() -> Iterator[None]:
 
 def _hide(threads: "QuerySet[Thread]") -> None:
     """Hide threads and delete what must not outlive them, in the caller's transaction."""
-    Lead.objects.filter(thread__in=threads.values("pk")).delete()
+    leads = Lead.objects.filter(thread__in=threads.values("pk"))
+    activity.mark_stale(_keys(leads))
+    leads.delete()
     OwedReply.objects.filter(message__thread__in=threads.values("pk")).delete()
     Mail.objects.filter(thread_id__in=threads.values("pk")).delete()
     StoredAnswer.objects.filter(thread_id__in=threads.values("pk")).delete()
@@ -98,6 +104,12 @@ def _hide(threads: "QuerySet[Thread]") -> None:
     threads.update(**erased())
     for chatbot, number in hidden.items():
         ThreadCount.objects.filter(chatbot=chatbot).update(threads=F("threads") - number)
+
+
+def _erase_unsent(threads: list[UUID]) -> None:
+    """Erase the waiting deliveries of threads: the worker could send them before it erases them."""
+    for _ in deliveries.erase(Delivery.objects.filter(thread_id__in=threads, due_at__isnull=False)):
+        pass
 
 
 def _purge() -> Iterator[None]:
@@ -126,6 +138,8 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
         # Newest first: replies are deleted before, or together with, the messages they answer.
         messages = Message.objects.filter(thread__in=keys).order_by("-thread", "-position")
         while some := _keys(messages[:BATCH]):
+            # First: once they are deleted, no other run finds their hours.
+            activity.mark_stale(some)
             Message.objects.filter(pk__in=some).only("pk").delete()
             yield
         Mail.objects.filter(thread_id__in=keys).delete()
@@ -150,7 +164,8 @@ def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
     While the log has deliveries of the chatbot, its row stays; the deletion is tried again later.
     """
     # Deleted first, so that pending deliveries are no longer sent.
-    Endpoint.objects.filter(chatbot=chatbot_id).delete()
+    with disable_auditlog():  # the trail has an entry since the chatbot was hidden
+        Endpoint.objects.filter(chatbot=chatbot_id).delete()
     yield from _delete_threads(Thread.everything.filter(chatbot=chatbot_id))
     visitors = Visitor.everything.filter(chatbot=chatbot_id)
     while keys := _keys(visitors[:BATCH]):
@@ -159,11 +174,12 @@ def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
     log = Delivery.objects.filter(chatbot=chatbot_id)
     for _ in deliveries.erase(log):
         yield
-    if not log.exists():
-        Chatbot.everything.filter(pk=chatbot_id).delete()
-        return
-    for relation in Chatbot._meta.related_objects:
-        if relation.related_model is not Delivery:
-            rows = relation.related_model._base_manager
-            rows.filter(**{relation.field.name: chatbot_id}).delete()
+    with disable_auditlog():
+        if not log.exists():
+            Chatbot.everything.filter(pk=chatbot_id).delete()
+            return
+        for relation in Chatbot._meta.related_objects:
+            if relation.related_model is not Delivery:
+                rows = relation.related_model._base_manager
+                rows.filter(**{relation.field.name: chatbot_id}).delete()
     Chatbot.everything.filter(pk=chatbot_id).update(purge_at=timezone.now() + AGAIN)

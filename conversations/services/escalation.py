@@ -3,9 +3,11 @@
 Specification: States and transitions, Thread.escalated. Open points: escalated-event, system-type.
 """
 
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils import timezone
 
 from accounts.models import User
 from chatbots.models.localization import system_text
@@ -14,7 +16,7 @@ from conversations import events, notifications
 from conversations.access import lock_thread
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType, SystemMessageType
-from conversations.services import history
+from conversations.services import handoffs, history
 
 TEXTS = {
     SystemMessageType.CONVERSATION_ESCALATED: "escalatedToHumanAgent",
@@ -32,13 +34,26 @@ def set_escalated(thread: Thread, *, escalated: bool, agent: User | None = None)
         if escalated
         else SystemMessageType.CONVERSATION_RETURNED_TO_AI
     )
+    changes = {
+        "escalated": escalated,
+        "taken_over_by": agent,
+        "taken_over_at": timezone.now() if agent else None,
+        "waiting_since": timezone.now() if escalated else None,
+    }
     return history.append(
         thread,
         MessageType.SYSTEM_MESSAGE,
         system_text(thread.chatbot_id, TEXTS[kind]),
-        changes={"escalated": escalated, "taken_over_by": agent},
+        changes=changes | ({"last_agent": agent} if agent else {}),
         system_message_type=kind,
+        agent=agent,  # no endpoint shows it; it tells a takeover from a visitor's request
     )
+
+
+def taken_over(thread: Thread, agent: User) -> dict[str, Any]:
+    """Return the changes to a thread that an agent takes over or already has."""
+    begun = thread.taken_over_at if thread.taken_over_by_id == agent.pk else timezone.now()
+    return {"taken_over_by": agent, "taken_over_at": begun}
 
 
 def request(thread: Thread) -> Message | None:
@@ -49,6 +64,7 @@ def request(thread: Thread) -> Message | None:
     if thread.escalated:
         return None
     message = set_escalated(thread, escalated=True)
+    handoffs.asked(thread)
     events.escalated(thread)
     notifications.escalated(thread)
     return message
@@ -73,7 +89,7 @@ def take_over(thread_id: UUID, *, agent: User) -> Thread:
     with transaction.atomic():
         thread = lock_thread(thread_id)
         if thread.escalated:
-            save_changes(thread, {"taken_over_by": agent})
+            save_changes(thread, taken_over(thread, agent) | {"last_agent": agent})
         else:
             set_escalated(thread, escalated=True, agent=agent)
     return thread

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from django.db.models import QuerySet, Subquery
+from django.utils import timezone
 
 from config.database.prepared import insert
 from config.database.row import save_changes
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
+from conversations.services import handoffs
 
 TITLE_LENGTH = 80  # characters of the first visitor's message. Open point: thread-fields
 
@@ -31,6 +33,8 @@ def append(
     A visitor's message reopens a resolved thread (open point: resolved-thread). The caller holds
     the thread's lock (`lock_thread`) and the transaction.
     """
+    if message_type == MessageType.USER_MESSAGE and thread.resolved:
+        handoffs.came_back(thread)
     changes = {**(changes or {}), **counters(thread, message_type, content)}
     save_changes(thread, changes)
     message = Message(
@@ -50,12 +54,14 @@ def counters(thread: Thread, message_type: MessageType, content: str) -> dict[st
     if message_type == MessageType.USER_MESSAGE:
         changes["unread_messages_count"] = thread.unread_messages_count + 1
         changes["visitor_messages_count"] = thread.visitor_messages_count + 1
+        if thread.escalated and (thread.resolved or not thread.waiting_since):
+            changes["waiting_since"] = timezone.now()
         if thread.resolved or thread.ended_at:
             changes |= {"resolved": False, "ended_at": None}
         if not (thread.title or thread.visitor_messages_count):
             changes["title"] = content[:TITLE_LENGTH]
-    elif message_type == MessageType.AGENT_MESSAGE and thread.unread_messages_count:
-        changes["unread_messages_count"] = 0
+    elif message_type == MessageType.AGENT_MESSAGE:
+        changes |= {"unread_messages_count": 0, "waiting_since": None}
     return changes
 
 

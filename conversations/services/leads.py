@@ -3,7 +3,8 @@
 from django.db.models import UUIDField
 from django.utils import timezone
 
-from chatbots.models import LeadSettings
+from chatbots.access import ChatbotNotFound
+from chatbots.models import Chatbot, LeadSettings
 from config.database.prepared import Given, insert, prepared, update_columns
 from config.database.row import save_changes
 from conversations import events, notifications
@@ -11,10 +12,8 @@ from conversations.models import Lead, Thread, Visitor
 from conversations.models.visitor import identified
 from conversations.services import escalation
 
-COLLECTING = prepared(
-    lambda: LeadSettings.objects.filter(
-        chatbot=Given("chatbot", UUIDField()), enable_lead_collection=True
-    )
+CHATBOT = prepared(
+    lambda: Chatbot.objects.filter(pk=Given("chatbot", UUIDField())).select_related("leadsettings")
 )
 
 
@@ -47,10 +46,14 @@ def capture(thread: Thread) -> Lead | None:
     """Create the lead of a locked thread, with its event and mails, or update an existing one.
 
     Returns None if lead collection is off, or if there is no lead yet and no e-mail address or
-    phone number that may be taken. Specification: Events, NEW_LEAD.
+    phone number that may be taken. Raises ChatbotNotFound if the chatbot was erased in the
+    meantime. Specification: Events, NEW_LEAD.
     """
-    settings = COLLECTING.first(chatbot=thread.chatbot_id)
-    if settings is None:
+    chatbot = CHATBOT.first(chatbot=thread.chatbot_id)
+    if chatbot is None:
+        raise ChatbotNotFound
+    settings: LeadSettings | None = getattr(chatbot, "leadsettings", None)
+    if settings is None or not settings.enable_lead_collection:
         return None
     contact = allowed(thread, settings)
     lead = Lead.objects.filter(thread=thread).first()

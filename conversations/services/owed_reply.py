@@ -43,11 +43,6 @@ class Claim(NamedTuple):
     token: UUID
     begun: int  # how many times making it was begun, including this one
 
-    @property
-    def last(self) -> bool:
-        """Return whether making it was begun too often to ask a model again."""
-        return self.begun > MOST_TRIES
-
 
 def record(message: Message) -> Claim:
     """Record that a message's reply is owed, and claim it, in the message's transaction."""

@@ -8,9 +8,11 @@ from django.utils import timezone
 
 from config.database.ids import new_id
 from config.database.prepared import insert, update_columns
+from config.database.row import save_changes
 from conversations.access import lock_thread
 from conversations.models import Thread, Visitor
-from conversations.services import leads
+from conversations.models.thread import MOST_TAGS
+from conversations.services import handoffs, leads
 
 CONTACT = {"visitor_name": "name", "visitor_email": "email", "visitor_phone": "phone"}
 
@@ -38,7 +40,10 @@ def welcome(chatbot_id: UUID, external_id: str | None, contact: dict[str, str]) 
 
 
 def create(chatbot_id: UUID, given: dict[str, Any]) -> Thread:
-    """Create a thread from a ThreadInput. A contact in it may create a lead."""
+    """Create a thread from a ThreadInput. A contact in it may create a lead.
+
+    Raises ChatbotNotFound if the chatbot was erased since the caller opened it.
+    """
     own = {
         name: given[name]
         for name in ("title", "anonymous", "platform_source", "tags")
@@ -64,6 +69,8 @@ def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None 
         thread = lock_thread(thread_id, chatbot_id=chatbot_id)
         if "resolved" in own and own["resolved"] != thread.resolved:
             own["ended_at"] = timezone.now() if own["resolved"] else None
+            if own["resolved"]:
+                handoffs.resolved(thread)
         if contact:
             known = thread.visitor.identified
             leads.change_contact(thread.visitor, contact)
@@ -75,6 +82,26 @@ def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None 
         if contact:
             leads.capture(thread)
     return thread
+
+
+def add_tag(thread_id: UUID, tag: str) -> bool:
+    """Add a tag to a thread. Returns False if the thread has too many. Raises ThreadNotFound."""
+    with transaction.atomic():
+        thread = lock_thread(thread_id)
+        if tag in thread.tags:
+            return True
+        if len(thread.tags) >= MOST_TAGS:
+            return False
+        save_changes(thread, {"tags": [*thread.tags, tag]})
+    return True
+
+
+def remove_tag(thread_id: UUID, tag: str) -> None:
+    """Remove a tag from a thread, which may not have it. Raises ThreadNotFound."""
+    with transaction.atomic():
+        thread = lock_thread(thread_id)
+        if tag in thread.tags:
+            save_changes(thread, {"tags": [other for other in thread.tags if other != tag]})
 
 
 def mark_seen(thread_id: UUID) -> None:

@@ -29,7 +29,7 @@ from chatbots.models import FollowUpPrompt
 from config.api import limits
 from config.api.errors import Refused, TooManyRequests, Unavailable
 from config.database.ids import new_id
-from config.database.prepared import Given, Update, prepared, prepared_update
+from config.database.prepared import Given, Update, prepared, prepared_update, together
 from conversations import events
 from conversations.access import ThreadNotFound, given_thread, lock_thread, read_thread
 from conversations.models import Message, Thread, Visitor
@@ -178,12 +178,16 @@ def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
     with transaction.atomic():
         thread = lock_thread(incoming.thread_id)
         check_length(thread, incoming.most_messages)
-        message = history.append(thread, MessageType.USER_MESSAGE, incoming.content, id=message_id)
-        COUNT_MESSAGE.run(visitor=thread.visitor_id, now=timezone.now())
-        events.new_message(thread, message)
+        with together():
+            message = history.append(
+                thread, MessageType.USER_MESSAGE, incoming.content, id=message_id
+            )
+            COUNT_MESSAGE.write(visitor=thread.visitor_id, now=timezone.now())
+            events.new_message(thread, message)
+            answered_by_ai = not (thread.escalated or incoming.escalates)
+            claim = owed_reply.record(message) if answered_by_ai else None
         if incoming.escalates:
             escalation.request(thread)
-        claim = None if thread.escalated else owed_reply.record(message)
         quotas.take_message(thread.chatbot.account)
     return message, claim
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import UUIDField
 
+from chatbots.viewsets.base import ChatbotViewSet
 from config.api.errors import InvalidRequest
 from config.api.operation import operation
 from config.api.serializers import Reading
@@ -21,7 +22,6 @@ from conversations.serializers.message import (
 )
 from conversations.services import history, reactions, visitor_message
 from conversations.services.visitor_message import Sent
-from conversations.viewsets.base import ChattingViewSet
 
 THREAD, BEFORE = Given("thread", UUIDField()), Given("before", UUIDField())
 STATE = Reading(ThreadState)
@@ -33,11 +33,12 @@ PAGE = Reading(
 )
 
 
-class MessageViewSet(ChattingViewSet):
+class MessageViewSet(ChatbotViewSet):
     """Send messages, read the history, react."""
 
     model = Message
     part = "Messages"
+    needs_active = frozenset({"create"})
     scope = "thread__chatbot"
     waiting = frozenset({"create"})
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import UUIDField
 
+from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
 from config.api.pagination import PageQuery
 from config.api.serializers import Reading
@@ -21,7 +22,6 @@ from conversations.serializers.thread import (
     Toggled,
 )
 from conversations.services import escalation, threads
-from conversations.viewsets.base import ChattingViewSet
 
 THREAD = Given("thread", UUIDField())
 ONE = Reading(ThreadRecord, lambda threads: threads.filter(pk=THREAD).with_llm())
@@ -35,11 +35,12 @@ PAGE = Reading(
 )
 
 
-class ThreadViewSet(ChattingViewSet):
+class ThreadViewSet(ChatbotViewSet):
     """Create, read, list, change and escalate threads."""
 
     model = Thread
     part = "Threads"
+    needs_active = frozenset({"create"})
 
     def record(self, thread: Thread) -> dict[str, Any]:
         """Read a thread's stored state as a record."""

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from config.models import PeriodicWork
 from conversations.dispatcher import PERIODIC, Dispatcher, carry_out
 from tests.factories.accounts import AccountFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers import certificates
 from tests.servers.mail import MailServer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
@@ -42,20 +41,18 @@ from conversations import dispatcher
 class Alone(dispatcher.Dispatcher):
     def round(self):
         print("round", flush=True)
+        if {stopping}:
+            self.stopping.set()
         time.sleep({length})
         return 0.1
 
 dispatcher.STUCK_AFTER = {patience}
+dispatcher.grace = lambda: 1
 one = Alone(8)
+one.begin_watch()
 one.start()
 one.join()
 """
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver(certificates.good()) as receiver:
-        yield receiver
 
 
 @pytest.fixture
@@ -63,10 +60,11 @@ def endpoint(receiver: Receiver) -> Endpoint:
     return EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
 
 
-def alone(*, length: float, patience: float) -> subprocess.Popen[str]:
+def alone(*, length: float, patience: float, stopping: bool = False) -> subprocess.Popen[str]:
     """Start a dispatcher with rounds of this length, in its own process."""
+    program = ALONE.format(length=length, patience=patience, stopping=stopping)
     return subprocess.Popen(
-        [sys.executable, "-c", ALONE.format(length=length, patience=patience)],
+        [sys.executable, "-c", program],
         cwd=ROOT,
         env=os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings"},
         stdout=subprocess.PIPE,
@@ -148,24 +146,35 @@ class TestPeriodicWork:
     def test_it_is_claimed_once_until_it_is_finished(self) -> None:
         PeriodicWork.objects.add(["sweep"])
         PeriodicWork.objects.add(["sweep"])
-        assert PeriodicWork.objects.claim() == ["sweep"]
+        [(name, claim)] = PeriodicWork.objects.claim()
         assert PeriodicWork.objects.claim() == []
-        PeriodicWork.objects.finish("sweep", next_due=timezone.now() + timedelta(days=1))
+        later = timezone.now() + timedelta(days=1)
+        assert PeriodicWork.objects.finish(name, claim, next_due=later)
         assert PeriodicWork.objects.claim() == []
         PeriodicWork.objects.update(due_at=timezone.now())
-        assert PeriodicWork.objects.claim() == ["sweep"]
+        assert len(PeriodicWork.objects.claim()) == 1
 
     def test_unfinished_work_is_claimed_again(self) -> None:
         PeriodicWork.objects.add(["sweep"])
-        PeriodicWork.objects.claim()
+        [(_, lost)] = PeriodicWork.objects.claim()
         PeriodicWork.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-        assert PeriodicWork.objects.claim() == ["sweep"]
-        PeriodicWork.objects.release("sweep")
-        assert PeriodicWork.objects.claim() == ["sweep"]
+        [(name, claim)] = PeriodicWork.objects.claim()
+        assert not PeriodicWork.objects.finish(name, lost, next_due=timezone.now())
+        PeriodicWork.objects.release(name, lost)
+        assert PeriodicWork.objects.claim() == [], "a lost claim changes nothing"
+        PeriodicWork.objects.release(name, claim)
+        assert len(PeriodicWork.objects.claim()) == 1
 
 
 def test_a_hanging_dispatcher_ends_its_process() -> None:
     process = alone(length=600, patience=2)
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == os.EX_SOFTWARE
+    assert "has not moved" in errors
+
+
+def test_a_worker_that_does_not_stop_in_time_ends_its_process() -> None:
+    process = alone(length=600, patience=600, stopping=True)
     _, errors = process.communicate(timeout=90)
     assert process.returncode == os.EX_SOFTWARE
     assert "has not moved" in errors

@@ -1,6 +1,7 @@
-"""The ledger: nothing is found where all is well, and each kind of damage is named exactly."""
+"""The ledger: no gap is found in sound data, and each kind of damage is named exactly."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -23,12 +24,6 @@ from webhooks.models import Attempt, Delivery, Endpoint
 pytestmark = pytest.mark.django_db(transaction=True)
 
 NONE = timedelta(0)
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver(certificates.good()) as receiver:
-        yield receiver
 
 
 @pytest.fixture
@@ -122,12 +117,12 @@ DAMAGE = {
 }
 
 
-def test_there_are_twelve_rules_with_damage_for_each() -> None:
+def test_each_of_the_twelve_rules_has_a_case_of_damage() -> None:
     assert [rule.name for rule in ledger.RULES if rule.name not in DAMAGE] == []
     assert len(ledger.RULES) == len(DAMAGE) == 12
 
 
-def test_nothing_is_found_where_all_is_well(exchanged: list[dict[str, Any]]) -> None:
+def test_no_gap_is_found_in_sound_data(exchanged: list[dict[str, Any]]) -> None:
     assert Attempt.objects.count() == 4
     assert found() == {}
 
@@ -142,9 +137,7 @@ def test_damage_is_named(exchanged: list[dict[str, Any]], kind: str) -> None:
 def test_damage_is_found_in_spans_of_one_row(
     exchanged: list[dict[str, Any]], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        ledger, "TABLES", [ledger.Table(one.rows, 1, one.rules) for one in ledger.TABLES]
-    )
+    monkeypatch.setattr(ledger, "TABLES", [replace(one, size=1) for one in ledger.TABLES])
     DAMAGE[kind]()
     assert found() == {kind: 1}
 
@@ -179,7 +172,7 @@ def erase() -> None:
     ],
     ids=["switched off", "not subscribed", "deleted", "changed since", "pruned", "erased"],
 )
-def test_a_delivery_that_cannot_be_proved_to_be_due_is_no_gap(
+def test_a_delivery_that_cannot_be_proved_to_be_due_is_not_a_gap(
     exchanged: list[dict[str, Any]], change: Callable[[], object]
 ) -> None:
     lose_delivery()
@@ -187,7 +180,7 @@ def test_a_delivery_that_cannot_be_proved_to_be_due_is_no_gap(
     assert "message_without_delivery" not in found()
 
 
-def test_deliveries_in_flight_and_failed_ones_are_no_gaps(
+def test_deliveries_in_flight_and_failed_ones_are_not_gaps(
     endpoint: Endpoint, receiver: Receiver, send: Send
 ) -> None:
     receiver.on("/hook", steps.BROKEN)

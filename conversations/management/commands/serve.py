@@ -16,7 +16,8 @@ from accounts.models import Account, ApiKey, User
 from accounts.services import api_key
 from chatbots.services.llm_model import keep_environment_model
 from config.database import upgrades
-from config.runtime import processes
+from config.runtime import processes, static_files
+from config.runtime.commands import CHECKS
 from config.runtime.processes import CannotStart, Family
 from conversations import demo
 
@@ -33,6 +34,7 @@ class Command(BaseCommand):
     """`serve`, `serve web`, `serve worker`."""
 
     help = "Migrate the database and run web and worker, or run only one of them."
+    requires_system_checks = CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the part to run."""
@@ -60,6 +62,7 @@ class Command(BaseCommand):
         upgrades.check_nothing_missing()
         if part == "web":
             processes.check_port()
+            processes.share_metrics()
             keep_environment_model()
         self.announce(part)
         connection.close()
@@ -72,8 +75,10 @@ class Command(BaseCommand):
         """Migrate, seed the demo at the first start, run both parts and watch them."""
         lock = processes.hold("web")
         processes.check_port()
+        processes.share_metrics()
         self.check_version()
         call_command("migrate", verbosity=0, interactive=False)
+        static_files.collect()
         self.announce("all")
         first = not User.objects.exists()
         keep_environment_model()

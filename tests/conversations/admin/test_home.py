@@ -1,132 +1,324 @@
-"""The admin's home page and its menu."""
+"""The admin's home page."""
 
-from datetime import UTC, datetime, timedelta
+from collections import Counter
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.admin import site
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from chatbots.models import Chatbot
-from config.database.ids import new_id
-from conversations.admin.home import MENU, figure, first_id_of
-from conversations.models import Message, Thread
+from accounts.models import Plan, Usage
+from accounts.quotas import month_of
+from chatbots.models import Chatbot, LlmModel
+from config.durations import ONE_DAY, ONE_HOUR
+from config.outbound.failures import Reason
+from conversations.models import Activity, Handoff, Lead, TokenUsage
+from conversations.models.activity import DAY, HOUR
 from conversations.models.message import MessageType
-from tests.factories.chatbots import ChatbotFactory
+from conversations.services import agent_message, escalation
+from conversations.services.activity import day_of, hour_of
+from conversations.services.threads import update
+from tests.bench import bulk
+from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
-from tests.factories.staff import AGENTS, signed_in, staff, superuser
+from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from webhooks.models import Delivery
 
 HOME = reverse("admin:index")
-LOG = reverse("admin:webhooks_delivery_changelist")
+MOST_QUERIES = 20
 
 
-@pytest.fixture
-def client(chatbot: Chatbot) -> Client:
-    return signed_in(staff(chatbot.account.owner, AGENTS))
-
-
-def figures(client: Client) -> dict[str, str]:
+def cards(client: Client, query: str = "") -> dict[str, str]:
     """Read the figures of the cards."""
-    return {card.label: card.figure for card in client.get(HOME).context["cards"]}
+    return {card.label: card.figure for card in client.get(HOME + query).context["cards"]}
 
 
 def furnish(chatbot: Chatbot) -> None:
-    """Create two waiting visitors, three failed deliveries, a failed sample and some old rows."""
+    """Create rows of the current hour, and counted hours and days before it."""
     for _ in range(2):
-        MessageFactory(thread=ThreadFactory(chatbot=chatbot, escalated=True))
-    answered = ThreadFactory(chatbot=chatbot, escalated=True)
+        waiting = ThreadFactory(chatbot=chatbot, escalated=True, waiting_since=timezone.now())
+        MessageFactory(thread=waiting)
+    answered = ThreadFactory(chatbot=chatbot)
+    escalation.toggle(answered.pk)
+    answered.refresh_from_db()
+    answered.waiting_since = None
+    answered.save()
     MessageFactory(thread=answered, message_type=MessageType.AGENT_MESSAGE)
-    for _ in range(3):
-        DeliveryFactory(chatbot=chatbot, state="FAILED")
-    DeliveryFactory(chatbot=chatbot)
+    replied = ThreadFactory(chatbot=chatbot)
+    MessageFactory(thread=replied, message_type=MessageType.AI_MESSAGE)
+    MessageFactory(thread=replied, message_type=MessageType.AI_MESSAGE, fallback_reason="timeout")
+    Lead.objects.create(chatbot=chatbot, thread=replied)
+    for state in ("FAILED", "FAILED", "FAILED", "SUCCESS", "PENDING"):
+        DeliveryFactory(chatbot=chatbot, state=state)
     DeliveryFactory(chatbot=chatbot, state="FAILED", is_test=True)
-    old = DeliveryFactory(chatbot=chatbot, state="FAILED")
-    long_ago = timezone.now() - timedelta(hours=25)
-    Delivery.objects.filter(pk=old.pk).update(created_at=long_ago)
-    silent = ThreadFactory(chatbot=chatbot)
-    Message.objects.bulk_create([Message(id=first_id_of(long_ago), thread=silent, position=1)])
-    Message.objects.filter(thread=silent).update(created_at=long_ago)
-    Thread.objects.filter(pk=silent.pk).update(updated_at=long_ago)
 
 
-WANTED = {"waiting for a person": "2", "messages in 24 h": "3", "deliveries failed in 24 h": "3"}
+def earlier(chatbot: Chatbot) -> None:
+    """Store counts of the hour before, yesterday, and 20 days ago."""
+    now = timezone.now()
+    figures = {"messages": 100, "ai_replies": 50, "failed": 10, "leads": 1}
+    for hours, begins_at in (
+        (HOUR, hour_of(now) - ONE_HOUR),
+        (DAY, day_of(now) - ONE_DAY),
+        (DAY, day_of(now) - 20 * ONE_DAY),
+    ):
+        Activity.objects.create(chatbot=chatbot, hours=hours, begins_at=begins_at, **figures)
+
+
+LIVE = {
+    "waiting for a person": "2",
+    "messages": "5",
+    "AI replies": "2",
+    "escalations": "1",
+    "leads": "1",
+    "deliveries failed": "3",
+}
 
 
 def test_the_figures_count_only_the_users_own_chatbots(client: Client, chatbot: Chatbot) -> None:
     furnish(chatbot)
     furnish(ChatbotFactory())
-    assert figures(client) == WANTED
+    assert cards(client) == LIVE
 
 
 def test_a_superuser_sees_the_figures_of_all_chatbots(chatbot: Chatbot) -> None:
     furnish(chatbot)
-    assert figures(signed_in(superuser())) == WANTED
+    other = ChatbotFactory()
+    furnish(other)
+    client = signed_in(superuser())
+    assert cards(client)["messages"] == "10"
+    assert cards(client, f"?chatbot={other.pk}")["messages"] == "5"
+    assert cards(client, f"?account={other.account_id}")["messages"] == "5"
 
 
-def test_the_cards_link_to_lists_of_the_rows_that_they_count(
-    client: Client, chatbot: Chatbot
+def test_the_waiting_visitors_are_those_of_the_chosen_account(chatbot: Chatbot) -> None:
+    for bot in (chatbot, ChatbotFactory(account=chatbot.account), ChatbotFactory()):
+        furnish(bot)
+    client = signed_in(superuser())
+    for query, figure in (
+        ("", "6"),
+        (f"?account={chatbot.account_id}", "4"),
+        (f"?chatbot={chatbot.pk}", "2"),
+        ("?account=unknown", "0"),
+        ("?chatbot=unknown", "0"),
+    ):
+        page = client.get(HOME + query)
+        waiting = next(one for one in page.context["cards"] if one.label.startswith("waiting"))
+        assert waiting.figure == figure, query
+
+
+def test_a_foreign_chatbot_or_account_shows_nothing(client: Client) -> None:
+    other = ChatbotFactory(name="Foreign shop", account__name="Foreign account")
+    furnish(other)
+    for query in (f"?chatbot={other.pk}", f"?account={other.account_id}"):
+        page = client.get(HOME + query)
+        assert {card.label: card.figure for card in page.context["cards"]}["messages"] == "0"
+        assert b"Foreign" not in page.content
+
+
+@pytest.mark.parametrize(("span", "days"), [("7d", 1), ("30d", 2)])
+def test_longer_spans_add_counted_days_to_the_live_count(
+    client: Client, chatbot: Chatbot, span: str, days: int
 ) -> None:
     furnish(chatbot)
-    for card in client.get(HOME).context["cards"]:
-        page = client.get(card.link)
-        assert page.status_code == 200, card.link
-        if card.wrong:
-            assert len(page.context["cl"].result_list) == int(card.figure), card.link
+    earlier(chatbot)
+    midnight = hour_of(timezone.now()).hour == 0  # the hour before belongs to yesterday then
+    hours = 0 if midnight else 1
+    assert cards(client, f"?span={span}")["messages"] == f"{5 + 100 * (days + hours)}"
 
 
-def test_failing_receivers_are_named(client: Client, chatbot: Chatbot) -> None:
+def test_the_last_hour_is_counted_live(client: Client, chatbot: Chatbot) -> None:
+    furnish(chatbot)
+    earlier(chatbot)
+    assert cards(client, "?span=1h")["messages"] == "5"
+
+
+def test_hours_that_are_not_counted_yet_are_counted_live(client: Client, chatbot: Chatbot) -> None:
+    """The worker counts an hour minutes after it is over."""
+    now = timezone.now()
+    before_last = hour_of(now) - 2 * ONE_HOUR
+    Activity.objects.create(chatbot=chatbot, hours=HOUR, begins_at=before_last, messages=7)
+    furnish(chatbot)
+    page = client.get(HOME)
+    assert page.context["figures"].total["messages"] == 12
+
+
+@pytest.mark.parametrize("span", ["1h", "24h", "7d", "30d", "unknown"])
+def test_the_tables_show_the_figures_of_the_charts(
+    client: Client, chatbot: Chatbot, span: str
+) -> None:
+    furnish(chatbot)
+    page = client.get(f"{HOME}?span={span}")
+    messages, deliveries = page.context["charts"]
+    assert sum(counts[0] for _, counts in messages.rows) == 5
+    assert Counter(deliveries.head) == Counter(["Success", "Retrying", "Pending", "Failed"])
+    assert sum(counts[3] for _, counts in deliveries.rows) == 3
+    assert page.content.count(b'role="img"') == 2
+    assert "Deliveries by state over" in page.content.decode()
+
+
+def test_the_cards_link_to_lists_of_the_same_time(client: Client, chatbot: Chatbot) -> None:
+    furnish(chatbot)
+    for span in ("1h", "24h", "7d", "30d"):
+        for card in client.get(f"{HOME}?span={span}").context["cards"]:
+            page = client.get(card.link)
+            assert page.status_code == 200, card.link
+            if card.label in ("deliveries failed", "leads", "waiting for a person"):
+                assert len(page.context["cl"].result_list) == int(card.figure), card.link
+
+
+def test_the_cards_link_to_lists_of_the_chosen_account_and_chatbot(chatbot: Chatbot) -> None:
+    for bot in (chatbot, ChatbotFactory(account=chatbot.account), ChatbotFactory()):
+        furnish(bot)
+    exact = ("deliveries failed", "leads", "waiting for a person")
+    agent = signed_in(staff(chatbot.account.owner, AGENTS))
+    for user, query, times in (
+        (signed_in(superuser()), "", 3),
+        (signed_in(superuser()), f"?account={chatbot.account_id}", 2),
+        (signed_in(superuser()), f"?account={chatbot.account_id}&chatbot={chatbot.pk}", 1),
+        (signed_in(superuser()), "?account=unknown", 0),
+        (signed_in(superuser()), "?chatbot=unknown", 0),
+        (agent, f"?account={chatbot.account_id}", 2),
+        (agent, f"?chatbot={chatbot.pk}", 1),
+    ):
+        for card in user.get(HOME + query).context["cards"]:
+            shown = user.get(card.link).context["cl"].result_list
+            bots = {row.chatbot_id for row in shown}
+            assert len(bots) == times, (query, card.link)
+            assert card.label not in exact or len(shown) == int(card.figure), (query, card.link)
+
+
+def test_leads_from_before_the_span_are_left_out(client: Client, chatbot: Chatbot) -> None:
+    furnish(chatbot)
+    leads = reverse("admin:conversations_lead_changelist")
+    assert len(client.get(f"{leads}?since=24h").context["cl"].result_list) == 1
+    assert len(client.get(f"{leads}?since=nonsense").context["cl"].result_list) == 1
+
+
+def test_failing_receivers_are_named_with_their_last_error(
+    client: Client, chatbot: Chatbot
+) -> None:
     EndpointFactory(chatbot=chatbot, url="https://shop.example/hook", failing_since=timezone.now())
+    DeliveryFactory(chatbot=chatbot, state="FAILED", last_reason=Reason.TIMEOUT)
+    DeliveryFactory(chatbot=chatbot, state="PENDING", due_at=timezone.now())
+    DeliveryFactory(chatbot=chatbot, state="RETRYING", due_at=timezone.now(), last_code=503)
     EndpointFactory(url="https://foreign.example/hook", failing_since=timezone.now())
-    text = client.get(HOME).content.decode()
+    page = client.get(HOME)
+    [failing] = page.context["failing"]
+    assert (failing.waiting, failing.last_error) == ("2", "status 503")
+    text = page.content.decode()
     assert "https://shop.example/hook" in text
     assert "foreign.example" not in text
 
 
-def test_the_home_page_needs_the_same_queries_at_any_volume(
-    client: Client, chatbot: Chatbot
+@pytest.mark.parametrize(
+    ("quota", "state", "words"),
+    [
+        (None, "", "unlimited"),
+        (1_000, "good", "79 % used"),
+        (987, "busy", "80 % used"),
+        (790, "bad", "used up"),
+        (0, "bad", "used up"),
+    ],
+)
+def test_the_use_of_a_quota_is_stated_in_words(
+    chatbot: Chatbot, quota: int | None, state: str, words: str
 ) -> None:
+    Plan.objects.update(monthly_messages=quota)
+    month = month_of(timezone.now())[0]
+    Usage.objects.create(account=chatbot.account, month=month, messages=790)
+    client = signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
+    page = client.get(HOME)
+    [shown] = page.context["quotas"]
+    assert (shown.state[0], words in shown.state[1]) == (state, True)
+    assert words in page.content.decode()
+
+
+def test_tokens_are_shown_by_account_and_model(client: Client, chatbot: Chatbot) -> None:
+    model = LlmModel.objects.get(is_default=True)
+    today = timezone.now().date()
+    for bot in (chatbot, ChatbotFactory()):
+        for _ in range(2):
+            TokenUsage.add(
+                chatbot_id=bot.pk,
+                model_id=model.pk,
+                day=today,
+                input_tokens=1_200,
+                output_tokens=30,
+            )
+    [row] = client.get(HOME).context["tokens"]
+    assert (row["account"], row["model"]) == (chatbot.account.name, model.title)
+    assert (row["replies_sum"], row["input_tokens_sum"], row["output_tokens_sum"]) == (2, 2400, 60)
+
+
+def test_tokens_of_accounts_and_models_with_the_same_name_are_not_merged(
+    chatbot: Chatbot,
+) -> None:
+    other = ChatbotFactory(account__name=chatbot.account.name)
+    models = [LlmModelFactory(title="Same") for _ in range(2)]
+    for bot in (chatbot, other):
+        for model in models:
+            TokenUsage.add(
+                chatbot_id=bot.pk,
+                model_id=model.pk,
+                day=timezone.now().date(),
+                input_tokens=10,
+                output_tokens=1,
+            )
+    page = signed_in(superuser()).get(HOME)
+    assert [row["input_tokens_sum"] for row in page.context["tokens"]] == [10] * 4
+    for bot in (chatbot, other):
+        assert page.content.decode().count(f"account={bot.account_id}") == 2
+
+
+def test_the_outcomes_of_requests_for_a_person_are_shown(client: Client, chatbot: Chatbot) -> None:
+    threads = [ThreadFactory(chatbot=chatbot) for _ in range(2)]
+    for thread in (*threads, ThreadFactory()):
+        escalation.toggle(thread.pk)
+    Handoff.objects.update(asked_at=timezone.now() - timedelta(minutes=10, seconds=1))
+    agent_message.answer(threads[0].pk, agent=chatbot.account.owner, content="Here I am")
+    update(threads[0].pk, {"resolved": True})
+    page = client.get(HOME)
+    shown = page.context["requests"]
+    assert (shown.asked, shown.answered, shown.first_answer) == ("2", "1", "10 min")
+    assert (shown.resolved, shown.came_back) == ("1", "0")
+    assert "Requests for a person" in page.content.decode()
+
+
+def test_a_missing_default_model_is_reported(client: Client, default_model: LlmModel) -> None:
+    assert "No default model is active" not in client.get(HOME).content.decode()
+    LlmModel.objects.update(is_default=False)
+    assert "No default model is active" in client.get(HOME).content.decode()
+
+
+@pytest.mark.parametrize("role", ["agent", "manager", "superuser"])
+def test_the_home_page_needs_the_same_few_queries_at_any_volume(
+    chatbot: Chatbot, role: str
+) -> None:
+    groups = {"agent": AGENTS, "manager": ACCOUNT_ADMINS}
+    user = superuser() if role == "superuser" else staff(chatbot.account.owner, groups[role])
+    client = signed_in(user)
+
     def queries() -> int:
         with CaptureQueriesContext(connection) as asked:
-            client.get(HOME)
+            client.get(f"{HOME}?span=30d")
         return len(asked)
 
     furnish(chatbot)
+    EndpointFactory(chatbot=chatbot, failing_since=timezone.now())
     few = queries()
-    for _ in range(3):
-        furnish(chatbot)
-    assert queries() == few
-
-
-@pytest.mark.parametrize(
-    ("count", "cap", "text"),
-    [(0, 100, "0"), (99, 100, "99"), (100, 100, "99+"), (1_000, 1_000, "999+")],
-)
-def test_a_figure_is_capped(count: int, cap: int, text: str) -> None:
-    assert figure(count, cap) == text
-
-
-def test_the_first_id_of_a_moment_separates_earlier_from_later_ids() -> None:
-    assert first_id_of(datetime.now(UTC) - timedelta(seconds=1)) < new_id()
-    assert new_id() < first_id_of(datetime.now(UTC) + timedelta(seconds=1))
-
-
-def test_the_menu_shows_only_permitted_pages(client: Client) -> None:
-    shown = client.get(HOME).content.decode()
-    assert reverse("admin:webhooks_delivery_changelist") in shown
-    assert reverse("admin:accounts_plan_changelist") not in shown
-
-
-def test_the_menu_lists_every_model_without_a_link_on_its_chatbots_page() -> None:
-    listed = {entry.model for entries in MENU.values() for entry in entries}
-    names = ("conversationstarter", "instruction", "localization", "persona")
-    below = {f"chatbots.{name}" for name in names}
-    assert listed == {model._meta.label_lower for model in site._registry} - below
+    thread = ThreadFactory(chatbot=chatbot)
+    message = MessageFactory(thread=thread, message_type=MessageType.AI_MESSAGE)
+    bulk.copy(message, 9_999, {"position": "template.position + s.n"})
+    for number in range(30):
+        begins_at = day_of(timezone.now()) - number * ONE_DAY
+        Activity.objects.create(chatbot=chatbot, hours=DAY, begins_at=begins_at, messages=1)
+        EndpointFactory(chatbot__account=chatbot.account, failing_since=timezone.now())
+    assert queries() == few <= MOST_QUERIES
 
 
 @pytest.mark.parametrize("sending", [True, False])
@@ -136,7 +328,12 @@ def test_the_home_page_says_that_deliveries_and_mails_are_held(
     settings.SENDING = sending
     page = client.get(HOME).content.decode()
     assert ("Sending is off (SENDING=off)" in page) is not sending
-    assert (
-        "Sending is off"
-        in client.get(reverse("admin:webhooks_delivery_changelist")).content.decode()
-    ) is not sending
+    log = client.get(reverse("admin:webhooks_delivery_changelist")).content.decode()
+    assert ("Sending is off" in log) is not sending
+
+
+def test_the_spans_end_now(client: Client) -> None:
+    now = timezone.now()
+    for span, most in (("1h", 1), ("24h", 24), ("7d", 168), ("30d", 720)):
+        since: datetime = client.get(f"{HOME}?span={span}").context["figures"].since
+        assert timedelta(hours=most) - ONE_DAY <= now - since <= timedelta(hours=most, minutes=1)

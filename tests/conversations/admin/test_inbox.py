@@ -12,18 +12,18 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from conversations.models import Thread
+from conversations.admin.inbox_views import VIEWS, news
+from conversations.models import Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import agent_message, escalation, visitor_message
-from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.bench import bulk
+from tests.factories.accounts import UserFactory
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
 from tests.factories.staff import AGENTS, signed_in, staff
 
+OPEN = ["waits short", "is answered", "with the AI", "mine", "a colleague's", "waits long"]
 INBOX = reverse("admin:conversations_thread_changelist")
-
-
-@pytest.fixture
-def client(chatbot: Chatbot) -> Client:
-    return signed_in(staff(chatbot.account.owner, AGENTS))
 
 
 def titles(client: Client, query: str = "") -> list[str]:
@@ -40,7 +40,10 @@ def talk(chatbot: Chatbot, title: str, *speakers: str, minutes: int = 0, **flags
     for speaker in speakers:
         MessageFactory(thread=thread, message_type=speaker)
     moment = timezone.now() - timedelta(minutes=minutes)
-    Thread.objects.filter(pk=thread.pk).update(updated_at=moment)
+    waits = thread.escalated and speakers[-1:] == (MessageType.USER_MESSAGE,)
+    Thread.objects.filter(pk=thread.pk).update(
+        updated_at=moment, waiting_since=moment if waits else None
+    )
     return thread
 
 
@@ -53,6 +56,8 @@ def threads(chatbot: Chatbot) -> None:
     talk(chatbot, "with the AI", user, minutes=3)
     talk(chatbot, "done", user, escalated=True, resolved=True, minutes=4)
     talk(chatbot, "stored away", user, escalated=True, archived=True, important=True, minutes=5)
+    talk(chatbot, "mine", user, agent, last_agent=chatbot.account.owner, minutes=6)
+    talk(chatbot, "a colleague's", user, agent, last_agent=UserFactory(), minutes=7)
 
 
 @pytest.mark.usefixtures("threads")
@@ -61,13 +66,13 @@ def threads(chatbot: Chatbot) -> None:
     [
         ("?view=waiting", ["waits long", "waits short"]),
         ("?view=escalated", ["waits short", "is answered", "waits long"]),
-        ("", ["waits short", "is answered", "with the AI", "waits long"]),
-        ("?view=nonsense", ["waits short", "is answered", "with the AI", "waits long"]),
-        (
-            "?view=all",
-            ["waits short", "is answered", "with the AI", "done", "stored away", "waits long"],
-        ),
-        ("?view=all&important__exact=1", ["stored away"]),
+        ("?view=important", ["stored away"]),
+        ("?view=mine", ["mine"]),
+        ("?view=open", OPEN),
+        ("", OPEN),
+        ("?view=nonsense", OPEN),
+        ("?view=resolved", ["done"]),
+        ("?view=archived", ["stored away"]),
     ],
 )
 def test_a_view_shows_its_threads_in_order(client: Client, query: str, shown: list[str]) -> None:
@@ -102,6 +107,13 @@ def test_a_visitor_who_is_returned_to_the_ai_no_longer_waits(
     for shown in (["asks"], []):
         escalation.toggle(thread.pk)
         assert titles(client, "?view=waiting") == shown
+
+
+def test_the_page_has_the_name_that_the_menu_uses(client: Client, chatbot: Chatbot) -> None:
+    page = client.get(INBOX).content.decode()
+    assert "Inbox" in page.split("<title>")[1].split("</title>")[0]
+    heading = re.sub(r"<[^>]*>|\s", " ", page.split("<h1")[1].split("</h1>")[0])
+    assert heading.split()[-1] == "Inbox"
 
 
 def test_the_next_page_stays_in_the_view(client: Client, chatbot: Chatbot) -> None:
@@ -139,4 +151,188 @@ def test_the_list_needs_the_same_queries_at_any_number_of_threads(
     few = queries()
     for _ in range(20):
         talk(chatbot, "many", *[MessageType.USER_MESSAGE] * 2)
-    assert queries() == few
+    assert queries() == few <= 10
+
+
+def test_the_views_need_the_same_queries_with_ten_and_with_ten_thousand_threads(
+    client: Client, chatbot: Chatbot
+) -> None:
+    def queries(view: str) -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert client.get(f"{INBOX}?view={view}").status_code == 200
+        return len(asked)
+
+    visitor = VisitorFactory(chatbot=chatbot)
+    now, agent = timezone.now(), chatbot.account.owner
+    kinds = (
+        {"important": True, "last_agent": agent, "escalated": True, "waiting_since": now},
+        {"resolved": True},
+        {"archived": True},
+    )
+    made = [Thread(chatbot=chatbot, visitor=visitor, **kinds[n % 3]) for n in range(12)]
+    Thread.objects.bulk_create(made)
+    few = {view: queries(view) for view in VIEWS}
+    for thread in made[:3]:
+        bulk.copy(thread, 3_330)
+    assert {view: queries(view) for view in VIEWS} == few
+    assert max(few.values()) <= 10
+
+
+def test_the_tabs_count_their_threads_up_to_a_cap(client: Client, chatbot: Chatbot) -> None:
+    talk(chatbot, "waits", MessageType.USER_MESSAGE, escalated=True)
+    talk(ChatbotFactory(), "foreign", MessageType.USER_MESSAGE, escalated=True)
+    visitor = Thread.objects.get(title="waits").visitor
+    Thread.objects.bulk_create(
+        Thread(chatbot=chatbot, visitor=visitor, resolved=True) for _ in range(101)
+    )
+    page = client.get(INBOX)
+    tabs = {tab["label"]: tab["count"] for tab in page.context["cl"].tabs()}
+    assert tabs == {
+        "Waiting": 1,
+        "Escalated": 1,
+        "Important": 0,
+        "Mine": 0,
+        "All open": 1,
+        "Resolved": "99+",
+        "Archived": 0,
+    }
+
+
+def test_an_escalation_shows_the_visitors_last_words(client: Client, chatbot: Chatbot) -> None:
+    thread = talk(chatbot, "asks", MessageType.USER_MESSAGE)
+    MessageFactory(thread=thread, content="I was charged twice")
+    MessageFactory(thread=thread, message_type=MessageType.AI_MESSAGE, content="I am sorry")
+    escalation.toggle(thread.pk)
+    page = client.get(f"{INBOX}?view=waiting").content.decode()
+    assert "I was charged twice" in page
+    assert "I am sorry" not in page
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [
+        (0, ">under 1 min<"),
+        (4, ">4 min<"),
+        (6, 'busy">6 min ! long<'),
+        (16, 'bad">16 min ‼ too long<'),
+        (150, 'bad">2 h ‼ too long<'),
+        (1_500, 'bad">1 day ‼ too long<'),
+        (3_000, 'bad">2 days ‼ too long<'),
+    ],
+)
+def test_a_long_wait_has_a_sign_a_text_and_a_colour(
+    client: Client, chatbot: Chatbot, minutes: int, words: str
+) -> None:
+    talk(chatbot, "waits", MessageType.USER_MESSAGE, escalated=True, minutes=minutes)
+    assert words in client.get(f"{INBOX}?view=waiting").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("resolve_selected", "resolved"),
+        ("archive_selected", "archived"),
+        ("mark_selected", "important"),
+    ],
+)
+def test_an_action_changes_the_selected_threads_of_the_users_chatbots(
+    client: Client, chatbot: Chatbot, name: str, column: str
+) -> None:
+    mine, foreign = talk(chatbot, "mine"), talk(ChatbotFactory(), "foreign")
+    other = talk(chatbot, "not selected")
+    given = {"action": name, "_selected_action": [mine.pk, foreign.pk]}
+    client.post(INBOX, given)
+    changed = {key for key, value in Thread.objects.values_list("pk", column) if value}
+    assert changed == {mine.pk}, other.pk
+
+
+def test_a_search_finds_threads_of_all_views_and_quotes_the_hit(
+    client: Client, chatbot: Chatbot
+) -> None:
+    old = talk(chatbot, "old", escalated=True, resolved=True, minutes=9)
+    MessageFactory(thread=old, content="I was charged twice")
+    MessageFactory(thread=old, content="Thanks")
+    new = talk(chatbot, "new", tags=["charged"], minutes=1)
+    MessageFactory(thread=talk(ChatbotFactory(), "foreign"), content="charged")
+    assert titles(client, "?view=waiting&q=charged") == ["new", "old"]
+    assert "I was charged twice" in client.get(f"{INBOX}?q=charged").content.decode()
+    assert titles(client, f"?q={new.pk}") == ["new"]
+    nothing = client.get(f"{INBOX}?q=refund").content.decode()
+    assert "Nothing matches this search" in nothing
+    assert "words of a message" in nothing
+
+
+def test_a_search_reports_that_there_are_more_hits(client: Client, chatbot: Chatbot) -> None:
+    thread = talk(chatbot, "talks")
+    Message.objects.bulk_create(
+        Message(thread=thread, position=n, message_type="USER_MESSAGE", content="charged")
+        for n in range(1, 202)
+    )
+    assert "Only the newest 200 hits are shown" in client.get(f"{INBOX}?q=charged").content.decode()
+    assert "Only the newest" not in client.get(f"{INBOX}?q=talks").content.decode()
+
+
+def test_a_search_needs_the_same_queries_at_any_number_of_hits(
+    client: Client, chatbot: Chatbot
+) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            client.get(f"{INBOX}?q=charged")
+        return len(asked)
+
+    for _ in range(2):
+        MessageFactory(thread=talk(chatbot, "few"), content="charged")
+    few = queries()
+    for _ in range(30):
+        MessageFactory(thread=talk(chatbot, "many"), content="charged")
+    assert queries() == few <= 10
+
+
+NEWS = reverse("admin:conversations_thread_news")
+
+
+def poll(client: Client, tag: str = "", view: str = "waiting") -> Any:
+    """Ask whether a view has changed."""
+    return client.get(NEWS, {"view": view}, headers={"If-None-Match": tag} if tag else {})
+
+
+def test_a_poll_without_news_has_no_body_and_few_queries(client: Client, chatbot: Chatbot) -> None:
+    talk(chatbot, "with the AI", MessageType.USER_MESSAGE)
+    for view in VIEWS:
+        first = poll(client, view=view)
+        with CaptureQueriesContext(connection) as asked:
+            again = poll(client, first["ETag"], view=view)
+        assert (again.status_code, again.content) == (304, b"")
+        assert len(asked) <= 4
+
+
+def test_a_poll_reports_changes_of_the_users_own_chatbots_only(
+    client: Client, chatbot: Chatbot
+) -> None:
+    thread = talk(chatbot, "asks", MessageType.USER_MESSAGE)
+    before = poll(client)
+    assert before.json() == {"rows": []}
+    escalation.toggle(talk(ChatbotFactory(), "foreign").pk)
+    assert poll(client, before["ETag"]).status_code == 304
+    escalation.toggle(thread.pk)
+    after = poll(client, before["ETag"])
+    [row] = after.json()["rows"]
+    assert row.startswith(str(thread.pk))
+    assert f'data-rows="{row}"' in client.get(f"{INBOX}?view=waiting").content.decode()
+
+
+def test_a_poll_of_a_person_without_the_permission_shows_nothing(chatbot: Chatbot) -> None:
+    escalation.toggle(talk(chatbot, "asks").pk)
+    person = staff(chatbot.account.owner, AGENTS)
+    person.groups.clear()
+    assert poll(signed_in(person)).json() == {"rows": []}
+    assert signed_in(person).get(INBOX).status_code == 403
+
+
+def test_waiting_times_are_renewed_every_minute(chatbot: Chatbot) -> None:
+    escalation.toggle(talk(chatbot, "asks").pk)
+    rows, person = Thread.objects.all(), chatbot.account.owner
+    tags = {news(rows, person, "waiting", minute=minute).tag for minute in (1, 1, 2)}
+    assert len(tags) == 2
+    tags = {news(rows, person, "resolved", minute=minute).tag for minute in (1, 2)}
+    assert len(tags) == 1

@@ -1,6 +1,7 @@
 """A thread's page: its history and the agent's answers."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,47 +9,22 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.models import User
 from chatbots.models import Chatbot
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
+from conversations.services.threads import update
+from tests.conversations.admin.thread_page import at, kinds, text_of
 from tests.factories.conversations import LeadFactory, MessageFactory, ThreadFactory
-from tests.factories.staff import AGENTS, signed_in, staff
+from tests.factories.staff import signed_in
 from tests.factories.webhooks import EndpointFactory
 from tests.pages import fields_of
-from tests.refusing import refusing
 from webhooks.models import Delivery
 
+BUTTONS = ("reply", "mode", "resolve", "important", "details", "tag", "untag", "seen", "discard")
 HOSTILE = '<img src=x onerror=alert(1)> see https://example.com/?a=1&b="x"'
-
-
-@pytest.fixture
-def agent(chatbot: Chatbot) -> User:
-    return staff(chatbot.account.owner, AGENTS)
-
-
-@pytest.fixture
-def client(agent: User) -> Client:
-    return signed_in(agent)
-
-
-def at(thread: Thread, name: str = "change") -> str:
-    return reverse(f"admin:conversations_thread_{name}", args=[thread.pk])
-
-
-def text_of(client: Client, address: str) -> str:
-    page = client.get(address)
-    assert page.status_code == 200
-    return page.content.decode()
-
-
-def kinds(thread: Thread) -> list[str]:
-    return list(
-        Message.objects.filter(thread=thread)
-        .order_by("position")
-        .values_list("message_type", flat=True)
-    )
 
 
 def test_a_message_is_shown_as_plain_text(client: Client, thread: Thread) -> None:
@@ -92,6 +68,29 @@ def test_the_newest_fifty_messages_are_shown_and_older_ones_are_linked(
         older = re.search(r'href="(\?before=[^"]+)"', text)
         address = at(thread) + older[1] if older else None
     assert shown == [list(range(71, 121)), list(range(21, 71)), list(range(1, 21))]
+
+
+@pytest.mark.parametrize(
+    ("number", "first", "last"), [(1, 1, 26), (60, 36, 85), (100, 71, 120), (120, 71, 120)]
+)
+def test_the_page_opens_at_a_message(
+    client: Client, thread: Thread, number: int, first: int, last: int
+) -> None:
+    messages = [MessageFactory(thread=thread, content=f"line {n}.") for n in range(1, 121)]
+    wanted = messages[number - 1]
+    opened = client.get(at(thread), {"message": str(wanted.pk)})
+    assert opened.status_code == 302
+    assert opened["Location"].endswith(f"#message-{wanted.position}")
+    text = text_of(client, opened["Location"])
+    shown = [int(found) for found in re.findall(r"line (\d+)\.", text)]
+    assert (shown[0], shown[-1]) == (first, last)
+    assert f'id="message-{wanted.position}"' in text
+
+
+def test_a_message_of_another_thread_opens_nothing(client: Client, thread: Thread) -> None:
+    foreign = MessageFactory()
+    for unknown in ("x", str(foreign.pk)):
+        assert client.get(at(thread), {"message": unknown}).status_code == 200
 
 
 @pytest.mark.parametrize("before", ["x", "01890000-0000-7000-8000-000000000001"])
@@ -165,21 +164,53 @@ def test_a_thread_can_be_resolved_and_reopened(
 
 
 def test_details_can_be_changed(client: Client, thread: Thread) -> None:
-    form = {"tags": "billing, vip ,billing,", "internal_notes": "calls back", "important": "on"}
+    form = {"internal_notes": "calls back", "important": "on"}
     client.post(at(thread, "details"), fields_of(client.get(at(thread))) | form)
     thread.refresh_from_db()
-    assert (thread.tags, thread.internal_notes) == (["billing", "vip"], "calls back")
+    assert thread.internal_notes == "calls back"
     assert (thread.important, thread.archived) == (True, False)
 
 
-def test_only_changed_fields_are_written(client: Client, thread: Thread) -> None:
+def test_tags_are_added_and_removed_one_at_a_time(client: Client, thread: Thread) -> None:
+    for tag in ("billing", " vip, late ", "billing", "", "x" * 256):
+        client.post(at(thread, "tag"), {"tag": tag})
+    thread.refresh_from_db()
+    assert thread.tags == ["billing", "vip, late"]
+    text = text_of(client, at(thread))
+    assert "Not tagged: Ensure this value has at most 255 characters" in text
+    assert 'aria-label="Remove the tag vip, late"' in text
+    for tag in ("vip, late", "unknown"):
+        client.post(at(thread, "untag"), {"tag": tag})
+    thread.refresh_from_db()
+    assert thread.tags == ["billing"]
+
+
+def test_the_page_says_who_took_the_thread_over_and_when(
+    client: Client, thread: Thread, agent: User
+) -> None:
+    User.objects.filter(pk=agent.pk).update(name="Kim")
+    client.post(at(thread, "mode"), {"to": "AGENT"})
+    Thread.objects.update(taken_over_at=timezone.now() - timedelta(minutes=3))
+    for _ in range(2):
+        text = " ".join(re.sub(r"<[^>]*>", " ", text_of(client, at(thread))).split())
+        assert "taken over by Kim 3 min ago" in text
+        client.post(at(thread, "reply"), {"content": "Let me look"})
+    client.post(at(thread, "mode"), {"to": "AI"})
+    thread.refresh_from_db()
+    assert (thread.taken_over_by, thread.taken_over_at) == (None, None)
+
+
+def test_an_older_page_overwrites_only_what_it_changes(client: Client, thread: Thread) -> None:
+    Thread.objects.filter(pk=thread.pk).update(internal_notes="one\ntwo")
     form = fields_of(client.get(at(thread)))
-    Thread.objects.filter(pk=thread.pk).update(internal_notes="a colleague's")
-    page = client.get(at(thread))
-    client.post(at(thread, "details"), fields_of(page) | {"title": "new"})
+    del form["important"]  # a button's; browsers send no unchecked box
+    update(thread.pk, {"internal_notes": "a colleague's", "important": True})
+    client.post(at(thread, "details"), form | {"title": "new"})
     thread.refresh_from_db()
     assert (thread.title, thread.internal_notes) == ("new", "a colleague's")
-    assert form["internal_notes"] == ""
+    assert thread.important
+    client.post(at(thread, "details"), form | {"internal_notes": ""})
+    assert Thread.objects.get(pk=thread.pk).internal_notes == ""
 
 
 def test_a_too_long_title_is_rejected_and_kept_in_the_form(client: Client, thread: Thread) -> None:
@@ -189,31 +220,29 @@ def test_a_too_long_title_is_rejected_and_kept_in_the_form(client: Client, threa
     assert Thread.objects.get(pk=thread.pk).title == ""
 
 
-def test_a_poll_returns_new_messages_or_nothing(client: Client, thread: Thread) -> None:
-    MessageFactory(thread=thread, content="first")
-    first = client.get(at(thread, "messages"), {"after": "0"})
-    assert "first" in first.json()["html"]
-    assert first.json()["position"] == 1
-    again = client.get(
-        at(thread, "messages"), {"after": "1"}, headers={"If-None-Match": first["ETag"]}
-    )
-    assert (again.status_code, again.content) == (304, b"")
-    client.post(at(thread, "reply"), {"content": "<i>second</i>"})
-    new = client.get(
-        at(thread, "messages"), {"after": "1"}, headers={"If-None-Match": first["ETag"]}
-    )
-    assert new.status_code == 200
-    assert "&lt;i&gt;second&lt;/i&gt;" in new.json()["html"]
-    assert "first" not in new.json()["html"]
-    assert (new.json()["position"], new.json()["mode"]) == (3, "AGENT")
-
-
-@pytest.mark.parametrize("after", ["", "x", "-1", "9" * 30])
-def test_a_poll_after_an_unknown_message_is_harmless(
-    client: Client, thread: Thread, after: str
+def test_the_page_leads_to_the_conversations_that_wait_before_and_after(
+    client: Client, chatbot: Chatbot
 ) -> None:
-    MessageFactory(thread=thread)
-    assert client.get(at(thread, "messages"), {"after": after}).status_code == 200
+    def links(thread: Thread) -> dict[str, str]:
+        found = re.findall(r'href="([^"]+)" rel="(prev|next)"', text_of(client, at(thread)))
+        return {name: address for address, name in found}
+
+    now = timezone.now()
+    first, second, third = (
+        ThreadFactory(chatbot=chatbot, escalated=True, waiting_since=now + timedelta(seconds=n))
+        for n in range(3)
+    )
+    ThreadFactory(escalated=True, waiting_since=now)
+    assert links(first) == {"next": at(second)}
+    assert links(second) == {"prev": at(first), "next": at(third)}
+    assert links(third) == {"prev": at(second)}
+    assert links(ThreadFactory(chatbot=chatbot)) == {"next": at(first)}
+
+
+@pytest.mark.parametrize("value", ["1", "0"])
+def test_a_thread_can_be_marked_as_important(client: Client, thread: Thread, value: str) -> None:
+    client.post(at(thread, "important"), {"important": value})
+    assert Thread.objects.get(pk=thread.pk).important is (value == "1")
 
 
 def test_seen_resets_the_count_of_unread_messages(client: Client, thread: Thread) -> None:
@@ -246,12 +275,12 @@ def test_a_draft_can_be_discarded(client: Client, thread: Thread, draft: Draft) 
     assert kinds(thread) == ["USER_MESSAGE"]
 
 
-@pytest.mark.parametrize("name", ["reply", "mode", "resolve", "details", "seen", "discard"])
+@pytest.mark.parametrize("name", BUTTONS)
 def test_a_get_changes_nothing(client: Client, thread: Thread, name: str) -> None:
     assert client.get(at(thread, name)).status_code == 405
 
 
-@pytest.mark.parametrize("name", ["reply", "mode", "resolve", "details", "seen", "discard"])
+@pytest.mark.parametrize("name", BUTTONS)
 def test_a_post_without_a_csrf_token_is_rejected(agent: User, thread: Thread, name: str) -> None:
     strict = signed_in(agent, enforce_csrf_checks=True)
     given: dict[str, Any] = {"content": "hello", "to": "AGENT", "resolved": "1", "title": "x"}
@@ -264,53 +293,3 @@ def test_the_sidebar_links_to_related_pages(client: Client, thread: Thread) -> N
     lead = LeadFactory(thread=thread)
     text = text_of(client, at(thread))
     assert reverse("admin:conversations_lead_change", args=[lead.pk]) in text
-
-
-def test_a_failed_answer_is_sent_when_the_same_form_is_submitted_again(
-    agent: User, client: Client, thread: Thread
-) -> None:
-    browser = signed_in(agent, raise_request_exception=False)
-    form = fields_of(client.get(at(thread))) | {"content": "Let me look"}
-    with refusing(Message):
-        assert browser.post(at(thread, "reply"), form).status_code == 500
-    assert kinds(thread) == []
-    assert browser.post(at(thread, "reply"), form).status_code == 302
-    assert kinds(thread) == ["SYSTEM_MESSAGE", "AGENT_MESSAGE"]
-    assert "Let me look" in text_of(client, at(thread))
-
-
-def test_a_resubmitted_form_with_another_text_keeps_the_new_text_in_the_box(
-    client: Client, thread: Thread
-) -> None:
-    form = fields_of(client.get(at(thread))) | {"content": "first"}
-    client.post(at(thread, "reply"), form)
-    page = client.post(at(thread, "reply"), form | {"content": "second"})
-    assert "already sent with another text" in page.content.decode()
-    again = fields_of(page)
-    assert again["content"] == "second"
-    client.post(at(thread, "reply"), again)
-    sent = Message.objects.filter(thread=thread, message_type=MessageType.AGENT_MESSAGE)
-    assert list(sent.order_by("position").values_list("content", flat=True)) == ["first", "second"]
-
-
-def test_a_form_token_is_valid_only_in_its_own_thread(client: Client, thread: Thread) -> None:
-    other = ThreadFactory(chatbot=thread.chatbot)
-    form = fields_of(client.get(at(thread))) | {"content": "hello"}
-    for place in (thread, other):
-        assert client.post(at(place, "reply"), form).status_code == 302
-        assert kinds(place).count("AGENT_MESSAGE") == 1
-
-
-@pytest.mark.parametrize("token", ["", "x", "0" * 33, "\0"])
-def test_a_forged_form_token_causes_no_server_error(
-    client: Client, thread: Thread, token: str
-) -> None:
-    answer = client.post(at(thread, "reply"), {"content": "hello", "form_token": token})
-    assert answer.status_code in (200, 302)
-
-
-def test_a_double_click_sends_once(client: Client, thread: Thread) -> None:
-    form = fields_of(client.get(at(thread))) | {"content": "hello"}
-    for _ in range(2):
-        assert client.post(at(thread, "reply"), form).status_code == 302
-    assert kinds(thread).count("AGENT_MESSAGE") == 1

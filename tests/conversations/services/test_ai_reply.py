@@ -1,5 +1,5 @@
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from typing import Any
 
@@ -9,10 +9,10 @@ from django.db import connection, connections
 
 from chatbots.llm.offline import UNKNOWN
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
-from chatbots.services.llm_model import NOTED_EVERY
+from chatbots.services.model_chain import NOTED_EVERY
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
-from conversations.services import agent_message, ai_reply
+from conversations.services import agent_message, reply_origin
 from tests.conftest import Api
 from tests.conversations.conftest import Send
 from tests.factories.accounts import UserFactory
@@ -25,12 +25,6 @@ from webhooks.models import Delivery
 
 pytestmark = pytest.mark.proves("Threads and messages")
 FALLBACK = "Please ask again later."
-
-
-@pytest.fixture
-def model() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -152,7 +146,7 @@ def test_the_history_in_a_prompt_is_limited_to_whole_messages_within_a_character
         ("e", 19_999),
         ("n", 3),
     ]
-    read = ai_reply.HEARD.rows(10, thread=thread.pk, position=len(sizes) + 1)
+    read = reply_origin.HEARD.rows(10, thread=thread.pk, position=len(sizes) + 1)
     assert [content[0] for _, content in read] == ["e", "d", "c"], "only these are read"
 
 

@@ -1,10 +1,17 @@
-"""`anonymous`: as given, until the visitor's contact is added or removed."""
+"""`anonymous`: as given, until the visitor's contact is added or removed. New threads."""
 
+import re
 from typing import Any
 
 import pytest
 
+from chatbots.access import ChatbotNotFound
+from chatbots.models import Chatbot
+from chatbots.services.chatbot import erase_chatbot
+from conversations.models import Lead, Thread, Visitor
+from conversations.services import threads
 from tests.conftest import Api
+from tests.factories.chatbots import LeadSettingsFactory
 
 pytestmark = pytest.mark.proves("Threads and messages", "Thread")
 
@@ -53,8 +60,32 @@ def test_the_given_value_holds_until_the_contact_changes(api: Api, base: str, gi
     assert update(api, base, thread, visitorEmail="a@b.c") is False
 
 
+@pytest.mark.parametrize("contact", [{}, {"visitor_email": "a@b.c"}], ids=["none", "e-mail"])
+def test_a_chatbot_that_is_erased_meanwhile_gets_no_thread(
+    chatbot: Chatbot, contact: dict[str, str]
+) -> None:
+    LeadSettingsFactory(chatbot=chatbot)
+    erase_chatbot(chatbot)
+    with pytest.raises(ChatbotNotFound):
+        threads.create(chatbot.pk, {"visitor_id": "v", **contact})
+    for model in (Thread, Visitor, Lead):
+        assert not model._base_manager.exists()
+
+
 def test_white_space_does_not_identify_a_visitor(api: Api, base: str) -> None:
     thread = begin(api, base, visitorEmail="  ", visitorPhone="\t")
     details = api.get(f"{base}/thread/{thread['id']}").json()["data"]["thread"]
     assert (details["visitorEmail"], details["visitorPhoneNumber"]) == ("  ", "\t")
     assert (details["visitorIsIdentified"], details["anonymous"]) == (False, True)
+
+
+def test_visitors_without_a_name_are_told_apart(chatbot: Chatbot) -> None:
+    names = {str(threads.create(chatbot.pk, {}).visitor) for _ in range(3)}
+    assert len(names) == 3
+    assert all(re.fullmatch(r"Visitor [0-9a-f]{8}", name) for name in names), names
+
+
+def test_a_long_visitor_id_is_shortened(chatbot: Chatbot) -> None:
+    for given, shown in (("customer-17", "customer-17"), ("x" * 255, f"{'x' * 23}…")):
+        thread = threads.create(chatbot.pk, {"visitor_id": given})
+        assert str(thread.visitor) == f"Visitor {shown}"

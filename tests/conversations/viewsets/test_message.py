@@ -215,7 +215,7 @@ class TestHistory:
         api.get(f"{here}/messages")  # records the key's use
         for size in (1, 100):
             MessageFactory.create_batch(size, thread=thread)
-            with django_assert_num_queries(4):  # key, chatbot, thread, page
+            with django_assert_num_queries(3):  # key and chatbot, thread, page
                 api.get(f"{here}/messages?limit=100")
 
 

@@ -1,0 +1,214 @@
+"""The home page's figures over a span of time, for the chatbots that the user may see.
+
+Past hours are read from Activity, and the hours since are counted live. The cost of neither grows
+with the number of messages or deliveries.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, Sum
+
+from config.durations import ONE_DAY, ONE_HOUR, in_words
+from conversations.models import Activity
+from conversations.models.activity import DAY, HOUR
+from conversations.services import activity
+from conversations.services.activity import day_of, hour_of
+
+LIVE_MOST = 3 * ONE_HOUR  # if no worker has counted for longer, the figures have a gap
+CLOCK = timedelta(seconds=1)  # rows of the current second count
+NAMES = Activity.CONVERSATIONS + Activity.DELIVERIES
+FIVE_MINUTES = timedelta(minutes=5)
+
+
+def slot_of(moment: datetime) -> datetime:
+    """Return the beginning of the five-minute slot that contains a time."""
+    return moment.replace(minute=moment.minute // 5 * 5, second=0, microsecond=0)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A span of time up to now, and the buckets that its charts show."""
+
+    name: str
+    label: str
+    length: timedelta
+    step: timedelta
+    floor: Callable[[datetime], datetime]
+    form: str  # the format of a bucket's time
+
+    def since(self, now: datetime) -> datetime:
+        """Return when the span begins, at the beginning of a bucket."""
+        return self.floor(now) - self.length + self.step
+
+
+SPANS = {
+    span.name: span
+    for span in (
+        Span("1h", "last hour", ONE_HOUR, FIVE_MINUTES, slot_of, "%H:%M"),
+        Span("24h", "24 h", ONE_DAY, ONE_HOUR, hour_of, "%H:%M"),
+        Span("7d", "7 days", 7 * ONE_DAY, ONE_DAY, day_of, "%b %d"),
+        Span("30d", "30 days", 30 * ONE_DAY, ONE_DAY, day_of, "%b %d"),
+    )
+}
+DEFAULT_SPAN = "24h"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Counts of a span by bucket, oldest first."""
+
+    span: Span
+    since: datetime
+    buckets: dict[datetime, Counter[str]]
+
+    @property
+    def total(self) -> Counter[str]:
+        """Add up the buckets."""
+        return sum(self.buckets.values(), Counter())
+
+    @property
+    def fallback_share(self) -> int:
+        """Return the share of fallbacks among the AI replies, in percent."""
+        return round(100 * self.total["fallbacks"] / (self.total["ai_replies"] or 1))
+
+    @property
+    def answer_time(self) -> str:
+        """Return the mean time from an escalation to the first human answer, in words."""
+        total = self.total
+        if not total["answers"]:
+            return "no answer yet"
+        mean = timedelta(seconds=total["answer_seconds"]) / total["answers"]
+        return f"first answer after {in_words(mean)}"
+
+    def table(self, names: Sequence[str]) -> list[tuple[str, list[int]]]:
+        """Return the rows of a table: the time of each bucket and its counts."""
+        return [
+            (f"{begins:{self.span.form}}", [counts[name] for name in names])
+            for begins, counts in self.buckets.items()
+        ]
+
+
+def read(span: Span, now: datetime, chatbots: list[UUID] | None) -> Figures:
+    """Read the figures of some chatbots, or of all. Costs three queries."""
+    since = span.since(now)
+    rows = {} if span.floor is slot_of else stored(span, since, now, chatbots)
+    counted = [begins for hours, begins in rows if hours == HOUR]
+    newest = hour_of(now) - LIVE_MOST  # of the hours that may be counted live
+    live_since = max(since, newest, *(begins + ONE_HOUR for begins in counted))
+    buckets: dict[datetime, Counter[str]] = {}
+    begins = since
+    while begins <= now:
+        buckets[begins] = Counter()
+        begins += span.step
+    last_day = day_of(live_since)
+    for (hours, begins), counts in rows.items():
+        of_day = span.step == ONE_DAY and begins < last_day
+        if hours == (DAY if of_day else HOUR) and begins < live_since:
+            buckets[span.floor(begins)].update(counts)
+    for minute, counts in activity.live(live_since, now + CLOCK, chatbots).items():
+        buckets[max(since, span.floor(min(minute, now)))].update(counts)
+    return Figures(span, since, buckets)
+
+
+def stored(
+    span: Span, since: datetime, now: datetime, chatbots: list[UUID] | None
+) -> dict[tuple[int, datetime], Counter[str]]:
+    """Read counted hours, and days if the span shows days; the caller picks from both."""
+    rows: Any = Activity.objects.filter(hours=HOUR, begins_at__gte=since)
+    if span.step == ONE_DAY:
+        hours = Q(hours=HOUR, begins_at__gte=day_of(hour_of(now) - LIVE_MOST))
+        rows = Activity.objects.filter(hours | Q(hours=DAY, begins_at__gte=since))
+    if chatbots is not None:
+        rows = rows.filter(chatbot__in=chatbots)
+    sums = {f"sum_{name}": Sum(name) for name in NAMES}
+    return {
+        (row["hours"], row["begins_at"]): Counter({name: row[f"sum_{name}"] for name in NAMES})
+        for row in rows.order_by().values("hours", "begins_at").annotate(**sums)
+    }
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line of a chart's legend: its column, label and colour."""
+
+    name: str
+    label: str
+    colour: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A bar chart, with the same figures as a table."""
+
+    title: str
+    figures: Figures
+    series: tuple[Series, ...]
+    stacked: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Describe the chart in words, for people who do not see it."""
+        total = self.figures.total
+        parts = ", ".join(f"{one.label} {total[one.name]:,}" for one in self.series)
+        return f"{self.title} over {self.figures.span.label}: {parts}. The table has the figures."
+
+    @property
+    def head(self) -> list[str]:
+        """Return the headings of the table's columns."""
+        return [one.label for one in self.series]
+
+    @property
+    def rows(self) -> list[tuple[str, list[int]]]:
+        """Return the rows of the table."""
+        return self.figures.table([one.name for one in self.series])
+
+    @property
+    def value(self) -> str:
+        """Return the data for the admin's chart script, as JSON."""
+        rows = self.rows
+        sets = [
+            {
+                "label": one.label,
+                "data": [counts[number] for _, counts in rows],
+                "backgroundColor": one.colour,
+            }
+            for number, one in enumerate(self.series)
+        ]
+        return json.dumps({"labels": [label for label, _ in rows], "datasets": sets})
+
+    @property
+    def options(self) -> str:
+        """Return the options for the admin's chart script, as JSON."""
+        axis = {"stacked": self.stacked, "ticks": {"color": "#808896", "precision": 0}}
+        return json.dumps(
+            {
+                "animation": False,
+                "maintainAspectRatio": False,
+                "scales": {
+                    "x": axis | {"grid": {"display": False}},
+                    "y": axis | {"beginAtZero": True, "grid": {"tickWidth": 0}},
+                },
+                "plugins": {"legend": {"position": "bottom", "labels": {"color": "#808896"}}},
+            }
+        )
+
+
+MESSAGES = (
+    Series("messages", "Messages", "#9333ea"),
+    Series("ai_replies", "AI replies", "#0891b2"),
+    Series("fallbacks", "Fallbacks", "#ea580c"),
+    Series("escalations", "Escalations", "#ca8a04"),
+    Series("leads", "Leads", "#16a34a"),
+)
+DELIVERIES = (
+    Series("success", "Success", "#16a34a"),
+    Series("retrying", "Retrying", "#ca8a04"),
+    Series("pending", "Pending", "#64748b"),
+    Series("failed", "Failed", "#dc2626"),
+)

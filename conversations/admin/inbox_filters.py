@@ -1,0 +1,138 @@
+"""The filters of the inbox. The live list's poll applies them, too.
+
+A filter by tag or lead keeps only the newest threads that match, so its cost has a bound.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.contrib.admin import SimpleListFilter
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+from unfold.contrib.filters.admin import DropdownFilter, RadioFilter, TextFilter
+from unfold.contrib.filters.forms import HorizontalRadioForm
+
+from accounts.admin.scope import person
+from chatbots.admin.scope import AccountFilter, ChatbotFilter, chatbots_of, open_chatbots
+from config.admin.keyset import whole_id
+from config.database.collected import Collected
+from conversations.models import Lead
+from conversations.models.thread import ThreadQuerySet
+from conversations.services import search
+from conversations.services.search import NEWEST_KEPT
+
+Keep = Callable[[HttpRequest, ThreadQuerySet, str], ThreadQuerySet]
+FLAGS = ("escalated", "important", "resolved", "archived")
+
+
+def scope(request: HttpRequest) -> list[UUID] | None:
+    """Return the ids of the chatbots that the person may see; None stands for all."""
+    return None if person(request).is_superuser else open_chatbots(request)
+
+
+def of_chatbot(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+    """Keep the threads of a chatbot."""
+    wanted = whole_id(value)
+    return rows.filter(chatbot=wanted) if wanted else rows.none()
+
+
+def of_account(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+    """Keep the threads of an account's chatbots."""
+    wanted = whole_id(value)
+    return rows.filter(chatbot__in=chatbots_of(wanted)) if wanted else rows.none()
+
+
+def with_tag(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+    """Keep the newest threads with a tag; its last word may be incomplete."""
+    return search.tagged(rows, value, scope(request))
+
+
+def with_lead(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+    """Keep the threads of the newest leads."""
+    if value != "1":
+        return rows.none()
+    leads, chatbots = Lead.objects.order_by("-id"), scope(request)
+    if chatbots is not None:
+        leads = leads.filter(chatbot__in=chatbots)
+    return rows.filter(pk__in=Collected(leads.values("thread_id")[:NEWEST_KEPT]))
+
+
+def from_platform(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+    """Keep the threads that began on a platform. The second condition names the index."""
+    return rows.filter(platform_source=value, platform_source__gt="")
+
+
+def flagged(name: str) -> Keep:
+    """Make the function that keeps the threads with a flag, or those without it."""
+
+    def keep(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+        return rows.filter(**{name: value == "1"}) if value in ("0", "1") else rows.none()
+
+    return keep
+
+
+KEPT: dict[str, Keep] = {
+    str(AccountFilter.parameter_name): of_account,
+    ChatbotFilter.parameter_name: of_chatbot,
+    "tag": with_tag,
+    "lead": with_lead,
+    "platform": from_platform,
+    **{name: flagged(name) for name in FLAGS},
+}
+BOUNDED = {"tag", "lead"}
+
+
+def applied(request: HttpRequest, rows: ThreadQuerySet) -> ThreadQuerySet:
+    """Apply the filters that a request names."""
+    for name, keep in KEPT.items():
+        if value := request.GET.get(name):
+            rows = keep(request, rows, value)
+    return rows
+
+
+class Kept(SimpleListFilter):
+    """A filter by one of the functions above, named by its parameter."""
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        """Keep the threads that match."""
+        value = self.value()
+        return KEPT[str(self.parameter_name)](request, queryset, value) if value else queryset
+
+
+class TagFilter(Kept, TextFilter):
+    """Filters by the words of a tag."""
+
+    title = parameter_name = "tag"
+
+
+class PlatformFilter(Kept, TextFilter):
+    """Filters by the exact platform source."""
+
+    title = parameter_name = "platform"
+
+
+class LeadFilter(Kept, DropdownFilter):
+    """Filters by threads that have a lead."""
+
+    title = parameter_name = "lead"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the threads with a lead."""
+        return [("1", "captured")]
+
+
+class FlagFilter(Kept, RadioFilter):
+    """Filters by a flag that is set or not set."""
+
+    form_class: ClassVar[Any] = HorizontalRadioForm
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer both."""
+        return [("1", "Yes"), ("0", "No")]
+
+
+FLAG_FILTERS = tuple(
+    type(f"{name.capitalize()}Filter", (FlagFilter,), {"title": name, "parameter_name": name})
+    for name in FLAGS
+)

@@ -1,0 +1,139 @@
+"""The views of the inbox, the number of threads in each, and what a live list compares."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce, Substr
+
+from accounts.models import User
+from conversations.models import Message, Thread
+from conversations.models.message import MessageType
+from conversations.models.thread import ThreadQuerySet
+
+CAP = 100  # a count from here on is shown as "99+"
+SHOWN = 25  # rows
+WORDS = 200  # characters
+
+LATEST = ("-updated_at", "-id")
+LONGEST_WAIT = ("waiting_since", "id")
+
+
+class View(NamedTuple):
+    """A tab of the inbox: its label, the threads that it keeps for a person, and their order."""
+
+    label: str
+    keep: Callable[[ThreadQuerySet, User], ThreadQuerySet]
+    key: tuple[str, ...] = LATEST
+
+
+VIEWS = {
+    "waiting": View("Waiting", lambda rows, person: rows.waiting(), LONGEST_WAIT),
+    "escalated": View("Escalated", lambda rows, person: rows.open().filter(escalated=True)),
+    "important": View("Important", lambda rows, person: rows.filter(important=True)),
+    "mine": View("Mine", lambda rows, person: rows.filter(last_agent=person)),
+    "open": View("All open", lambda rows, person: rows.open()),
+    "resolved": View("Resolved", lambda rows, person: rows.filter(resolved=True)),
+    "archived": View("Archived", lambda rows, person: rows.filter(archived=True)),
+}
+DEFAULT_VIEW = "open"
+LAST = "last"  # in a query string: the view that the person used last, otherwise "waiting"
+
+
+def chosen(name: str | None) -> str:
+    """Return the name of the view that a query string asks for, or of the default."""
+    return "waiting" if name == LAST else name if name in VIEWS else DEFAULT_VIEW
+
+
+def shown(count: int) -> int | str:
+    """Return a number of threads that was counted up to CAP, as it is shown."""
+    return f"{CAP - 1}+" if count >= CAP else count
+
+
+def slices(
+    parts: "Iterable[tuple[str, QuerySet[Thread]]]", *columns: str | Case
+) -> "QuerySet[Any, Any]":
+    """Read several slices of threads in one query, each row with its slice's name first.
+
+    SQLite allows a limit only below the parts of a UNION, so each part selects by id.
+    """
+    named = [
+        Thread.objects.filter(pk__in=rows.values("pk"))
+        .annotate(part=Value(name))
+        .order_by()
+        .values_list("part", *columns)
+        for name, rows in parts
+    ]
+    first, *others = named
+    return first.union(*others, all=True)
+
+
+def counts(rows: ThreadQuerySet, person: User) -> Counter[str]:
+    """Count the threads of each view up to CAP, in one query."""
+    parts = ((name, view.keep(rows.order_by(), person)[:CAP]) for name, view in VIEWS.items())
+    return Counter(name for name, _ in slices(parts, "pk"))
+
+
+def last_answer(rows: ThreadQuerySet, person: User) -> tuple[datetime, str] | None:
+    """Find when and by which agent the last answer was given, in the threads of latest activity."""
+    latest = ("open", "resolved", "archived")
+    parts = [(name, VIEWS[name].keep(rows, person).order_by(*LATEST)[:SHOWN]) for name in latest]
+    said = Message.objects.filter(thread=OuterRef("pk"), message_type=MessageType.AGENT_MESSAGE)
+
+    def of_newest(column: str) -> Case:
+        newest = Subquery(said.order_by("-position").values(column)[:1])
+        return Case(When(last_agent__isnull=False, then=newest))
+
+    found = slices(parts, of_newest("created_at"), of_newest("agent_name"))
+    return max(((at, name or "an agent") for _, at, name in found if at), default=None)
+
+
+class News(NamedTuple):
+    """The first page of a view as a live list compares it: a tag, and each row with a stamp."""
+
+    tag: str
+    rows: list[str]
+
+
+def stamp(key: UUID, updated: datetime) -> str:
+    """Name a row and its state, so that a live list can count the changed rows."""
+    return f"{key}:{updated.timestamp()}"
+
+
+def news(rows: ThreadQuerySet, person: User, name: str, *, minute: int) -> News:
+    """Read what the first page of a view and the menu's count of waiting threads depend on.
+
+    `minute` renews a page of waiting threads, whose waiting times are in minutes.
+    """
+    view = VIEWS[name]
+    first = view.keep(rows, person).order_by(*view.key)[:SHOWN]
+    waiting = rows.waiting().order_by()[:CAP]
+    columns = ("pk", "updated_at", "unread_messages_count", "waiting_since")
+    found = sorted(slices([("page", first), ("waiting", waiting)], *columns), key=str)
+    page = [row[1:] for row in found if row[0] == "page"]
+    waits = any(since for *_, since in page)
+    state = (found, minute if waits else None)
+    stamps = [stamp(key, updated) for key, updated, *_ in page]
+    return News(blake2b(repr(state).encode(), digest_size=12).hexdigest(), stamps)
+
+
+def with_words(rows: ThreadQuerySet, *, found: Iterable[UUID] = ()) -> ThreadQuerySet:
+    """Annotate threads with the words to quote: the visitor's last ones, or else the last message.
+
+    Of a thread with messages in `found`, the newest of those is quoted. `words` is the beginning of
+    the text and `speaker` the type of the message; both are null if there is no message.
+    """
+    said = Message.objects.filter(thread=OuterRef("pk")).order_by("-position")
+    visitors = said.filter(message_type=MessageType.USER_MESSAGE)
+    quoted = [visitors, said.filter(position=OuterRef("last_position"))]
+    if found:
+        quoted.insert(0, said.filter(pk__in=found))
+    begin = Substr("content", 1, WORDS)
+    return rows.annotate(
+        words=Coalesce(*(Subquery(q.annotate(begin=begin).values("begin")[:1]) for q in quoted)),
+        speaker=Coalesce(*(Subquery(q.values("message_type")[:1]) for q in quoted)),
+    )

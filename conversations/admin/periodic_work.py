@@ -1,0 +1,28 @@
+"""The admin's list of periodic work: is it running?"""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from accounts.admin.scope import ReadOnly, ScopedAdmin
+from config.admin.dates import at
+from config.models import PeriodicWork
+
+DUE = at("due_at", "due")
+CLAIMED = at("claimed_until", "running, at most until", empty="not running")
+
+
+@admin.register(PeriodicWork)
+class PeriodicWorkAdmin(ReadOnly, ScopedAdmin):
+    """The periodic work of the workers. Only superusers see it: it belongs to no account."""
+
+    key = ("name",)
+    list_display = ("name", DUE, CLAIMED)
+    fields = readonly_fields = ("name", DUE, CLAIMED)
+    empty_text = "No worker has started yet."
+
+    def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep no rows."""
+        return rows.none()

@@ -1,0 +1,67 @@
+"""Counts of events in each chatbot, by hour and by day, so that figures need few rows."""
+
+from django.db import models
+from django.db.models import Q
+
+from chatbots.models import Chatbot
+
+HOUR, DAY = 1, 24
+
+
+def number() -> "models.PositiveIntegerField[int, int]":
+    """Declare a column that counts."""
+    return models.PositiveIntegerField(default=0)
+
+
+class Activity(models.Model):
+    """The figures of one chatbot in one hour or one day (UTC). Quiet hours have no row.
+
+    Periodic work writes it (services/activity.py).
+    """
+
+    chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="activity")
+    hours = models.PositiveSmallIntegerField(choices=[(HOUR, "hour"), (DAY, "day")])
+    begins_at = models.DateTimeField()
+    messages = number()  # without system messages
+    ai_replies = number()  # fallbacks included
+    fallbacks = number()
+    escalations = number()  # requested by visitors
+    answers = number()  # the first answer of a person after an escalation
+    answer_seconds = number()  # the sum of the visitors' waits for these answers
+    leads = number()
+    pending = number()  # this and the next three: deliveries by current state, without tests
+    retrying = number()
+    success = number()
+    failed = number()
+    stale_at = models.DateTimeField(null=True)  # when counted rows were last erased
+    deliveries_stale_at = models.DateTimeField(null=True)  # when they were found to have changed
+
+    CONVERSATIONS = (
+        "messages",
+        "ai_replies",
+        "fallbacks",
+        "escalations",
+        "answers",
+        "answer_seconds",
+        "leads",
+    )
+    DELIVERIES = ("pending", "retrying", "success", "failed")
+
+    class Meta:
+        verbose_name_plural = "activity"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chatbot", "hours", "begins_at"], name="activity_counted_once"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["hours", "begins_at"], name="activity_by_time"),
+            models.Index(
+                fields=["begins_at"],
+                name="activity_stale",
+                condition=Q(stale_at__isnull=False) | Q(deliveries_stale_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chatbot_id} from {self.begins_at:%Y-%m-%d %H:%M}"

@@ -1,0 +1,28 @@
+"""Handoffs: a visitor's request for a person, and what became of it. The figures count them."""
+
+from django.db import models
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from config.database.row import Row
+from conversations.models.thread import Thread
+
+
+class Handoff(Row):
+    """One request for a person in a thread. A time is null until the event has happened."""
+
+    chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="+", db_index=False)
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="handoffs")
+    asked_at = models.DateTimeField(default=timezone.now)
+    answered_at = models.DateTimeField(null=True)  # a person's first answer
+    resolved_at = models.DateTimeField(null=True)
+    came_back_at = models.DateTimeField(null=True)  # at most 7 days after it was resolved
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["chatbot", "asked_at"], name="handoff_of_bot"),
+            models.Index(fields=["asked_at"], name="handoff_asked"),
+        ]
+
+    def __str__(self) -> str:
+        return f"request of {self.asked_at:%Y-%m-%d %H:%M}"

@@ -1,0 +1,33 @@
+"""Origins of AI messages: the versions of the rows from which their prompts were built."""
+
+from django.db import models
+
+from config.database.lengths import SHORT
+from conversations.models.message import Message
+
+
+class ReplyOrigin(models.Model):
+    """The origin of an AI message. The message itself has its model, time and fallback reason.
+
+    The ids and numbers refer to the chatbots app's Version, which outlives the row it describes.
+    A number is 0 if there is no version: a bot without general settings uses the defaults.
+    """
+
+    message = models.OneToOneField(
+        Message, primary_key=True, on_delete=models.CASCADE, related_name="origin"
+    )
+    model_id = models.UUIDField(null=True)  # the model that answered, or the last one that failed
+    model_version = models.PositiveIntegerField(default=0)
+    settings_id = models.UUIDField()
+    settings_version = models.PositiveIntegerField()
+    instruction_id = models.UUIDField(null=True)
+    instruction_version = models.PositiveIntegerField(default=0)
+    personas = models.JSONField(default=list)  # pairs of an id and a number, in their order
+    temperature = models.FloatField(null=True)  # null: none was sent
+    history_length = models.PositiveSmallIntegerField()  # earlier messages in the prompt
+    input_tokens = models.PositiveIntegerField(null=True)  # null: the model reported none
+    output_tokens = models.PositiveIntegerField(null=True)
+    failed_before = models.CharField(max_length=SHORT, blank=True)  # earlier models, with reasons
+
+    def __str__(self) -> str:
+        return f"origin of {self.message_id}"

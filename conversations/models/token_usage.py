@@ -1,0 +1,66 @@
+"""Token usage by chatbot, model and day."""
+
+from typing import Any
+
+from django.db import models
+from django.db.models import F
+
+from chatbots.models import Chatbot
+from config.database.prepared import Given, Update, prepared_update
+
+
+class TokenUsage(models.Model):
+    """The tokens of one chatbot and one model in one day (UTC).
+
+    Counted in the transaction that stores the reply, and kept when the message is erased.
+    `model_id` is not a foreign key, so a model can be deleted and its usage remains.
+    """
+
+    chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="token_usages")
+    model_id = models.UUIDField()
+    day = models.DateField()
+    replies = models.PositiveIntegerField(default=0)
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        verbose_name_plural = "token usage"
+        constraints = [
+            models.UniqueConstraint(fields=["chatbot", "day", "model_id"], name="tokens_of_one_day")
+        ]
+        indexes = [models.Index(fields=["day"], name="tokens_by_day")]
+
+    def __str__(self) -> str:
+        return f"{self.input_tokens} + {self.output_tokens} tokens on {self.day}"
+
+    @staticmethod
+    def add(*, input_tokens: int, output_tokens: int, **day: Any) -> None:
+        """Count a reply's tokens, in its transaction. `day` holds the other unique columns.
+
+        The row stays locked until the transaction ends, so call this last.
+        """
+        given = {"input": input_tokens, "output": output_tokens, **day}
+        if not ADD.run(**given):
+            TokenUsage.objects.bulk_create([TokenUsage(**day)], ignore_conflicts=True)
+            ADD.run(**given)
+
+
+def added() -> Update:
+    """Add given tokens to a given day."""
+    row = TokenUsage.objects.filter(
+        chatbot=Given("chatbot_id", models.UUIDField()),
+        model_id=Given("model_id", models.UUIDField()),
+        day=Given("day", models.DateField()),
+    )
+    tokens = models.PositiveBigIntegerField()
+    return Update(
+        row,
+        {
+            "replies": F("replies") + 1,
+            "input_tokens": F("input_tokens") + Given("input", tokens),
+            "output_tokens": F("output_tokens") + Given("output", tokens),
+        },
+    )
+
+
+ADD = prepared_update(added)

@@ -1,0 +1,106 @@
+"""Follow up on conversations with staff: remind them of long waits, and end silent handoffs."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from accounts.models import Account
+from accounts.working_hours import is_working_time
+from conversations import notifications
+from conversations.access import ThreadNotFound, lock_thread
+from conversations.models import Thread
+from conversations.services import escalation
+
+BATCH = 1_000  # threads of one setting in one run
+
+
+def remind() -> int:
+    """Mail staff about visitors who wait longer than their account allows, once per wait.
+
+    Reminders are sent in the account's working hours only. Returns their number.
+    """
+    now = timezone.now()
+    accounts = Account.objects.filter(remind_after_minutes__gt=0).values_list(
+        "pk", "remind_after_minutes", "working_hours", "time_zone"
+    )
+    working = [
+        (key, minutes)
+        for key, minutes, hours, zone in accounts
+        if is_working_time(now, hours, zone)
+    ]
+    unreminded = Q(reminded_at=None) | Q(reminded_at__lt=F("waiting_since"))
+    rows = Thread.objects.waiting().filter(unreminded).order_by("waiting_since")
+    return sum(
+        _remind(key)
+        for minutes, keys in _by_minutes(working)
+        for key in rows.filter(
+            chatbot__account__in=keys, waiting_since__lte=now - minutes
+        ).values_list("pk", flat=True)[:BATCH]
+    )
+
+
+def return_silent() -> int:
+    """Return conversations to the AI whose visitor was answered and has been silent since.
+
+    The system message is the same as for any other return. Returns the number of conversations.
+    """
+    now = timezone.now()
+    accounts = Account.objects.filter(return_after_minutes__gt=0)
+    rows = Thread.objects.open().filter(escalated=True, waiting_since=None).order_by("updated_at")
+    return sum(
+        _return(key, silent_for=minutes)
+        for minutes, keys in _by_minutes(accounts.values_list("pk", "return_after_minutes"))
+        for key in rows.filter(
+            chatbot__account__in=keys, updated_at__lte=now - minutes
+        ).values_list("pk", flat=True)[:BATCH]
+    )
+
+
+def _by_minutes(settings: Iterable[tuple[UUID, int | None]]) -> list[tuple[timedelta, list[UUID]]]:
+    """Group accounts by their setting.
+
+    A batch then contains only threads whose time has come: threads of accounts with a longer time,
+    or outside their working hours, cannot fill it.
+    """
+    groups = defaultdict(list)
+    for key, minutes in settings:
+        groups[timedelta(minutes=minutes or 0)].append(key)
+    return list(groups.items())
+
+
+def _remind(thread_id: UUID) -> bool:
+    with transaction.atomic():
+        thread = _locked(thread_id)
+        if thread is None or thread.waiting_since is None:
+            return False
+        if thread.reminded_at and thread.reminded_at >= thread.waiting_since:
+            return False
+        # Not `save_changes`: a reminder is no activity, so the thread keeps its place in the inbox.
+        Thread.objects.filter(pk=thread.pk).update(reminded_at=timezone.now())
+        notifications.still_waiting(thread)
+    return True
+
+
+def _return(thread_id: UUID, *, silent_for: timedelta) -> bool:
+    with transaction.atomic():
+        thread = _locked(thread_id)
+        if thread is None or not thread.escalated or thread.waiting_since:
+            return False
+        if thread.updated_at > timezone.now() - silent_for:
+            return False
+        escalation.set_escalated(thread, escalated=False)
+    return True
+
+
+def _locked(thread_id: UUID) -> Thread | None:
+    """Lock a thread; None if it was erased, resolved or archived since it was found."""
+    try:
+        thread = lock_thread(thread_id)
+    except ThreadNotFound:
+        return None
+    return None if thread.resolved or thread.archived else thread

@@ -1,0 +1,73 @@
+"""Record the outcome of visitors' requests for a person, and count the outcomes.
+
+Callers hold the thread's lock and the transaction, except for `outcomes`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import Avg, Count, DurationField, ExpressionWrapper, F
+from django.utils import timezone
+
+from config.database.prepared import insert
+from conversations.models import Handoff, Thread
+
+COMES_BACK = timedelta(days=7)
+COUNTED = 10_000  # requests, so that the cost has a bound
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Requests for a person since a given time, and their outcomes."""
+
+    asked: int  # at most COUNTED
+    answered: int
+    first_answer: timedelta | None  # the mean
+    resolved: int
+    came_back: int
+
+
+def asked(thread: Thread) -> None:
+    """Record a visitor's request for a person."""
+    insert(Handoff(thread=thread, chatbot_id=thread.chatbot_id))
+
+
+def answered(thread: Thread) -> None:
+    """Record a person's first answer to the newest request.
+
+    Earlier ones without an answer went back to the AI.
+    """
+    newest = thread.handoffs.order_by("-asked_at", "-pk").values("pk")[:1]
+    thread.handoffs.filter(pk__in=newest, answered_at=None).update(answered_at=timezone.now())
+
+
+def resolved(thread: Thread) -> None:
+    """Record that the thread was resolved."""
+    thread.handoffs.filter(resolved_at=None).update(resolved_at=timezone.now())
+
+
+def came_back(thread: Thread) -> None:
+    """Record that the visitor has written again, if the thread was resolved recently."""
+    lately = thread.handoffs.filter(resolved_at__gte=timezone.now() - COMES_BACK)
+    lately.filter(came_back_at=None).update(came_back_at=timezone.now())
+
+
+def outcomes(since: datetime, chatbots: Sequence[UUID] | None) -> Outcomes:
+    """Count the newest requests since a given time in some chatbots; None means all.
+
+    Costs one query.
+    """
+    rows = Handoff.objects.filter(asked_at__gte=since)
+    if chatbots is not None:
+        rows = rows.filter(chatbot__in=chatbots)
+    waited = ExpressionWrapper(F("answered_at") - F("asked_at"), output_field=DurationField())
+    found = rows.order_by("-asked_at")[:COUNTED].aggregate(
+        asked=Count("pk"),
+        answered=Count("answered_at"),
+        first_answer=Avg(waited),
+        resolved=Count("resolved_at"),
+        came_back=Count("came_back_at"),
+    )
+    return Outcomes(**found)

@@ -1,0 +1,32 @@
+"""Track which agents have a thread's page open, in a cache entry that each page's poll renews."""
+
+import logging
+import time
+from uuid import UUID
+
+from django.core.cache import cache
+
+from accounts.models import User
+from config.api.limits import CACHE_ERRORS
+
+HERE = 10  # seconds since the last poll
+
+logger = logging.getLogger(__name__)
+
+
+def renew(thread_id: UUID, agent: User) -> list[str]:
+    """Note that an agent is here. Returns the names of the other agents.
+
+    Of two simultaneous polls one may be lost, until the next poll. If the cache fails, no other
+    agent is reported.
+    """
+    name, now = f"here-{thread_id}", time.time()
+    try:
+        known: dict[str, tuple[str, float]] = cache.get(name) or {}
+        here = {key: one for key, one in known.items() if now - one[1] < HERE}
+        here[str(agent.pk)] = (agent.get_full_name(), now)
+        cache.set(name, here, timeout=HERE)
+    except CACHE_ERRORS as error:
+        logger.warning("cannot tell which agents have a page open: %s", type(error).__name__)
+        return []
+    return sorted(who for key, (who, _) in here.items() if key != str(agent.pk))

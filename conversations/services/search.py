@@ -1,0 +1,188 @@
+"""Find threads by words in their messages, by their visitor's name or e-mail address, or by tag.
+
+The initial migration creates the indexes: FTS5 tables on SQLite, GIN indexes on PostgreSQL. Each
+entry contains a word that names its chatbot, so the index itself limits a search to the searcher's
+chatbots, however many entries other chatbots have. No text can contain such a word.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from unicodedata import normalize
+from uuid import UUID
+
+from django.db import connection
+from django.db.models.expressions import RawSQL
+
+from config.database.lengths import SHORT
+from conversations.models.thread import ThreadQuerySet
+
+NEWEST = 200  # hits of each kind
+NEWEST_KEPT = 2_000  # threads with a tag or a name
+SHORTEST_BEGINNING = 3  # letters of an incomplete word
+MOST_WORDS = 10
+WORD = re.compile(r"[^\W_]+")
+ACCENT = re.compile(r"[\u0300-\u036f]")
+
+# The last word of a name, an address or a tag may be incomplete.
+SQLITE_MESSAGES = """
+    SELECT said.thread_id, said.id
+    FROM conversations_message_words AS entry
+    CROSS JOIN conversations_message AS said ON said.rowid = entry.rowid
+    WHERE conversations_message_words MATCH %(words)s
+    ORDER BY entry.rowid DESC LIMIT %(most)s
+"""
+SQLITE_VISITORS = """
+    SELECT thread.id FROM (
+        SELECT rowid FROM conversations_visitor_words
+        WHERE conversations_visitor_words MATCH %(begun)s
+        ORDER BY rowid DESC LIMIT %(most)s
+    ) AS entry
+    CROSS JOIN conversations_visitor AS visitor ON visitor.rowid = entry.rowid
+    CROSS JOIN conversations_thread AS thread ON thread.visitor_id = visitor.id
+    ORDER BY thread.id DESC LIMIT %(most)s
+"""
+SQLITE_TAGS = """
+    SELECT thread.id FROM conversations_tag_words AS entry
+    CROSS JOIN conversations_thread AS thread ON thread.rowid = entry.rowid
+    WHERE conversations_tag_words MATCH %(begun)s
+    ORDER BY entry.rowid DESC LIMIT %(most)s
+"""
+POSTGRESQL_MESSAGES = """
+    SELECT thread_id, id FROM conversations_message
+    WHERE words @@ %(words)s::tsquery
+    ORDER BY id DESC LIMIT %(most)s
+"""
+POSTGRESQL_VISITORS = """
+    SELECT thread.id FROM (
+        SELECT id FROM conversations_visitor
+        WHERE (name <> '' OR email <> '') AND (
+            conversations_words(name || ' ' || email)
+            || array_to_tsvector(ARRAY['bot:' || replace(chatbot_id::text, '-', '')])
+        ) @@ %(begun)s::tsquery
+        ORDER BY id DESC LIMIT %(most)s
+    ) AS visitor JOIN conversations_thread AS thread ON thread.visitor_id = visitor.id
+    ORDER BY thread.id DESC LIMIT %(most)s
+"""
+POSTGRESQL_TAGS = """
+    SELECT id FROM conversations_thread
+    WHERE tags <> '[]' AND (
+        conversations_words(tags::text)
+        || array_to_tsvector(ARRAY['bot:' || replace(chatbot_id::text, '-', '')])
+    ) @@ %(begun)s::tsquery
+    ORDER BY id DESC LIMIT %(most)s
+"""
+
+
+def union(messages: str, visitors: str, tags: str) -> str:
+    """Combine the three kinds of hits. Only those of messages have a message."""
+    return f"""
+        SELECT * FROM ({messages}) AS message_hits
+        UNION ALL SELECT id, NULL FROM ({visitors}) AS visitor_hits
+        UNION ALL SELECT id, NULL FROM ({tags}) AS tag_hits
+    """  # noqa: S608 - our own constants only
+
+
+SQLITE = union(SQLITE_MESSAGES, SQLITE_VISITORS, SQLITE_TAGS)
+POSTGRESQL = union(POSTGRESQL_MESSAGES, POSTGRESQL_VISITORS, POSTGRESQL_TAGS)
+# PostgreSQL collects the ids first; otherwise it may read a list in order and test each row.
+COLLECTED = {"sqlite": "{}", "postgresql": "SELECT unnest(ARRAY({}))"}
+TAGS = {"sqlite": SQLITE_TAGS, "postgresql": POSTGRESQL_TAGS}
+VISITORS = {"sqlite": SQLITE_VISITORS, "postgresql": POSTGRESQL_VISITORS}
+
+
+@dataclass
+class Hits:
+    """The threads that a search found, the messages that matched, and whether there are more."""
+
+    threads: set[UUID] = field(default_factory=set)
+    messages: set[UUID] = field(default_factory=set)
+    more: bool = False
+
+
+def find(text: str, chatbots: Sequence[UUID] | None) -> Hits:
+    """Find the newest threads and messages that contain all words of a text, in one query.
+
+    `chatbots` are those that the searcher may see; None means all.
+    """
+    words = words_of(text)
+    if not words or (chatbots is not None and not chatbots):
+        return Hits()
+    given: dict[str, str | int] = {
+        "words": query(words, chatbots, begun=False),
+        "begun": query(words, chatbots, begun=True),
+        "most": NEWEST + 1,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(SQLITE if connection.vendor == "sqlite" else POSTGRESQL, given)
+        rows = [tuple(key and UUID(str(key)) for key in row) for row in cursor.fetchall()]
+    messages = [message for _, message in rows if message]
+    return Hits(
+        {thread for thread, _ in rows},
+        set(messages[:NEWEST]),
+        more=len(messages) > NEWEST or len(rows) - len(messages) > NEWEST,
+    )
+
+
+def tagged(rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None) -> ThreadQuerySet:
+    """Keep the threads with the words in their tags: the newest of them, at most NEWEST_KEPT."""
+    return kept(rows, TAGS[connection.vendor], text, chatbots)
+
+
+def named(rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None) -> ThreadQuerySet:
+    """Keep the newest threads of visitors with the words in their name or e-mail address."""
+    return kept(rows, VISITORS[connection.vendor], text, chatbots)
+
+
+def kept(
+    rows: ThreadQuerySet, part: str, text: str, chatbots: Sequence[UUID] | None
+) -> ThreadQuerySet:
+    """Keep the threads that a part of the search finds, as a subquery."""
+    words = words_of(text)
+    if not words or (chatbots is not None and not chatbots):
+        return rows.none()
+    given = {"begun": query(words, chatbots, begun=True), "most": NEWEST_KEPT}
+    names = re.findall(r"%\((\w+)\)s", part)
+    sql = COLLECTED[connection.vendor].format(part % dict.fromkeys(names, "%s"))
+    return rows.filter(pk__in=RawSQL(sql, [given[name] for name in names]))  # noqa: S611
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text as the index has them: in lower case, without accents."""
+    whole = normalize("NFC", text[:SHORT])
+    if connection.vendor == "postgresql":  # SQLite's tokenizer removes them by itself
+        whole = normalize("NFC", ACCENT.sub("", normalize("NFD", whole)))
+    return [word.lower() for word in WORD.findall(whole)[:MOST_WORDS]]
+
+
+class Syntax(NamedTuple):
+    """How a database writes a search. Words are letters and digits, so they need no escape."""
+
+    quote: str  # around a word; in FTS5, AND and OR are words too if they are quoted
+    begun: str  # after the beginning of a word
+    scope: str  # before a chatbot's id; words of texts cannot contain these characters
+    either: str
+    both: str
+
+
+SYNTAX = {
+    "sqlite": Syntax('"', "*", "\ue000", " OR ", " AND "),
+    "postgresql": Syntax("'", ":*", "bot:", " | ", " & "),
+}
+
+
+def query(words: list[str], chatbots: Sequence[UUID] | None, *, begun: bool) -> str:
+    """Make a query of the words in these chatbots, in the language of the database.
+
+    With `begun`, the last word may be incomplete, unless it is too short: one or two letters begin
+    a large share of all names.
+    """
+    syntax = SYNTAX[connection.vendor]
+    terms = [f"{syntax.quote}{word}{syntax.quote}" for word in words]
+    if begun and (len(words[-1]) >= SHORTEST_BEGINNING or not words[-1].isascii()):
+        terms[-1] += syntax.begun
+    if chatbots:
+        scopes = [f"{syntax.quote}{syntax.scope}{key.hex}{syntax.quote}" for key in chatbots]
+        terms.append(f"({syntax.either.join(scopes)})")
+    return syntax.both.join(terms)

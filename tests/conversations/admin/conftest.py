@@ -1,0 +1,18 @@
+"""An agent who is signed in to the admin: the owner of the chatbot's account."""
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from chatbots.models import Chatbot
+from tests.factories.staff import AGENTS, signed_in, staff
+
+
+@pytest.fixture
+def agent(chatbot: Chatbot) -> User:
+    return staff(chatbot.account.owner, AGENTS)
+
+
+@pytest.fixture
+def client(agent: User) -> Client:
+    return signed_in(agent)

@@ -1,0 +1,111 @@
+"""The account and the chatbot of the home page: typed names, within the person's own."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from chatbots.models import Chatbot
+from conversations.admin.choice import Choice
+from tests.factories.accounts import AccountFactory
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.staff import AGENTS, signed_in, staff, superuser
+
+HOME = reverse("admin:index")
+
+
+@pytest.fixture
+def bots(default_model: object) -> list[Chatbot]:
+    acme, globex = AccountFactory(name="Acme"), AccountFactory(name="Globex")
+    return [
+        ChatbotFactory(account=acme, name="Shop"),
+        ChatbotFactory(account=acme, name="Shop 2"),
+        ChatbotFactory(account=acme, name="Help"),
+        ChatbotFactory(account=globex, name="Shop"),
+    ]
+
+
+def choice(client: Client, **given: object) -> Choice:
+    page = client.get(HOME, given)
+    assert page.status_code == 200
+    found: Choice = page.context["choice"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("chatbot", "account", "numbers", "fault"),
+    [
+        ("help", "", [2], ""),
+        ("HE", "", [2], ""),
+        ("Shop 2", "", [1], ""),
+        ("shop", "acme", [0], ""),
+        ("Shop", "glo", [3], ""),
+        ("Shop", "", [], "Several chatbots match “Shop”: enter the chatbot's id."),
+        ("S", "Acme", [], "Several chatbots match “S”: type more of the name."),
+        ("elp", "", [], "No chatbot matches “elp”."),
+        ("help", "Globex", [], "No chatbot matches “help”."),
+        ("", "Acme", [0, 1, 2], ""),
+        ("", "x%", [], "No account matches “x%”."),
+    ],
+)
+def test_a_name_is_found_by_its_beginning(
+    bots: list[Chatbot], chatbot: str, account: str, numbers: list[int], fault: str
+) -> None:
+    found = choice(signed_in(superuser()), chatbot=chatbot, account=account)
+    assert found.chatbots is not None
+    assert set(found.chatbots) == {bots[number].pk for number in numbers}
+    assert (found.chatbot.fault or found.account.fault) == fault
+
+
+def test_names_that_differ_in_case_are_told_apart(default_model: object) -> None:
+    client = signed_in(superuser())
+    for one in ("Acme", "ACME"):
+        account = AccountFactory(name=one)
+        for name in ("Shop", "shop"):
+            ChatbotFactory(account=account, name=name)
+    for bot in Chatbot.objects.select_related("account"):
+        found = choice(client, account=bot.account.name, chatbot=bot.name)
+        assert found.chatbots == [bot.pk]
+        assert (found.account.text, found.chatbot.text) == (bot.account.name, bot.name)
+    found = choice(client, account="acme")
+    assert found.account.fault == "Several accounts match “acme”: type more of the name."
+
+
+def test_an_account_is_chosen_by_its_id_where_names_are_equal(default_model: object) -> None:
+    client = signed_in(superuser())
+    bots = [ChatbotFactory(account=AccountFactory(name="Acme")) for _ in range(2)]
+    found = choice(client, account="Acme")
+    assert found.account.fault == "Several accounts match “Acme”: enter the account's id."
+    assert found.chatbots == []
+    for bot in bots:
+        assert choice(client, account=bot.account_id).chatbots == [bot.pk]
+
+
+def test_ids_of_links_are_understood_and_shown_as_names(bots: list[Chatbot]) -> None:
+    found = choice(signed_in(superuser()), chatbot=bots[3].pk, account=bots[3].account_id)
+    assert (found.chatbots, found.chatbot.text, found.account.text) == (
+        [bots[3].pk],
+        "Shop",
+        "Globex",
+    )
+    for _, link, _ in found.spans():
+        assert f"chatbot={bots[3].pk}" in link
+
+
+def test_only_the_persons_own_names_are_found_and_suggested(bots: list[Chatbot]) -> None:
+    client = signed_in(staff(bots[3].account.owner, AGENTS))
+    assert choice(client).accounts == ["Globex"]
+    for given in ({"chatbot": "Help"}, {"account": "Acme"}, {"chatbot": bots[0].pk}):
+        found = choice(client, **given)
+        assert found.chatbots == []
+        assert found.chatbot.fault or found.account.fault
+    page = client.get(HOME, {"chatbot": bots[0].pk}).content.decode()
+    assert "Acme" not in page
+    assert "Help" not in page
+
+
+def test_every_chatbot_can_be_chosen_however_many_there_are(chatbot: Chatbot) -> None:
+    Chatbot.objects.bulk_create(
+        Chatbot(account=chatbot.account, name=f"Bot {number:03}") for number in range(300)
+    )
+    found = choice(signed_in(superuser()), chatbot="bot 299")
+    assert (found.chatbot.text, found.chatbot.fault) == ("Bot 299", "")

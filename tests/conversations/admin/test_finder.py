@@ -1,0 +1,136 @@
+"""Ctrl+K: it finds entries of the menu and the person's rows, never those of others."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from chatbots.models import Chatbot
+from conversations.admin.finder import MOST
+from conversations.models import Thread
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.conversations import ThreadFactory, VisitorFactory
+from tests.factories.staff import AGENTS, signed_in, staff, superuser
+from tests.factories.webhooks import DeliveryFactory
+from webhooks.models import Delivery
+
+SEARCH = reverse("admin:search")
+
+
+@pytest.fixture
+def client(chatbot: Chatbot) -> Client:
+    Chatbot.objects.filter(pk=chatbot.pk).update(name="Shop one")
+    return signed_in(staff(chatbot.account.owner, AGENTS))
+
+
+def furnish(chatbot: Chatbot) -> tuple[Thread, Delivery]:
+    """Create a thread of Anna Berg, and a delivery of it."""
+    visitor = VisitorFactory(chatbot=chatbot, name="Anna Berg", email="a.berg@example.com")
+    thread = ThreadFactory(chatbot=chatbot, visitor=visitor)
+    return thread, DeliveryFactory(chatbot=chatbot, thread_id=thread.pk, state="FAILED")
+
+
+def found(client: Client, text: object) -> list[tuple[str, str]]:
+    """Return the titles and links of the results."""
+    page = client.get(SEARCH, {"s": str(text)})
+    assert page.status_code == 200
+    return [(result.title, result.link) for result in page.context["results"]]
+
+
+def page_of(row: Any) -> str:
+    name = row._meta.label_lower.replace(".", "_")
+    return reverse(f"admin:{name}_change", args=[row.pk])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("inb", ["Inbox"]),
+        ("LEADS", ["Leads"]),
+        ("plans", []),
+        ("nbox", []),
+        ("sho", ["Shop one"]),
+        ("SHOP ONE", ["Shop one"]),
+        ("one", []),
+        ("ann", ["Anna Berg"]),
+        ("berg ann", ["Anna Berg"]),
+        ("a.berg@exa", ["Anna Berg"]),
+        ("%", []),
+        ("' OR 1=1", []),
+        ("x" * 5_000, []),
+        (" ", []),
+    ],
+)
+def test_names_are_found_by_their_beginning(
+    client: Client, chatbot: Chatbot, text: str, shown: list[str]
+) -> None:
+    furnish(chatbot)
+    assert [title for title, _ in found(client, text)] == shown
+
+
+def test_menu_entries_are_those_of_the_person(client: Client) -> None:
+    assert [title for title, _ in found(client, "key")] == ["API keys"]
+    assert [title for title, _ in found(signed_in(superuser()), "pl")] == ["Plans"]
+
+
+def test_a_complete_id_leads_to_its_pages(client: Client, chatbot: Chatbot) -> None:
+    thread, delivery = furnish(chatbot)
+    event = f"{delivery.event} FAILED"
+    assert found(client, chatbot.pk) == [("Shop one", page_of(chatbot))]
+    assert found(client, f" {str(delivery.pk).upper()} ") == [(event, page_of(delivery))]
+    assert found(client, thread.pk) == [("Anna Berg", page_of(thread)), (event, page_of(delivery))]
+
+
+def test_rows_of_other_accounts_are_never_found(client: Client) -> None:
+    other = ChatbotFactory(name="Shop of others")
+    rows = [other, *furnish(other)]
+    for text in ("shop of", "anna", "a.berg@example.com", *(row.pk for row in rows)):
+        assert found(client, text) == [], text
+        assert found(signed_in(superuser()), text), text
+    person = staff(other.account.owner, AGENTS)
+    assert found(signed_in(person), "anna")
+    person.groups.clear()
+    assert not any(found(signed_in(person), text) for text in ("anna", "shop", rows[2].pk))
+
+
+def test_the_answer_is_new_each_time_and_kept_nowhere(client: Client, chatbot: Chatbot) -> None:
+    assert found(client, "anna") == []
+    thread, _ = furnish(chatbot)
+    assert found(client, "anna") == [("Anna Berg", page_of(thread))]
+    assert "no-store" in client.get(SEARCH, {"s": "anna"})["Cache-Control"]
+    thread.delete()
+    assert found(client, "anna") == []
+
+
+def test_names_are_shown_as_text(client: Client, chatbot: Chatbot) -> None:
+    visitor = VisitorFactory(chatbot=chatbot, name="Anna <b>x</b>")
+    ThreadFactory(chatbot=chatbot, visitor=visitor)
+    page = client.get(SEARCH, {"s": 'anna"><i>'}).content.decode()
+    assert "<i>" not in page
+    assert "<b>x" not in client.get(SEARCH, {"s": "anna"}).content.decode()
+
+
+def test_a_search_has_few_results_and_the_same_queries_at_any_number_of_rows(
+    client: Client, chatbot: Chatbot
+) -> None:
+    def queries(text: object) -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert 1 <= len(found(client, text)) <= 3 * MOST
+        return len(asked)
+
+    thread, _ = furnish(chatbot)
+    few = [queries(text) for text in ("anna", "shop", thread.pk)]
+    for number in range(20):
+        furnish(chatbot)
+        ChatbotFactory(account=chatbot.account, name=f"Shop {number}")
+        DeliveryFactory(chatbot=chatbot, thread_id=thread.pk)
+    assert [queries(text) for text in ("anna", "shop", thread.pk)] == few
+    assert max(few) <= 10
+    assert len(found(client, "shop")) == MOST
+
+
+def test_strangers_are_asked_to_sign_in() -> None:
+    assert "/login/" in Client().get(SEARCH, {"s": "anna"})["Location"]

@@ -1,0 +1,73 @@
+"""The list of the inbox: its empty state, its footer, and the view that it remembers."""
+
+import re
+from datetime import timedelta
+
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from conversations.models import Message, Thread
+from conversations.models.message import MessageType
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
+
+INBOX = reverse("admin:conversations_thread_changelist")
+
+
+def test_the_empty_inbox_names_the_last_answer(client: Client, chatbot: Chatbot) -> None:
+    def empty() -> str:
+        page = client.get(f"{INBOX}?view=waiting").content.decode()
+        return re.sub(r"<[^>]*>", "", page.split('class="empty"')[1].split("</div>")[0])
+
+    assert "Nobody is waiting. Show all open" in empty()
+    people = (("Eva", ChatbotFactory(), 1), ("Kim", chatbot, 12), ("Sam", chatbot, 30))
+    for name, bot, minutes in people:
+        thread = ThreadFactory(
+            chatbot=bot, last_agent=chatbot.account.owner, resolved=name == "Kim"
+        )
+        said = MessageFactory(
+            thread=thread, message_type=MessageType.AGENT_MESSAGE, agent_name=name
+        )
+        moment = timezone.now() - timedelta(minutes=minutes)
+        Message.objects.filter(pk=said.pk).update(created_at=moment)
+    assert "Nobody is waiting. Last answer 12 min ago by Kim. Show all open" in empty()
+    with CaptureQueriesContext(connection) as asked:
+        empty()
+    assert len(asked) <= 10
+
+
+def test_the_footer_has_the_number_of_threads_up_to_a_cap(client: Client, chatbot: Chatbot) -> None:
+    def footer(query: str) -> str:
+        page = client.get(f"{INBOX}{query}").content.decode()
+        text = re.sub(r"<[^>]*>", " ", page.split('<nav class="older"')[1].split("</nav>")[0])
+        return " ".join(text.split(">", 1)[1].split())
+
+    visitor = VisitorFactory(chatbot=chatbot)
+    ThreadFactory(chatbot=chatbot, visitor=visitor)
+    assert footer("?view=open") == "1 thread"
+    assert footer("?view=resolved") == "0 threads"
+    made = [Thread(chatbot=chatbot, visitor=visitor, important=True) for _ in range(100)]
+    Thread.objects.bulk_create(made[:30])
+    assert footer("?view=open") == "Next page 31 threads"
+    assert footer("?view=open&important=1") == "Next page more than 25 threads"
+    Thread.objects.bulk_create(made[30:])
+    assert footer("?view=open") == "Next page 99+ threads"
+
+
+def test_the_menu_leads_to_the_view_and_the_filters_of_last_time(
+    client: Client, chatbot: Chatbot
+) -> None:
+    menu = f"{INBOX}?view=last"
+    assert menu in client.get(reverse("admin:index")).content.decode()
+    assert client.get(menu).context["cl"].view == "waiting"
+    for query in ("view=resolved&tag=late", "view=mine"):
+        client.cookies["inbox"] = query
+        assert client.get(menu)["Location"] == f"{INBOX}?{query}"
+        assert client.get(f"{INBOX}?view=open").context["cl"].view == "open"
+    for broken in ("view=last", "view=x", "", "%", "//example.com"):
+        client.cookies["inbox"] = broken
+        assert client.get(menu).context["cl"].view == "waiting"

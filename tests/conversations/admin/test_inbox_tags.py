@@ -1,0 +1,77 @@
+"""The inbox's action "Tag": add a tag to the selected threads, or remove it."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from chatbots.models import Chatbot
+from conversations.admin import inbox
+from conversations.models import Thread
+from conversations.models.thread import MOST_TAGS
+from conversations.services.erasure import erase_thread
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.conversations import ThreadFactory
+
+INBOX = reverse("admin:conversations_thread_changelist")
+
+
+def tag(client: Client, *threads: Thread, **given: str) -> Any:
+    """Send the form of the action "Tag", or open it if nothing is given."""
+    keys = {"_selected_action": [thread.pk for thread in threads]}
+    return client.post(INBOX, {"action": "tag_selected", **keys, **given})
+
+
+def tags_of(*threads: Thread) -> list[list[str]]:
+    return [Thread.objects.get(pk=thread.pk).tags for thread in threads]
+
+
+def test_the_selected_threads_are_tagged_and_the_tag_is_removed_again(
+    client: Client, chatbot: Chatbot
+) -> None:
+    one, two = ThreadFactory(chatbot=chatbot, tags=["vip"]), ThreadFactory(chatbot=chatbot)
+    foreign, other = ThreadFactory(chatbot=ChatbotFactory()), ThreadFactory(chatbot=chatbot)
+    form = tag(client, one, two, foreign).content.decode()
+    assert "Tag 2 conversations" in form
+    assert str(two.pk) in form
+    assert str(foreign.pk) not in form
+    for _ in range(2):
+        tag(client, one, two, foreign, tag=" late, 2nd ", how="add")
+        assert tags_of(one, two, foreign, other) == [["vip", "late, 2nd"], ["late, 2nd"], [], []]
+    tag(client, one, two, tag="vip", how="remove")
+    assert tags_of(one, two) == [["late, 2nd"], ["late, 2nd"]]
+
+
+@pytest.mark.parametrize("text", ["", " ", "x" * 256, "a\0b"])
+def test_an_invalid_tag_is_refused_and_can_be_corrected(
+    client: Client, chatbot: Chatbot, text: str
+) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    page = tag(client, thread, tag=text, how="add")
+    assert page.status_code == 200
+    assert str(thread.pk) in page.content.decode()
+    assert tags_of(thread) == [[]]
+
+
+def test_a_thread_with_too_many_tags_is_left_out(client: Client, chatbot: Chatbot) -> None:
+    full = ThreadFactory(chatbot=chatbot, tags=[f"{number}" for number in range(MOST_TAGS)])
+    empty = ThreadFactory(chatbot=chatbot)
+    said = client.get(tag(client, full, empty, tag="late", how="add")["Location"]).content.decode()
+    assert "1 conversation tagged “late”" in said
+    assert "1 conversation left out: at most 100 tags are allowed" in said
+    assert [len(tags) for tags in tags_of(full, empty)] == [100, 1]
+
+
+@pytest.mark.parametrize("how", ["add", "remove"])
+def test_a_thread_that_is_erased_meanwhile_is_skipped(
+    client: Client, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    one, gone, two = (ThreadFactory(chatbot=chatbot, tags=["vip"]) for _ in range(3))
+    monkeypatch.setattr(inbox, "selected", lambda _: [one.pk, gone.pk, two.pk])
+    erase_thread(gone.pk)
+    answer = tag(client, one, two, tag={"add": "late", "remove": "vip"}[how], how=how)
+    said = client.get(answer["Location"]).content.decode()
+    assert "2 conversations" in said
+    assert "left out" not in said
+    assert tags_of(one, two) == [{"add": ["vip", "late"], "remove": []}[how]] * 2

@@ -1,0 +1,110 @@
+"""The admin's menu, its counts, and the breadcrumbs that use its words."""
+
+import re
+from html import unescape
+from typing import Any
+from urllib.parse import urljoin
+
+import pytest
+from django.contrib.admin import site
+from django.test import Client
+from django.urls import resolve, reverse
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from config.models import PeriodicWork
+from conversations.admin.menu import MENU, figure
+from tests.factories.conversations import ThreadFactory
+from tests.factories.staff import signed_in, superuser
+from tests.factories.tenant import Tenant
+
+HOME = reverse("admin:index")
+
+
+@pytest.mark.parametrize(
+    ("count", "cap", "text"),
+    [(0, 100, "0"), (99, 100, "99"), (100, 100, "99+"), (1_000, 1_000, "999+")],
+)
+def test_a_figure_is_capped(count: int, cap: int, text: str) -> None:
+    assert figure(count, cap) == text
+
+
+def test_the_menu_shows_only_permitted_pages(client: Client) -> None:
+    shown = client.get(HOME).content.decode()
+    assert reverse("admin:webhooks_delivery_changelist") in shown
+    assert reverse("admin:accounts_plan_changelist") not in shown
+
+
+def test_the_menu_has_the_designed_groups(default_model: Any) -> None:
+    menu = signed_in(superuser()).get(HOME).context["sidebar_navigation"]
+    assert {group["title"]: [item["title"] for item in group["items"]] for group in menu} == {
+        "Work": ["Home", "Inbox", "Leads", "Deliveries"],
+        "Bots": ["Chatbots", "Models"],
+        "Accounts": ["Accounts", "People", "API keys", "Plans"],
+        "Trail": ["Changes", "Periodic work"],
+    }
+
+
+def test_every_list_can_be_reached_from_the_menu(default_model: Any) -> None:
+    """Follow all links from the home page, one page of each kind."""
+    tenant, client = Tenant("mine"), signed_in(superuser())
+    PeriodicWork.objects.get_or_create(name="prune", due_at=timezone.now())
+    assert tenant.rows
+    found, asked, waiting = {HOME}, set[str](), [HOME]
+    while waiting:
+        address = waiting.pop()
+        kind = resolve(address).view_name
+        if kind in asked or kind.endswith(("logout", "_export", "_delete")):
+            continue
+        asked.add(kind)
+        page = client.get(address)
+        if not page.get("Content-Type", "").startswith("text/html") or page.status_code != 200:
+            continue
+        links = {
+            urljoin(address, unescape(link)).partition("?")[0].partition("#")[0]
+            for link in re.findall(r'<a[^>]* href="([^"]*)"', page.content.decode())
+        }
+        new = {link for link in links if link.startswith(HOME)} - found
+        found |= new
+        waiting += sorted(new)
+    lists = {reverse(f"admin:{label}_changelist") for label in labels()}
+    assert lists - found <= {reverse(f"admin:chatbots_{name}_changelist") for name in BELOW}
+
+
+def labels() -> list[str]:
+    return [model._meta.label_lower.replace(".", "_") for model in site._registry]
+
+
+# These have no list of their own that anyone needs: their chatbot's page lists them.
+BELOW = ("conversationstarter", "instruction", "localization", "persona")
+
+
+@pytest.mark.parametrize(
+    ("model", "title"),
+    [(entry.model, entry.title) for entries in MENU.values() for entry in entries],
+)
+def test_the_breadcrumbs_use_the_words_of_the_menu(
+    model: str, title: str, default_model: Any
+) -> None:
+    client = signed_in(superuser())
+    name = model.replace(".", "_")
+    assert breadcrumbs(client, reverse(f"admin:{name}_changelist")) == [title]
+
+
+def test_the_breadcrumbs_lead_to_a_row_and_to_its_own_pages(chatbot: Chatbot) -> None:
+    client, thread = signed_in(superuser()), ThreadFactory(chatbot=chatbot)
+    for name, key, shown in (
+        ("chatbots_chatbot_change", chatbot.pk, ["Chatbots", str(chatbot)]),
+        ("conversations_thread_change", thread.pk, ["Inbox", str(thread.visitor)]),
+        ("webhooks_endpoint_of", chatbot.pk, None),
+    ):
+        parts = breadcrumbs(client, reverse(f"admin:{name}", args=[key]))
+        assert parts == (shown or ["Webhooks", *parts[1:]])
+
+
+def breadcrumbs(client: Client, address: str) -> list[str]:
+    heading = client.get(address).content.decode().split("<h1")[1].split("</h1>")[0]
+    parts = (
+        re.sub(r"<[^>]*>", "|", heading.partition(">")[2]).replace("chevron_right", "").split("|")
+    )
+    return [" ".join(unescape(part).split()) for part in parts if part.strip()]

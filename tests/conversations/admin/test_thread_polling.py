@@ -1,0 +1,103 @@
+"""A thread's page that stays open: its poll, who else is there, and answers that are overtaken."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from accounts.models import User
+from conversations.admin.conversation import PAGE
+from conversations.models import Message, Thread
+from conversations.services import agent_message
+from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.factories.staff import signed_in, superuser
+from tests.pages import fields_of
+
+
+def at(thread: Thread, name: str = "messages") -> str:
+    return reverse(f"admin:conversations_thread_{name}", args=[thread.pk])
+
+
+def answers(thread: Thread) -> int:
+    return Message.objects.filter(thread=thread, message_type="AGENT_MESSAGE").count()
+
+
+def test_a_poll_returns_new_messages_or_nothing(client: Client, thread: Thread) -> None:
+    MessageFactory(thread=thread, content="first")
+    first = client.get(at(thread), {"after": "0"})
+    assert "first" in first.json()["html"]
+    assert first.json()["position"] == 1
+    again = client.get(at(thread), {"after": "1"}, headers={"If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    client.post(at(thread, "reply"), {"content": "<i>second</i>"})
+    new = client.get(at(thread), {"after": "1"}, headers={"If-None-Match": first["ETag"]})
+    assert new.status_code == 200
+    assert "&lt;i&gt;second&lt;/i&gt;" in new.json()["html"]
+    assert "first" not in new.json()["html"]
+    assert (new.json()["position"], new.json()["mode"]) == (3, "AGENT")
+
+
+def test_polls_return_many_new_messages_page_by_page(client: Client, thread: Thread) -> None:
+    for _ in range(2 * PAGE + 1):
+        MessageFactory(thread=thread)
+    tag, position = "", 0
+    for count in (PAGE, PAGE, 1):
+        new = client.get(at(thread), {"after": position}, headers={"If-None-Match": tag})
+        assert new.json()["html"].count("<li ") == count
+        tag, position = new.headers.get("ETag", ""), new.json()["position"]
+    assert position == 2 * PAGE + 1
+    last = client.get(at(thread), {"after": position}, headers={"If-None-Match": tag})
+    assert last.status_code == 304
+
+
+def test_a_poll_without_news_needs_few_queries(client: Client, thread: Thread) -> None:
+    MessageFactory(thread=thread)
+    tag = client.get(at(thread))["ETag"]
+    with CaptureQueriesContext(connection) as asked:
+        again = client.get(at(thread), headers={"If-None-Match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+    assert len(asked) <= 4
+
+
+def test_a_poll_names_the_other_agents(client: Client, thread: Thread) -> None:
+    first = client.get(at(thread))
+    assert first.json()["others"] == []
+    colleague = superuser()
+    assert len(signed_in(colleague).get(at(thread)).json()["others"]) == 1
+    again = client.get(at(thread), headers={"If-None-Match": first["ETag"]})
+    assert again.json()["others"] == [colleague.get_full_name()]
+
+
+def test_a_poll_of_a_foreign_thread_or_without_the_permission_is_a_redirect(
+    client: Client, agent: User, thread: Thread
+) -> None:
+    assert client.get(at(ThreadFactory())).status_code == 302
+    agent.groups.clear()
+    assert client.get(at(thread)).status_code == 302
+
+
+def test_an_answer_to_an_outdated_page_is_held_back_with_its_text(
+    client: Client, thread: Thread
+) -> None:
+    MessageFactory(thread=thread)
+    form = fields_of(client.get(at(thread, "change")))
+    colleague = User.objects.create(email="sam@example.com", name="Sam")
+    agent_message.answer(thread.pk, agent=colleague, content="It is <b>refunded</b>")
+    page = client.post(at(thread, "reply"), form | {"content": "Let me look"})
+    text = page.content.decode()
+    assert "another agent answered" in text
+    assert text.count("It is &lt;b&gt;refunded&lt;/b&gt;") == 2  # above the box and in the list
+    assert "Send anyway" in text
+    assert fields_of(page)["content"] == "Let me look"
+    assert answers(thread) == 1
+    client.post(at(thread, "reply"), fields_of(page))
+    assert answers(thread) == 2
+
+
+@pytest.mark.parametrize("after", ["", "x", "-1", "9" * 30])
+def test_a_poll_after_an_unknown_message_is_harmless(
+    client: Client, thread: Thread, after: str
+) -> None:
+    MessageFactory(thread=thread)
+    assert client.get(at(thread), {"after": after}).status_code == 200

@@ -1,0 +1,63 @@
+"""The form of a thread's page, sent again: after a failure, with another text, or twice at once."""
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from conversations.models import Message, Thread
+from conversations.models.message import MessageType
+from tests.conversations.admin.thread_page import at, kinds, text_of
+from tests.factories.conversations import ThreadFactory
+from tests.factories.staff import signed_in
+from tests.pages import fields_of
+from tests.refusing import refusing
+
+
+def test_a_failed_answer_is_sent_when_the_same_form_is_submitted_again(
+    agent: User, client: Client, thread: Thread
+) -> None:
+    browser = signed_in(agent, raise_request_exception=False)
+    form = fields_of(client.get(at(thread))) | {"content": "Let me look"}
+    with refusing(Message):
+        assert browser.post(at(thread, "reply"), form).status_code == 500
+    assert kinds(thread) == []
+    assert browser.post(at(thread, "reply"), form).status_code == 302
+    assert kinds(thread) == ["SYSTEM_MESSAGE", "AGENT_MESSAGE"]
+    assert "Let me look" in text_of(client, at(thread))
+
+
+def test_a_resubmitted_form_with_another_text_keeps_the_new_text_in_the_box(
+    client: Client, thread: Thread
+) -> None:
+    form = fields_of(client.get(at(thread))) | {"content": "first"}
+    client.post(at(thread, "reply"), form)
+    page = client.post(at(thread, "reply"), form | {"content": "second"})
+    assert "already sent with a different text" in page.content.decode()
+    again = fields_of(page)
+    assert again["content"] == "second"
+    client.post(at(thread, "reply"), again)
+    sent = Message.objects.filter(thread=thread, message_type=MessageType.AGENT_MESSAGE)
+    assert list(sent.order_by("position").values_list("content", flat=True)) == ["first", "second"]
+
+
+def test_a_form_token_is_valid_only_in_its_own_thread(client: Client, thread: Thread) -> None:
+    other = ThreadFactory(chatbot=thread.chatbot)
+    form = fields_of(client.get(at(thread))) | {"content": "hello"}
+    for place in (thread, other):
+        assert client.post(at(place, "reply"), form).status_code == 302
+        assert kinds(place).count("AGENT_MESSAGE") == 1
+
+
+@pytest.mark.parametrize("token", ["", "x", "0" * 33, "\0"])
+def test_a_forged_form_token_causes_no_server_error(
+    client: Client, thread: Thread, token: str
+) -> None:
+    answer = client.post(at(thread, "reply"), {"content": "hello", "form_token": token})
+    assert answer.status_code in (200, 302)
+
+
+def test_a_double_click_sends_once(client: Client, thread: Thread) -> None:
+    form = fields_of(client.get(at(thread))) | {"content": "hello"}
+    for _ in range(2):
+        assert client.post(at(thread, "reply"), form).status_code == 302
+    assert kinds(thread).count("AGENT_MESSAGE") == 1

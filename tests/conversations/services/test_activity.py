@@ -1,0 +1,327 @@
+"""Figures by hour and day equal a count of the rows, however they came to be."""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from config.database.ids import first_id_of, new_id, time_of
+from config.durations import ONE_DAY, ONE_HOUR
+from config.models import PeriodicWork
+from config.runtime import periodic
+from conversations import tasks
+from conversations.dispatcher import PERIODIC
+from conversations.models import Activity, Lead, Message, Thread
+from conversations.models.activity import DAY, HOUR
+from conversations.models.message import SystemMessageType
+from conversations.services import activity, agent_message, erasure, escalation
+from conversations.services.activity import day_of, hour_of
+from tests.factories.accounts import UserFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.factories.webhooks import DeliveryFactory
+from webhooks.models import Attempt, Delivery
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(erasure, "PAUSE", 0)
+
+
+def id_at(moment: datetime) -> UUID:
+    """Make the id of a row that was created at a given time."""
+    return UUID(int=first_id_of(moment).int | new_id().int & (1 << 62) - 1)
+
+
+def said(thread: Thread, at: datetime, kind: str = "USER_MESSAGE", **columns: Any) -> Message:
+    """Store a message as if it was created at a given time."""
+    thread.last_position += 1
+    thread.save()
+    row = Message(
+        id=id_at(at), thread=thread, position=thread.last_position, message_type=kind, **columns
+    )
+    row.save()
+    Message.objects.filter(pk=row.pk).update(created_at=at)
+    return row
+
+
+def sent(chatbot: Chatbot, at: datetime, state: str, **columns: Any) -> Delivery:
+    """Store a delivery as if it was created at a given time."""
+    row: Delivery = DeliveryFactory(id=id_at(at), chatbot=chatbot, state=state, **columns)
+    Delivery.objects.filter(pk=row.pk).update(created_at=at)
+    return row
+
+
+def run(*, last_run: timedelta = timedelta(minutes=5)) -> None:
+    for _ in activity.count(timezone.now() - last_run):
+        pass
+
+
+def figures(chatbot: Chatbot, hours: int = HOUR) -> dict[datetime, Counter[str]]:
+    """Return the counts of a chatbot that are not 0."""
+    names = Activity.CONVERSATIONS + Activity.DELIVERIES
+    rows = Activity.objects.filter(chatbot=chatbot, hours=hours)
+    return {row.begins_at: +Counter({name: getattr(row, name) for name in names}) for row in rows}
+
+
+@pytest.fixture
+def past() -> datetime:
+    """The middle of an hour of the day before yesterday."""
+    return day_of(timezone.now()) - 2 * ONE_DAY + timedelta(hours=9, minutes=30)
+
+
+def test_the_time_of_an_id_is_the_time_of_its_creation() -> None:
+    before = timezone.now() - timedelta(milliseconds=2)
+    assert before < time_of(new_id()) < timezone.now() + timedelta(milliseconds=2)
+
+
+def test_an_hour_is_counted_by_chatbot(chatbot: Chatbot, past: datetime) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    said(thread, past)
+    said(thread, past, "AI_MESSAGE")
+    said(thread, past, "AI_MESSAGE", fallback_reason="timeout")
+    said(thread, past, "SYSTEM_MESSAGE")
+    lead = Lead.objects.create(id=id_at(past), chatbot=chatbot, thread=thread)
+    for state, number in (("PENDING", 1), ("RETRYING", 2), ("SUCCESS", 3), ("FAILED", 4)):
+        for _ in range(number):
+            sent(chatbot, past, state)
+    sent(chatbot, past, "FAILED", is_test=True)
+    other = ThreadFactory()
+    said(other, past + ONE_HOUR)
+    said(ThreadFactory(chatbot=chatbot), timezone.now())  # the current hour is counted live
+    run()
+    wanted = Counter(
+        messages=3, ai_replies=2, fallbacks=1, leads=1, pending=1, retrying=2, success=3, failed=4
+    )
+    assert figures(chatbot) == {hour_of(past): wanted}
+    assert figures(chatbot, DAY) == {day_of(past): wanted}
+    assert figures(other.chatbot) == {hour_of(past) + ONE_HOUR: Counter(messages=1)}
+    assert lead.pk
+
+
+def test_the_first_answer_after_an_escalation_by_a_visitor_counts(
+    chatbot: Chatbot, past: datetime
+) -> None:
+    agent = UserFactory()
+    thread = ThreadFactory(chatbot=chatbot)
+    escalated = {"system_message_type": SystemMessageType.CONVERSATION_ESCALATED}
+    said(thread, past, "SYSTEM_MESSAGE", **escalated)
+    said(thread, past)
+    said(thread, past + timedelta(seconds=90), "AGENT_MESSAGE")
+    said(thread, past + timedelta(seconds=95), "AGENT_MESSAGE")
+    taken_over = ThreadFactory(chatbot=chatbot)
+    said(taken_over, past, "SYSTEM_MESSAGE", agent=agent, **escalated)
+    said(taken_over, past, "AGENT_MESSAGE")
+    run()
+    assert figures(chatbot)[hour_of(past)] == Counter(
+        messages=4, escalations=1, answers=1, answer_seconds=90
+    )
+
+
+def test_a_takeover_is_not_a_request_by_the_visitor(chatbot: Chatbot) -> None:
+    asked, taken = ThreadFactory(chatbot=chatbot), ThreadFactory(chatbot=chatbot)
+    escalation.toggle(asked.pk)
+    agent_message.answer(taken.pk, agent=UserFactory(), content="Hello")
+    now = timezone.now()
+    counts = activity.live(now - ONE_HOUR, now + timedelta(seconds=1), [chatbot.pk])
+    total: Counter[str] = sum(counts.values(), Counter())
+    assert (total["escalations"], total["answers"], total["messages"]) == (1, 0, 1)
+
+
+def test_existing_data_is_counted_once_the_work_first_runs(
+    chatbot: Chatbot, past: datetime
+) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    for days in (0, 3, 29):
+        said(thread, past - days * ONE_DAY)
+    said(thread, past - 60 * ONE_DAY)
+    with CaptureQueriesContext(connection) as asked:
+        run()
+    assert len(figures(chatbot)) == 3
+    assert len(asked) < 100, "quiet hours cost nothing"
+
+
+def test_the_work_continues_where_it_was_stopped(chatbot: Chatbot, past: datetime) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    for hours in range(5):
+        said(thread, past + hours * ONE_HOUR)
+    steps = activity.count(timezone.now())
+    next(steps)
+    next(steps)
+    assert len(figures(chatbot)) == 2
+    run()
+    assert figures(chatbot, DAY) == {day_of(past): Counter(messages=5)}
+
+
+def test_new_hours_are_counted_before_those_that_have_changed(
+    chatbot: Chatbot, past: datetime
+) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    deliveries = [sent(chatbot, past - hours * ONE_HOUR, "FAILED") for hours in range(1, 6)]
+    said(thread, past)
+    run()
+    for delivery in deliveries:
+        Attempt.objects.create(delivery=delivery, number=5, started_at=timezone.now())
+    said(thread, past + ONE_HOUR)
+    next(activity.count(timezone.now()))
+    assert figures(chatbot)[hour_of(past) + ONE_HOUR] == Counter(messages=1)
+
+
+def test_hours_that_take_longer_than_a_run_are_counted_in_the_runs_that_follow(
+    chatbot: Chatbot, past: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often they change, and however long each of them takes."""
+    monkeypatch.setattr(periodic, "ONE_GO", -1.0)
+    deliveries = [sent(chatbot, past - hours * ONE_HOUR, "FAILED") for hours in range(5)]
+    thread = ThreadFactory(chatbot=chatbot)
+    said(thread, past)
+    run()
+    Delivery.objects.update(state="SUCCESS")
+    erased = said(thread, past - 3 * ONE_HOUR)
+    PeriodicWork.objects.add([tasks.COUNT])
+    for _ in range(3 * len(deliveries)):
+        for delivery in deliveries:
+            Attempt.objects.create(delivery=delivery, number=5, started_at=timezone.now())
+        activity.mark_stale([erased.pk])
+        [(_, claim)] = PeriodicWork.objects.claim()
+        tasks.count_activity(claim)
+    found = figures(chatbot)
+    assert [found[hour_of(time_of(each.pk))]["success"] for each in deliveries] == [1] * 5
+    assert found[hour_of(time_of(erased.pk))]["messages"] == 1
+    assert found[hour_of(past)]["messages"] == 1
+
+
+def test_the_newest_hour_keeps_its_deliveries_after_their_retention(chatbot: Chatbot) -> None:
+    old = timezone.now() - timedelta(days=31)
+    delivery = sent(chatbot, old, "FAILED")
+    said(ThreadFactory(chatbot=chatbot), old)
+    run()
+    delivery.delete()  # pruned
+    run()
+    assert figures(chatbot)[hour_of(old)] == Counter(messages=1, failed=1)
+
+
+def test_a_late_row_is_counted(chatbot: Chatbot, past: datetime) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    said(thread, past)
+    run()
+    said(thread, past + timedelta(seconds=1))
+    run()
+    assert figures(chatbot)[hour_of(past)]["messages"] == 2
+
+
+def test_erased_conversations_leave_the_figures(chatbot: Chatbot, past: datetime) -> None:
+    kept, erased = ThreadFactory(chatbot=chatbot), ThreadFactory(chatbot=chatbot)
+    said(kept, past)
+    said(erased, past)
+    said(erased, past - 5 * ONE_DAY)
+    Lead.objects.create(id=id_at(past), chatbot=chatbot, thread=erased)
+    sent(chatbot, past, "FAILED")
+    run()
+    assert figures(chatbot)[hour_of(past)] == Counter(messages=2, leads=1, failed=1)
+    said(kept, past + ONE_DAY)
+    run()
+    erasure.erase_thread(erased.pk)
+    for _ in erasure.purge():
+        pass
+    Delivery.objects.all().delete()  # pruned
+    run()
+    assert figures(chatbot) == {
+        hour_of(past): Counter(messages=1, failed=1),
+        hour_of(past - 5 * ONE_DAY): Counter(),
+        hour_of(past + ONE_DAY): Counter(messages=1),
+    }
+    assert not Activity.objects.filter(stale_at__isnull=False)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_figures_are_right_after_a_purge_that_was_cut_short(
+    chatbot: Chatbot, past: datetime
+) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    said(thread, past)
+    run()
+    said(ThreadFactory(chatbot=chatbot), past + ONE_DAY)
+    run()
+    erasure.erase_thread(thread.pk)
+
+    def end(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if sql.startswith('UPDATE "conversations_activity"'):
+            raise InterruptedError
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(end), pytest.raises(InterruptedError):
+        list(erasure.purge())
+    list(erasure.purge())
+    run()
+    assert figures(chatbot)[hour_of(past)] == Counter()
+
+
+def test_an_erased_lead_leaves_the_figures(chatbot: Chatbot, past: datetime) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    lead = Lead.objects.create(id=id_at(past), chatbot=chatbot, thread=thread)
+    run()
+    assert figures(chatbot)[hour_of(past)]["leads"] == 1
+    erasure.erase_lead(lead)
+    run()
+    assert figures(chatbot)[hour_of(past)]["leads"] == 0
+
+
+def test_a_late_attempt_changes_the_figures_of_its_delivery(
+    chatbot: Chatbot, past: datetime
+) -> None:
+    delivery = sent(chatbot, past, "FAILED")
+    said(ThreadFactory(chatbot=chatbot), past + ONE_DAY)
+    run()
+    Delivery.objects.filter(pk=delivery.pk).update(state="SUCCESS")
+    Attempt.objects.create(delivery=delivery, number=5, started_at=timezone.now())
+    run()
+    assert figures(chatbot)[hour_of(past)] == Counter(success=1)
+    assert figures(chatbot, DAY)[day_of(past)] == Counter(success=1)
+
+
+def test_old_hours_are_deleted_and_their_days_stay(chatbot: Chatbot, past: datetime) -> None:
+    old = day_of(past) - timedelta(days=40)
+    for hours in (HOUR, DAY):
+        Activity.objects.create(chatbot=chatbot, hours=hours, begins_at=old, messages=1)
+    run()
+    assert (figures(chatbot, HOUR), len(figures(chatbot, DAY))) == ({}, 1)
+
+
+def test_the_dispatcher_runs_the_count(chatbot: Chatbot, past: datetime) -> None:
+    said(ThreadFactory(chatbot=chatbot), past)
+    PeriodicWork.objects.add(PERIODIC)
+    claims = dict(PeriodicWork.objects.claim())
+    PERIODIC[tasks.COUNT](claims[tasks.COUNT])
+    assert len(figures(chatbot)) == 1
+    due = PeriodicWork.objects.get(name=tasks.COUNT).due_at - timezone.now()
+    assert timedelta(minutes=4) < due <= tasks.COUNTED_EVERY
+
+
+def test_the_live_count_reads_ranges_of_an_index(chatbot: Chatbot) -> None:
+    MessageFactory(thread=ThreadFactory(chatbot=chatbot))
+    DeliveryFactory(chatbot=chatbot)
+    now = timezone.now()
+    with CaptureQueriesContext(connection) as asked:
+        counts = activity.live(hour_of(now), now + timedelta(seconds=1), None)
+    assert len(asked) == 2
+    assert sum(counts.values(), Counter()) == Counter(messages=1, pending=1)
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            explain, scan = "EXPLAIN ", "Seq Scan on"
+        else:
+            explain, scan = "EXPLAIN QUERY PLAN ", "SCAN"
+        for query in asked:
+            cursor.execute(explain + query["sql"])
+            plan = "\n".join(str(row[-1]) for row in cursor.fetchall())
+            assert f"{scan} conversations_message" not in plan, plan
+            assert f"{scan} webhooks_delivery" not in plan, plan

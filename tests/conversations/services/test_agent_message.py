@@ -1,0 +1,85 @@
+"""Answers of agents: two agents on one thread do not answer past each other."""
+
+import pytest
+
+from accounts.models import User
+from config.database.ids import new_id
+from conversations.models import Message, Thread
+from conversations.models.message import MessageType
+from conversations.services import agent_message, history
+from conversations.services.agent_message import AnsweredMeanwhile
+from tests.factories.accounts import UserFactory
+from tests.factories.conversations import MessageFactory
+
+
+@pytest.fixture
+def agents(db: None) -> tuple[User, User]:
+    return UserFactory(name="Kim"), UserFactory(name="Sam")
+
+
+def answers(thread: Thread) -> list[str]:
+    rows = Message.objects.filter(thread=thread, message_type=MessageType.AGENT_MESSAGE)
+    return list(rows.order_by("position").values_list("content", flat=True))
+
+
+def test_an_answer_is_held_back_if_another_agent_has_answered_since(
+    thread: Thread, agents: tuple[User, User]
+) -> None:
+    kim, sam = agents
+    seen = MessageFactory(thread=thread).pk
+    first = agent_message.answer(thread.pk, agent=kim, content="Yes", newest_seen=seen)
+    with pytest.raises(AnsweredMeanwhile) as held:
+        agent_message.answer(thread.pk, agent=sam, content="No", newest_seen=seen)
+    assert held.value.answers == [first]
+    assert answers(thread) == ["Yes"]
+    agent_message.answer(thread.pk, agent=sam, content="No", newest_seen=first.pk)
+    assert answers(thread) == ["Yes", "No"]
+
+
+def test_an_answer_is_sent_after_ones_own_and_after_the_visitors_messages(
+    thread: Thread, agents: tuple[User, User]
+) -> None:
+    kim, _ = agents
+    seen = MessageFactory(thread=thread).pk
+    agent_message.answer(thread.pk, agent=kim, content="Yes", newest_seen=seen)
+    MessageFactory(thread=Thread.objects.get(pk=thread.pk))
+    agent_message.answer(thread.pk, agent=kim, content="Of course", newest_seen=seen)
+    assert answers(thread) == ["Yes", "Of course"]
+
+
+def test_an_answer_that_names_no_known_message_is_sent(
+    thread: Thread, agents: tuple[User, User]
+) -> None:
+    kim, sam = agents
+    agent_message.answer(thread.pk, agent=kim, content="one")
+    agent_message.answer(thread.pk, agent=sam, content="two")
+    agent_message.answer(thread.pk, agent=kim, content="three", newest_seen=new_id())
+    assert answers(thread) == ["one", "two", "three"]
+
+
+def test_a_form_that_was_already_sent_is_not_held_back(
+    thread: Thread, agents: tuple[User, User]
+) -> None:
+    kim, sam = agents
+    seen, token = MessageFactory(thread=thread).pk, new_id()
+    given = {"agent": kim, "content": "Yes", "newest_seen": seen, "form_token": token}
+    first = agent_message.answer(thread.pk, **given)
+    agent_message.answer(thread.pk, agent=sam, content="Indeed")
+    assert agent_message.answer(thread.pk, **given) == first
+    assert answers(thread) == ["Yes", "Indeed"]
+
+
+def test_the_wait_ends_with_the_answer_and_begins_with_the_next_question(
+    thread: Thread, agents: tuple[User, User]
+) -> None:
+    def waits() -> bool:
+        return Thread.objects.filter(pk=thread.pk, waiting_since__isnull=False).exists()
+
+    agent_message.answer(thread.pk, agent=agents[0], content="Yes")
+    assert not waits()
+    row = Thread.objects.get(pk=thread.pk)
+    history.append(row, MessageType.USER_MESSAGE, "And on Sundays?")
+    assert waits()
+    since = Thread.objects.get(pk=thread.pk).waiting_since
+    history.append(row, MessageType.USER_MESSAGE, "Hello?")
+    assert Thread.objects.get(pk=thread.pk).waiting_since == since

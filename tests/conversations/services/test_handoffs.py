@@ -1,0 +1,78 @@
+"""Figures of requests for a person: first answers, resolved ones, and visitors who came back."""
+
+from datetime import timedelta
+
+from django.db.models import F
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from config.durations import ONE_HOUR
+from conversations.models import Handoff, Thread
+from conversations.models.message import MessageType
+from conversations.services import agent_message, escalation, handoffs, history, threads
+from conversations.services.handoffs import Outcomes
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.conversations import ThreadFactory
+
+
+def outcomes(*chatbots: Chatbot) -> Outcomes:
+    """Return the figures of the last hour in these chatbots."""
+    return handoffs.outcomes(timezone.now() - ONE_HOUR, [one.pk for one in chatbots])
+
+
+def asks_again(thread: Thread) -> None:
+    """Let the visitor write into the thread."""
+    history.append(Thread.objects.get(pk=thread.pk), MessageType.USER_MESSAGE, "Hello?")
+
+
+def test_the_figures_count_what_became_of_the_requests(chatbot: Chatbot) -> None:
+    agent, other = chatbot.account.owner, ChatbotFactory()
+    open_, answered, done, back = (ThreadFactory(chatbot=chatbot) for _ in range(4))
+    for thread in (open_, answered, done, back, ThreadFactory(chatbot=other)):
+        escalation.toggle(thread.pk)
+    Handoff.objects.update(asked_at=timezone.now() - timedelta(minutes=10))
+    for thread in (answered, done, back):
+        agent_message.answer(thread.pk, agent=agent, content="Here I am")
+        agent_message.answer(thread.pk, agent=agent, content="Anything else?")
+    for thread in (done, back):
+        threads.update(thread.pk, {"resolved": True})
+    asks_again(back)
+    found = outcomes(chatbot)
+    assert found.first_answer
+    assert timedelta(minutes=10) <= found.first_answer < timedelta(minutes=11)
+    counted = (found.asked, found.answered, found.resolved, found.came_back)
+    assert counted == (4, 3, 2, 1)
+    assert outcomes(chatbot, other).asked == 5
+    assert handoffs.outcomes(timezone.now() - ONE_HOUR, None).asked == 5
+    assert outcomes() == Outcomes(0, 0, None, 0, 0)
+
+
+def test_a_request_that_went_back_to_the_ai_stays_unanswered(chatbot: Chatbot) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    for _ in range(3):  # asked, returned to the AI, asked again
+        escalation.toggle(thread.pk)
+    agent_message.answer(thread.pk, agent=chatbot.account.owner, content="Here I am")
+    assert (outcomes(chatbot).asked, outcomes(chatbot).answered) == (2, 1)
+    assert Handoff.objects.latest("asked_at", "pk").answered_at
+
+
+def test_a_takeover_by_staff_is_not_a_request(chatbot: Chatbot) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    escalation.take_over(thread.pk, agent=chatbot.account.owner)
+    assert outcomes(chatbot).asked == 0
+
+
+def test_a_visitor_who_writes_after_a_week_did_not_come_back(chatbot: Chatbot) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    escalation.toggle(thread.pk)
+    threads.update(thread.pk, {"resolved": True})
+    Handoff.objects.update(resolved_at=F("resolved_at") - timedelta(days=8))
+    asks_again(thread)
+    assert outcomes(chatbot).came_back == 0
+
+
+def test_a_request_after_the_first_has_a_row_of_its_own(chatbot: Chatbot) -> None:
+    thread = ThreadFactory(chatbot=chatbot)
+    for _ in range(3):  # asked, returned, asked
+        escalation.toggle(thread.pk)
+    assert outcomes(chatbot).asked == 2

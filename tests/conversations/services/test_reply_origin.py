@@ -1,0 +1,227 @@
+"""Every AI message has an origin, from which its prompt can be rebuilt byte for byte."""
+
+import random
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+from unicodedata import lookup
+
+import orjson
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from chatbots.models import Chatbot, GeneralSettings, Instruction, LlmModel
+from chatbots.services import general_settings
+from chatbots.services import instruction as instructions
+from chatbots.services import persona as personas
+from conversations.models import Message, ReplyOrigin, Thread, TokenUsage
+from conversations.models.message import MessageType
+from conversations.services import erasure, reply_origin
+from tests.conversations.conftest import Send
+from tests.factories.chatbots import InstructionFactory, PersonaFactory
+from tests.servers.behaviours import answer
+from tests.servers.model import ModelServer, completion, failing, replying, saying
+
+AWKWARD = f'ß {lookup("GRINNING FACE")} \r\n\t"quotes" {{braces}} \u2028 \\ '
+PROMPTS, EDITS = 60, 30  # 10,000 and 1,000 in the soak of prompts
+
+
+@pytest.fixture
+def asked(model: ModelServer, chatbot: Chatbot) -> ModelServer:
+    row = LlmModel.objects.create(
+        provider="openai", title="Real", name="m-1", base_url=model.base_url
+    )
+    general_settings.change(chatbot.pk, {"llm_model_id": row.pk, "description": "A shop."})
+    return model
+
+
+def latest() -> Message:
+    """Return the newest AI message."""
+    rows = Message.objects.filter(message_type=MessageType.AI_MESSAGE)
+    return rows.select_related("origin").latest("position")
+
+
+def edits(chatbot: Chatbot) -> Iterator[None]:
+    """Change an instruction, a persona or the general settings, one after the other."""
+    instruction = InstructionFactory(chatbot=chatbot, is_active=True)
+    persona, other = PersonaFactory(chatbot=chatbot), PersonaFactory(chatbot=chatbot)
+    rng = random.Random(7)
+    for number in range(1_000):
+        text = f"{AWKWARD}{number}"
+        instructions.update(chatbot.pk, instruction.pk, {"instruction": f"Rule {text}"})
+        yield
+        personas.update(chatbot.pk, persona.pk, {"description": text if number % 2 else None})
+        yield
+        personas.update(chatbot.pk, other.pk, {"is_active": bool(number % 2), "title": text[:50]})
+        yield
+        length = rng.choice([0, 1, 3, 10, 1_000])
+        general_settings.change(
+            chatbot.pk, {"description": f"Shop {text}", "history_message_context": length}
+        )
+        yield
+
+
+def test_prompts_are_rebuilt_byte_for_byte_after_edits(
+    asked: ModelServer, send: Send, chatbot: Chatbot
+) -> None:
+    changes = edits(chatbot)
+    for number in range(PROMPTS):
+        send(f"Question {number} {AWKWARD}")
+        if number % (PROMPTS // EDITS) == 0:
+            next(changes)
+    Instruction.objects.all().delete()
+    sent = [question["messages"] for question in asked.questions]
+    replies = Message.objects.filter(message_type=MessageType.AI_MESSAGE).order_by("position")
+    rebuilt = [
+        [{"role": turn.role, "content": turn.content} for turn in reply_origin.rebuild(reply)]
+        for reply in replies.select_related("origin", "parent_message")
+    ]
+    assert len(rebuilt) == PROMPTS
+    assert rebuilt == sent
+
+
+def test_a_prompt_that_was_shortened_is_rebuilt_as_it_was_answered(
+    asked: ModelServer, send: Send
+) -> None:
+    for number in range(4):
+        send(f"Question {number} {'x' * 200}")
+    too_long = failing(400, {"code": "context_length_exceeded"})
+    asked.say(too_long, saying("short"))
+    send("now")
+    turns = reply_origin.rebuild(latest())
+    assert [turn.content for turn in turns] == [
+        one["content"] for one in asked.questions[-1]["messages"]
+    ]
+    assert len(turns) < len(asked.questions[-2]["messages"])
+
+
+def test_the_origin_names_the_versions_and_what_was_sent(
+    asked: ModelServer, send: Send, chatbot: Chatbot
+) -> None:
+    persona = PersonaFactory(chatbot=chatbot)
+    row = InstructionFactory(chatbot=chatbot, is_active=True, creativity_level=0.25)
+    instructions.update(chatbot.pk, row.pk, {"instruction": "Sell."})
+    send("one")
+    send("two")
+    origin = latest().origin
+    real = LlmModel.objects.get(title="Real")
+    assert (origin.model_id, origin.model_version) == (real.pk, 1)
+    assert (origin.instruction_id, origin.instruction_version) == (row.pk, 2)
+    assert origin.personas == [[str(persona.pk), 1]]
+    general = GeneralSettings.objects.get(chatbot=chatbot)
+    assert (origin.settings_id, origin.settings_version) == (general.pk, general.version)
+    assert (origin.temperature, origin.history_length) == (0.25, 2)
+    assert (origin.input_tokens, origin.output_tokens) == (1, 1)
+    assert origin.failed_before == ""
+
+
+def test_a_rejected_temperature_is_not_recorded(asked: ModelServer, send: Send) -> None:
+    asked.say(failing(400, {"param": "temperature"}), saying("answered"))
+    send()
+    assert latest().origin.temperature is None
+
+
+def test_a_fallback_records_the_model_that_was_asked(asked: ModelServer, send: Send) -> None:
+    send("before")
+    asked.say(answer(400))
+    send()
+    reply = latest()
+    assert reply.fallback_reason == "the model's endpoint answered 400"
+    assert reply.origin.model_id == LlmModel.objects.get(title="Real").pk
+    assert reply.origin.input_tokens is None
+    sent = asked.questions[-1]["messages"]
+    assert [turn.content for turn in reply_origin.rebuild(reply)] == [
+        one["content"] for one in sent
+    ]
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        [],
+        "many",
+        {"prompt_tokens": "5", "completion_tokens": -1},
+        {"prompt_tokens": True, "completion_tokens": 2**31},
+        {"prompt_tokens": 1.5},
+    ],
+    ids=str,
+)
+def test_an_invalid_count_of_tokens_is_ignored(asked: ModelServer, send: Send, usage: Any) -> None:
+    body = completion("answered").replace(
+        b'"object"', b'"usage": %s, "object"' % orjson.dumps(usage)
+    )
+    asked.say(answer(200, body))
+    assert send()[1]["content"] == "answered"
+    origin = latest().origin
+    assert (origin.input_tokens, origin.output_tokens) == (None, None)
+    assert not TokenUsage.objects.exists()
+
+
+def test_tokens_are_counted_by_bot_model_and_day_and_outlive_the_messages(
+    asked: ModelServer, send: Send, thread: Thread, chatbot: Chatbot
+) -> None:
+    for _ in range(3):
+        send()
+    erasure.erase_thread(thread.pk)
+    for _ in erasure.purge():
+        pass
+    [row] = TokenUsage.objects.all()
+    assert (row.chatbot, row.model_id) == (chatbot, LlmModel.objects.get(title="Real").pk)
+    assert (row.day, row.replies) == (timezone.now().date(), 3)
+    assert (row.input_tokens, row.output_tokens) == (3, 3)
+    assert not ReplyOrigin.objects.exists(), "the origin goes with its message"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_tokens_of_a_deleted_model_do_not_count_for_the_one_that_failed_before(
+    asked: ModelServer, send: Send, chatbot: Chatbot
+) -> None:
+    def reply(_: Any) -> str:
+        LlmModel.objects.update(next_model=None)
+        LlmModel.objects.filter(title="Real").delete()
+        connection.close()  # the model server's thread has its own connection
+        return "answered"
+
+    asked.say(replying(reply))
+    with ModelServer() as first:
+        first.say(answer(500))
+        second = LlmModel.objects.get(title="Real")
+        chosen = LlmModel.objects.create(
+            provider="openai", title="Main", base_url=first.base_url, next_model=second
+        )
+        GeneralSettings.objects.update(llm_model=chosen)
+        assert send()[1]["content"] == "answered"
+    origin = ReplyOrigin.objects.get()
+    assert origin.model_id is None
+    assert origin.failed_before.startswith("Main: ")
+    assert not TokenUsage.objects.exists()
+
+
+def test_the_thread_page_explains_each_ai_message(
+    asked: ModelServer, send: Send, thread: Thread, chatbot: Chatbot, admin_client: Any
+) -> None:
+    row = InstructionFactory(chatbot=chatbot, title="Support", is_active=True)
+    for number in range(3):
+        instructions.update(chatbot.pk, row.pk, {"instruction": f"Rule {number}"})
+    with ModelServer() as first:
+        first.say(answer(500))
+        second = LlmModel.objects.get(title="Real")
+        chosen = LlmModel.objects.create(
+            provider="openai", title="Main", base_url=first.base_url, next_model=second
+        )
+        general_settings.change(chatbot.pk, {"llm_model_id": chosen.pk})
+        send()
+    page = unescape(
+        admin_client.get(f"/admin/conversations/thread/{thread.pk}/change/").content.decode()
+    )
+    for words in (
+        "<summary>Real, ",
+        "Instruction: “Support v4”",
+        "Model: “Real v1”",
+        "Asked before, without success: Main: the model's endpoint answered 500",
+        "Temperature: 0.5; earlier messages in the prompt: 0",
+        "Tokens: 1 in, 1 out",
+    ):
+        assert words in page

@@ -1,0 +1,214 @@
+"""Search: words of messages, names, e-mail addresses and tags, in the searcher's chatbots."""
+
+import pytest
+from django.db import connection
+
+from chatbots.models import Chatbot
+from conversations.models import Message, Thread, Visitor
+from conversations.models.message import MessageType
+from conversations.services import erasure, search, threads
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
+
+
+@pytest.fixture
+def anna(chatbot: Chatbot) -> Thread:
+    visitor = VisitorFactory(chatbot=chatbot, name="Anna Berg", email="anna.b@shop-one.example")
+    thread = ThreadFactory(chatbot=chatbot, visitor=visitor, tags=["Billing", "very urgent"])
+    MessageFactory(thread=thread, content="I was charged TWICE, für zwei Gläser!")
+    return thread
+
+
+def found(text: str, *chatbots: Chatbot) -> set[str]:
+    """Return the titles of the threads that a search finds in these chatbots."""
+    hits = search.find(text, [one.pk for one in chatbots])
+    rows = Thread.objects.filter(pk__in=hits.threads)
+    return set(rows.values_list("title", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("charged", True),
+        ("Twice charged", True),
+        ("gläser", True),
+        ("charge", False),
+        ("charged thrice", False),
+        ("anna", True),
+        ("ann", True),
+        ("an", False),
+        ("berg anna", True),
+        ("anna.b@shop-one.example", True),
+        ("billing", True),
+        ("bill", True),
+        ("urgent very", True),
+        ("anna charged", False),
+        ("", False),
+        ("- * ' \\", False),
+        ("charged OR thrice", False),
+        ("charged' & 'x", False),
+        ('charged" OR "x', False),
+        ("NOT charged*", False),
+        ("a" * 5_000, False),
+        ("\u0000", False),
+    ],
+)
+def test_all_words_of_a_search_are_found(
+    chatbot: Chatbot, anna: Thread, text: str, is_found: bool
+) -> None:
+    hits = search.find(text, [chatbot.pk])
+    assert (hits.threads == {anna.pk}) is is_found
+    assert not hits.more
+
+
+CONTENT = (
+    "Write to kim.o'neil@mail.example.com or see https://shop.example.com/returns?order=A-1234-B. "
+    "12.50 EUR for report_2026.pdf, done.But the Cafe\u0301 in Đà_Nẵng (Zürich/Basel) has v1.2.3; "
+    "“quoted”—dashed, C++ and naïve"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kim.o'neil@mail.example.com",
+        "neil mail",
+        "https://shop.example.com/returns?order=A-1234-B",
+        "returns order",
+        "1234",
+        "12.50",
+        "50 EUR",
+        "report_2026.pdf",
+        "report",
+        "pdf",
+        "done.But",
+        "done",
+        "café",
+        "cafe",
+        "cafe\u0301",
+        "NẴNG",
+        "zurich",
+        "Zürich Basel",
+        "v1.2.3",
+        "quoted dashed",
+        "C++",
+        "naive",
+    ],
+)
+@pytest.mark.parametrize("kind", ["message", "visitor", "tag"])
+def test_a_word_is_found_whatever_is_around_it(thread: Thread, kind: str, text: str) -> None:
+    match kind:
+        case "message":
+            MessageFactory(thread=thread, content=CONTENT)
+        case "visitor":
+            Visitor.objects.filter(pk=thread.visitor_id).update(name=CONTENT[:255])
+        case _:
+            Thread.objects.filter(pk=thread.pk).update(tags=["urgent", CONTENT])
+    assert search.find(text, [thread.chatbot_id]).threads == {thread.pk}
+    assert search.find("elsewhere", [thread.chatbot_id]).threads == set()
+
+
+def test_a_search_finds_only_threads_of_the_given_chatbots(anna: Thread, chatbot: Chatbot) -> None:
+    other = ChatbotFactory()
+    for word in ("charged", "anna", "billing"):
+        assert search.find(word, [other.pk]).threads == set()
+        assert search.find(word, []).threads == set()
+        assert search.find(word, [other.pk, chatbot.pk]).threads == {anna.pk}
+        assert search.find(word, None).threads == {anna.pk}
+    assert search.find(f"charged bot{chatbot.pk.hex}", [other.pk]).threads == set()
+
+
+@pytest.mark.parametrize("prefix", ["bot", "bot:", "BOT:", "bot\uff1a", "\ue000", "\ufffd\ue000"])
+def test_no_text_of_another_chatbot_is_found_because_it_names_this_one(
+    chatbot: Chatbot, anna: Thread, prefix: str
+) -> None:
+    forged = f"charged {prefix}{chatbot.pk.hex} billing {prefix}{chatbot.pk}"
+    other = ThreadFactory(tags=["billing", forged])
+    MessageFactory(thread=other, content="empty")
+    Visitor.objects.filter(pk=other.visitor_id).update(name=f"Anna {forged}", email=forged[:250])
+    Message.objects.filter(thread=other).update(content=forged)
+    MessageFactory(thread=other, content=forged)
+    later = ThreadFactory(
+        chatbot=other.chatbot, visitor=VisitorFactory(chatbot=other.chatbot, name=f"Anna {forged}")
+    )
+    Thread.objects.filter(pk=later.pk).update(tags=[forged])
+    for text in ("charged", "anna", "billing"):
+        assert search.find(text, [chatbot.pk]).threads == {anna.pk}, text
+    assert search.find("billing", None).threads == {anna.pk, other.pk, later.pk}
+
+
+def test_the_newest_hits_are_returned_and_more_are_reported(anna: Thread) -> None:
+    Message.objects.bulk_create(
+        Message(thread=anna, position=n, message_type=MessageType.AI_MESSAGE, content="charged")
+        for n in range(2, search.NEWEST + 2)
+    )
+    hits = search.find("charged", [anna.chatbot_id])
+    assert hits.more
+    newest = Message.objects.order_by("-position")[: search.NEWEST]
+    assert hits.messages == set(newest.values_list("pk", flat=True))
+    Message.objects.filter(position=1).delete()
+    assert not search.find("charged", [anna.chatbot_id]).more
+
+
+def test_system_messages_are_not_found(thread: Thread) -> None:
+    MessageFactory(thread=thread, message_type=MessageType.SYSTEM_MESSAGE, content="handed over")
+    assert search.find("handed", None).threads == set()
+
+
+def test_changed_names_tags_and_texts_are_found_and_the_old_ones_are_not(anna: Thread) -> None:
+    threads.update(anna.pk, {"visitor_name": "Eva", "tags": ["refund"]})
+    Message.objects.filter(thread=anna).update(content="all is well")
+    for word in ("eva", "refund", "well"):
+        assert search.find(word, None).threads == {anna.pk}, word
+    for word in ("berg", "billing", "charged"):
+        assert search.find(word, None).threads == set(), word
+    threads.update(anna.pk, {"visitor_name": "", "visitor_email": "", "tags": []})
+    for word in ("eva", "refund"):
+        assert search.find(word, None).threads == set(), word
+
+
+def test_erased_texts_leave_the_index(anna: Thread) -> None:
+    erasure.erase_visitor(anna.visitor_id)
+    for _ in erasure.purge():
+        pass
+    assert not Visitor.everything.exists()
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            for name in ("message", "visitor", "tag"):
+                cursor.execute(f"SELECT count(*) FROM conversations_{name}_words")
+                assert cursor.fetchone() == (0,)
+    for word in ("charged", "anna", "billing"):
+        assert search.find(word, None) == search.Hits()
+
+
+def test_a_search_reads_the_indexes(anna: Thread) -> None:
+    statements = search.SQLITE if connection.vendor == "sqlite" else search.POSTGRESQL
+    words = [search.query(["charged"], [anna.chatbot_id], begun=begun) for begun in (False, True)]
+    given = {"words": words[0], "begun": words[1], "most": 201}
+    explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off")  # the tables are nearly empty
+            cursor.execute("SET LOCAL enable_indexscan = off")
+        cursor.execute(f"{explain} {statements}", given)
+        plan = "\n".join(str(row[-1]) for row in cursor.fetchall())
+    if connection.vendor == "sqlite":
+        assert plan.count("VIRTUAL TABLE INDEX") == 3
+        assert "TEMP B-TREE FOR ORDER BY" not in plan.split("visitor")[0]
+        assert "SCAN said" not in plan
+    else:
+        for name in ("message_words", "visitor_words", "thread_tag_words"):
+            assert f"Bitmap Index Scan on {name}" in plan
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="rows of PostgreSQL have no such number")
+@pytest.mark.django_db(transaction=True)
+def test_a_vacuum_keeps_the_index_valid(chatbot: Chatbot) -> None:
+    talks = [ThreadFactory(chatbot=chatbot, title=f"{n}") for n in range(4)]
+    for talk in talks:
+        MessageFactory(thread=talk, content=f"word{talk.title}")
+    talks[0].delete()
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM")
+    for talk in talks[1:]:
+        assert search.find(f"word{talk.title}", None).threads == {talk.pk}
