@@ -1,21 +1,28 @@
 """Check deliveries against their attempts: the rules, and how a table is read for them.
 
-A table is walked in spans of its primary key. Each rule reads a span with one statement of its
-own, so no transaction lasts long and memory does not grow with the table. Each write of the engine
-is one transaction (`engine.schedule`, `engine.recovery`), so these rules hold at any moment, also
-for deliveries in flight and erased ones; pruning deletes a delivery with its attempts. The retry
-delays may have changed since a delivery ended, so it is not judged whether the number of attempts
-was sufficient: the status of the last attempt tells whether another one follows.
+A table is read in spans of its primary key. One statement screens a span for all rules; if it finds
+something, each rule reads the span with a statement of its own. So no transaction lasts long, and
+only suspicious rows are read into this process.
+
+Each write of the engine is one transaction (`engine.schedule`, `engine.recovery`), so these rules
+hold at any moment, also for deliveries in flight and erased ones; pruning deletes a delivery with
+its attempts. No rule judges whether there were enough attempts, because the retry delays may have
+changed since: the status of the last attempt tells whether another one follows.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, F, Max, Min, Q, QuerySet
+from django.db import connection, transaction
+from django.db.models import BigIntegerField, Count, F, Max, Min, Q, QuerySet, Sum, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast
 
+from webhooks.engine.queue import keep_to_indexes
 from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 
@@ -46,22 +53,40 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows that some rules walk, and how many of them make a span."""
+    """The rows that some rules walk, and how many of them make a span.
+
+    `screen` finds the rows that may break any of the rules: all that do, and few others.
+    """
 
     rows: "Callable[[], QuerySet[Any, Any]]"  # Any: rows of several tables
     size: int
     rules: tuple[Rule, ...]
+    screen: "Callable[[Span], QuerySet[Any, Any]] | None" = None
 
-    def spans(self, grace: timedelta) -> Iterator[Span]:
-        """Yield the spans of the table, in the order of the primary key."""
-        after = FIRST
+    def spans(self, grace: timedelta, after: UUID = FIRST) -> Iterator[Span]:
+        """Yield the spans of the table after a primary key, in order."""
         while True:
             rows = self.rows().filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)
-            keys = list(rows[: self.size])
-            if not keys:
+            upto = next(iter(rows[self.size - 1 : self.size]), None) or rows.last()
+            if upto is None:
                 return
-            yield Span(after, keys[-1], grace)
-            after = keys[-1]
+            yield Span(after, upto, grace)
+            after = upto
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Make PostgreSQL read a span with indexes: otherwise it may read the whole table.
+
+    On PostgreSQL this is a transaction, in which each statement sees all that has been committed
+    before it. On SQLite there is no transaction: it would keep others from writing.
+    """
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with transaction.atomic():
+        keep_to_indexes()
+        yield
 
 
 # An attempt counts once it has ended. One that was interrupted is made again under its number,
@@ -75,6 +100,20 @@ ACCEPTED = COUNTED & Q(
     attempts__response_code__lt=300,
 )
 LAST = COUNTED & Q(attempts__number=F("attempts_count"))
+NEVER_SENT = Q(state__in=[State.PENDING, State.RETRYING], due_at=None)
+SENT_AGAIN = Q(state=State.SUCCESS, due_at__isnull=False)
+CLAIMED = Q(claim__isnull=False) & (Q(due_at=None) | Q(claimed_until=None))
+MISTIMED = NEVER_SENT | SENT_AGAIN | CLAIMED
+# Attempts that contradict their delivery, whatever its other attempts are
+ODD = Q(attempts__finished_at=None, attempts__isnull=False, claim=None) | COUNTED & (
+    Q(attempts__number=F("attempts_count")) & ~Q(attempts__status=F("state"))
+    | ~Q(attempts__number=F("attempts_count")) & Q(attempts__status=State.SUCCESS)
+    | Q(attempts__number__gt=F("attempts_count"))
+    | Q(attempts__status=State.SUCCESS, attempts__response_code=None)
+    | Q(attempts__status=State.SUCCESS, attempts__response_code__lt=200)
+    | Q(attempts__status=State.SUCCESS, attempts__response_code__gt=299)
+)
+MANY = 50  # attempts; the powers of two of larger numbers do not fit into 64 bits
 
 
 def _with_attempts(span: Span, **aggregates: Any) -> "QuerySet[Any, Any]":
@@ -125,15 +164,30 @@ def _state_contradicts_attempts(span: Span) -> "QuerySet[Any, Any]":
 
 
 def _schedule_contradicts_state(span: Span) -> "QuerySet[Any, Any]":
-    never_sent = Q(state__in=[State.PENDING, State.RETRYING], due_at=None)
-    sent_again = Q(state=State.SUCCESS, due_at__isnull=False)
-    claimed = Q(claim__isnull=False) & (Q(due_at=None) | Q(claimed_until=None))
-    return Delivery.objects.filter(span.holds("pk"), never_sent | sent_again | claimed).values("pk")
+    return Delivery.objects.filter(span.holds("pk"), MISTIMED).values("pk")
 
 
 def _attempt_never_ended(span: Span) -> "QuerySet[Any, Any]":
     rows = Attempt.objects.filter(span.holds("delivery"), finished_at=None, delivery__claim=None)
     return rows.order_by().values("delivery").distinct()
+
+
+def _suspicious(span: Span) -> "QuerySet[Any, Any]":
+    """Find the deliveries that may break a rule, in one statement for all rules.
+
+    If a delivery's n attempts have the numbers from 1 to n, each once, then the sum of their powers
+    of two is 2 ** (n + 1) - 2, and no other n numbers up to n have this sum.
+    """
+    numbers = Sum(_power_of_two(F("attempts__number")), filter=COUNTED, default=0)
+    rows = _with_attempts(span, numbers=numbers, odd=Count("attempts", filter=ODD))
+    expected = _power_of_two(F("attempts_count") + 1) - 2
+    untried = Q(attempts_count=0) & ~Q(state=State.PENDING)
+    many = Q(attempts_count__gt=MANY)
+    return rows.filter(~Q(numbers=expected) | Q(odd__gt=0) | untried | many | MISTIMED)
+
+
+def _power_of_two(exponent: Combinable) -> Any:  # Any: the stubs shift only by an int
+    return Cast(Value(1), BigIntegerField()).bitleftshift(exponent)  # type: ignore[arg-type]
 
 
 TABLES = (
@@ -172,5 +226,6 @@ TABLES = (
                 _attempt_never_ended,
             ),
         ),
+        screen=_suspicious,
     ),
 )

@@ -123,7 +123,7 @@ class ConversationEscalated(Data):
 
     @classmethod
     def sample(cls, context: Context) -> Self:
-        """Make up the escalation of a visitor who is known by a lead."""
+        """Make up the escalation of a visitor who has left a lead."""
         name, email, phone = VISITOR
         user = EscalatedUser(
             str(new_id()), email, name, phone, verified=False, created_at=datetime.now(UTC)

@@ -2,26 +2,25 @@
 
 import logging
 import threading
-import time
 from datetime import timedelta
 from uuid import UUID
 
 from celery import shared_task
-from celery.worker import state as worker_state
 from django.conf import settings
 from django.utils import timezone
 
 from config.database.connections import release_connection
 from config.models import PeriodicWork
 from config.outbound.failures import is_shortage
+from config.runtime import liveness, periodic
 from webhooks import notifications
-from webhooks.engine import attempt, claims, liveness, retention, schedule
+from webhooks.engine import attempt, claims, schedule
 from webhooks.engine.work import Claimed, Work
+from webhooks.services import retention, retry_job
 
 PRUNE = "prune deliveries"
 TELL_OWNERS = "mail owners of failing webhooks"
-ONE_GO = 60.0  # seconds, much less than the lease of periodic work
-BREATHER = 0.5  # seconds for other attempts to end and free what this machine is short of
+BREATHER = 0.5  # seconds for other attempts to end and free resources
 
 logger = logging.getLogger(__name__)
 
@@ -44,28 +43,31 @@ def deliver(claim: str, delivery_id: str) -> None:
 
 
 @shared_task(acks_late=True, ignore_result=True)
-def prune() -> None:
-    """Delete old deliveries, once a day; what remains after ONE_GO, a minute later."""
-    began, ends = timezone.now(), time.monotonic() + ONE_GO
-    again = timedelta(days=1)
-    for _ in retention.prune(began - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)):
-        if time.monotonic() > ends or worker_is_stopping():
-            again = timedelta(minutes=1)
-            break
-    PeriodicWork.objects.finish(PRUNE, next_due=began + again)
+def prune(claim: str) -> None:
+    """Delete old deliveries once a day. A run that is cut short continues in a minute."""
+    began = timezone.now()
+    ended = periodic.run(retention.prune(began - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)))
+    again = timedelta(days=1) if ended else timedelta(minutes=1)
+    PeriodicWork.objects.finish(PRUNE, claim, next_due=began + again)
 
 
 @shared_task(acks_late=True, ignore_result=True)
-def tell_owners() -> None:
-    """Email owners about webhooks that fail for long or work again, once a minute."""
-    # Finish first: if this round dies, the next one finds the endpoints that it has left.
-    PeriodicWork.objects.finish(TELL_OWNERS, next_due=timezone.now() + timedelta(minutes=1))
-    notifications.tell_owners()
+def tell_owners(claim: str) -> None:
+    """Email owners about webhooks that have failed for long or work again, once a minute."""
+    # Finish first: if this round dies, the next one finds the remaining endpoints.
+    next_due = timezone.now() + timedelta(minutes=1)
+    if PeriodicWork.objects.finish(TELL_OWNERS, claim, next_due=next_due):
+        notifications.tell_owners()
 
 
-def worker_is_stopping() -> bool:
-    """Return whether Celery's worker was asked to stop, by a signal."""
-    return worker_state.should_stop is not None or worker_state.should_terminate is not None
+@shared_task(acks_late=True, ignore_result=True)
+def advance_retry_jobs() -> None:
+    """Request the next attempts of running retry jobs, once a second.
+
+    While sending is off they wait. Otherwise all retries would be sent at once when it resumes.
+    """
+    if settings.SENDING:
+        retry_job.advance()
 
 
 def _carry_out(work: Work) -> None:
@@ -75,7 +77,7 @@ def _carry_out(work: Work) -> None:
         if not is_shortage(error):
             raise
         logger.warning(
-            "attempts wait: this machine is short of something (%s)", error, extra={"bounded": True}
+            "attempts wait: this machine lacks resources (%s)", error, extra={"bounded": True}
         )
         release_connection()
         threading.Event().wait(BREATHER)

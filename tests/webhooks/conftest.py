@@ -1,20 +1,14 @@
-"""A real receiver, and an endpoint that delivers to it."""
+"""An endpoint that delivers to the receiver, and a delivery on its way."""
 
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from tests.factories.webhooks import EndpointFactory
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers import certificates
 from tests.servers.receiver import Receiver
-from webhooks.models import Endpoint
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver(certificates.good()) as receiver:
-        yield receiver
+from webhooks.models import Delivery, Endpoint
 
 
 @pytest.fixture
@@ -22,3 +16,16 @@ def endpoint(receiver: Receiver) -> Endpoint:
     return EndpointFactory(
         url=receiver.url("/hook"), last_success_at=timezone.now(), attempts_limit=8
     )
+
+
+@pytest.fixture
+def delivery(endpoint: Endpoint) -> Delivery:
+    return DeliveryFactory(chatbot=endpoint.chatbot)
+
+
+@pytest.fixture
+def trusting(settings: Any) -> None:
+    """Trust our own certificates, and let no delivery become due or late by itself."""
+    settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
+    settings.WEBHOOK_TIMEOUT = 60.0
+    settings.WEBHOOK_RETRY_DELAYS = (600.0, 1200.0, 1800.0)

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import Mail
+from config.durations import ONE_HOUR
 from config.models import PeriodicWork
 from config.outbound.failures import Reason
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
@@ -24,7 +25,6 @@ from webhooks.services.endpoint import configure
 from webhooks.tasks import TELL_OWNERS
 
 URL = "https://hooks.example.com/bots?token=hush-hush"
-HOUR = timedelta(hours=1)
 BEGAN = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
 
 
@@ -36,11 +36,11 @@ def fails_for(length: timedelta, **fields: Any) -> Endpoint:
 
 def works(endpoint: Endpoint) -> None:
     Endpoint.objects.filter(pk=endpoint.pk).update(
-        last_success_at=BEGAN + 2 * HOUR, failing_since=None, failures_in_a_row=0
+        last_success_at=BEGAN + 2 * ONE_HOUR, failing_since=None, failures_in_a_row=0
     )
 
 
-def fails_anew(endpoint: Endpoint, length: timedelta = 2 * HOUR) -> None:
+def fails_anew(endpoint: Endpoint, length: timedelta = 2 * ONE_HOUR) -> None:
     since = timezone.now()
     Endpoint.objects.filter(pk=endpoint.pk).update(
         failing_since=since, last_failure_at=since + length
@@ -62,7 +62,7 @@ class TestWhen:
     """The recipients and the frequency."""
 
     @pytest.mark.parametrize(
-        ("length", "mails"), [(HOUR, [FAILS]), (HOUR - timedelta(seconds=1), [])]
+        ("length", "mails"), [(ONE_HOUR, [FAILS]), (ONE_HOUR - timedelta(seconds=1), [])]
     )
     def test_a_webhook_must_have_failed_again_after_an_hour(
         self, length: timedelta, mails: list[str]
@@ -75,9 +75,9 @@ class TestWhen:
         assert subjects() == []
 
     def test_an_outage_sends_one_mail_and_its_end_sends_one(self) -> None:
-        endpoint = fails_for(HOUR)
+        endpoint = fails_for(ONE_HOUR)
         assert subjects() == [FAILS]
-        Endpoint.objects.update(last_failure_at=BEGAN + 3 * HOUR, failures_in_a_row=70)
+        Endpoint.objects.update(last_failure_at=BEGAN + 3 * ONE_HOUR, failures_in_a_row=70)
         assert subjects() == [FAILS]
         works(endpoint)
         assert subjects() == [FAILS, WORKS]
@@ -85,7 +85,7 @@ class TestWhen:
         assert subjects() == [FAILS, WORKS, FAILS]
 
     def test_a_success_between_two_checks_does_not_end_the_outage(self) -> None:
-        endpoint = fails_for(HOUR)
+        endpoint = fails_for(ONE_HOUR)
         subjects()
         works(endpoint)
         fails_anew(endpoint)
@@ -97,7 +97,9 @@ class TestWhen:
 
     @pytest.mark.parametrize("told", [False, True])
     def test_an_inactive_webhook_causes_no_mail_until_it_is_active_again(self, told: bool) -> None:
-        endpoint = fails_for(HOUR, owner_told_at=BEGAN + HOUR if told else None, is_active=False)
+        endpoint = fails_for(
+            ONE_HOUR, owner_told_at=BEGAN + ONE_HOUR if told else None, is_active=False
+        )
         if told:
             works(endpoint)
         assert subjects() == []
@@ -105,36 +107,36 @@ class TestWhen:
         assert subjects() == [WORKS if told else FAILS]
 
     def test_an_account_without_the_add_on_gets_no_mail(self) -> None:
-        account = fails_for(HOUR).chatbot.account
+        account = fails_for(ONE_HOUR).chatbot.account
         account.webhooks_enabled = False
         account.save()
         assert subjects() == []
 
     @pytest.mark.parametrize("told", [False, True])
     def test_another_url_starts_over(self, told: bool) -> None:
-        endpoint = fails_for(HOUR, owner_told_at=BEGAN + HOUR if told else None)
+        endpoint = fails_for(ONE_HOUR, owner_told_at=BEGAN + ONE_HOUR if told else None)
         configure(endpoint.chatbot, url="https://elsewhere.example.com/", keep_secret=True)
         works(endpoint)
         assert subjects() == []
 
     def test_no_mail_is_sent_where_notifications_are_off(self, settings: Any) -> None:
         settings.WEBHOOK_FAILURE_MAIL_AFTER = None
-        works(fails_for(HOUR, owner_told_at=BEGAN))
-        fails_for(HOUR)
+        works(fails_for(ONE_HOUR, owner_told_at=BEGAN))
+        fails_for(ONE_HOUR)
         assert subjects() == []
 
     @pytest.mark.parametrize(
         "meanwhile",
         [
             pytest.param({"failing_since": None}, id="works again"),
-            pytest.param({"owner_told_at": BEGAN + HOUR}, id="another worker notified the owner"),
+            pytest.param({"owner_told_at": BEGAN + ONE_HOUR}, id="another worker told the owner"),
             pytest.param({"is_active": False}, id="switched off"),
         ],
     )
     def test_a_change_between_reading_and_writing_prevents_the_mail(
         self, meanwhile: dict[str, Any]
     ) -> None:
-        fails_for(HOUR)
+        fails_for(ONE_HOUR)
 
         def before_the_mark(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
             if sql.startswith("UPDATE") and not changed:
@@ -154,7 +156,7 @@ class TestWords:
     """The text that the owner reads."""
 
     def test_the_mail_names_the_webhook_the_time_and_the_cause_but_no_secret(self) -> None:
-        endpoint = fails_for(HOUR)
+        endpoint = fails_for(ONE_HOUR)
         DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", last_reason=Reason.TIMEOUT)
         DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", last_code=503)
         DeliveryFactory(chatbot=endpoint.chatbot)
@@ -178,12 +180,14 @@ class TestWords:
         assert "/bots" not in mail.body
 
     def test_an_error_without_a_response_is_described_in_words(self) -> None:
-        DeliveryFactory(chatbot=fails_for(HOUR).chatbot, state="FAILED", last_reason=Reason.TIMEOUT)
+        DeliveryFactory(
+            chatbot=fails_for(ONE_HOUR).chatbot, state="FAILED", last_reason=Reason.TIMEOUT
+        )
         tell_owners()
         assert "Last error: timeout\n" in Mail.objects.get().body
 
     def test_the_second_mail_gives_the_time_and_the_failed_deliveries(self) -> None:
-        works(fails_for(HOUR, owner_told_at=BEGAN + HOUR))
+        works(fails_for(ONE_HOUR, owner_told_at=BEGAN + ONE_HOUR))
         tell_owners()
         body = Mail.objects.get().body
         for wanted in ("hooks.example.com works again", "2026-03-01 09:30", "2026-03-01 10:30"):
@@ -198,13 +202,15 @@ def test_a_worker_sends_one_mail_about_the_outage_and_one_about_its_end(settings
     settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
 
     def a_minute_passes() -> None:
-        PeriodicWork.objects.filter(name=TELL_OWNERS).update(due_at=timezone.now())
+        # a run that is still ending would put off the next one by a minute
+        idle = PeriodicWork.objects.filter(name=TELL_OWNERS, claimed_until=None)
+        wait_until(lambda: idle.update(due_at=timezone.now()), told=worker.said)
 
     def mails_after(delivered: Delivery, count: int) -> None:
         wait_until(lambda: not Delivery.objects.exclude(due_at=None).exists(), told=worker.said)
         assert delivered.attempts.count() == (4 if count == 1 else 1)
         a_minute_passes()
-        wait_until(lambda: len(server.mails) == count, 30, told=worker.said)
+        wait_until(lambda: len(server.mails) == count, told=worker.said)
 
     with Receiver(certificates.good()) as receiver, MailServer() as server:
         endpoint = EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())

@@ -9,7 +9,7 @@ from django.core.management import load_command_class
 
 from tests.house.source import PACKAGES, ROOT, modules, place, tree
 from webhooks import payloads
-from webhooks.admin.endpoint import EndpointForm
+from webhooks.admin.endpoint_forms import EndpointForm
 from webhooks.document import add_events
 from webhooks.models import Delivery
 from webhooks.models.endpoint import all_events
@@ -41,7 +41,7 @@ def test_the_document_for_receivers_has_a_section_for_every_kind() -> None:
 
 
 def test_the_admin_the_model_and_the_command_offer_every_kind() -> None:
-    form = EndpointForm(endpoint=None, replaceable=True)
+    form = EndpointForm()
     assert [name for name, _ in form.fields["events"].choices] == NAMES
     assert [name for name, _ in Delivery._meta.get_field("event").choices] == NAMES
     assert all_events() == NAMES

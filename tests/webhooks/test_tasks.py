@@ -1,5 +1,6 @@
 """The task that makes one attempt."""
 
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import pytest
@@ -13,6 +14,8 @@ from tests.webhooks.engine.steps import ME
 from webhooks import tasks
 from webhooks.engine import claims, post
 from webhooks.models import Delivery, Endpoint
+from webhooks.services import retry_job
+from webhooks.services.selection import Selection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,3 +59,20 @@ def test_an_unforeseen_error_that_quotes_the_request_tells_the_log_no_secret(
     assert endpoint.url in caplog.text
     assert SECRET not in caplog.text
     assert endpoint.sealed_secret not in caplog.text
+
+
+def test_a_retry_job_waits_while_sending_is_off_and_then_goes_on_at_its_speed(
+    endpoint: Endpoint, settings: Any
+) -> None:
+    settings.SENDING = False
+    for _ in range(5):
+        DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None)
+    retry_job.start(Selection(), None, per_second=1, by="Kim")
+    tasks.advance_retry_jobs()
+    due = Delivery.objects.filter(due_at__isnull=False)
+    assert not due.exists()
+    settings.SENDING = True
+    tasks.advance_retry_jobs()
+    times = list(due.order_by("due_at").values_list("due_at", flat=True))
+    steps = {(later - time).total_seconds() for time, later in pairwise(times)}
+    assert (len(times), steps) == (3, {1.0}), "three seconds ahead, one a second"

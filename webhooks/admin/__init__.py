@@ -1,4 +1,4 @@
 from webhooks.admin.delivery import DeliveryAdmin
-from webhooks.admin.endpoint import EndpointAdmin
+from webhooks.admin.retry_job import RetryJobAdmin
 
-__all__ = ["DeliveryAdmin", "EndpointAdmin"]
+__all__ = ["DeliveryAdmin", "RetryJobAdmin"]

@@ -1,4 +1,4 @@
-"""Advise what to do about a failed attempt, by one table with a line for each kind of failure."""
+"""Advise what to do about a failed attempt: a table with a line for each kind of failure."""
 
 from django.conf import settings
 from django.contrib import messages

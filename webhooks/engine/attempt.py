@@ -9,7 +9,7 @@ from django.conf import settings
 
 from config.database.connections import release_connection
 from webhooks import masking, sealing, signing
-from webhooks.engine import post
+from webhooks.engine import metrics, post
 from webhooks.engine.work import Result, Work
 from webhooks.models.reason import Refusal
 
@@ -31,6 +31,7 @@ def send(work: Work) -> Result:
         return Result(refusal=Refusal.SECRET_UNREADABLE)
     headers = signing.headers(work.body, secret)
     release_connection()
+    metrics.request_leaves(work)
     outcome = post.post(
         target.url,
         body=work.body,

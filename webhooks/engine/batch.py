@@ -10,11 +10,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from django.db import DataError, IntegrityError, OperationalError, connection
+from django.db import DataError, IntegrityError, connection
 from psycopg.errors import LockNotAvailable
 
-# Seconds to wait for more items: this much for each item that shared the last write, up to a bound.
-GATHER, GATHER_MOST = 0.002, 0.01
+GATHER = 0.004  # seconds to wait for more items, for each item that shared the last write
 LOCK_TIMEOUT = "300ms"  # then the items are written one by one, and only the locked one waits
 
 Item = TypeVar("Item")
@@ -26,10 +25,12 @@ class Batch(Generic[Item, Answer]):
 
     `write` takes a list of items and returns one answer for each, in order. It runs in the
     writer's thread and on the writer's database connection, which is given back when no item waits.
+    Up to `patience` seconds are spent waiting for more items: a write of many costs little more
+    than a write of one.
     """
 
-    def __init__(self, write: Callable[[list[Item]], list[Answer]]) -> None:
-        self.write = write
+    def __init__(self, write: Callable[[list[Item]], list[Answer]], *, patience: float) -> None:
+        self.write, self.patience = write, patience
         self.waiting: queue.SimpleQueue[tuple[Item, Future[Answer]]] = queue.SimpleQueue()
         self.start = threading.Lock()
         self.thread: threading.Thread | None = None
@@ -49,7 +50,7 @@ class Batch(Generic[Item, Answer]):
         while True:
             batch = [self.waiting.get()]
             if together:
-                time.sleep(min(GATHER_MOST, GATHER * together))
+                time.sleep(min(self.patience, GATHER * together))
             batch += [self.waiting.get() for _ in range(self.waiting.qsize())]
             together = len(batch) - 1
             self._write(batch)
@@ -59,24 +60,20 @@ class Batch(Generic[Item, Answer]):
     def _write(self, batch: list[tuple[Item, Future[Answer]]]) -> None:
         try:
             answers = self.write([item for item, _ in batch])
-        except (DataError, IntegrityError, OperationalError) as error:
-            if len(batch) == 1 or not concerns_one_item(error):
-                connection.close()
-                for _, answer in batch:
-                    answer.set_exception(error)
+        except BaseException as error:
+            if len(batch) > 1 and concerns_one_item(error):
+                for one in batch:  # a fault in one item must not fail or delay the others
+                    self._write([one])
                 return
-            for one in batch:  # a fault in one item must not fail or delay the others
-                self._write([one])
-        except BaseException as error:  # raised in the threads that wait for these items
             connection.close()
-            for _, answer in batch:
+            for _, answer in batch:  # raised in the threads that wait for these items
                 answer.set_exception(error)
         else:
             for (_, answer), known in zip(batch, answers, strict=True):
                 answer.set_result(known)
 
 
-def concerns_one_item(error: Exception) -> bool:
+def concerns_one_item(error: BaseException) -> bool:
     """Return whether the other items of a batch may succeed: bad data, or a row locked for long."""
     data = isinstance(error, (DataError, IntegrityError))
     return data or isinstance(error.__cause__, LockNotAvailable)

@@ -19,9 +19,9 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.db import connection, transaction
 
+from config.runtime.liveness import NAMESPACE
 from webhooks.engine import queue
 from webhooks.engine.fairness import Candidate, Rotation, Slots, Waiting
-from webhooks.engine.liveness import NAMESPACE
 from webhooks.engine.work import Claimed
 from webhooks.models import Delivery
 
@@ -33,14 +33,20 @@ LEAST_READ, MOST_READ = 8, 64
 ENDPOINTS = NAMESPACE + 1  # of the advisory locks of endpoints
 LOCK = """SELECT e.id, pg_try_advisory_xact_lock(%s, hashtext(e.id::text))
     FROM unnest(%s::uuid[]) AS e(id)"""
+# Another worker may have made an attempt of one since it was chosen: its retry is due later.
+TAKE = """UPDATE webhooks_delivery
+    SET claim = %s, claimed_by = %s, claimed_until = clock_timestamp() + %s
+    WHERE id IN (SELECT d.id FROM webhooks_delivery d
+        WHERE d.id = ANY(%s::uuid[]) AND d.claim IS NULL AND d.starts_at <= clock_timestamp()
+        FOR UPDATE SKIP LOCKED) RETURNING id"""
+# A claim that a crash of the server undoes has not begun: the commit of its beginning comes later.
+QUICK_COMMIT = "SELECT set_config('synchronous_commit', 'off', true)"
 RUNNING = """SELECT d.running_of, d.thread_id FROM webhooks_delivery d
     WHERE d.running_of = ANY(%s::uuid[])"""
 # Any: values of columns of many types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_by": "", "claimed_until": None}
 
 freed = threading.Event()  # set when an attempt of this process has ended
-# Endpoints that have more due deliveries than their limit allows: it grows with each answer.
-wants_more: set[UUID] = set()
 _rotation = Rotation()
 _place = queue.NOBODY  # the last chatbot of the previous window
 
@@ -73,16 +79,13 @@ def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
     for _ in range(WINDOWS):
         waiting, last = queue.window(_place, WINDOW, current_time)
         _place = last or queue.NOBODY
-        at_limit = {one.chatbot_id for one in waiting if one.in_flight >= one.limit}
-        able = [one for one in waiting if slots.room(one) > 0]
-        if able:
+        if able := [one for one in waiting if slots.admit(one)]:
             each = max(LEAST_READ, min(MOST_READ, 2 * slots.free // len(able)))
             queue.read_due(able, each, current_time)
-        chosen = _rotation.choose(able, slots)
-        at_limit.update(one.chatbot_id for one in able if one.due and one.in_flight >= one.limit)
-        wants_more.update(at_limit)
-        if chosen or (last is None and from_start):
-            return chosen
+            if chosen := _rotation.choose(able, slots):
+                return chosen
+        if last is None and from_start:  # all endpoints were looked at
+            break
         from_start = from_start or last is None
     return []
 
@@ -93,10 +96,10 @@ def _take(chosen: list[tuple[Waiting, Candidate]], worker: str, token: UUID) -> 
         return _write([one.delivery_id for _, one in chosen], worker, token)
     with transaction.atomic():
         queue.keep_to_indexes()
+        queue.rows(QUICK_COMMIT)
         allowed = _still_allowed(chosen)
-        free = Delivery.objects.filter(pk__in=allowed, claim=None, due_at__isnull=False)
-        unlocked = set(free.select_for_update(skip_locked=True).values_list("pk", flat=True))
-        return _write([one for one in allowed if one in unlocked], worker, token)
+        taken = {one for (one,) in queue.rows(TAKE, token, worker, START, allowed)}
+    return [one for one in allowed if one in taken]
 
 
 def _still_allowed(chosen: list[tuple[Waiting, Candidate]]) -> list[UUID]:
@@ -118,10 +121,9 @@ def _still_allowed(chosen: list[tuple[Waiting, Candidate]]) -> list[UUID]:
 
 
 def _write(ids: list[UUID], worker: str, token: UUID) -> list[UUID]:
-    if not ids:
-        return []
-    free = Delivery.objects.filter(pk__in=ids, claim=None, due_at__isnull=False)
-    taken = free.update(claim=token, claimed_by=worker, claimed_until=queue.now() + START)
+    time = queue.now()
+    free = Delivery.objects.filter(pk__in=ids, claim=None, starts_at__lte=time)
+    taken = free.update(claim=token, claimed_by=worker, claimed_until=time + START)
     if taken == len(ids):
         return ids
     # a chatbot was deleted in the meantime

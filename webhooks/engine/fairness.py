@@ -3,10 +3,10 @@
 Pure logic: no database and no clock. An attempt is never skipped, because the schedule is the
 contract; three rules keep slots free for healthy endpoints instead:
 
-1. Each endpoint has a limit of attempts in flight, over all workers (see `health`), and on one
-   worker never more of them than slots are free.
-2. Endpoints whose last attempt timed out, or that were never tried, share half of the slots.
-3. Within these rules accounts take turns, and so do the endpoints of an account.
+1. Each endpoint has a limit of attempts in flight, over all workers (see `health`).
+2. Endpoints that were never tried, or whose last attempt timed out, share half of a worker's slots,
+   and no endpoint takes more slots than it leaves free.
+3. Accounts take turns, and so do the endpoints of an account.
 """
 
 import itertools
@@ -69,12 +69,14 @@ class Slots:
         for one in running:
             self.of_account[one.account_id] += one.count
 
-    def room(self, one: Waiting) -> int:
-        """Return how many more attempts an endpoint may start now."""
-        mine = self.of_endpoint[one.chatbot_id]
-        allowed = max(1, self.free) if mine == 0 else self.free - mine + 1
-        share = self.slow_free if one.slow else self.free
-        return min(self.free, share, allowed, one.limit - one.in_flight)
+    def admit(self, one: Waiting) -> bool:
+        """Return whether an endpoint may start another attempt."""
+        return (
+            one.in_flight < one.limit
+            and self.free > 0
+            and self.of_endpoint[one.chatbot_id] <= self.free
+            and (self.slow_free > 0 or not one.slow)
+        )
 
     def start(self, one: Waiting, candidate: Candidate) -> None:
         """Count an attempt that starts."""
@@ -118,7 +120,7 @@ class Rotation:
             if (now := rank(one)) != ranked:  # others have started since it was queued
                 heappush(heap, (now, number, one))
                 continue
-            if slots.room(one) <= 0 or not (candidate := _next(one, threads, slots)):
+            if not slots.admit(one) or not (candidate := _next(one, threads, slots)):
                 continue
             slots.start(one, candidate)
             chosen.append((one, candidate))

@@ -1,29 +1,28 @@
 """Record the health of receivers, from the attempts that have just ended.
 
-1. A success clears everything: the endpoint works again.
-2. Failures after the last success are counted; the first of them starts `failing_since`.
-3. `timed_out` follows the last attempt. Endpoints that timed out share half of the slots.
-4. The limit of attempts in flight grows by one with each answer, while deliveries wait because of
-   it. A timeout halves it.
-5. A success within 10 seconds of the last recorded one is not written if nothing else changes.
-6. An answer from an earlier URL says nothing about the current one.
+A success clears the record: the endpoint works. Failures since then are counted, and the first of
+them starts `failing_since`. The limit of attempts in flight grows by one with each success; a
+timeout halves it. An answer from an earlier URL says nothing about the current one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from itertools import takewhile
+from typing import Any
 from uuid import UUID
 
-from django.db.models import F, Q
-from django.db.models.functions import Coalesce, Greatest, Least
+from django.db.models import Q
 
+from config.database.prepared import update_each
 from config.outbound.failures import Reason
-from webhooks.engine import claims
 from webhooks.engine.work import Result, Work
 from webhooks.models import Endpoint
 
-FRESH = timedelta(seconds=10)
+FRESH = timedelta(seconds=10)  # a success is written again only after this, if it changes nothing
 MOST = 128  # the highest limit: an endpoint that takes 0.2 s gets over 600 deliveries a second
+RECORD = (
+    *("last_success_at", "last_failure_at", "failing_since", "failures_in_a_row"),
+    *("timed_out", "attempts_limit"),
+)
 
 
 def record(ended: Iterable[tuple[Work, Result]], ended_at: datetime) -> None:
@@ -36,53 +35,28 @@ def record(ended: Iterable[tuple[Work, Result]], ended_at: datetime) -> None:
     for work, result in ended:
         if result.outcome and work.target:
             results.setdefault((work.chatbot_id, work.target.url), []).append(result)
-    working = {chatbot for (chatbot, _), some in results.items() if any(r.success for r in some)}
-    failing = {chatbot for (chatbot, _), some in results.items() if not some[-1].success}
-    growing = claims.wants_more & {chatbot for chatbot, _ in results}
-    unchanged = Q(failing_since=None, timed_out=False, last_success_at__gt=ended_at - FRESH)
-    unchanged &= ~Q(chatbot__in=growing, attempts_limit__lt=MOST)
-    changed = Q(chatbot__in=failing) | Q(chatbot__in=working) & ~unchanged
-    rows = Endpoint.objects.filter(changed)
-    held = rows.select_for_update().order_by("pk").values_list("chatbot", "url")
-    current = {chatbot: results[chatbot, url] for chatbot, url in held if (chatbot, url) in results}
-    claims.wants_more.difference_update(current)
-    steady = [c for c, some in current.items() if any(r.success for r in some)]
-    _record_successes(steady, ended_at)
-    for chatbot, some in current.items():
-        _record_failures(chatbot, some, ended_at)
-        _adjust_limit(chatbot, some, grows=chatbot in growing)
+    failing = [chatbot for (chatbot, _), some in results.items() if not some[-1].success]
+    known = Q(failing_since=None, timed_out=False, attempts_limit=MOST)
+    known &= Q(last_success_at__gt=ended_at - FRESH)
+    rows = Endpoint.objects.filter(chatbot__in=[chatbot for chatbot, _ in results])
+    changed = rows.filter(Q(chatbot__in=failing) | ~known).only("chatbot", "url", *RECORD)
+    records: dict[UUID, dict[str, Any]] = {}  # Any: values of columns of many types
+    for row in changed.select_for_update().order_by("pk"):
+        if some := results.get((row.chatbot_id, row.url)):
+            _note(row, some, ended_at)
+            records[row.pk] = {name: getattr(row, name) for name in RECORD}
+    update_each(Endpoint, records)
 
 
-def _record_successes(chatbots: list[UUID], ended_at: datetime) -> None:
-    if chatbots:
-        Endpoint.objects.filter(chatbot__in=chatbots).update(
-            last_success_at=ended_at, failing_since=None, failures_in_a_row=0, timed_out=False
-        )
-
-
-def _record_failures(chatbot: UUID, results: list[Result], ended_at: datetime) -> None:
-    failures = list(takewhile(lambda one: not one.success, reversed(results)))
-    if not failures:
-        return
-    Endpoint.objects.filter(chatbot=chatbot).update(
-        failing_since=Coalesce("failing_since", ended_at),
-        last_failure_at=ended_at,
-        failures_in_a_row=F("failures_in_a_row") + len(failures),
-        timed_out=_timed_out(failures[0]),
-    )
-
-
-def _adjust_limit(chatbot: UUID, results: list[Result], *, grows: bool) -> None:
-    answers = sum(
-        one.outcome is not None and one.outcome.response_code is not None for one in results
-    )
-    limit = F("attempts_limit")
-    if _timed_out(results[-1]):
-        Endpoint.objects.filter(chatbot=chatbot).update(attempts_limit=Greatest(1, limit / 2))
-    elif grows and answers:
-        grown = Least(MOST, limit + answers)
-        Endpoint.objects.filter(chatbot=chatbot).update(attempts_limit=grown)
-
-
-def _timed_out(result: Result) -> bool:
-    return result.outcome is not None and result.outcome.reason is Reason.TIMEOUT
+def _note(row: Endpoint, results: Sequence[Result], ended_at: datetime) -> None:
+    """Set what the results of attempts, at least one, say about their endpoint."""
+    for one in results:
+        row.timed_out = one.outcome is not None and one.outcome.reason is Reason.TIMEOUT
+        if one.success:
+            row.last_success_at, row.failing_since, row.failures_in_a_row = ended_at, None, 0
+            row.attempts_limit = min(MOST, row.attempts_limit + 1)
+        else:
+            row.last_failure_at, row.failing_since = ended_at, row.failing_since or ended_at
+            row.failures_in_a_row += 1
+    if row.timed_out:  # at the same time, many may time out for one reason
+        row.attempts_limit = max(1, row.attempts_limit // 2)

@@ -11,8 +11,8 @@ from django.conf import settings
 
 from config.outbound.deadline import within
 from config.outbound.failures import FAILURES, Reason, clean, explain, is_shortage
+from config.outbound.guard import check_url, judge
 from config.outbound.transport import last_request, pieces, session
-from webhooks.engine.guard import check_url, judge
 
 BODY_SECONDS = 1.0  # the status decides; the body is only for people to read
 BODY_READ = 16 * 1024  # the connection of a longer body is not reused

@@ -6,16 +6,21 @@ Taking over a delivery is guarded by the claim that was read, as in `schedule`.
 import logging
 import time
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q
 
+from webhooks.engine import metrics
+from webhooks.engine.batch import limit_locks
 from webhooks.engine.claims import NO_CLAIM, START
 from webhooks.engine.queue import keep_to_indexes, now
 from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 from webhooks.models.reason import Refusal
 
+# With the condition of the index, which does not name `claim`
+HELD = Q(claimed_by__gt="", claim__isnull=False)
 INTERRUPTIONS = 3  # then the delivery, not the workers, is assumed to be the cause
 
 logger = logging.getLogger(__name__)
@@ -25,7 +30,7 @@ def claimers() -> set[str]:
     """Return the names of the workers that hold claims."""
     with transaction.atomic():
         keep_to_indexes()
-        held = Delivery.objects.filter(claim__isnull=False).order_by()
+        held = Delivery.objects.filter(HELD).order_by()
         return set(held.values_list("claimed_by", flat=True).distinct())
 
 
@@ -40,7 +45,8 @@ def take_over(dead: set[str]) -> int:
     gone = Q(claimed_by__in=dead) | Q(claimed_until__lt=current_time)
     with transaction.atomic():
         keep_to_indexes()
-        rows = list(Delivery.objects.filter(gone, claim__isnull=False).defer("body"))
+        held = Delivery.objects.filter(HELD, gone).defer("body")
+        rows = list(held.select_for_update(skip_locked=True))  # a locked one is taken over later
     if not rows:
         return 0
     begun = {
@@ -48,18 +54,17 @@ def take_over(dead: set[str]) -> int:
         for attempt in Attempt.objects.filter(delivery__in=rows, status=State.PENDING)
     }
     for row in rows:
-        if attempt := begun.get(row.pk):
-            _interrupt(row, attempt, current_time)
-        else:
-            Delivery.objects.filter(pk=row.pk, claim=row.claim).update(**NO_CLAIM)
+        _free(row, begun.get(row.pk), current_time)
     return len([row for row in rows if row.pk not in begun and row.claimed_by not in dead])
 
 
 def release_all(worker: str) -> None:
     """Give back the claims of a stopping worker whose attempts have not begun."""
     # Filter by the row's own columns: only those are checked again if an attempt just begins.
-    rows = Delivery.objects.filter(claimed_by=worker, claim__isnull=False)
-    rows.filter(claimed_until__lte=now() + START).update(**NO_CLAIM)
+    rows = Delivery.objects.filter(HELD, claimed_by=worker)
+    with transaction.atomic():
+        limit_locks()
+        rows.filter(claimed_until__lte=now() + START).update(**NO_CLAIM)
 
 
 def follow_clock(jump: timedelta, *, since: float) -> None:
@@ -71,7 +76,7 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
     """
     current_time = now()
     lately = (current_time - timedelta(seconds=time.monotonic() - since), current_time)
-    claimed = Delivery.objects.filter(claim__isnull=False)
+    claimed = Delivery.objects.filter(HELD)
     begun = Attempt.objects.filter(status=State.PENDING, started_at__range=lately)
     with transaction.atomic():
         waiting = Delivery.objects.filter(due_at__isnull=False).exclude(updated_at__range=lately)
@@ -81,26 +86,43 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
         old.update(claimed_until=F("claimed_until") + jump)
 
 
+def _free(row: Delivery, attempt: Attempt | None, current_time: datetime) -> None:
+    with transaction.atomic():
+        limit_locks()
+        if attempt:
+            _interrupt(row, attempt, current_time)
+        else:
+            Delivery.objects.filter(pk=row.pk, claim=row.claim).update(**NO_CLAIM)
+
+
 def _interrupt(row: Delivery, attempt: Attempt, current_time: datetime) -> None:
     last = row.interruptions + 1 >= INTERRUPTIONS
     reason = Refusal.INTERRUPTED_TOO_OFTEN if last else Refusal.INTERRUPTED
-    with transaction.atomic():
-        ours = Delivery.objects.filter(pk=row.pk, claim=row.claim).update(
-            state=State.FAILED if last else State(row.state),
-            due_at=None if last else current_time,
-            attempts_count=attempt.number if last else row.attempts_count,
-            interruptions=row.interruptions + 1,
-            last_reason=reason if last else row.last_reason,
-            last_detail="" if last else row.last_detail,
-            updated_at=current_time,
-            **NO_CLAIM,
-        )
-        if not ours:
-            return
-        Attempt.objects.filter(pk=attempt.pk).update(
-            status=State.FAILED if last else State.RETRYING,
-            interrupted=True,
-            reason=reason,
-            finished_at=current_time,
-        )
+    # Any: values of columns of many types
+    columns: dict[str, Any] = {"due_at": current_time}
+    if last:
+        columns = {
+            "state": State.FAILED,
+            "due_at": None,
+            "attempts_count": attempt.number,
+            "last_code": None,
+            "last_ms": None,
+            "last_reason": reason,
+            "last_detail": "",
+        }
+    ours = Delivery.objects.filter(pk=row.pk, claim=row.claim).update(
+        interruptions=row.interruptions + 1,
+        updated_at=current_time,
+        **columns,
+        **NO_CLAIM,
+    )
+    if not ours:
+        return
+    Attempt.objects.filter(pk=attempt.pk).update(
+        status=State.FAILED if last else State.RETRYING,
+        interrupted=True,
+        reason=reason,
+        finished_at=current_time,
+    )
+    metrics.attempt_interrupted(last=last)
     logger.warning("delivery %s: attempt %s was interrupted", row.pk, attempt.number)

@@ -12,19 +12,22 @@ Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
+from itertools import chain, repeat
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection, models, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from config.database.ids import new_id
 from config.database.lengths import SHORT
-from webhooks.engine import claims, health
+from config.database.prepared import update_each
+from webhooks.engine import claims, health, metrics
 from webhooks.engine.batch import Batch, concerns_one_item, limit_locks
 from webhooks.engine.claims import NO_CLAIM, lease
 from webhooks.engine.queue import now
@@ -32,7 +35,7 @@ from webhooks.engine.work import Claimed, Result, Target, Work
 from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 
-PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0, 4.0)  # seconds between tries to settle; less than claims.MARGIN
+PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between tries to settle; the last one repeats
 
 logger = logging.getLogger(__name__)
 
@@ -91,15 +94,18 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
 
 def _insist(work: Work, write: Callable[[], bool]) -> bool:
     """Try a write again while the database does not answer, for as long as the claim holds."""
-    waiting = threading.Event()
-    for pause in PAUSES:
+    waiting, ends = threading.Event(), work.begun + lease().total_seconds()
+    pauses = chain(PAUSES, repeat(PAUSES[-1]))
+    while True:
         try:
             return write()
         except (OperationalError, InterfaceError) as error:
-            logger.warning("delivery %s is not settled yet: %s", work.delivery_id, error)
             connection.close()
+            pause = next(pauses)
+            if time.monotonic() + pause > ends:
+                raise
+            logger.warning("delivery %s is not settled yet: %s", work.delivery_id, error)
             waiting.wait(pause)
-    return write()
 
 
 def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
@@ -117,7 +123,7 @@ def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
         Delivery.objects.filter(pk__in=ids, claim__in=tokens, due_at__isnull=False).update(
             claim=token, claimed_by=worker, claimed_until=started_at + lease()
         )
-        begun = {work.delivery_id: (work, by) for work, by in _read_begun(ids, token)}
+        begun = {work.delivery_id: (work, by) for work, by in _read_begun(ids, token, started_at)}
         Attempt.objects.bulk_create(
             Attempt(
                 id=work.attempt_id,
@@ -129,10 +135,12 @@ def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
             )
             for work, by in begun.values()
         )
+    for work, _ in begun.values():
+        metrics.attempt_begins(work.late)
     return [begun.pop(one, (None, ""))[0] for one in ids]
 
 
-def _read_begun(ids: list[UUID], token: UUID) -> Iterator[tuple[Work, str]]:
+def _read_begun(ids: list[UUID], token: UUID, started_at: datetime) -> Iterator[tuple[Work, str]]:
     rows = Delivery.objects.filter(pk__in=ids, claim=token).values_list(
         "pk",
         "chatbot_id",
@@ -141,12 +149,13 @@ def _read_begun(ids: list[UUID], token: UUID) -> Iterator[tuple[Work, str]]:
         "is_test",
         "state",
         "retried_by",
+        "due_at",
         "chatbot__endpoint__url",
         "chatbot__endpoint__sealed_secret",
         "chatbot__endpoint__is_active",
         "account__webhooks_enabled",
     )
-    for pk, chatbot, ended, body, is_test, state, by, url, secret, is_active, has_add_on in rows:
+    for pk, chatbot, ended, body, is_test, state, by, due, url, secret, is_active, paid in rows:
         once = is_test or state == State.FAILED
         work = Work(
             delivery_id=pk,
@@ -156,7 +165,8 @@ def _read_begun(ids: list[UUID], token: UUID) -> Iterator[tuple[Work, str]]:
             number=ended + 1,
             once=once,
             body=bytes(body),
-            target=Target(url, secret, is_active, has_add_on) if url is not None else None,
+            target=Target(url, secret, is_active, paid) if url is not None else None,
+            late=started_at - due if due else timedelta(0),
         )
         yield work, by if once else ""
 
@@ -179,10 +189,12 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
             for (work, result), (claim, is_erased) in zip(asked, known, strict=True)
             if claim == work.claim
         ]
-        _write_each(Delivery, {w.delivery_id: _delivery_columns(w, r, ended_at) for w, r in ended})
-        _write_each(Attempt, {w.attempt_id: _attempt_columns(w, r, ended_at) for w, r in ended})
+        update_each(Delivery, {w.delivery_id: _delivery_columns(w, r, ended_at) for w, r in ended})
+        update_each(Attempt, {w.attempt_id: _attempt_columns(w, r, ended_at) for w, r in ended})
         health.record(ended, ended_at)
     claims.freed.set()
+    for work, result in ended:
+        metrics.attempt_ended(result, _next(work, result, ended_at)[0])
     for (work, _), is_ours in zip(asked, ours, strict=True):
         if not is_ours:
             logger.warning("delivery %s was settled late; nothing was changed", work.delivery_id)
@@ -230,27 +242,5 @@ def _attempt_columns(work: Work, result: Result, ended_at: datetime) -> dict[str
     }
 
 
-def _write_each(model: type[models.Model], rows: Mapping[UUID, Mapping[str, Any]]) -> None:
-    """Update rows, given as columns by primary key, with one prepared statement.
-
-    The ORM's bulk_update would build a CASE for each column and row.
-    """
-    if not rows:
-        return
-    meta = model._meta
-    wanted = next(iter(rows.values())).keys()
-    columns = [column for column in meta.concrete_fields if column.name in wanted]
-    sets = ", ".join(f"{column.column} = %s" for column in columns)
-    values = [
-        [
-            *(column.get_db_prep_save(row[column.name], connection) for column in columns),
-            meta.pk.get_db_prep_save(key, connection),
-        ]
-        for key, row in rows.items()
-    ]
-    with connection.cursor() as cursor:
-        cursor.executemany(f"UPDATE {meta.db_table} SET {sets} WHERE id = %s", values)  # noqa: S608
-
-
-_confirm = Batch(_confirm_all)
-_settle = Batch(_settle_all)
+_confirm = Batch(_confirm_all, patience=0.01)
+_settle = Batch(_settle_all, patience=0.05)

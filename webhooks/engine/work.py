@@ -1,6 +1,8 @@
 """The records that the schedule and an attempt exchange."""
 
+import time
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from uuid import UUID
 
 from webhooks.engine.post import Outcome
@@ -9,7 +11,7 @@ from webhooks.models.reason import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery that this worker may begin; the claim allows one beginning."""
+    """A delivery whose attempt this worker may begin, once."""
 
     delivery_id: UUID
     claim: UUID
@@ -37,6 +39,12 @@ class Work:
     once: bool  # a test dispatch or a manual retry: no other attempt follows
     body: bytes = field(repr=False)
     target: Target | None  # None: the webhook was deleted
+    late: timedelta = timedelta(0)  # from the due time to the beginning
+    begun: float = field(default_factory=time.monotonic)
+
+    def seconds_since_due(self) -> float:
+        """Return the seconds since the attempt was due."""
+        return max(0.0, self.late.total_seconds()) + time.monotonic() - self.begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ class Result:
     final: bool = False  # a refusal that no later attempt can change
 
     def without_content(self) -> "Result":
-        """Return it without the response, as final: the delivery was erased during the attempt."""
+        """Drop the response and make the result final: the delivery was erased meanwhile."""
         if self.outcome is None:
             return replace(self, final=True)
         outcome = replace(self.outcome, response_headers={}, response_body=b"")

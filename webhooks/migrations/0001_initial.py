@@ -1,5 +1,6 @@
 """The tables of webhooks."""
 
+import datetime
 import config.database.ids
 import django.db.models.deletion
 import webhooks.models.delivery
@@ -11,7 +12,7 @@ from django.db import migrations, models
 # PostgreSQL only: the order of deliveries, and more frequent vacuuming, because rows change often.
 SERVER = (
     "CREATE SEQUENCE webhooks_delivery_position",
-    "ALTER TABLE webhooks_delivery SET (autovacuum_vacuum_scale_factor = 0.01,"
+    "ALTER TABLE webhooks_delivery SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01,"
     " autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.02)",
     "ALTER TABLE webhooks_attempt SET (autovacuum_vacuum_scale_factor = 0.02,"
     " autovacuum_vacuum_threshold = 2000)",
@@ -47,7 +48,7 @@ class Migration(migrations.Migration):
                 ('message_id', models.UUIDField(null=True)),
                 ('event', models.CharField(choices=webhooks.payloads.event_choices, max_length=30)),
                 ('body', models.BinaryField()),
-                ('is_test', models.BooleanField(default=False)),
+                ('is_test', models.BooleanField(default=False, verbose_name='tests')),
                 ('state', models.CharField(choices=[('PENDING', 'Pending'), ('RETRYING', 'Retrying'), ('SUCCESS', 'Success'), ('FAILED', 'Failed')], default='PENDING', max_length=10)),
                 ('attempts_count', models.PositiveIntegerField(default=0)),
                 ('interruptions', models.PositiveIntegerField(default=0)),
@@ -61,15 +62,30 @@ class Migration(migrations.Migration):
                 ('claimed_until', models.DateTimeField(null=True)),
                 ('retried_by', models.CharField(blank=True, max_length=255)),
                 ('position', webhooks.models.delivery.PositionField(editable=False)),
-                ('first_of', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('claim__isnull', True), ('due_at__isnull', False), ('state', 'PENDING')), then=models.F('chatbot'))), output_field=models.UUIDField(null=True))),
-                ('again_of', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('claim__isnull', True), ('due_at__isnull', False), ('state', 'RETRYING')), then=models.F('chatbot'))), output_field=models.UUIDField(null=True))),
-                ('manual_of', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('claim__isnull', True), ('due_at__isnull', False), ('state', 'FAILED')), then=models.F('chatbot'))), output_field=models.UUIDField(null=True))),
-                ('running_of', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('claim__isnull', False)), then=models.F('chatbot'))), output_field=models.UUIDField(null=True))),
+                ('waiting_of', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('claim__isnull', True), ('due_at__isnull', False)), then=models.F('chatbot')), default=None), output_field=models.UUIDField(null=True))),
+                ('running_of', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('claim__isnull', False)), then=models.F('chatbot')), default=None), output_field=models.UUIDField(null=True))),
+                ('lane', models.GeneratedField(db_persist=True, expression=models.Case(models.When(state='RETRYING', then=0), models.When(state='PENDING', then=1), default=2), output_field=models.PositiveSmallIntegerField())),
+                ('starts_at', models.GeneratedField(db_persist=True, expression=models.Case(models.When(due_at__isnull=False, state='PENDING', then=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)), default=models.F('due_at')), output_field=models.DateTimeField(null=True))),
+                ('failed_of', models.GeneratedField(db_persist=True, expression=models.Case(models.When(state='FAILED', then=models.F('chatbot')), default=None), output_field=models.UUIDField(null=True))),
+                ('answer_class', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('attempts_count__gt', 0), models.Q(('state', 'SUCCESS'), _negated=True), ('last_code__range', (300, 399))), then=3), models.When(models.Q(('attempts_count__gt', 0), models.Q(('state', 'SUCCESS'), _negated=True), ('last_code__range', (400, 499))), then=4), models.When(models.Q(('attempts_count__gt', 0), models.Q(('state', 'SUCCESS'), _negated=True), ('last_code__range', (500, 599))), then=5), models.When(models.Q(('attempts_count__gt', 0), models.Q(('state', 'SUCCESS'), _negated=True), ('last_code', None)), then=0), default=None), output_field=models.SmallIntegerField(null=True))),
                 ('account', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='accounts.account')),
                 ('chatbot', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='chatbots.chatbot')),
             ],
             options={
                 'verbose_name_plural': 'deliveries',
+                'indexes': [
+                    models.Index(condition=models.Q(('waiting_of__isnull', False)), fields=['waiting_of', 'lane', 'starts_at', 'position'], name='delivery_waiting'),
+                    models.Index(condition=models.Q(('running_of__isnull', False)), fields=['running_of', 'thread_id'], name='delivery_running'),
+                    models.Index(condition=models.Q(('due_at__isnull', False), ('running_of__isnull', True)), fields=['starts_at'], name='delivery_due'),
+                    models.Index(condition=models.Q(('claimed_by__gt', '')), fields=['claimed_by'], name='delivery_claimed'),
+                    models.Index(fields=['-created_at', '-id'], name='delivery_newest'),
+                    models.Index(fields=['chatbot', '-created_at', '-id'], name='delivery_of_chatbot'),
+                    models.Index(fields=['state', '-created_at', '-id'], name='delivery_by_state'),
+                    models.Index(fields=['thread_id', 'id'], name='delivery_of_thread'),
+                    models.Index(condition=models.Q(('message_id__isnull', False)), fields=['message_id'], name='delivery_of_message'),
+                    models.Index(condition=models.Q(('failed_of__isnull', False)), fields=['failed_of', '-created_at', '-id'], name='delivery_failed'),
+                    models.Index(condition=models.Q(('answer_class__isnull', False)), fields=['answer_class', '-created_at', '-id', 'chatbot'], name='delivery_by_class'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -95,6 +111,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['started_at', 'id'],
+                'indexes': [
+                    models.Index(fields=['delivery', 'started_at', 'id'], name='attempt_order'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -107,8 +126,9 @@ class Migration(migrations.Migration):
                 ('sealed_secret', models.TextField(editable=False)),
                 ('masked_secret', models.CharField(editable=False, max_length=20, verbose_name='secret')),
                 ('secret_made_at', models.DateTimeField(editable=False)),
+                ('secret_made_by', models.CharField(blank=True, editable=False, max_length=255)),
                 ('events', models.JSONField(default=webhooks.models.endpoint.all_events)),
-                ('is_active', models.BooleanField(default=True)),
+                ('is_active', models.BooleanField(default=True, verbose_name='active')),
                 ('last_success_at', models.DateTimeField(editable=False, null=True)),
                 ('failing_since', models.DateTimeField(editable=False, null=True)),
                 ('last_failure_at', models.DateTimeField(editable=False, null=True)),
@@ -122,49 +142,50 @@ class Migration(migrations.Migration):
                 'ordering': ['chatbot'],
             },
         ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('first_of__isnull', False)), fields=['first_of', 'position'], name='delivery_first'),
+        migrations.CreateModel(
+            name='RetryJob',
+            fields=[
+                ('id', models.UUIDField(default=config.database.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('by', models.CharField(max_length=255, verbose_name='started by')),
+                ('filter', models.JSONField()),
+                ('per_second', models.PositiveIntegerField(verbose_name='deliveries a second per endpoint')),
+                ('failed_before', models.DateTimeField()),
+                ('expected', models.PositiveIntegerField()),
+                ('state', models.CharField(choices=[('RUNNING', 'Running'), ('STOPPED', 'Stopped'), ('DONE', 'Done')], default='RUNNING', max_length=10)),
+                ('stopped_by', models.CharField(blank=True, max_length=255)),
+                ('finished_at', models.DateTimeField(null=True)),
+            ],
+            options={
+                'verbose_name': 'bulk retry',
+                'verbose_name_plural': 'bulk retries',
+                'indexes': [
+                    models.Index(condition=models.Q(('state', 'RUNNING')), fields=['state'], name='retry_job_running'),
+                    models.Index(fields=['-created_at', '-id'], name='retry_job_newest'),
+                ],
+            },
         ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('again_of__isnull', False)), fields=['again_of', 'due_at', 'position'], name='delivery_again'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('manual_of__isnull', False)), fields=['manual_of', 'due_at', 'position'], name='delivery_manual'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('running_of__isnull', False)), fields=['running_of', 'thread_id'], name='delivery_running'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('claim__isnull', True), ('due_at__isnull', False), models.Q(('state', 'PENDING'), _negated=True)), fields=['due_at', 'id'], name='delivery_due'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('claim__isnull', False)), fields=['claimed_by'], name='delivery_claimed'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(fields=['-created_at', '-id'], name='delivery_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(fields=['chatbot', '-created_at', '-id'], name='delivery_of_chatbot'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(fields=['state', '-created_at', '-id'], name='delivery_by_state'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(fields=['thread_id', 'id'], name='delivery_of_thread'),
-        ),
-        migrations.AddIndex(
-            model_name='attempt',
-            index=models.Index(fields=['delivery', 'started_at', 'id'], name='attempt_order'),
+        migrations.CreateModel(
+            name='RetryPart',
+            fields=[
+                ('id', models.UUIDField(default=config.database.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('is_active', models.BooleanField(default=True)),
+                ('is_done', models.BooleanField(default=False)),
+                ('retried', models.PositiveIntegerField(default=0)),
+                ('place_at', models.DateTimeField(null=True)),
+                ('place_id', models.UUIDField(null=True)),
+                ('next_due', models.DateTimeField(null=True)),
+                ('chatbot', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='chatbots.chatbot')),
+                ('job', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='webhooks.retryjob')),
+            ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('is_active', True)), fields=('chatbot',), name='one_retry_job_of_endpoint'),
+                ],
+            },
         ),
         migrations.RunPython(prepare_server, migrations.RunPython.noop),
     ]

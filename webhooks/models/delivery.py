@@ -4,6 +4,7 @@ Only `due_at` tells whether an attempt remains to be made; `claim` tells that a 
 Specification: States and transitions, Webhook delivery. Open point: delivery-states.
 """
 
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db import models
@@ -29,6 +30,20 @@ class State(models.TextChoices):
 
 
 WAITS = models.Q(due_at__isnull=False, claim__isnull=True)
+RUNS = models.Q(claim__isnull=False)
+# The due time of first attempts: they are due at once, even if the clock is set back
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Lane(models.IntegerChoices):
+    """Which waiting deliveries of an endpoint start first.
+
+    Manual retries are last, because there may be many and no visitor waits for them.
+    """
+
+    RETRY = 0
+    FIRST = 1
+    MANUAL = 2
 
 
 class NextPosition(models.Func):
@@ -56,17 +71,34 @@ class PositionField(models.BigIntegerField[Any, Any]):
         return NextPosition() if add else super().pre_save(model_instance, add)
 
 
-def chatbot_if(condition: models.Q) -> "models.GeneratedField":
-    """Make a column that names the chatbot while a condition holds, and is null otherwise.
+def generated(
+    *cases: models.When, output: models.Field[Any, Any], default: Any = None
+) -> "models.GeneratedField":
+    """Make a column that the database computes from other columns of the row.
 
     The engine finds rows only through these columns, so no other index can serve its statements
     and their plans do not depend on statistics.
     """
     return models.GeneratedField(
-        expression=models.Case(models.When(condition, then=models.F("chatbot"))),
-        output_field=models.UUIDField(null=True),
-        db_persist=True,
+        expression=models.Case(*cases, default=default), output_field=output, db_persist=True
     )
+
+
+NO_ANSWER = 0  # of `answer_class`
+
+
+def failed_answer_class() -> "models.GeneratedField":
+    """Make a column with the first digit of a failed attempt's code, or NO_ANSWER.
+
+    It is null before the first attempt and after a success, so its index contains failures only.
+    """
+    tried = models.Q(attempts_count__gt=0) & ~models.Q(state=State.SUCCESS)
+    classes = [
+        models.When(tried & models.Q(last_code__range=(100 * n, 100 * n + 99)), then=n)
+        for n in (3, 4, 5)
+    ]
+    unanswered = models.When(tried & models.Q(last_code=None), then=NO_ANSWER)
+    return generated(*classes, unanswered, output=models.SmallIntegerField(null=True))
 
 
 class Delivery(Row):
@@ -86,7 +118,7 @@ class Delivery(Row):
     event = models.CharField(max_length=30, choices=event_choices)
     # Made once: the same bytes are stored, signed and sent. Empty once the content is erased.
     body = models.BinaryField()
-    is_test = models.BooleanField(default=False)
+    is_test = models.BooleanField("tests", default=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     attempts_count = models.PositiveIntegerField(default=0)
     interruptions = models.PositiveIntegerField(default=0)
@@ -100,29 +132,40 @@ class Delivery(Row):
     claimed_until = models.DateTimeField(null=True)  # the lease, as a last resort
     retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the manual attempt
     position = PositionField(editable=False)  # the order of a thread's events
-    # Whose first attempt, retry or manual retry waits, and whose attempt is in flight
-    first_of = chatbot_if(WAITS & models.Q(state=State.PENDING))
-    again_of = chatbot_if(WAITS & models.Q(state=State.RETRYING))
-    manual_of = chatbot_if(WAITS & models.Q(state=State.FAILED))
-    running_of = chatbot_if(models.Q(claim__isnull=False))
+    # The chatbot while the delivery waits, and while its attempt is in flight
+    waiting_of = generated(
+        models.When(WAITS, then=models.F("chatbot")), output=models.UUIDField(null=True)
+    )
+    running_of = generated(
+        models.When(RUNS, then=models.F("chatbot")), output=models.UUIDField(null=True)
+    )
+    lane = generated(
+        models.When(state=State.RETRYING, then=Lane.RETRY),
+        models.When(state=State.PENDING, then=Lane.FIRST),
+        default=Lane.MANUAL,
+        output=models.PositiveSmallIntegerField(),
+    )
+    # First attempts are ordered by their position.
+    starts_at = generated(
+        models.When(state=State.PENDING, due_at__isnull=False, then=LONG_AGO),
+        default=models.F("due_at"),
+        output=models.DateTimeField(null=True),
+    )
+    # For the log and retry jobs. Their indexes add no cost to attempts that succeed.
+    failed_of = generated(
+        models.When(state=State.FAILED, then=models.F("chatbot")),
+        output=models.UUIDField(null=True),
+    )
+    answer_class = failed_answer_class()
 
     class Meta:
         verbose_name_plural = "deliveries"
         indexes = [
+            # No index contains `claim`: confirming an attempt changes none (a HOT update).
             models.Index(
-                fields=["first_of", "position"],
-                name="delivery_first",
-                condition=models.Q(first_of__isnull=False),
-            ),
-            models.Index(
-                fields=["again_of", "due_at", "position"],
-                name="delivery_again",
-                condition=models.Q(again_of__isnull=False),
-            ),
-            models.Index(
-                fields=["manual_of", "due_at", "position"],
-                name="delivery_manual",
-                condition=models.Q(manual_of__isnull=False),
+                fields=["waiting_of", "lane", "starts_at", "position"],
+                name="delivery_waiting",
+                condition=models.Q(waiting_of__isnull=False),
             ),
             models.Index(
                 fields=["running_of", "thread_id"],
@@ -130,19 +173,35 @@ class Delivery(Row):
                 condition=models.Q(running_of__isnull=False),
             ),
             models.Index(
-                fields=["due_at", "id"],
+                fields=["starts_at"],
                 name="delivery_due",
-                condition=WAITS & ~models.Q(state=State.PENDING),
+                condition=models.Q(due_at__isnull=False, running_of__isnull=True),
             ),
             models.Index(
                 fields=["claimed_by"],
                 name="delivery_claimed",
-                condition=models.Q(claim__isnull=False),
+                condition=models.Q(claimed_by__gt=""),
             ),
             models.Index(fields=["-created_at", "-id"], name="delivery_newest"),
             models.Index(fields=["chatbot", "-created_at", "-id"], name="delivery_of_chatbot"),
             models.Index(fields=["state", "-created_at", "-id"], name="delivery_by_state"),
             models.Index(fields=["thread_id", "id"], name="delivery_of_thread"),
+            models.Index(
+                fields=["message_id"],
+                name="delivery_of_message",
+                condition=models.Q(message_id__isnull=False),
+            ),
+            models.Index(
+                fields=["failed_of", "-created_at", "-id"],
+                name="delivery_failed",
+                condition=models.Q(failed_of__isnull=False),
+            ),
+            models.Index(
+                # With the chatbot, so that other chatbots' rows are skipped inside the index.
+                fields=["answer_class", "-created_at", "-id", "chatbot"],
+                name="delivery_by_class",
+                condition=models.Q(answer_class__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

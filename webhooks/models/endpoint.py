@@ -5,6 +5,7 @@ from django.db import models
 from chatbots.models import Chatbot
 from config.database import lengths
 from config.database.row import Row
+from config.outbound.guard import LONGEST
 from webhooks.payloads import Event
 
 FIRST_LIMIT = 2  # attempts in flight to an endpoint that has not shown what it can take
@@ -19,19 +20,20 @@ class Endpoint(Row):
     """The one webhook configuration of a chatbot."""
 
     chatbot = models.OneToOneField(Chatbot, on_delete=models.CASCADE, related_name="endpoint")
-    url = models.CharField("URL", max_length=lengths.URL)
+    url = models.CharField("URL", max_length=LONGEST)
     sealed_secret = models.TextField(editable=False)
     masked_secret = models.CharField("secret", max_length=20, editable=False)
     secret_made_at = models.DateTimeField(editable=False)
+    secret_made_by = models.CharField(max_length=lengths.SHORT, blank=True, editable=False)
     events = models.JSONField(default=all_events)
-    is_active = models.BooleanField(default=True)
+    is_active = models.BooleanField("active", default=True)
     # The receiver's health, written when attempts are settled
     last_success_at = models.DateTimeField(null=True, editable=False)
     failing_since = models.DateTimeField(null=True, editable=False)
     last_failure_at = models.DateTimeField(null=True, editable=False)
     failures_in_a_row = models.PositiveIntegerField(default=0, editable=False)
     timed_out = models.BooleanField(default=False, editable=False)  # the last attempt
-    # Limit of attempts in flight: grows while the endpoint answers, halves when it times out
+    # Limit of attempts in flight: grows with each success, halves when it times out
     attempts_limit = models.PositiveIntegerField(default=FIRST_LIMIT, editable=False)
     # Written with the emails; null again once the owner was told that it works
     owner_told_at = models.DateTimeField(null=True, editable=False)

@@ -16,8 +16,8 @@ from accounts.models import Account
 from chatbots.models import Chatbot
 from config.database.lengths import SHORT
 from config.database.row import save_changes
+from config.outbound.guard import check_url
 from webhooks import masking, payloads, sealing, signing
-from webhooks.engine.guard import check_url
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.endpoint import all_events
 from webhooks.payloads import Event
@@ -52,11 +52,12 @@ def configure(
     events: Iterable[str] | None = None,
     keep_secret: bool = False,
     is_active: bool = True,
+    by: str = "",
 ) -> tuple[Endpoint, str | None]:
     """Create or replace a chatbot's endpoint; `events=None` subscribes to all events.
 
     Without `secret` and `keep_secret`, a secret is generated and returned with the endpoint.
-    Locks the chatbot's row. Raises ConfigurationError.
+    `by` names the person whose secret it is. Locks the chatbot's row. Raises ConfigurationError.
     """
     _check_add_on(chatbot)
     _check("url", check_url, url)
@@ -72,7 +73,7 @@ def configure(
                 raise ConfigurationError(["secret"], "there is no secret to keep yet")
         else:
             made = None if secret is not None else signing.make_secret()
-            given |= _sealed(made or secret or "")
+            given |= _sealed(made or secret or "", by)
         if endpoint is None:
             return Endpoint.objects.create(chatbot=chatbot, **given), made
         if endpoint.url != url:
@@ -80,13 +81,14 @@ def configure(
         return save_changes(endpoint, given), made
 
 
-def replace_secret(endpoint: Endpoint, secret: str | None = None) -> str:
+def replace_secret(endpoint: Endpoint, secret: str | None = None, *, by: str = "") -> str:
     """Replace an endpoint's secret, by a generated one if none is given. Returns the new secret.
 
     Raises ConfigurationError.
     """
+    _check_add_on(endpoint.chatbot)
     new = signing.make_secret() if secret is None else secret
-    save_changes(endpoint, _sealed(new))
+    save_changes(endpoint, _sealed(new, by))
     return new
 
 
@@ -145,10 +147,11 @@ def _known(events: Iterable[str] | None) -> list[str]:
     return [event for event in all_events() if event in chosen]
 
 
-def _sealed(secret: str) -> dict[str, Any]:  # Any: columns of several types
+def _sealed(secret: str, by: str) -> dict[str, Any]:  # Any: columns of several types
     _check("secret", signing.check_secret, secret)
     return {
         "sealed_secret": sealing.seal(secret),
         "masked_secret": masking.mask(secret),
         "secret_made_at": timezone.now(),
+        "secret_made_by": by[:SHORT],
     }

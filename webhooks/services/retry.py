@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from webhooks.engine import queue, schedule
-from webhooks.engine.erasure import with_content
 from webhooks.models import Delivery
 from webhooks.models.delivery import State
+from webhooks.services.erasure import with_content
 
 PER_SECOND = 10  # per endpoint, in bulk retries: its receiver has just been down
 BATCH = 100  # per transaction; on the embedded default it blocks all other writes

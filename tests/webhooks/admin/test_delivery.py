@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -182,7 +183,7 @@ def test_only_failed_deliveries_of_a_selection_are_retried_and_the_rest_are_coun
     )
     text = answer.content.decode()
     assert "2 will be tried once more" in text
-    assert "4 left out: only FAILED deliveries can be retried; a test only on its own page" in text
+    assert "4 left out: only FAILED deliveries can be retried, a test only from its page" in text
     due = Delivery.objects.filter(due_at__isnull=False).values_list("pk", flat=True)
     assert set(due) == {rows[0].pk, rows[1].pk}
 
@@ -279,3 +280,15 @@ def test_the_page_of_an_erased_delivery_says_so_and_offers_no_retry(
     answer = client.post(button, follow=True).content.decode()
     assert "It cannot be retried: its content was erased" in answer
     assert Delivery.objects.get(pk=row.pk).due_at is None
+
+
+def test_the_page_links_to_the_conversation_at_the_message(
+    client: Client, failed: Delivery
+) -> None:
+    thread, message = uuid4(), uuid4()
+    conversation = reverse("admin:conversations_thread_change", args=[thread])
+    assert conversation not in text_of(client, page_of(failed))
+    Delivery.objects.filter(pk=failed.pk).update(thread_id=thread, message_id=message)
+    text = text_of(client, page_of(failed))
+    assert f'href="{conversation}?message={message}"' in text
+    assert f'href="{LOG}?chatbot={failed.chatbot_id}&amp;state__exact=FAILED"' in text

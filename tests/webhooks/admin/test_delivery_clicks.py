@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from tests.factories.staff import signed_in, superuser
 from tests.factories.webhooks import DeliveryFactory
+from tests.patience import PATIENCE
 from tests.servers.behaviours import Arrival, Step, answer
 from tests.servers.processes import Web, Worker, wait_until
 from tests.servers.receiver import Receiver
@@ -36,7 +37,7 @@ def test_a_hundred_concurrent_clicks_cause_one_attempt(
     all_clicked = threading.Event()
 
     def held(arrival: Arrival) -> Iterable[Step]:
-        all_clicked.wait(60)
+        all_clicked.wait(PATIENCE)
         return BROKEN(arrival)
 
     receiver.on("/hook", held)
@@ -44,7 +45,7 @@ def test_a_hundred_concurrent_clicks_cause_one_attempt(
     button = reverse("admin:webhooks_delivery_retry", args=[failed.pk])
     cookies = {"sessionid": signed_in(superuser()).cookies["sessionid"].value, "csrftoken": TOKEN}
     with (
-        Worker(WEBHOOK_TIMEOUT="60") as worker,
+        Worker(WEBHOOK_TIMEOUT=str(PATIENCE)) as worker,
         Web(RATE_LIMIT_IP="off") as web,
         ThreadPoolExecutor(CLICKS) as pool,
     ):
@@ -55,15 +56,15 @@ def test_a_hundred_concurrent_clicks_cause_one_attempt(
                 headers={"X-CSRFToken": TOKEN},
                 cookies=cookies,
                 allow_redirects=False,
-                timeout=60,
+                timeout=PATIENCE,
             ).status_code
 
         answers = Counter(pool.map(click, range(CLICKS // 2)))
-        receiver.wait_for(1, 20)
+        receiver.wait_for(1)
         answers += Counter(pool.map(click, range(CLICKS // 2)))
         assert answers == {302: CLICKS}
         all_clicked.set()
-        wait_until(tried, 20, told=worker.said)
+        wait_until(tried, told=worker.said)
         assert (failed.attempts.count(), len(receiver.arrivals)) == (1, 1)
         assert requests.post(f"{web.address}{button}", timeout=60).status_code == 403, "no token"
 
@@ -78,7 +79,7 @@ def test_a_sample_is_one_attempt_that_is_marked_as_a_test(
         reverse("admin:webhooks_endpoint_test", args=[endpoint.chatbot_id]), {"event": "NEW_LEAD"}
     )
     with Worker() as worker:
-        made = wait_until(tried, 20, told=worker.said)
+        made = wait_until(tried, told=worker.said)
     assert (made.is_test, made.state, made.attempts.count()) == (True, "FAILED", 1)
     assert len(receiver.arrivals) == 1
     page = client.get(reverse("admin:webhooks_delivery_change", args=[made.pk]))

@@ -1,5 +1,7 @@
 """`retry_deliveries [--failed] [--chatbot ID] [--since ISO] [--event NAME]`."""
 
+from typing import Any
+
 import pytest
 from django.core.management.base import CommandError
 
@@ -26,6 +28,13 @@ def test_the_help_explains_the_selection(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.fixture
 def failed(chatbot: Chatbot) -> Delivery:
     return DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, event="NEW_LEAD")
+
+
+def test_nothing_is_retried_while_sending_is_off(failed: Delivery, settings: Any) -> None:
+    settings.SENDING = False
+    with pytest.raises(CommandError, match="SENDING=off: nothing is retried"):
+        record("retry_deliveries")
+    assert Delivery.objects.get().due_at is None
 
 
 @pytest.mark.parametrize(

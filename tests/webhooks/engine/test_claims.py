@@ -11,8 +11,10 @@ from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import BROKEN, ME, OTHER, begin, run, states, stored
 from webhooks.engine import attempt, claims, queue, recovery, schedule
+from webhooks.engine.fairness import Candidate, Slots, Waiting
 from webhooks.engine.work import Claimed
 from webhooks.models import Delivery, Endpoint
+from webhooks.models.delivery import LONG_AGO
 from webhooks.models.reason import Refusal
 
 pytestmark = [
@@ -42,6 +44,23 @@ class TestClaims:
         mine, others = claims.claim(ME, slots=6), claims.claim(OTHER, slots=32)
         assert (len(mine), len(others)) == (4, 4), "eight of one endpoint over all workers"
         assert not {one.delivery_id for one in mine} & {one.delivery_id for one in others}
+
+    @pytest.mark.parametrize("state", ["PENDING", "RETRYING", "FAILED"])
+    def test_a_delivery_that_another_worker_has_just_attempted_waits_for_its_retry(
+        self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch, state: str
+    ) -> None:
+        choose, now = claims._choose, timezone.now()
+        Delivery.objects.update(state=state, due_at=now - timedelta(seconds=1))
+
+        def choose_before_the_attempt(slots: Slots) -> list[tuple[Waiting, Candidate]]:
+            chosen = choose(slots)
+            assert chosen
+            Delivery.objects.update(state="RETRYING", due_at=now + timedelta(hours=1))
+            return chosen
+
+        monkeypatch.setattr(claims, "_choose", choose_before_the_attempt)
+        assert claims.claim(ME, slots=8) == []
+        assert stored(delivery)["claim"] is None
 
     def test_an_attempt_of_a_dead_worker_is_repeated_under_its_number(
         self, delivery: Delivery
@@ -78,6 +97,17 @@ class TestClaims:
         )
         assert run() == 0
         assert states(delivery) == [(1, "RETRYING"), (1, "RETRYING"), (1, "FAILED")]
+
+    def test_the_third_interruption_replaces_the_answer_of_an_earlier_attempt(
+        self, delivery: Delivery
+    ) -> None:
+        Delivery.objects.update(state="RETRYING", attempts_count=1, last_code=503, last_ms=12)
+        for _ in range(3):
+            begin(OTHER)
+            recovery.take_over({OTHER})
+        now = stored(delivery)
+        assert (now["attempts_count"], now["last_code"], now["last_ms"]) == (2, None, None)
+        assert (now["last_reason"], now["answer_class"]) == (Refusal.INTERRUPTED_TOO_OFTEN, 0)
 
     def test_a_live_worker_keeps_its_claims(self, delivery: Delivery) -> None:
         begin(OTHER)
@@ -173,7 +203,7 @@ class TestOrder:
         )
         assert queue.glance()[0] == later
         DeliveryFactory(chatbot=endpoint.chatbot)
-        assert queue.glance()[0] == queue.LONG_AGO
+        assert queue.glance()[0] == LONG_AGO
 
     def test_a_long_queue_of_one_endpoint_hides_no_other_endpoint(self, endpoint: Endpoint) -> None:
         row = DeliveryFactory(chatbot=endpoint.chatbot)

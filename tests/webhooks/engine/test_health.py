@@ -1,4 +1,4 @@
-"""The limit of an endpoint's attempts in flight, which grows and halves with its answers."""
+"""The limit of an endpoint's attempts in flight: it grows with successes, and timeouts halve it."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.behaviours import stall
 from tests.servers.receiver import Receiver
-from tests.webhooks.engine.steps import BROKEN, ME, OK, begin, run
-from webhooks.engine import attempt, claims, health, schedule
+from tests.webhooks.engine.steps import BROKEN, OK, begin, run
+from webhooks.engine import health
 from webhooks.models import Endpoint
 from webhooks.models.endpoint import FIRST_LIMIT
 
@@ -35,29 +35,16 @@ def queue(endpoint: Endpoint, count: int) -> None:
         DeliveryFactory(chatbot=endpoint.chatbot, thread_id=new_id())
 
 
-def test_it_grows_by_one_with_each_answer_while_deliveries_wait(endpoint: Endpoint) -> None:
+def test_it_grows_by_one_with_each_success(endpoint: Endpoint) -> None:
     queue(endpoint, 12)
-    works = begin()
-    assert len(works) == FIRST_LIMIT == limit()
-    claims.claim(ME, slots=32)  # which finds it at its limit
-    for work in works:
-        schedule.settle(work, attempt.send(work))
-    assert limit() > FIRST_LIMIT
-
-
-def test_it_stays_where_nothing_waits_for_it(endpoint: Endpoint) -> None:
-    for _ in range(5):
-        queue(endpoint, 1)
-        run()
-    assert limit() == FIRST_LIMIT
+    assert run() == FIRST_LIMIT
+    assert limit() == 2 * FIRST_LIMIT == run()
 
 
 def test_it_has_an_upper_bound(endpoint: Endpoint) -> None:
     Endpoint.objects.update(attempts_limit=health.MOST)
     queue(endpoint, 1)
-    [work] = begin()
-    claims.wants_more.add(endpoint.chatbot_id)
-    schedule.settle(work, attempt.send(work))
+    assert run() == 1
     assert limit() == health.MOST
 
 

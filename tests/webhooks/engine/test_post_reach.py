@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from config.outbound.failures import Reason
+from tests.config.outbound.addresses import HOSTS
 from tests.servers import certificates
 from tests.servers.receiver import Receiver
-from tests.webhooks.engine.addresses import HOSTS
 from webhooks import signing
 from webhooks.engine import post
 from webhooks.engine.post import Outcome
@@ -33,7 +33,7 @@ def everywhere() -> Iterator[tuple[int, tuple[socket.socket, socket.socket]]]:
         try:
             two = socket.create_server(("::", port), family=socket.AF_INET6, backlog=1024)
         except OSError as error:
-            pytest.skip(f"IPv6 is not to be had: {error}")
+            pytest.skip(f"IPv6 is not available: {error}")
         with two:
             yield port, (one, two)
 
@@ -81,7 +81,7 @@ def test_a_receiver_on_ipv6_is_reached_if_it_is_allowed(settings: Any) -> None:
     try:
         receiver = Receiver(certificates.good(), host="::1")
     except OSError as error:
-        pytest.skip(f"IPv6 is not to be had: {error}")
+        pytest.skip(f"IPv6 is not available: {error}")
     with receiver:
         assert send(receiver.url()).success
     assert receiver.arrivals[0].header("Host") == f"[::1]:{receiver.port}"

@@ -60,7 +60,12 @@ class Command(RecordCommand):
         given = secret_given(secret)
         try:
             endpoint, made = configure(
-                found, url=url, secret=given, events=events, keep_secret=keep_secret
+                found,
+                url=url,
+                secret=given,
+                events=events,
+                keep_secret=keep_secret,
+                by="configure_webhook",
             )
         except ConfigurationError as error:
             raise CommandError(": ".join([*error.path, str(error)])) from None

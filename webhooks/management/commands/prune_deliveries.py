@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from config.runtime.commands import RecordCommand, positive, progress
-from webhooks.engine.retention import BATCH, prunable, prune
+from webhooks.services.retention import BATCH, prunable, prune
 
 
 class Command(RecordCommand):

@@ -10,9 +10,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from chatbots.models import Chatbot
 from config.runtime.commands import RecordCommand, find, identifier, progress
-from webhooks.models import Delivery
 from webhooks.payloads import Event
 from webhooks.services.retry import BATCH, erased, retry_slowly, retryable
+from webhooks.services.selection import Selection
 
 
 def timestamp(text: str) -> datetime:
@@ -56,14 +56,16 @@ class Command(RecordCommand):
     def run(
         self, *, chatbot: UUID | None, since: datetime | None, event: str | None, **_: Any
     ) -> dict[str, Any]:
-        """Request the attempts; the worker makes them."""
-        chosen = Delivery.objects.all()
+        """Request the attempts; the worker makes them.
+
+        Raises CommandError while sending is off, so that the retries are not all sent at once when
+        it resumes.
+        """
+        if not settings.SENDING:
+            raise CommandError("SENDING=off: nothing is retried; run this again when sending is on")
         if chatbot:
-            chosen = chosen.filter(chatbot=find(Chatbot.objects.all(), pk=chatbot))
-        if since:
-            chosen = chosen.filter(created_at__gte=since)
-        if event:
-            chosen = chosen.filter(event=event)
+            find(Chatbot.objects.all(), pk=chatbot)
+        chosen = Selection(chatbot=chatbot, since=since, event=event or "").rows()
         if left_out := erased(chosen).count():
             self.stderr.write(f"{left_out} cannot be retried: their content was erased")
         batches = -(-retryable(chosen).count() // BATCH)
@@ -75,6 +77,4 @@ class Command(RecordCommand):
                 retried += made
         except KeyboardInterrupt:
             raise CommandError(f"stopped; {retried} will be retried, the rest will not") from None
-        if not settings.SENDING:
-            self.stderr.write("SENDING=off: they are held until sending is switched on again")
         return {"retried": retried}

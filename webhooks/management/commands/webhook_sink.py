@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config.api.body import dumps
-from config.runtime.commands import positive, secret_given
+from config.runtime.commands import CHECKS, positive, secret_given
 from webhooks import signing
 from webhooks.sink.certificates import Certificates, certificates
 from webhooks.sink.server import Arrival, Behaviour, Manner, Mishap, Sink
@@ -78,6 +78,7 @@ class Command(BaseCommand):
         "signature; the result does not change the response. Can simulate failures. "
         "For integrators and for trials."
     )
+    requires_system_checks = CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=port, default=8443, help="0: any free port")
@@ -141,7 +142,7 @@ class Command(BaseCommand):
         to.flush()
 
     def tell(self, what: Arrival | Mishap, *, as_json: bool) -> None:
-        """Print a request or a mishap, for people or for programs."""
+        """Print a request or a mishap, as text or as JSON."""
         if isinstance(what, Mishap):
             self.stderr.write(what.text)
             return

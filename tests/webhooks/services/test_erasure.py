@@ -8,9 +8,10 @@ from tests.factories.webhooks import DeliveryFactory
 from tests.servers.behaviours import Behaviour
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
-from webhooks.engine import attempt, erasure, schedule
+from webhooks.engine import attempt, schedule
 from webhooks.models import Attempt, Delivery
 from webhooks.models.reason import Refusal
+from webhooks.services import erasure
 from webhooks.services.retry import retry, retry_slowly
 
 pytestmark = [

@@ -8,10 +8,11 @@ from django.utils import timezone
 
 from chatbots.models import Chatbot
 from config.models import PeriodicWork
+from config.runtime import periodic
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks import tasks
-from webhooks.engine import retention
 from webhooks.models import Attempt, Delivery
+from webhooks.services import retention
 
 pytestmark = pytest.mark.django_db
 NOW = datetime.now(UTC)
@@ -46,7 +47,8 @@ def test_the_daily_pruning_deletes_old_finished_deliveries(
 ) -> None:
     made(chatbot, **fields)
     PeriodicWork.objects.add([tasks.PRUNE])
-    tasks.prune()
+    [(_, claim)] = PeriodicWork.objects.claim()
+    tasks.prune(claim)
     assert (Delivery.objects.exists(), Attempt.objects.exists()) == (stays, stays)
     left = PeriodicWork.objects.get(name=tasks.PRUNE).due_at - timezone.now()
     assert timedelta(hours=23) < left <= DAYS
@@ -56,11 +58,12 @@ def test_a_pruning_that_takes_too_long_continues_a_minute_later(
     chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH", 2)
-    monkeypatch.setattr(tasks, "ONE_GO", 0.0)
+    monkeypatch.setattr(periodic, "ONE_GO", 0.0)
     for _ in range(5):
         made(chatbot, days=31)
     PeriodicWork.objects.add([tasks.PRUNE])
-    tasks.prune()
+    [(_, claim)] = PeriodicWork.objects.claim()
+    tasks.prune(claim)
     assert Delivery.objects.count() == 3
     left = PeriodicWork.objects.get(name=tasks.PRUNE).due_at - timezone.now()
     assert left <= timedelta(minutes=1)

@@ -1,0 +1,27 @@
+"""Staff in the admin, and the page of a chatbot's webhook."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from chatbots.models import Chatbot
+from tests.factories.accounts import MembershipFactory
+from tests.factories.chatbots import ChatbotMemberFactory
+from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
+
+
+@pytest.fixture
+def client(chatbot: Chatbot) -> Client:
+    return signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
+
+
+@pytest.fixture
+def member(chatbot: Chatbot) -> Client:
+    user = MembershipFactory(account=chatbot.account).user
+    ChatbotMemberFactory(chatbot=chatbot, user=user)
+    return signed_in(staff(user, AGENTS))
+
+
+@pytest.fixture
+def address(chatbot: Chatbot) -> str:
+    return reverse("admin:webhooks_endpoint_of", args=[chatbot.pk])

@@ -1,0 +1,197 @@
+"""The delivery log of several chatbots: the right rows, and plans whose cost has a bound."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from tests.bench import bulk
+from tests.bench.lists import fill
+from tests.factories.accounts import AccountFactory
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from webhooks.admin import delivery_list
+from webhooks.models import Delivery
+
+LOG = reverse("admin:webhooks_delivery_changelist")
+MOST = 10  # statements of a page
+
+
+@pytest.fixture
+def bots(default_model: Any) -> list[Chatbot]:
+    account = AccountFactory()
+    return [ChatbotFactory(account=account) for _ in range(3)]
+
+
+@pytest.fixture
+def client(bots: list[Chatbot]) -> Client:
+    return signed_in(staff(bots[0].account.owner, ACCOUNT_ADMINS))
+
+
+def pages(client: Client, query: str) -> list[str]:
+    """Follow the links from page to page; returns the ids of the rows."""
+    found, link = [], query
+    while link is not None:
+        text = client.get(f"{LOG}{link}").text
+        found += dict.fromkeys(re.findall(r"/delivery/([0-9a-f-]{36})/change/", text))
+        following = re.search(r'href="([^"]+)" rel="next"', text)
+        link = following[1].replace("&amp;", "&") if following else None
+    return found
+
+
+@pytest.mark.parametrize("query", ["", "?state__exact=FAILED", "?event__exact=NEW_MESSAGE"])
+def test_the_pages_hold_every_delivery_of_the_chatbots_once_in_order(
+    client: Client, bots: list[Chatbot], query: str
+) -> None:
+    now, ended = timezone.now(), {"state": "FAILED", "due_at": None}
+    rows = [
+        DeliveryFactory(chatbot=bots[0 if number < 60 else number % 3], **ended)
+        for number in range(90)
+    ]
+    for number, row in enumerate(rows):  # equal times, too
+        when = now - timedelta(seconds=number // 4)
+        Delivery.objects.filter(pk=row.pk).update(created_at=when)
+    DeliveryFactory(**ended)
+    mine = Delivery.objects.filter(chatbot__in=bots).order_by("-created_at", "-id")
+    ids = [str(key) for key in mine.values_list("pk", flat=True)]
+    assert pages(client, query) == ids
+    export = reverse("admin:webhooks_delivery_export", args=["json"])
+    text = b"".join(client.get(f"{export}{query}").streaming_content)
+    assert [row["id"] for row in json.loads(text)] == ids
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        ("", "delivery_of_chatbot"),
+        ("?state__exact=FAILED", "delivery_failed"),
+        ("?state__exact=RETRYING", "delivery_by_state"),
+        ("?code=4xx", "delivery_by_class"),
+        ("?created_at_from_0=2020-01-01&created_at_from_1=00:00:00", "delivery_of_chatbot"),
+    ],
+)
+def test_a_page_of_few_deliveries_among_many_reads_only_its_own(
+    client: Client, bots: list[Chatbot], query: str, index: str
+) -> None:
+    others = [ChatbotFactory(account=AccountFactory()) for _ in range(5)]
+    fill(others, ChatbotFactory(), 20_000)
+    for bot in bots:
+        DeliveryFactory(chatbot=bot)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    with CaptureQueriesContext(connection) as made:
+        assert client.get(f"{LOG}{query}").status_code == 200
+    assert len(made) <= MOST
+    [listed] = [q["sql"] for q in made if 'FROM "webhooks_delivery" INNER JOIN' in q["sql"]]
+    with connection.cursor() as cursor:
+        prefix = "EXPLAIN" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
+        cursor.execute(f"{prefix} {listed.replace('%', '%%')}")
+        plan = "\n".join(str(row[-1]) for row in cursor.fetchall())
+    assert index in plan, plan
+    assert "Seq Scan on webhooks_delivery" not in plan
+    assert "SCAN webhooks_delivery" not in plan
+
+
+def test_a_page_costs_the_same_statements_with_few_and_with_many_deliveries(
+    client: Client, bots: list[Chatbot]
+) -> None:
+    def statements() -> int:
+        client.get(LOG)
+        with CaptureQueriesContext(connection) as made:
+            client.get(LOG)
+        return len(made)
+
+    first = DeliveryFactory(chatbot=bots[0], state="SUCCESS", due_at=None)
+    for bot in bots:
+        bulk.copy(DeliveryFactory(chatbot=bot), 3, {"position": "s.n"})
+    few = statements()
+    bulk.copy(first, 10_000, {"position": "s.n"})
+    assert statements() == few
+
+
+@pytest.fixture
+def near(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at nine rows at most."""
+    monkeypatch.setattr(delivery_list, "LOOKED_AT", 9)
+
+
+@pytest.mark.parametrize("who", ["staff", "superuser"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?event__exact=NEW_LEAD",
+        "?event__exact=NEW_LEAD&state__exact=SUCCESS",
+        "?event__exact=NEW_LEAD&code=2xx",
+        "?event__exact=NEW_LEAD&chatbot={bot}",
+        "?event__exact=NEW_LEAD&is_test__exact=0",
+        "?event__exact=NEW_LEAD&created_at_from_0=2020-01-01&created_at_from_1=00:00:00"
+        "&created_at_to_0=2120-01-01&created_at_to_1=00:00:00",
+    ],
+)
+def test_looking_further_back_finds_every_match_once(
+    client: Client, bots: list[Chatbot], near: None, who: str, query: str
+) -> None:
+    now = timezone.now()
+    for number in range(80):
+        event = "NEW_LEAD" if number % 17 == 0 else "NEW_MESSAGE"
+        row = DeliveryFactory(chatbot=bots[0], event=event, state="SUCCESS", due_at=None)
+        when = now - timedelta(seconds=number // 4)  # equal times, too
+        Delivery.objects.filter(pk=row.pk).update(created_at=when)
+    asking = client if who == "staff" else signed_in(superuser())
+    matching = Delivery.objects.filter(event="NEW_LEAD").order_by("-created_at", "-id")
+    ids = [str(key) for key in matching.values_list("pk", flat=True)]
+    assert len(ids) == 5
+    assert pages(asking, query.format(bot=bots[0].pk)) == ids
+
+
+def test_a_page_without_matches_says_how_far_it_looked(
+    client: Client, bots: list[Chatbot], near: None
+) -> None:
+    for number in range(30):
+        row = DeliveryFactory(chatbot=bots[0])
+        when = datetime(2026, 3, 1, 8, 59 - number, tzinfo=UTC)
+        Delivery.objects.filter(pk=row.pk).update(created_at=when)
+    text = client.get(f"{LOG}?event__exact=NEW_LEAD").text
+    assert "among the newest ones, back to 2026-03-01 08:34:00 UTC" in text  # row 26, a page
+    assert ">Look further back</a>" in text
+
+
+def test_a_filter_that_matches_nothing_says_how_much_there_is_without_it(
+    client: Client, bots: list[Chatbot]
+) -> None:
+    for bot in bots:
+        DeliveryFactory(chatbot=bot)
+    DeliveryFactory()
+    text = client.get(f"{LOG}?state__exact=FAILED").text
+    assert "No deliveries match. 3 in the last 24 h without this filter." in text
+    Delivery.objects.update(created_at=timezone.now() - timedelta(days=2))
+    text = client.get(f"{LOG}?state__exact=FAILED").text
+    assert "No deliveries match. None in the last 24 h without this filter." in text
+
+
+def test_an_empty_log_says_whether_a_webhook_is_configured(
+    client: Client, bots: list[Chatbot]
+) -> None:
+    EndpointFactory()
+    assert "No webhook is configured. <a " in client.get(LOG).text
+    EndpointFactory(chatbot=bots[0])
+    assert "No events have been sent yet." in client.get(LOG).text
+
+
+def test_the_number_of_rows_to_export_is_counted_as_far_as_a_page_looks(
+    client: Client, bots: list[Chatbot], near: None
+) -> None:
+    for _ in range(40):
+        DeliveryFactory(chatbot=bots[0], event="NEW_MESSAGE")
+    address = reverse("admin:webhooks_delivery_export_page")
+    assert "<b>40</b> now" in client.get(address).text
+    assert "<b>at least 26</b> now" in client.get(f"{address}?event__exact=NEW_MESSAGE").text

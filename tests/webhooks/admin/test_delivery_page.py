@@ -1,0 +1,168 @@
+"""The page of a delivery: links, search, and the part that its script keeps up to date."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from config.database.ids import new_id
+from tests.factories.accounts import MembershipFactory
+from tests.factories.chatbots import ChatbotMemberFactory
+from tests.factories.staff import AGENTS, signed_in, staff, superuser
+from tests.factories.webhooks import DeliveryFactory
+from webhooks.models import Attempt, Delivery
+
+LOG = reverse("admin:webhooks_delivery_changelist")
+MOST = 4  # queries of a poll without news
+
+
+@pytest.fixture
+def client(chatbot: Chatbot) -> Client:
+    return signed_in(staff(chatbot.account.owner, AGENTS))
+
+
+def page_of(delivery: Delivery) -> str:
+    return reverse("admin:webhooks_delivery_change", args=[delivery.pk])
+
+
+def news_of(delivery: Delivery) -> str:
+    return reverse("admin:webhooks_delivery_news", args=[delivery.pk])
+
+
+def test_a_page_links_to_the_chatbots_older_and_newer_deliveries(
+    client: Client, chatbot: Chatbot
+) -> None:
+    first, middle, last = (DeliveryFactory(chatbot=chatbot) for _ in range(3))
+    DeliveryFactory()
+    text = client.get(page_of(middle)).content.decode()
+    assert f'href="{page_of(first)}" rel="prev"' in text
+    assert f'href="{page_of(last)}" rel="next"' in text
+    assert 'rel="prev"' not in client.get(page_of(first)).content.decode()
+    assert 'rel="next"' not in client.get(page_of(last)).content.decode()
+
+
+def test_a_page_shows_the_response_to_each_attempt_and_milliseconds(
+    client: Client, chatbot: Chatbot
+) -> None:
+    delivery = DeliveryFactory(chatbot=chatbot, attempts_count=2)
+    for number in (1, 2):
+        Attempt.objects.create(
+            delivery=delivery,
+            number=number,
+            status="RETRYING",
+            started_at=f"2026-03-01T08:30:0{number}.123Z",
+            response_code=503,
+            response_body=f"answer {number}".encode(),
+        )
+    text = client.get(page_of(delivery)).content.decode()
+    for wanted in ("answer 1", "answer 2", "08:30:01.123", "08:30:02.123"):
+        assert wanted in text
+
+
+def test_a_page_says_which_interrupted_attempts_were_made_again(
+    client: Client, chatbot: Chatbot
+) -> None:
+    delivery = DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, attempts_count=1)
+    for status in ("RETRYING", "RETRYING", "FAILED"):
+        Attempt.objects.create(
+            delivery=delivery,
+            number=1,
+            status=status,
+            interrupted=True,
+            started_at=timezone.now(),
+            finished_at=timezone.now(),
+        )
+    notes = re.findall(r"<td>(interrupted[^<]*)</td>", client.get(page_of(delivery)).text)
+    assert [note.strip() for note in notes] == [
+        "interrupted, made again",
+        "interrupted, made again",
+        "interrupted",
+    ]
+
+
+@pytest.mark.parametrize("column", ["pk", "thread_id", "message_id"])
+def test_the_log_finds_a_delivery_by_each_of_its_ids(
+    client: Client, chatbot: Chatbot, column: str
+) -> None:
+    wanted = DeliveryFactory(chatbot=chatbot, thread_id=new_id(), message_id=new_id())
+    DeliveryFactory(chatbot=chatbot, thread_id=new_id(), message_id=new_id())
+    text = client.get(LOG, {"q": str(getattr(wanted, column))}).content.decode()
+    assert set(re.findall(r"/delivery/([0-9a-f-]{36})/change/", text)) == {str(wanted.pk)}
+
+
+def test_the_log_says_that_it_is_searched_by_complete_ids(client: Client, chatbot: Chatbot) -> None:
+    DeliveryFactory(chatbot=chatbot)
+    text = client.get(LOG, {"q": "shop.example"}).content.decode()
+    assert "Search by the complete id of a delivery, a thread or a message" in text
+
+
+@pytest.mark.parametrize("who", ["superuser", "manager", "agent"])
+def test_a_poll_without_news_has_no_body_and_makes_few_queries(who: str, chatbot: Chatbot) -> None:
+    delivery = DeliveryFactory(chatbot=chatbot)
+    user = {
+        "superuser": superuser,
+        "manager": lambda: staff(chatbot.account.owner, AGENTS),
+        "agent": lambda: staff(MembershipFactory(account=chatbot.account).user, AGENTS),
+    }[who]()
+    ChatbotMemberFactory(chatbot=chatbot, user=user)
+    client = signed_in(user)
+    seen = client.get(news_of(delivery))
+    assert seen.status_code == 200
+    with CaptureQueriesContext(connection) as made:
+        answer = client.get(news_of(delivery), headers={"If-None-Match": seen["ETag"]})
+    assert (answer.status_code, answer.content) == (304, b"")
+    assert len(made) <= MOST, [query["sql"] for query in made]
+
+
+def test_a_poll_returns_each_change_of_the_delivery(client: Client, chatbot: Chatbot) -> None:
+    delivery = DeliveryFactory(chatbot=chatbot)
+    page = client.get(page_of(delivery)).content.decode()
+    tag = re.search(r'data-tag="([^"]+)"', page)[1]
+    assert "data-moving" in page
+    assert "data-seconds" in page
+    unchanged = client.get(news_of(delivery), headers={"If-None-Match": f'"{tag}"'})
+    assert unchanged.status_code == 304
+    for change in (
+        {"claim": new_id()},
+        {"claim": None, "attempts_count": 1, "state": "RETRYING"},
+        {"attempts_count": 4, "state": "FAILED", "due_at": None},
+    ):
+        Delivery.objects.filter(pk=delivery.pk).update(**change)
+        answer = client.get(news_of(delivery), headers={"If-None-Match": f'"{tag}"'})
+        assert answer.status_code == 200
+        assert answer["ETag"] != f'"{tag}"'
+        tag = answer["ETag"].strip('"')
+    assert answer.json()["moving"] is False
+    assert "Retry now" in answer.json()["html"]
+    assert "data-moving" not in client.get(page_of(delivery)).content.decode()
+
+
+def test_a_poll_of_another_accounts_delivery_is_not_found(client: Client) -> None:
+    assert client.get(news_of(DeliveryFactory())).status_code == 404
+
+
+def test_a_poll_without_the_permission_to_see_deliveries_is_not_found(chatbot: Chatbot) -> None:
+    delivery = DeliveryFactory(chatbot=chatbot)
+    owner = chatbot.account.owner
+    owner.is_staff = True
+    owner.save()
+    assert signed_in(owner).get(news_of(delivery)).status_code == 404
+
+
+def test_a_screen_reader_hears_a_short_text_and_not_the_whole_page(
+    client: Client, chatbot: Chatbot
+) -> None:
+    delivery = DeliveryFactory(chatbot=chatbot)
+    text = client.get(page_of(delivery)).text
+    assert 'data-said="PENDING after 0 attempts"' in text
+    assert '<p class="unseen" id="live-said" role="status"></p>' in text
+    assert "aria-live" not in text[text.index('id="live"') :]
+    Delivery.objects.update(state="RETRYING", attempts_count=1)
+    assert client.get(news_of(delivery)).json()["said"] == "RETRYING after 1 attempt"
+    test = client.get(news_of(delivery), {"part": "test"}).json()
+    assert test["said"] == "NEW_MESSAGE: RETRYING after 1 attempt"

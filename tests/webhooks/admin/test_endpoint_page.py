@@ -1,0 +1,130 @@
+"""The buttons of a webhook's page: replace the secret, pause, test."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
+from tests.pages import fields_of
+from webhooks import sealing
+from webhooks.models import Attempt, Delivery, Endpoint
+from webhooks.services.endpoint import send_test
+
+URL = "https://127.0.0.1:9/hook"
+SINCE = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
+SHOWN = re.compile(r'id="secret-text"[^>]* value="([^"]+)"')
+
+
+class TestSecret:
+    """Replacing the secret: its own page, one confirmation, and only once."""
+
+    @pytest.fixture
+    def endpoint(self, chatbot: Chatbot) -> Endpoint:
+        made = SINCE - timedelta(days=1)
+        return EndpointFactory(chatbot=chatbot, secret_made_at=made, secret_made_by="Sam")
+
+    @pytest.fixture
+    def page(self, endpoint: Endpoint) -> str:
+        return reverse("admin:webhooks_endpoint_secret", args=[endpoint.chatbot_id])
+
+    def test_the_page_names_the_webhook_and_the_consequence(
+        self, client: Client, page: str, endpoint: Endpoint, address: str
+    ) -> None:
+        text = client.get(page).content.decode()
+        for wanted in (endpoint.url, "stops working immediately", "signed with the new one"):
+            assert wanted in text
+        assert sealing.unseal(Endpoint.objects.get().sealed_secret) == SECRET
+        assert "by Sam" in client.get(address).content.decode()
+
+    def test_the_new_secret_is_shown_once_and_the_page_says_who_made_it(
+        self, client: Client, page: str, address: str, chatbot: Chatbot
+    ) -> None:
+        shown = client.post(page, fields_of(client.get(page)))
+        [secret] = SHOWN.findall(shown.content.decode())
+        assert "no-store" in shown["Cache-Control"]
+        stored = Endpoint.objects.get()
+        assert sealing.unseal(stored.sealed_secret) == secret != SECRET
+        assert stored.secret_made_by == chatbot.account.owner.get_full_name()
+        assert secret not in client.get(address).content.decode()
+
+    def test_a_form_that_is_sent_twice_replaces_the_secret_once(
+        self, client: Client, page: str, address: str
+    ) -> None:
+        form = fields_of(client.get(page))
+        [secret] = SHOWN.findall(client.post(page, form).content.decode())
+        again = client.post(page, form)
+        assert (again.status_code, again["Location"]) == (302, address)
+        assert sealing.unseal(Endpoint.objects.get().sealed_secret) == secret
+
+    def test_going_back_shows_no_form_until_the_user_asks_for_one(
+        self, client: Client, page: str
+    ) -> None:
+        client.post(page, fields_of(client.get(page)))
+        back = client.get(page)
+        assert "is new: it was made at" in back.content.decode()
+        assert "form_token" not in fields_of(back)
+        assert "form_token" in fields_of(client.get(f"{page}?again=1"))
+
+    def test_a_custom_secret_is_checked(self, client: Client, page: str) -> None:
+        given = {"secret_choice": "own", "secret": "x" * 15}
+        text = client.post(page, given).content.decode()
+        assert "secret must have at least 16 characters" in text
+        assert sealing.unseal(Endpoint.objects.get().sealed_secret) == SECRET
+
+    def test_saving_the_configuration_keeps_the_secret(
+        self, client: Client, address: str, endpoint: Endpoint
+    ) -> None:
+        client.post(address, fields_of(client.get(address)) | {"secret": "x" * 16})
+        assert sealing.unseal(Endpoint.objects.get().sealed_secret) == SECRET
+
+
+def test_pausing_asks_for_confirmation_and_switching_on_does_not(
+    client: Client, address: str, chatbot: Chatbot
+) -> None:
+    EndpointFactory(chatbot=chatbot)
+    pause = reverse("admin:webhooks_endpoint_pause", args=[chatbot.pk])
+    text = client.get(pause).content.decode()
+    assert URL in text
+    assert "end as FAILED" in text
+    assert Endpoint.objects.get().is_active
+    client.post(pause)
+    assert not Endpoint.objects.get().is_active
+    assert client.get(pause).status_code == 302
+    client.post(reverse("admin:webhooks_endpoint_resume", args=[chatbot.pk]))
+    assert Endpoint.objects.get().is_active
+
+
+def test_the_page_shows_the_result_of_a_test_and_its_script_asks_for_it(
+    client: Client, address: str, chatbot: Chatbot
+) -> None:
+    endpoint = EndpointFactory(chatbot=chatbot)
+    test = send_test(endpoint, "NEW_LEAD", by="Kim")
+    text = client.get(f"{address}?test={test.pk}").content.decode()
+    assert "waiting for the answer" in text
+    assert "data-moving" in text
+    news = reverse("admin:webhooks_delivery_news", args=[test.pk])
+    seen = client.get(news, {"part": "test"})["ETag"]
+    Delivery.objects.update(
+        state="FAILED", due_at=None, attempts_count=1, last_code=500, last_ms=39
+    )
+    Attempt.objects.create(
+        delivery=test,
+        number=1,
+        status="FAILED",
+        started_at=timezone.now(),
+        response_code=500,
+        response_body=b"<b>no</b>",
+    )
+    answer = client.get(news, {"part": "test"}, headers={"If-None-Match": seen})
+    html = answer.json()["html"]
+    for wanted in ("500 in 39 ms", "&lt;b&gt;no&lt;/b&gt;", "look at its own log"):
+        assert wanted in html
+    assert answer.json()["moving"] is False
+    other = DeliveryFactory(chatbot=chatbot)
+    for pk in (other.pk, "x"):
+        assert "the delivery</a>" not in client.get(f"{address}?test={pk}").content.decode()

@@ -1,0 +1,216 @@
+"""Bulk retries in the admin: what would be retried, start, progress, stop and resume."""
+
+import re
+from datetime import UTC, datetime
+from html import unescape
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from chatbots.models import Chatbot
+from tests.factories.staff import AGENTS, signed_in, staff, superuser
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.pages import fields_of
+from webhooks.models import Delivery, RetryJob, RetryPart
+from webhooks.services.retry_job import advance, start, stop
+from webhooks.services.selection import Selection
+
+ALL = reverse("admin:webhooks_delivery_retry_all")
+LOG = reverse("admin:webhooks_delivery_changelist")
+JOBS = reverse("admin:webhooks_retryjob_changelist")
+
+
+@pytest.fixture
+def client(chatbot: Chatbot) -> Client:
+    EndpointFactory(chatbot=chatbot)
+    return signed_in(staff(chatbot.account.owner, AGENTS))
+
+
+def failed(chatbot: Chatbot, count: int = 1, **fields: Any) -> list[Delivery]:
+    made = {"state": "FAILED", "due_at": None, "attempts_count": 4, "last_code": 503}
+    return [DeliveryFactory(chatbot=chatbot, **made | fields) for _ in range(count)]
+
+
+def page_of(job: RetryJob, name: str = "change") -> str:
+    return reverse(f"admin:webhooks_retryjob_{name}", args=[job.pk])
+
+
+def test_a_page_says_what_would_be_retried_before_anything_happens(
+    client: Client, chatbot: Chatbot
+) -> None:
+    failed(chatbot, 3, event="NEW_LEAD")
+    failed(chatbot, 2)
+    failed(EndpointFactory().chatbot, 7)
+    link = f"{ALL}?state__exact=FAILED&event__exact=NEW_LEAD"
+    assert "retry-all/?state__exact=FAILED" in client.get(f"{LOG}?state__exact=FAILED").text
+    text = client.get(link).text
+    for wanted in (
+        "event: NEW_LEAD",
+        "<b>3</b> FAILED",
+        chatbot.name,
+        "these deliveries again",
+    ):
+        assert wanted in text
+    assert fields_of(client.get(link))["per_second"] == "10"
+    assert not RetryJob.objects.exists()
+
+
+def test_a_job_retries_exactly_what_the_filter_matched(client: Client, chatbot: Chatbot) -> None:
+    wanted = failed(chatbot, 3, event="NEW_LEAD")
+    failed(chatbot, 2)
+    foreign = failed(EndpointFactory().chatbot, 2, event="NEW_LEAD")
+    link = f"{ALL}?event__exact=NEW_LEAD&created_at_from_0=2000-01-01&created_at_from_1=00:00:00"
+    form = fields_of(client.get(link)) | {"per_second": "50"}
+    answer = client.post(link, form)
+    job = RetryJob.objects.get()
+    assert answer["Location"] == page_of(job)
+    assert client.post(link, form)["Location"] == JOBS, "sent twice"
+    assert RetryJob.objects.count() == 1
+    advance()
+    due = set(Delivery.objects.filter(due_at__isnull=False).values_list("pk", flat=True))
+    assert due == {row.pk for row in wanted}
+    assert due.isdisjoint(row.pk for row in foreign)
+    assert (job.by, job.per_second) == (chatbot.account.owner.get_full_name(), 50)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["state__exact=SUCCESS", "code=2xx", "is_test__exact=1", "event__exact=NEW_LEAD", "q=shop"],
+)
+def test_a_filter_without_failures_starts_nothing(
+    client: Client, chatbot: Chatbot, query: str
+) -> None:
+    failed(chatbot)
+    answer = client.post(f"{ALL}?{query}", {"per_second": "10"}, follow=True)
+    assert "No FAILED deliveries match this filter" in answer.text
+    assert not RetryJob.objects.exists()
+
+
+@pytest.mark.parametrize("speed", ["0", "101", "x", ""])
+def test_a_speed_out_of_bounds_starts_nothing(client: Client, chatbot: Chatbot, speed: str) -> None:
+    failed(chatbot)
+    assert client.post(ALL, {"per_second": speed}).status_code == 200
+    assert not RetryJob.objects.exists()
+
+
+def test_a_second_job_for_an_endpoint_is_refused_with_the_reason(
+    client: Client, chatbot: Chatbot
+) -> None:
+    failed(chatbot, 2)
+    client.post(ALL, {"per_second": "10"})
+    text = client.post(ALL, {"per_second": "10"}).text
+    assert "already runs for the webhook of" in text
+    assert RetryJob.objects.count() == 1
+
+
+def test_the_page_of_a_job_shows_its_progress_and_stops_and_resumes_it(
+    client: Client, chatbot: Chatbot
+) -> None:
+    failed(chatbot, 40)
+    job = start(Selection(chatbot=chatbot.pk), [chatbot.pk], per_second=5, by="Kim")
+    advance()
+    text = client.get(page_of(job)).text
+    for wanted in ("<b>15 of 40</b> retried", f"chatbot: {chatbot.name}", "by Kim", "Stop"):
+        assert wanted in text
+    news = client.get(page_of(job, "news"))
+    seen = {"If-None-Match": news["ETag"]}
+    assert client.get(page_of(job, "news"), headers=seen).status_code == 304
+    client.post(page_of(job, "stop"))
+    answer = client.get(page_of(job, "news"), headers=seen)
+    assert "stopped by" in answer.json()["html"]
+    assert answer.json()["moving"] is False
+    client.post(page_of(job, "resume"))
+    assert RetryJob.objects.get().state == "RUNNING"
+    assert "15 of 40" in client.get(JOBS).text
+
+
+def test_the_list_and_the_page_describe_a_jobs_filter_in_words(chatbot: Chatbot) -> None:
+    failed(chatbot)
+    client = signed_in(superuser())
+    selection = Selection(
+        chatbot=chatbot.pk,
+        account=chatbot.account_id,
+        code_class="5xx",
+        since=datetime(2020, 1, 1, tzinfo=UTC),
+    )
+    job = start(selection, None, per_second=1, by="Kim")
+    words = (
+        f"state: FAILED; chatbot: {chatbot.name}; account: {chatbot.account.name}; "
+        "answer: 5xx; created from: 2020-01-01 00:00:00 UTC"
+    )
+    with CaptureQueriesContext(connection) as one:
+        assert words in unescape(client.get(JOBS).text)
+    assert words in unescape(client.get(page_of(job)).text)
+    RetryPart.objects.update(is_active=False)
+    start(Selection(chatbot=chatbot.pk), None, per_second=1, by="Sam")
+    with CaptureQueriesContext(connection) as two:
+        assert f">state: FAILED; chatbot: {chatbot.name}<" in unescape(client.get(JOBS).text)
+    assert len(two) == len(one)
+
+
+def test_the_pages_say_that_a_job_waits_while_sending_is_off(
+    client: Client, chatbot: Chatbot, settings: Any
+) -> None:
+    failed(chatbot)
+    job = start(Selection(), [chatbot.pk], per_second=1, by="Kim")
+    said = "The job waits while SENDING=off"
+    assert said not in client.get(ALL).text + client.get(page_of(job)).text
+    settings.SENDING = False
+    assert said in client.get(ALL).text
+    assert said in client.get(page_of(job)).text
+
+
+def test_a_screen_reader_hears_of_a_jobs_state_and_not_of_each_step(
+    client: Client, chatbot: Chatbot
+) -> None:
+    failed(chatbot, 40)
+    job = start(Selection(), [chatbot.pk], per_second=5, by="Kim")
+    text = client.get(page_of(job)).text
+    assert 'data-said="RUNNING"' in text
+    assert re.search('<p class="unseen" id="live-said" role="status"></p>', text)
+    advance()
+    assert client.get(page_of(job, "news")).json()["said"] == "RUNNING"
+    stop(job, by="Sam")
+    assert client.get(page_of(job, "news")).json()["said"] == "STOPPED by Sam"
+
+
+@pytest.mark.parametrize(("count", "is_cut"), [(2, False), (3, True)])
+def test_the_page_of_a_job_says_if_it_does_not_list_all_chatbots(
+    chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch, count: int, is_cut: bool
+) -> None:
+    monkeypatch.setattr("webhooks.admin.retry_job.LISTED", 2)
+    chatbots = [EndpointFactory().chatbot for _ in range(count)]
+    for one in chatbots:
+        failed(one)
+    job = start(Selection(), None, per_second=5, by="Kim")
+    RetryJob.objects.update(expected=12_000)
+    RetryPart.objects.filter(chatbot=chatbots[0]).update(retried=1_234)
+    text = signed_in(superuser()).get(page_of(job)).text
+    assert "<b>1,234 of 10,000+</b> retried" in text
+    assert ("Only the first 2 chatbots are listed." in text) == is_cut
+
+
+def test_staff_see_only_jobs_whose_chatbots_are_all_theirs(
+    client: Client, chatbot: Chatbot
+) -> None:
+    other = EndpointFactory().chatbot
+    failed(chatbot)
+    failed(other)
+    everything = start(Selection(), None, per_second=1, by="Kim")
+    assert signed_in(superuser()).get(page_of(everything)).status_code == 200
+    for name in ("change", "news"):
+        assert client.get(page_of(everything, name)).status_code == 302
+    client.post(page_of(everything, "stop"))
+    assert RetryJob.objects.get().state == "RUNNING"
+    assert "Kim" not in client.get(JOBS).text
+
+
+def test_a_get_neither_stops_nor_resumes(client: Client, chatbot: Chatbot) -> None:
+    failed(chatbot)
+    job = start(Selection(), [chatbot.pk], per_second=1, by="Kim")
+    for name in ("stop", "resume"):
+        assert client.get(page_of(job, name)).status_code == 405

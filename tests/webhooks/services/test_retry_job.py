@@ -1,0 +1,189 @@
+"""Retry jobs: paced, stopped, resumed, and carried out once whatever happens to the worker."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from chatbots.models import Chatbot
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.servers.behaviours import answer
+from tests.servers.processes import Worker, wait_until
+from tests.servers.receiver import Receiver
+from webhooks.models import Attempt, Delivery, Endpoint, RetryJob
+from webhooks.models.retry_job import JobState
+from webhooks.services import retry_job
+from webhooks.services.retry import retry
+from webhooks.services.retry_job import NotStarted, advance, plan, resume, start, stop
+from webhooks.services.selection import Selection
+
+pytestmark = [pytest.mark.django_db, pytest.mark.proves("Delivery rules/3")]
+EVERYTHING = Selection()
+
+
+@pytest.fixture
+def bot() -> Chatbot:
+    return EndpointFactory().chatbot
+
+
+def failed(chatbot: Chatbot, count: int = 1, **fields: Any) -> list[Delivery]:
+    made = {"state": "FAILED", "due_at": None, "attempts_count": 4, "last_code": 503}
+    return [DeliveryFactory(chatbot=chatbot, **made | fields) for _ in range(count)]
+
+
+def requested() -> list[Delivery]:
+    return list(Delivery.objects.filter(due_at__isnull=False).order_by("created_at", "id"))
+
+
+def job(**options: Any) -> RetryJob:
+    return start(EVERYTHING, None, **{"per_second": 10, "by": "Kim"} | options)
+
+
+class Clock:
+    """The service's clock, which stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.time = retry_job.queue.now()
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def go_on(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock(bot: Chatbot, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("webhooks.services.retry_job.queue.now", clock)
+    return clock
+
+
+def test_a_plan_says_what_would_be_retried(bot: Chatbot) -> None:
+    first, *_, last = failed(bot, 3)
+    failed(bot, state="SUCCESS")
+    failed(bot, is_test=True)
+    failed(bot, body=b"")
+    other = failed(EndpointFactory().chatbot)[0]
+    mine = plan(EVERYTHING, [bot.pk])
+    assert (mine.count, mine.oldest, mine.newest) == (3, first.created_at, last.created_at)
+    assert mine.endpoints == [(bot.pk, bot.name)]
+    every = plan(EVERYTHING, None)
+    assert (every.count, every.newest, len(every.endpoints)) == (4, other.created_at, 2)
+
+
+def test_a_job_requests_attempts_at_its_pace_in_the_order_of_events(
+    bot: Chatbot, clock: Clock
+) -> None:
+    rows = failed(bot, 50)
+    clock.go_on(60)
+    began = job()
+    advance()
+    due = requested()
+    assert [row.pk for row in due] == [row.pk for row in rows[:30]], "three seconds ahead"
+    assert due[-1].due_at - due[0].due_at == timedelta(seconds=2.9)
+    assert {row.retried_by for row in due} == {"Kim"}
+    advance()
+    assert len(requested()) == 30
+    clock.go_on(1)
+    advance()
+    assert len(requested()) == 40
+    clock.go_on(1)
+    advance()
+    assert len(requested()) == 50
+    began.refresh_from_db()
+    assert (began.expected, sum(part.retried for part in began.parts.all())) == (50, 50)
+
+
+def test_a_job_ends_when_nothing_remains(bot: Chatbot) -> None:
+    failed(bot, 5)
+    began = job()
+    advance()
+    began.refresh_from_db()
+    assert (began.state, began.finished_at is not None) == (JobState.DONE, True)
+    assert not retry_job.is_running()
+
+
+def test_deliveries_that_fail_after_its_start_are_not_part_of_a_job(bot: Chatbot) -> None:
+    before = failed(bot)[0]
+    job()
+    failed(bot)
+    advance()
+    assert requested() == [before]
+
+
+def test_a_delivery_that_was_retried_meanwhile_is_not_retried_again(bot: Chatbot) -> None:
+    row = failed(bot)[0]
+    job()
+    retry(Delivery.objects.filter(pk=row.pk), by="Sam")
+    Delivery.objects.filter(pk=row.pk).update(due_at=None)  # it failed once more
+    advance()
+    assert not requested()
+
+
+def test_a_stopped_job_requests_nothing_until_it_is_resumed(bot: Chatbot, clock: Clock) -> None:
+    failed(bot, 60)
+    clock.go_on(60)
+    began = job()
+    advance()
+    assert stop(began, by="Sam")
+    assert not stop(began, by="Sam")
+    clock.go_on(5)
+    advance()
+    assert len(requested()) == 30
+    began.refresh_from_db()
+    assert (began.state, began.stopped_by) == (JobState.STOPPED, "Sam")
+    resume(began)
+    advance()
+    assert len(requested()) == 60
+
+
+def test_an_endpoint_has_one_job_at_a_time(bot: Chatbot) -> None:
+    failed(bot, 2)
+    first = job()
+    failed(EndpointFactory().chatbot)
+    with pytest.raises(NotStarted, match=f"a retry job started by Kim already runs .* of {bot}"):
+        job(by="Sam")
+    assert RetryJob.objects.get() == first
+    stop(first, by="Kim")
+    job(by="Sam")
+    with pytest.raises(NotStarted, match="a retry job started by Sam already runs"):
+        resume(first)
+    first.refresh_from_db()
+    assert first.state == JobState.STOPPED
+
+
+def test_a_job_without_deliveries_is_not_started(bot: Chatbot) -> None:
+    with pytest.raises(NotStarted, match="no FAILED deliveries match"):
+        job()
+
+
+def test_a_job_that_moved_on_in_another_worker_is_left_to_it(bot: Chatbot, clock: Clock) -> None:
+    failed(bot, 40)
+    clock.go_on(60)
+    began = job()
+    [stale] = began.parts.select_related("job")
+    advance()
+    before = len(requested())
+    retry_job._advance(stale)
+    assert len(requested()) == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_survives_the_death_of_its_worker(receiver: Receiver, endpoint: Endpoint) -> None:
+    receiver.on("/hook", answer(200))
+    failed(endpoint.chatbot, 80)
+    began = job(per_second=20)
+    with Worker() as worker:
+        wait_until(lambda: len(receiver.arrivals) >= 10, told=worker.said)
+        worker.kill()
+    with Worker() as worker:
+        wait_until(
+            lambda: (
+                RetryJob.objects.get().state == JobState.DONE
+                and not Delivery.objects.exclude(state="SUCCESS").exists()
+            ),
+            told=worker.said,
+        )
+    assert sum(part.retried for part in began.parts.all()) == 80
+    assert Attempt.objects.filter(interrupted=False).count() == 80

@@ -1,0 +1,81 @@
+"""Filters of deliveries, which the log, retry jobs and retry_deliveries share."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from config.database.ids import new_id
+from config.durations import ONE_HOUR
+from tests.factories.webhooks import DeliveryFactory
+from webhooks.models import Delivery
+from webhooks.services.selection import Selection
+
+pytestmark = pytest.mark.django_db
+
+
+def failed(chatbot: Chatbot, **fields: Any) -> Delivery:
+    made = {"state": "FAILED", "due_at": None, "attempts_count": 4, "last_code": 503}
+    return DeliveryFactory(chatbot=chatbot, **made | fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "other", "selection"),
+    [
+        ({"event": "NEW_LEAD"}, {}, {"event": "NEW_LEAD"}),
+        ({}, {"last_code": 404}, {"code_class": "5xx"}),
+        ({"last_code": 404}, {}, {"code_class": "4xx"}),
+        ({"last_code": 301}, {}, {"code_class": "3xx"}),
+        ({"state": "SUCCESS", "last_code": 204}, {}, {"code_class": "2xx"}),
+        ({"last_code": None, "last_reason": "TIMEOUT"}, {}, {"code_class": "none"}),
+        (
+            {"last_code": None, "last_reason": "TIMEOUT"},
+            {"last_code": None, "attempts_count": 0, "state": "PENDING"},
+            {"code_class": "none"},
+        ),
+        ({"last_code": 500}, {}, {"cause": "500"}),
+        (
+            {"last_code": None, "last_reason": "TIMEOUT"},
+            {"last_code": None, "last_reason": "NAME_NOT_FOUND"},
+            {"cause": "TIMEOUT"},
+        ),
+    ],
+)
+def test_each_part_of_a_filter_keeps_what_it_names(
+    chatbot: Chatbot, fields: dict[str, Any], other: dict[str, Any], selection: dict[str, Any]
+) -> None:
+    wanted = failed(chatbot, **fields)
+    failed(chatbot, **other)
+    assert Selection(**selection).rows().get() == wanted
+
+
+def test_a_filter_keeps_a_chatbot_an_account_a_time_span_and_an_id(chatbot: Chatbot) -> None:
+    wanted = failed(chatbot, thread_id=new_id(), message_id=new_id())
+    failed(DeliveryFactory().chatbot)
+    now = timezone.now()
+    for parts in (
+        {"chatbot": chatbot.pk},
+        {"account": chatbot.account_id},
+        {"chatbot": chatbot.pk, "since": now - ONE_HOUR, "until": now + ONE_HOUR},
+        {"id": wanted.pk},
+        {"id": wanted.thread_id},
+        {"id": wanted.message_id},
+    ):
+        assert Selection(**parts).rows().get() == wanted
+    assert not Selection(since=now + ONE_HOUR).rows().exists()
+    assert not Selection(until=now - ONE_HOUR).rows().exists()
+
+
+def test_a_filter_is_stored_and_described(chatbot: Chatbot) -> None:
+    since = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
+    selection = Selection(chatbot=chatbot.pk, since=since, cause="TIMEOUT", code_class="none")
+    assert Selection.from_json(selection.as_json()) == selection
+    assert selection.words() == [
+        "state: FAILED",
+        f"chatbot: {chatbot.name}",
+        "answer: none",
+        "cause: timeout",
+        "created from: 2026-03-01 08:30:00 UTC",
+    ]

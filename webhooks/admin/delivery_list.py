@@ -1,0 +1,216 @@
+"""The list of deliveries, at a cost that depends neither on their number nor on the filters.
+
+An index orders all deliveries, those of one chatbot, of one state and of one class of answers. A
+page for which one of these indexes has exactly the rows that match reads only its own rows. Any
+other page looks at a bounded number of rows in the order of an index and keeps those that match:
+if there are few, it offers to look further back.
+
+For several chatbots, a database either sorts all of their rows, or reads the rows of all accounts
+in order and drops most of them. So the list first finds a time beyond which the page cannot reach:
+for each chatbot, it looks up the time of the delivery that would complete a page, and the latest of
+these times is the bound.
+"""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import F, Max, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from accounts.admin.scope import person, scoped_rows
+from chatbots.admin.scope import chatbots_of
+from chatbots.models import Chatbot
+from config.admin.dates import TimeRangeFilter
+from config.admin.keyset import AFTER, KeysetChangeList, place_of, rows_after, whole_id
+from config.admin.page import bounded
+from config.database.collected import Collected
+from config.durations import ONE_DAY
+from webhooks.admin.delivery_page import visible_ids
+from webhooks.models import Delivery, Endpoint
+from webhooks.models.delivery import State
+from webhooks.services.selection import CLASSES, SUCCEEDED
+
+LOOKED_AT = 2_000  # rows of an index, for filters that have none
+SCOPES = {"chatbot", "account"}
+FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
+NIL = UUID(int=0)  # before every id
+COUNTED = 10_000  # deliveries of a day, for the text of an empty list
+FAILURES = 10_000  # the newest ones, which the page of the causes groups
+OF_ONE = 1_000  # of them, of each of several chatbots: one may have most of the failures
+
+
+class DeliveryList(KeysetChangeList):
+    """The deliveries that a person may see, newest first."""
+
+    queryset: "QuerySet[Any]"
+    reached: datetime | None = None  # no older delivery was looked at; None: all were
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read one page, only as far back as it can reach."""
+        matching = self.queryset
+        endpoints = scoped_rows(self.model_admin.admin_site, Endpoint, request)
+        self.endpoints = endpoints.order_by()
+        if not self.query:
+            self.queryset = self.kept(request, given_filters(request))
+        self.countable = self.queryset if self.reached else matching
+        super().get_results(request)
+        self.queryset = matching  # an export goes beyond the page
+
+    def count_in_words(self, cap: int) -> str:
+        """Count the matching rows up to a cap, of those that a page can reach."""
+        least = "at least " if self.countable is not self.queryset else ""
+        return least + (bounded(self.countable, cap=cap) or "no")
+
+    def get_next(self, rows: list[Any], key: tuple[str, ...]) -> str | None:
+        """Return where the next page begins, or where to look further back."""
+        following = super().get_next(rows, key)
+        if following is None and self.reached:
+            self.next_label = "Look further back"
+            return place_of([self.reached, NIL])
+        self.reached = None
+        return following
+
+    @property
+    def unmatched_text(self) -> str:
+        """Return the text of a filtered list without rows."""
+        if self.query:
+            return ""
+        if self.reached:
+            time = f"{self.reached:%Y-%m-%d %H:%M:%S} UTC"
+            return f"No deliveries match among the newest ones, back to {time}."
+        day = self.root_queryset.filter(created_at__gte=timezone.now() - ONE_DAY)
+        count = bounded(day, cap=COUNTED) or "None"
+        return f"No deliveries match. {count.capitalize()} in the last 24 h without this filter."
+
+    @property
+    def empty_text(self) -> SafeString | str:
+        """Return the text of a list without a filter and without rows."""
+        if self.endpoints.exists():
+            return "No events have been sent yet."
+        chatbots = reverse("admin:chatbots_chatbot_changelist")
+        link = '{} <a class="link" href="{}">Open a chatbot and choose Webhook</a>'
+        return format_html(link, "No webhook is configured.", chatbots)
+
+    def kept(self, request: HttpRequest, given: dict[str, str]) -> "QuerySet[Any]":
+        """Keep the matching rows that the page can reach."""
+        matching, time = self.without_time(request)
+        key, after = self.get_key(request), request.GET.get(AFTER)
+        rows = rows_after(self.root_queryset.filter(**time), key, after)
+        narrow, chatbots = narrowed(given), self.chatbots(request, given)
+        size = self.list_per_page + 1
+        if chatbots is None:
+            if set(given) <= {"state__exact", "code"} and len(given) < 2:
+                return matching.filter(**time)
+            newest = rows.filter(**narrow) if narrow else rows
+            places = newest.order_by(*key).values_list("created_at", flat=True)
+            self.reached = next(iter(places[LOOKED_AT : LOOKED_AT + 1]), None)
+            return matching.filter(**time | since(self.reached))
+        failed = given.get("state__exact") == State.FAILED
+        exact = set(given) <= SCOPES | ({"state__exact"} if failed else set())
+        if not exact:
+            if narrow and not failed and is_rare(narrow):
+                return matching.filter(**time)
+            size = max(size, LOOKED_AT // max(1, len(chatbots)))
+        column = "failed_of" if failed else "chatbot"
+        bound = reach(rows, chatbots, size, column=column)
+        self.reached = None if exact else bound
+        # The order is the same, but no index serves it: otherwise SQLite would read everyone's rows
+        ordered = Coalesce(F("created_at"), F("created_at")).desc()
+        kept = matching.filter(**{f"{column}__in": chatbots}, **time | since(bound))
+        return kept.order_by(ordered, "-id")
+
+    def failures(self, request: HttpRequest) -> "QuerySet[Any]":
+        """Keep the matching rows among the newest failures; `reached` is where they begin."""
+        failed = self.queryset.filter(state=State.FAILED)
+        if self.query:
+            return failed
+        time, limit = self.times.bounds(), FAILURES
+        rows = Delivery.objects.filter(**time).order_by("-created_at", "-id")
+        chatbots = self.chatbots(request, given_filters(request))
+        if chatbots is None:
+            rows = rows.filter(state=State.FAILED)
+            times = rows.values_list("created_at", flat=True)
+            self.reached = next(iter(times[limit - 1 : limit]), None)
+        else:
+            size = max(OF_ONE, limit // max(1, len(chatbots)))
+            limit = size * len(chatbots)
+            self.reached = reach(rows, chatbots, size, column="failed_of")
+            rows = Delivery.objects.filter(failed_of__in=chatbots, **time | since(self.reached))
+        return failed.filter(pk__in=Collected(rows.values("pk")[:limit]))
+
+    def without_time(self, request: HttpRequest) -> tuple["QuerySet[Any]", dict[str, datetime]]:
+        """Return the rows that match all other filters, and the conditions of the time.
+
+        SQLite begins in an index at the first of several lower or upper bounds, so the rows get
+        only the closest of them. The page's own place is closer than the filter's end.
+        """
+        bounds = self.times.bounds()
+        if request.GET.get(AFTER):
+            bounds.pop("created_at__lte", None)
+        return self.get_queryset(request, self.times.expected_parameters()), bounds
+
+    @property
+    def times(self) -> TimeRangeFilter:
+        """Return the filter by time."""
+        [found] = [one for one in self.filter_specs if isinstance(one, TimeRangeFilter)]
+        return found
+
+    def chatbots(self, request: HttpRequest, given: dict[str, str]) -> list[UUID] | None:
+        """Return the chatbots whose deliveries can match; None if they are everyone's."""
+        if "chatbot" in given:
+            wanted = whole_id(given["chatbot"])
+            return [wanted] if wanted else []
+        visible = None if person(request).is_superuser else visible_ids(request)
+        if "account" in given:
+            wanted = whole_id(given["account"])
+            chatbots = chatbots_of(wanted) if wanted else []
+            return [one for one in chatbots if visible is None or one in visible]
+        return visible
+
+
+def given_filters(request: HttpRequest) -> dict[str, str]:
+    """Return the filters that a request names, with their values."""
+    return {name: request.GET[name] for name in FILTERS if request.GET.get(name)}
+
+
+def since(time: datetime | None) -> dict[str, datetime]:
+    """Return the condition that a row is not older than a time, if there is one."""
+    return {"created_at__gte": time} if time else {}
+
+
+def narrowed(given: dict[str, str]) -> dict[str, Any] | None:
+    """Return the condition of an index by state or by class of answers; None if none serves."""
+    code, cause = given.get("code"), given.get("cause", "")
+    if cause:
+        code = f"{cause[0]}xx" if cause.isdecimal() else "none"
+    if code in CLASSES:
+        return {"answer_class": CLASSES[code]}
+    state = State.SUCCESS if code == SUCCEEDED else given.get("state__exact")
+    return {"state": state} if state else None
+
+
+def is_rare(condition: dict[str, Any]) -> bool:
+    """Return whether everyone's rows of such an index are few enough to look at all of them."""
+    newest = Delivery.objects.filter(**condition).order_by("-created_at", "-id")
+    return not newest.values_list("pk")[LOOKED_AT : LOOKED_AT + 1]
+
+
+def reach(
+    rows: "QuerySet[Any]", chatbots: list[UUID], size: int, *, column: str
+) -> datetime | None:
+    """Find a time such that the chatbots have at least `size` rows since then; None: all rows.
+
+    It is the latest of the times of each chatbot's row number `size`. The indexed column names the
+    chatbot.
+    """
+    of_one = rows.filter(**{column: OuterRef("pk")}).order_by("-created_at", "-id")
+    place = Subquery(of_one.values("created_at")[size - 1 : size])
+    times = Chatbot.everything.filter(pk__in=chatbots).order_by().annotate(place=place)
+    latest: datetime | None = times.aggregate(latest=Max("place"))["latest"]
+    return latest

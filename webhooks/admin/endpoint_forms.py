@@ -1,0 +1,86 @@
+"""The forms of a chatbot's webhook: its configuration, and its secret."""
+
+from typing import Any
+
+from django import forms
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminRadioSelectWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanWidget,
+)
+
+from config.admin.conflict import ConflictForm
+from config.outbound.guard import LONGEST
+from webhooks.models import Endpoint
+from webhooks.payloads import event_choices
+from webhooks.signing import MAX_LENGTH, MIN_LENGTH
+
+MAKE, OWN = "make", "own"
+
+
+class SecretForm(forms.Form):
+    """A new secret: a generated one, or the user's own."""
+
+    secret_choice = forms.ChoiceField(
+        label="Secret",
+        choices=[(MAKE, "Make one for me"), (OWN, "Use my own")],
+        initial=MAKE,
+        widget=UnfoldAdminRadioSelectWidget,
+    )
+    secret = forms.CharField(
+        label="Own secret",
+        max_length=MAX_LENGTH,
+        required=False,
+        strip=False,
+        # A password widget: its value is not written back into a rejected form.
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
+        help_text=f"At least {MIN_LENGTH} visible characters; only with “Use my own”",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Require a secret if the form's choice is an own one, and reject it otherwise."""
+        given = self.cleaned_data
+        own, secret = given.get("secret_choice") == OWN, given.get("secret")
+        if own and not secret:
+            self.add_error("secret", "Enter the secret")
+        if secret and not own:
+            self.add_error("secret", 'Choose "Use my own", or clear this field')
+        return given
+
+    @property
+    def own_secret(self) -> str | None:
+        """The user's own secret; None if one is to be generated."""
+        given = self.cleaned_data
+        return given["secret"] if given["secret_choice"] == OWN else None
+
+
+class EndpointForm(ConflictForm):
+    """The configuration of a chatbot's webhook. It never changes a secret."""
+
+    class Meta:
+        model = Endpoint
+        fields = ("url", "events", "is_active")
+
+    url = forms.CharField(label="URL", max_length=LONGEST, widget=UnfoldAdminTextInputWidget)
+    events = forms.MultipleChoiceField(
+        choices=event_choices, widget=UnfoldAdminCheckboxSelectMultipleWidget
+    )
+    is_active = forms.BooleanField(label="Active", required=False, widget=UnfoldBooleanWidget)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the input as arguments of `service.configure`."""
+        given = self.cleaned_data
+        known = {name: given[name] for name in self.Meta.fields}
+        return known | {"keep_secret": True}
+
+
+class NewEndpointForm(SecretForm, EndpointForm):
+    """The first configuration, with its secret. Specification: Events, 3."""
+
+    field_order = ("url", "events", "is_active", "secret_choice", "secret")
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the input as arguments of `service.configure`."""
+        return super().configuration() | {"keep_secret": False, "secret": self.own_secret}

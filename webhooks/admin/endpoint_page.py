@@ -1,0 +1,326 @@
+"""The page of a chatbot's webhook: is it set up correctly, and is it healthy?"""
+
+from copy import copy
+from datetime import timedelta
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from accounts.admin.scope import ScopedAdmin, managed_accounts, person, scoped_rows, with_row
+from chatbots.models import Chatbot
+from config.admin.keyset import whole_id
+from config.admin.page import confirm_page, first_time, page, secret_page
+from webhooks.admin.advice import advice, say_begun
+from webhooks.admin.delivery_page import result_of
+from webhooks.admin.endpoint_forms import EndpointForm, NewEndpointForm, SecretForm
+from webhooks.admin.health import LOOKED_AT, UNREADABLE, response_times, state_of, waiting
+from webhooks.admin.hours import Bars, Hour
+from webhooks.models import Delivery, Endpoint
+from webhooks.payloads import Event
+from webhooks.services import endpoint as service
+
+SHOWN_ONCE = (
+    "This is the only time that the secret is shown. Give it to the receiver: each request carries "
+    "it, and is signed with it. The previous secret is no longer used; waiting deliveries are "
+    "signed with this one."
+)
+REPLACING = (
+    "The old secret stops working immediately: the receiver rejects every event until it has the "
+    "new secret. Waiting deliveries are signed with the new one."
+)
+PAUSING = (
+    "Nothing is sent while the webhook is paused: new events are dropped, and waiting deliveries "
+    "end as FAILED at their next attempt. These can be retried later."
+)
+SET_UP_MEANWHILE = "Not saved: the webhook was set up while you were filling in the form"
+RECENT = timedelta(minutes=10)
+SAMPLES = {"Python": "py", "PHP": "php", "Node": "mjs", "Shell": "sh"}
+
+
+def page_url(chatbot_id: UUID) -> str:
+    """Return the URL of the page of a chatbot's webhook."""
+    return reverse("admin:webhooks_endpoint_of", args=[chatbot_id])
+
+
+@cache
+def samples() -> dict[str, str]:
+    """Return the documented programs that verify a signature, by language."""
+    folder = settings.BASE_DIR / "docs" / "samples"
+    return {name: (folder / f"verify.{kind}").read_text() for name, kind in SAMPLES.items()}
+
+
+class EndpointPageAdmin(ScopedAdmin):
+    """A chatbot's webhook, which has a page before it is set up."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page of a chatbot's webhook, and the routes of its buttons."""
+        views = {
+            "": self.of_view,
+            "test": require_POST(self.test_view),
+            "secret": self.secret_view,
+            "pause": self.pause_view,
+            "resume": require_POST(self.resume_view),
+        }
+        routes = [
+            path(
+                f"of/<uuid:chatbot_id>/{name}/" if name else "of/<uuid:chatbot_id>/",
+                self.admin_site.admin_view(view),
+                name=f"webhooks_endpoint_{name or 'of'}",
+            )
+            for name, view in views.items()
+        ]
+        return [*routes, *super().get_urls()]
+
+    @with_row("view")
+    def change_view(
+        self,
+        request: HttpRequest,
+        endpoint: Endpoint,
+        form_url: str = "",
+        extra_context: Any = None,
+    ) -> HttpResponse:
+        """Redirect to the page of the chatbot's webhook."""
+        return HttpResponseRedirect(page_url(endpoint.chatbot_id))
+
+    def chatbot(self, request: HttpRequest, chatbot_id: UUID) -> Chatbot:
+        """Return one of the user's chatbots. Raises Http404 or PermissionDenied."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        rows = scoped_rows(self.admin_site, Chatbot, request).select_related("account")
+        found: Chatbot | None = rows.filter(pk=chatbot_id).first()
+        if found is None:
+            raise Http404
+        return found
+
+    def writable_endpoint(self, request: HttpRequest, chatbot_id: UUID) -> Endpoint:
+        """Return the webhook that a button changes. Raises Http404 or PermissionDenied."""
+        chatbot = self.chatbot(request, chatbot_id)
+        endpoint = Endpoint.objects.filter(chatbot=chatbot).first()
+        if endpoint is None or not self.is_writable(request, chatbot):
+            raise PermissionDenied
+        endpoint.chatbot = chatbot
+        return endpoint
+
+    def is_writable(self, request: HttpRequest, chatbot: Chatbot) -> bool:
+        """Return whether the user may configure the webhook; this takes the account's add-on."""
+        permitted: bool = person(request).has_perm("webhooks.change_endpoint")
+        return chatbot.account.webhooks_enabled and permitted
+
+    def manages_secret(self, request: HttpRequest, chatbot: Chatbot) -> bool:
+        """Return whether the user may replace the secret, or send it to another URL."""
+        return person(request).is_superuser or chatbot.account_id in managed_accounts(request)
+
+    def of_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
+        """Show or save the webhook of a chatbot."""
+        chatbot = self.chatbot(request, chatbot_id)
+        endpoint = Endpoint.objects.filter(chatbot=chatbot).first()
+        form = self.configuration_form(request, chatbot, endpoint)
+        if request.method == "POST":
+            if not self.is_writable(request, chatbot):
+                raise PermissionDenied
+            if endpoint and "secret_choice" in request.POST:  # the form of a first configuration
+                messages.warning(request, SET_UP_MEANWHILE)
+                return HttpResponseRedirect(page_url(chatbot.pk))
+            with transaction.atomic():  # the form compares with the locked row
+                if form.is_valid():
+                    with first_time(request) as first:
+                        if not first:
+                            return HttpResponseRedirect(page_url(chatbot.pk))
+                        if done := self.save(request, chatbot, form):
+                            return done
+        return self.show(request, chatbot, endpoint, form=form)
+
+    def configuration_form(
+        self, request: HttpRequest, chatbot: Chatbot, endpoint: Endpoint | None
+    ) -> EndpointForm:
+        """Make the form that configures the webhook; the first one includes the secret."""
+        if endpoint is None:
+            every = [event.value for event in Event]
+            return NewEndpointForm(
+                request.POST or None, initial={"events": every, "is_active": True}
+            )
+        form = EndpointForm(request.POST or None, instance=copy(endpoint))
+        # A receiver at another URL would get the secret.
+        form.fields["url"].disabled = not self.manages_secret(request, chatbot)
+        return form
+
+    def save(
+        self, request: HttpRequest, chatbot: Chatbot, form: EndpointForm
+    ) -> HttpResponse | None:
+        """Save the configuration and show a new secret, only this once.
+
+        Returns None if the service rejects the configuration.
+        """
+        given = form.configuration()
+        try:
+            endpoint, made = service.configure(chatbot, **given, by=person(request).get_full_name())
+        except service.ConfigurationError as error:
+            [name] = error.path or [""]
+            form.add_error(name if name in form.fields else None, str(error))
+            return None
+        secret = made or given.get("secret")
+        self.log_change(request, endpoint, "Set up." if secret else "Configured.")
+        messages.success(request, "Saved")
+        if secret is None:
+            return HttpResponseRedirect(page_url(chatbot.pk))
+        return self.show_secret(request, chatbot, secret)
+
+    def show_secret(self, request: HttpRequest, chatbot: Chatbot, secret: str) -> HttpResponse:
+        """Show a new secret, only this once."""
+        return secret_page(
+            self,
+            request,
+            title=f"The new secret of {chatbot}",
+            name="Webhook secret",
+            secret=secret,
+            warning=SHOWN_ONCE,
+            back=page_url(chatbot.pk),
+        )
+
+    def show(
+        self, request: HttpRequest, chatbot: Chatbot, endpoint: Endpoint | None, *, form: Any
+    ) -> HttpResponse:
+        """Render the page of a chatbot's webhook."""
+        state = state_of(endpoint) if endpoint else ""
+        writable = self.is_writable(request, chatbot)
+        return page(
+            self,
+            request,
+            "admin/webhooks/endpoint.html",
+            title=f"Webhook of {chatbot}",
+            chatbot=chatbot,
+            endpoint=endpoint,
+            form=form,
+            writable=writable,
+            replaceable=writable and self.manages_secret(request, chatbot),
+            state=state,
+            reason="" if chatbot.account.webhooks_enabled else service.NO_ADD_ON,
+            unreadable=advice(None, UNREADABLE) if state == UNREADABLE.label else "",
+            events=[event.value for event in Event],
+            test=self.test_result(request, chatbot),
+            samples=samples(),
+            **(self.health(endpoint) if endpoint else {}),
+        )
+
+    def health(self, endpoint: Endpoint) -> dict[str, Any]:
+        """Return what the page shows of the last 24 hours."""
+        hours = self.hours(endpoint.chatbot_id)
+        return {
+            "ok": sum(hour.ok for hour in hours),
+            "failed": sum(hour.failed for hour in hours),
+            "waiting": waiting(endpoint),
+            "times": response_times(endpoint),
+            "looked_at": LOOKED_AT,
+            "bars": Bars(hours),
+        }
+
+    def hours(self, chatbot_id: UUID) -> list[Hour]:
+        """Count a chatbot's deliveries in each of the last 24 hours, oldest first.
+
+        The app that counts what happens implements this.
+        """
+        raise NotImplementedError
+
+    def test_result(self, request: HttpRequest, chatbot: Chatbot) -> dict[str, Any] | None:
+        """Return the result of the test that the URL names; None if it names none."""
+        wanted = whole_id(request.GET.get("test", ""))
+        if wanted is None:
+            return None
+        delivery = Delivery.objects.filter(pk=wanted, chatbot=chatbot, is_test=True).first()
+        return result_of(delivery) if delivery else None
+
+    def secret_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
+        """Ask for one confirmation, then replace the secret and show the new one once.
+
+        A form that is sent twice replaces it once. The browser's Back button leads to a page
+        without a form, which names the user who has just replaced the secret.
+        """
+        endpoint = self.writable_endpoint(request, chatbot_id)
+        chatbot = endpoint.chatbot
+        if not self.manages_secret(request, chatbot):
+            raise PermissionDenied
+        form = SecretForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            with first_time(request) as first:
+                if not first:
+                    return HttpResponseRedirect(page_url(chatbot.pk))
+                if done := self.replace(request, endpoint, form):
+                    return done
+        recent = timezone.now() - endpoint.secret_made_at < RECENT
+        return page(
+            self,
+            request,
+            "admin/webhooks/replace_secret.html",
+            title=f"Replace the secret of {chatbot}",
+            endpoint=endpoint,
+            chatbot=chatbot,
+            form=form,
+            warning=REPLACING,
+            just_replaced=recent and request.method == "GET" and "again" not in request.GET,
+            back=page_url(chatbot.pk),
+        )
+
+    def replace(
+        self, request: HttpRequest, endpoint: Endpoint, form: SecretForm
+    ) -> HttpResponse | None:
+        """Replace the secret and show it. Returns None if the service rejects the user's own."""
+        try:
+            secret = service.replace_secret(
+                endpoint, form.own_secret, by=person(request).get_full_name()
+            )
+        except service.ConfigurationError as error:
+            form.add_error("secret" if error.path else None, str(error))
+            return None
+        self.log_change(request, endpoint, "Replaced the secret.")
+        return self.show_secret(request, endpoint.chatbot, secret)
+
+    def pause_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
+        """Ask for one confirmation, then switch the webhook off."""
+        endpoint = self.writable_endpoint(request, chatbot_id)
+        if request.method == "POST":
+            self.switch(request, endpoint, active=False)
+        if request.method == "POST" or not endpoint.is_active:
+            return HttpResponseRedirect(page_url(chatbot_id))
+        return confirm_page(
+            self,
+            request,
+            title=f"Pause the webhook of {endpoint.chatbot}?",
+            objects=[endpoint.url],
+            consequence=PAUSING,
+            button="Pause",
+            back=page_url(chatbot_id),
+        )
+
+    def resume_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
+        """Switch the webhook on and return to its page."""
+        self.switch(request, self.writable_endpoint(request, chatbot_id), active=True)
+        return HttpResponseRedirect(page_url(chatbot_id))
+
+    def switch(self, request: HttpRequest, endpoint: Endpoint, *, active: bool) -> None:
+        """Switch the webhook on or off, and log who did it."""
+        if endpoint.is_active != active:
+            service.switch(endpoint, active=active)
+            self.log_change(request, endpoint, "Switched on." if active else "Paused.")
+            messages.success(request, "The webhook is on" if active else "The webhook is paused")
+
+    def test_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
+        """Send a sample event to the webhook. Specification: Events, 4."""
+        endpoint = self.writable_endpoint(request, chatbot_id)
+        try:
+            delivery = service.send_test(
+                endpoint, request.POST.get("event", ""), by=person(request).get_full_name()
+            )
+        except service.ConfigurationError as error:
+            messages.error(request, f"Not sent: {error}")
+            return HttpResponseRedirect(page_url(chatbot_id))
+        say_begun(request, "The sample is on its way; its result appears under Test")
+        return HttpResponseRedirect(f"{page_url(chatbot_id)}?test={delivery.pk}#test")

@@ -1,0 +1,131 @@
+"""The filters of the delivery log, and the selection that a URL of the log makes."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, QueryDict
+from unfold.admin import ModelAdmin
+from unfold.contrib.filters.admin import DropdownFilter
+
+from accounts.admin.scope import person
+from accounts.models import Account
+from chatbots.admin import scope as chatbot_scope
+from chatbots.admin.scope import OFFERED
+from config.admin.dates import parse_utc
+from config.admin.keyset import whole_id
+from webhooks.models.reason import WORDS
+from webhooks.payloads import event_choices
+from webhooks.services.selection import (
+    CLASSES,
+    SUCCEEDED,
+    Selection,
+    cause_in_words,
+    in_class,
+    is_code,
+    with_cause,
+)
+
+
+class AccountFilter(chatbot_scope.AccountFilter):
+    """Filters by an account. Superusers choose among all; others have only a few chatbots."""
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the first accounts by name, and always the currently selected one."""
+        selected = super().lookups(request, model_admin)
+        if not person(request).is_superuser:
+            return selected
+        rows = Account.objects.order_by("name", "id")[:OFFERED].values_list("pk", "name")
+        offered = [(str(key), name) for key, name in rows]
+        return [*offered, *(one for one in selected if one not in offered)]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep the account's deliveries."""
+        if not self.value():
+            return queryset
+        wanted = whole_id(self.value())
+        return queryset.filter(account=wanted) if wanted else queryset.none()
+
+
+class CodeFilter(DropdownFilter):
+    """Filters by the class of the last answer's code."""
+
+    title, parameter_name = "last answer", "code"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the classes of codes, and attempts without an answer."""
+        return [(name, name) for name in (SUCCEEDED, *CLASSES)]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep the deliveries with an answer of the chosen class."""
+        name = self.value()
+        if name == SUCCEEDED or name in CLASSES:
+            return in_class(queryset, name)
+        return queryset.none() if name else queryset
+
+
+class CauseFilter(DropdownFilter):
+    """Filters by the cause of the last failure: a code, or the name of a reason."""
+
+    title = parameter_name = "cause"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the reasons, and the code that is selected."""
+        chosen = self.value()
+        codes = [chosen] if chosen and is_code(chosen) else []
+        return [(one, cause_in_words(one)) for one in [*codes, *filter(None, WORDS)]]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep the deliveries with that cause."""
+        cause = self.value()
+        if not cause:
+            return queryset
+        known = is_code(cause) or cause in WORDS
+        return with_cause(queryset, cause) if known else queryset.none()
+
+
+def selection_of(query: QueryDict) -> Selection | None:
+    """Read a filter of the log; None if no FAILED delivery can match it.
+
+    Raises IncorrectLookupParameters for an invalid time.
+    """
+    ids = {name: whole_id(query.get(name, "")) for name in ("chatbot", "account", "q")}
+    code, cause, event = (query.get(name, "") for name in ("code", "cause", "event__exact"))
+    if (
+        any(query.get(name) and key is None for name, key in ids.items())
+        or query.get("state__exact", "FAILED") != "FAILED"
+        or query.get("is_test__exact", "0") not in ("0", "")
+        or (code and code not in CLASSES)
+        or (cause and not is_code(cause) and cause not in WORDS)
+        or (event and event not in dict(event_choices()))
+    ):
+        return None
+    return Selection(
+        chatbot=ids["chatbot"],
+        account=ids["account"],
+        id=ids["q"],
+        event=event,
+        code_class=code,
+        cause=cause,
+        since=_time(query, "from"),
+        until=_time(query, "to"),
+    )
+
+
+def query_of(selection: Selection) -> dict[str, str]:
+    """Return a selection as the parameters of the log's URL."""
+    names = {"event": "event__exact", "code_class": "code", "id": "q"}
+    known = selection.as_json()
+    query = {
+        names.get(name, name): text for name, text in known.items() if "since" != name != "until"
+    }
+    for end, time in (("from", selection.since), ("to", selection.until)):
+        if time:
+            query[f"created_at_{end}_0"] = f"{time:%Y-%m-%d}"
+            query[f"created_at_{end}_1"] = f"{time:%H:%M:%S}"
+    return query | {"state__exact": "FAILED"}
+
+
+def _time(query: QueryDict, end: str) -> datetime | None:
+    day, hour = (query.get(f"created_at_{end}_{part}") for part in (0, 1))
+    return parse_utc(f"{day}T{hour}") if day and hour else None

@@ -1,0 +1,75 @@
+"""The deliveries of a webhook by the hour, as bars that need neither a script nor a style."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+WIDTH, HEIGHT = 10, 100  # of an hour's column, in units of the drawing
+GAP = 1
+
+
+@dataclass(frozen=True)
+class Hour:
+    """The deliveries that were created in one hour, by their current state, without tests."""
+
+    begins_at: datetime
+    ok: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The column of an hour: where its two parts lie in the drawing."""
+
+    hour: Hour
+    x: int
+    ok: int
+    failed: int
+
+    @property
+    def ok_top(self) -> int:
+        """Return the upper edge of the part that succeeded; it stands on the ground."""
+        return HEIGHT - self.ok
+
+    @property
+    def failed_top(self) -> int:
+        """Return the upper edge of the part that failed; it stands on the other one."""
+        return self.ok_top - self.failed
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A chart of hours, oldest first."""
+
+    hours: Sequence[Hour]
+
+    thickness = WIDTH - GAP
+    height = HEIGHT
+
+    @property
+    def width(self) -> int:
+        """Return the width of the drawing."""
+        return WIDTH * len(self.hours)
+
+    @property
+    def most(self) -> int:
+        """Return the deliveries of the busiest hour, which the highest bar stands for."""
+        return max((hour.ok + hour.failed for hour in self.hours), default=0)
+
+    @property
+    def columns(self) -> list[Bar]:
+        """Return the bars. A part with any delivery is at least one unit high."""
+        return [
+            Bar(hour, WIDTH * number, self.scaled(hour.ok), self.scaled(hour.failed))
+            for number, hour in enumerate(self.hours)
+        ]
+
+    def scaled(self, count: int) -> int:
+        """Return the height of a number of deliveries; both parts together fit the drawing."""
+        return max(1, count * (HEIGHT - 1) // self.most) if count else 0
+
+    @property
+    def sentence(self) -> str:
+        """Describe the chart in words, for people who do not see it."""
+        ok, failed = sum(hour.ok for hour in self.hours), sum(hour.failed for hour in self.hours)
+        return f"Deliveries per hour: {ok:,} ok, {failed:,} failed. The table has the figures."

@@ -1,0 +1,251 @@
+"""Retry jobs: the plan, the progress, and the buttons that stop and resume a job."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Exists, OuterRef, QuerySet, Sum
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.template.loader import render_to_string
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
+from unfold.decorators import display
+from unfold.views import ChangeList
+from unfold.widgets import UnfoldAdminIntegerFieldWidget
+
+from accounts.admin.scope import ReadOnly, ScopedAdmin, person, with_row
+from config.admin.dates import at, time_element
+from config.admin.keyset import KeysetChangeList, filtered_list
+from config.admin.page import first_time, page, row_routes, unless_unchanged
+from webhooks.admin.delivery_page import visible_chatbots, visible_ids
+from webhooks.admin.filters import query_of, selection_of
+from webhooks.models import RetryJob, RetryPart
+from webhooks.models.retry_job import JobState
+from webhooks.services import retry_job as service
+from webhooks.services.retry import PER_SECOND
+from webhooks.services.selection import Selection, names_of
+
+COLOURS = {"RUNNING": "info", "STOPPED": "warning", "DONE": "success"}
+FASTEST = 100  # deliveries a second per endpoint
+NOTHING = "No FAILED deliveries match this filter. Tests and erased deliveries are left out."
+LISTED = 20  # endpoints that a page names
+HELD = "The job waits while SENDING=off; when sending is on again, it goes on at its speed"
+
+
+class SpeedForm(forms.Form):
+    """The pace of a retry job."""
+
+    per_second = forms.IntegerField(
+        label="Deliveries a second per endpoint",
+        min_value=1,
+        max_value=FASTEST,
+        initial=PER_SECOND,
+        widget=UnfoldAdminIntegerFieldWidget,
+        help_text="Start slowly if the receivers were down until just now",
+    )
+
+
+def log_url(selection: Selection) -> str:
+    """Return the URL of the log with the deliveries of a selection."""
+    return f"{reverse('admin:webhooks_delivery_changelist')}?{urlencode(query_of(selection))}"
+
+
+def figure(count: int) -> str:
+    """Format a capped count of deliveries."""
+    return f"{service.COUNTED:,}+" if count > service.COUNTED else f"{count:,}"
+
+
+class RetryAllAdmin(ScopedAdmin):
+    """The page of the log that starts a retry job."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page that says what would be retried."""
+        view = self.admin_site.admin_view(self.retry_all_view)
+        return [path("retry-all/", view, name="webhooks_delivery_retry_all"), *super().get_urls()]
+
+    def retry_all_view(self, request: HttpRequest) -> HttpResponse:
+        """Show what a retry of all deliveries in the log's filter would do, then start it."""
+        if not person(request).has_perm("webhooks.change_delivery"):
+            raise PermissionDenied
+        filtered_list(self, request)  # rejects an invalid filter
+        selection = selection_of(request.GET)
+        chatbots = None if person(request).is_superuser else visible_ids(request)
+        planned = service.plan(selection, chatbots) if selection else None
+        if selection is None or planned is None or not planned.endpoints:
+            messages.warning(request, NOTHING)
+            return HttpResponseRedirect(reverse("admin:webhooks_delivery_changelist"))
+        form = SpeedForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            with first_time(request) as first:
+                if not first:
+                    return HttpResponseRedirect(reverse("admin:webhooks_retryjob_changelist"))
+                if done := self.start(request, selection, chatbots, form):
+                    return done
+        return page(
+            self,
+            request,
+            "admin/webhooks/retry_all.html",
+            title="Retry all that match",
+            words=selection.words(),
+            count=figure(planned.count),
+            oldest=time_element(planned.oldest) if planned.oldest else "",
+            newest=time_element(planned.newest) if planned.newest else "",
+            endpoints=planned.endpoints[:LISTED],
+            more_endpoints=max(0, len(planned.endpoints) - LISTED),
+            form=form,
+            held="" if settings.SENDING else HELD,
+            back=log_url(selection),
+        )
+
+    def start(
+        self, request: HttpRequest, selection: Selection, chatbots: Any, form: SpeedForm
+    ) -> HttpResponse | None:
+        """Start the job and show its page; None if it cannot be started."""
+        by, pace = person(request).get_full_name(), form.cleaned_data["per_second"]
+        try:
+            job = service.start(selection, chatbots, per_second=pace, by=by)
+        except service.NotStarted as error:
+            form.add_error(None, f"Not started: {error}")
+            return None
+        return HttpResponseRedirect(reverse("admin:webhooks_retryjob_change", args=[job.pk]))
+
+
+class RetryJobList(KeysetChangeList):
+    """The jobs of a page, each with its filter in words."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read the names that the filters refer to once for all jobs."""
+        super().get_results(request)
+        selections = [Selection.from_json(job.filter) for job in self.result_list]
+        names = names_of(selections)
+        for job, selection in zip(self.result_list, selections, strict=True):
+            job.words = selection.words(names)
+
+
+@admin.register(RetryJob)
+class RetryJobAdmin(ReadOnly, ScopedAdmin):
+    """Every bulk retry of the log, newest first."""
+
+    list_display = (at("created_at", "started"), "by", "chosen", "shown_state", "progress")
+    empty_text = "No bulk retry has been started. Filter the delivery log and choose Retry all."
+
+    def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Keep a job only if the user may see all of its chatbots."""
+        parts = RetryPart.objects.filter(job=OuterRef("pk"))
+        mine = visible_chatbots(request).values("pk")
+        foreign = parts.exclude(chatbot__in=mine)
+        return rows.filter(Exists(parts.filter(chatbot__in=mine)), ~Exists(foreign))
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
+        """Read each job with the number of its deliveries that were retried."""
+        rows: QuerySet[Any] = super().get_queryset(request)
+        counted: QuerySet[Any] = rows.annotate(retried=Sum("parts__retried"))
+        return counted
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        """Use the list that describes the filters of its jobs."""
+        return RetryJobList
+
+    @admin.display(description="filter")
+    def chosen(self, job: Any) -> str:
+        """Describe the filter."""
+        return "; ".join(job.words)
+
+    @display(description="state", label=COLOURS)
+    def shown_state(self, job: RetryJob) -> str:
+        """Show the state as a coloured label."""
+        return job.state
+
+    @admin.display(description="retried")
+    def progress(self, job: Any) -> str:
+        """Show how many deliveries were retried, of those that matched at the start."""
+        return f"{job.retried or 0:,} of {figure(job.expected)}"
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the routes of the buttons, and the one that the script polls."""
+        routes = row_routes(
+            self,
+            stop=require_POST(self.stop_view),
+            resume=require_POST(self.resume_view),
+            news=self.news_view,
+        )
+        return [*routes, *super().get_urls()]
+
+    def has_steer_permission(self, request: HttpRequest, obj: RetryJob | None = None) -> bool:
+        """Require the permission to change deliveries."""
+        return person(request).has_perm("webhooks.change_delivery")
+
+    @with_row("view")
+    def change_view(
+        self, request: HttpRequest, job: Any, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Show a job's filter and progress."""
+        selection = Selection.from_json(job.filter)
+        return page(
+            self,
+            request,
+            "admin/webhooks/retry_job.html",
+            title=f"Bulk retry by {job.by}",
+            words=selection.words(),
+            started=time_element(job.created_at),
+            log=log_url(selection),
+            **self.live_context(request, job),
+        )
+
+    def live_context(self, request: HttpRequest, job: Any) -> dict[str, Any]:
+        """Return the context of the part of the page that the script replaces."""
+        parts = job.parts.select_related("chatbot").order_by("chatbot__name", "pk")[: LISTED + 1]
+        share = (job.retried or 0) / job.expected if job.expected else 1
+        return {
+            "job": job,
+            "tag": tag_of(job),
+            "moving": job.state == JobState.RUNNING,
+            "progress": self.progress(job),
+            "percent": 100 if job.state == JobState.DONE else min(99, int(100 * share)),
+            "parts": list(parts)[:LISTED],
+            "limit": LISTED if len(parts) > LISTED else None,
+            "steerable": self.has_steer_permission(request, job),
+            "held": "" if settings.SENDING else HELD,
+            "said": said_of(job),
+        }
+
+    @with_row("view")
+    def news_view(self, request: HttpRequest, job: Any) -> HttpResponse:
+        """Return the changed part of the page, or 304 if the job has not moved."""
+
+        def news() -> HttpResponse:
+            known = self.live_context(request, job)
+            html = render_to_string("admin/webhooks/retry_job_live.html", known, request)
+            return JsonResponse({"html": html, "moving": known["moving"], "said": known["said"]})
+
+        return unless_unchanged(request, tag_of(job), news)
+
+    @with_row("steer")
+    def stop_view(self, request: HttpRequest, job: RetryJob) -> HttpResponse:
+        """Stop the job; attempts that are already requested are still made."""
+        if service.stop(job, by=person(request).get_full_name()):
+            messages.success(request, "Stopped")
+        return HttpResponseRedirect(reverse("admin:webhooks_retryjob_change", args=[job.pk]))
+
+    @with_row("steer")
+    def resume_view(self, request: HttpRequest, job: RetryJob) -> HttpResponse:
+        """Continue the job where it was stopped."""
+        try:
+            service.resume(job)
+        except service.NotStarted as error:
+            messages.error(request, f"Not resumed: {error}")
+        return HttpResponseRedirect(reverse("admin:webhooks_retryjob_change", args=[job.pk]))
+
+
+def said_of(job: Any) -> str:
+    """Describe the state for a screen reader; it does not change with every step of progress."""
+    by = f" by {job.stopped_by}" if job.state == JobState.STOPPED else ""
+    return f"{job.state}{by}"
+
+
+def tag_of(job: Any) -> str:
+    """Return the value of ETag: it changes with the job's state and its progress."""
+    return f"{job.state}-{job.retried or 0}-{job.updated_at.timestamp()}"

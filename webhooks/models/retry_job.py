@@ -1,0 +1,63 @@
+"""Retry jobs: many FAILED deliveries that staff chose by a filter, retried at a steady pace."""
+
+from django.db import models
+from django.db.models import Q
+
+from chatbots.models import Chatbot
+from config.database.lengths import SHORT
+from config.database.row import Row
+
+
+class JobState(models.TextChoices):
+    """The state of a retry job. A stopped one can be resumed."""
+
+    RUNNING = "RUNNING"
+    STOPPED = "STOPPED"
+    DONE = "DONE"
+
+
+class RetryJob(Row):
+    """One bulk retry. Deliveries that fail after its start are not part of it."""
+
+    by = models.CharField("started by", max_length=SHORT)
+    filter = models.JSONField()  # of webhooks.services.selection
+    per_second = models.PositiveIntegerField("deliveries a second per endpoint")
+    failed_before = models.DateTimeField()
+    expected = models.PositiveIntegerField()  # at its start; capped
+    state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.RUNNING)
+    stopped_by = models.CharField(max_length=SHORT, blank=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = "bulk retry"
+        verbose_name_plural = "bulk retries"
+        indexes = [
+            models.Index(fields=["state"], name="retry_job_running", condition=Q(state="RUNNING")),
+            models.Index(fields=["-created_at", "-id"], name="retry_job_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"bulk retry by {self.by}"
+
+
+class RetryPart(Row):
+    """The part of a retry job that concerns one endpoint, and how far it has come."""
+
+    job = models.ForeignKey(RetryJob, on_delete=models.CASCADE, related_name="parts")
+    chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="+")
+    is_active = models.BooleanField(default=True)  # the job runs, and deliveries remain
+    is_done = models.BooleanField(default=False)
+    retried = models.PositiveIntegerField(default=0)
+    place_at = models.DateTimeField(null=True)  # of the last delivery that was looked at
+    place_id = models.UUIDField(null=True)
+    next_due = models.DateTimeField(null=True)  # of the next attempt, by the job's pace
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chatbot"], condition=Q(is_active=True), name="one_retry_job_of_endpoint"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job}: {self.chatbot}"

@@ -1,0 +1,184 @@
+"""Retry all FAILED deliveries that match a filter, as a stored job that workers carry out.
+
+    start    a job is stored, with a part for each endpoint; an endpoint has one job at a time
+    advance  the next attempts are requested, a little ahead of time, in the order of the events
+    stop     nothing more is requested; attempts that are already requested are still made
+    resume   the job continues where it stopped
+
+The parts' rows hold each endpoint's place, and it moves in the transaction that requests the
+attempts: a worker that is killed loses and repeats nothing. A delivery that was settled after the
+job's start is not part of it. Specification: Events, Delivery rules, 3.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from config.database.lengths import SHORT
+from webhooks.engine import queue, schedule
+from webhooks.models import Delivery, RetryJob, RetryPart
+from webhooks.models.retry_job import JobState
+from webhooks.services.retry import retryable
+from webhooks.services.selection import Selection
+
+AHEAD = timedelta(seconds=3)  # from the request of an attempt to its due time, at most
+COUNTED = 10_000  # matching deliveries, at most
+
+
+class NotStarted(ValueError):
+    """Raised when a job can be neither started nor resumed; its text says why."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a job would retry."""
+
+    count: int  # COUNTED + 1 if there are more
+    oldest: datetime | None
+    newest: datetime | None
+    endpoints: list[tuple[UUID, str]]  # chatbots, with their names
+
+
+def plan(selection: Selection, chatbots: Collection[UUID] | None) -> Plan:
+    """Return what a job would retry. `chatbots=None` means all."""
+    rows = _within(retryable(selection.rows()), chatbots)
+    times = rows.values_list("created_at", flat=True)
+    return Plan(
+        count=rows.values("pk")[: COUNTED + 1].count(),
+        oldest=times.order_by("created_at", "id").first(),
+        newest=times.order_by("-created_at", "-id").first(),
+        endpoints=list(_endpoints(selection, chatbots).values_list("pk", "name")),
+    )
+
+
+def start(
+    selection: Selection, chatbots: Collection[UUID] | None, *, per_second: int, by: str
+) -> RetryJob:
+    """Store a job; workers carry it out. Raises NotStarted."""
+    planned = plan(selection, chatbots)
+    if not planned.endpoints:
+        raise NotStarted("no FAILED deliveries match")
+    try:
+        with transaction.atomic():
+            job = RetryJob.objects.create(
+                by=by[:SHORT],
+                filter=selection.as_json(),
+                per_second=per_second,
+                failed_before=queue.now(),
+                expected=planned.count,
+            )
+            RetryPart.objects.bulk_create(
+                RetryPart(job=job, chatbot_id=chatbot) for chatbot, _ in planned.endpoints
+            )
+    except IntegrityError:
+        raise NotStarted(_running_elsewhere([key for key, _ in planned.endpoints])) from None
+    return job
+
+
+def stop(job: RetryJob, *, by: str) -> bool:
+    """Request nothing more. Returns False if the job does not run."""
+    with transaction.atomic():
+        parts = RetryPart.objects.select_for_update().filter(job=job).order_by("pk")
+        list(parts.values_list("pk", flat=True))
+        running = RetryJob.objects.filter(pk=job.pk, state=JobState.RUNNING)
+        stopped = running.update(
+            state=JobState.STOPPED, stopped_by=by[:SHORT], updated_at=timezone.now()
+        )
+        if stopped:
+            RetryPart.objects.filter(job=job).update(is_active=False)
+    return bool(stopped)
+
+
+def resume(job: RetryJob) -> None:
+    """Continue a stopped job where it stopped. Raises NotStarted."""
+    remaining = RetryPart.objects.filter(job=job, is_done=False)
+    try:
+        with transaction.atomic():
+            stopped = RetryJob.objects.filter(pk=job.pk, state=JobState.STOPPED)
+            if stopped.update(state=JobState.RUNNING, stopped_by="", updated_at=timezone.now()):
+                remaining.update(is_active=True)
+    except IntegrityError:
+        raise NotStarted(_running_elsewhere(remaining.values_list("chatbot", flat=True))) from None
+
+
+def is_running() -> bool:
+    """Return whether any job runs."""
+    return RetryJob.objects.filter(state=JobState.RUNNING).exists()
+
+
+def advance() -> None:
+    """Request the attempts of all running jobs that are due soon, and finish completed jobs."""
+    running = RetryPart.objects.filter(is_active=True, job__state=JobState.RUNNING)
+    for part in running.select_related("job").order_by("pk"):
+        _advance(part)
+    remaining = RetryPart.objects.filter(job=OuterRef("pk"), is_done=False)
+    RetryJob.objects.filter(~Exists(remaining), state=JobState.RUNNING).update(
+        state=JobState.DONE, finished_at=timezone.now(), updated_at=timezone.now()
+    )
+
+
+def _advance(part: RetryPart) -> None:
+    """Request an endpoint's next attempts, unless the job was stopped or moved on meanwhile."""
+    current_time, rate = queue.now(), part.job.per_second
+    begins = max(part.next_due or current_time, current_time)
+    room = int((current_time + AHEAD - begins).total_seconds() * rate)
+    if room < 1:
+        return
+    # Read without a transaction: on the embedded default it would block all other writes.
+    found = list(_remaining(part)[:room])
+    with transaction.atomic():
+        held = RetryPart.objects.filter(pk=part.pk, is_active=True, place_id=part.place_id)
+        if not list(held.select_for_update().values_list("pk", flat=True)):
+            return
+        made = sum(
+            schedule.retry([key], by=part.job.by, due_at=begins + timedelta(seconds=n / rate))
+            for n, (key, _) in enumerate(found)
+        )
+        last_id, last_at = found[-1] if found else (part.place_id, part.place_at)
+        held.update(
+            place_id=last_id,
+            place_at=last_at,
+            retried=F("retried") + made,
+            next_due=begins + timedelta(seconds=len(found) / rate),
+            is_done=len(found) < room,
+            is_active=len(found) == room,
+        )
+
+
+def _remaining(part: RetryPart) -> "QuerySet[Delivery, tuple[UUID, datetime]]":
+    """Return an endpoint's deliveries after the job's place, in the order of their events."""
+    rows = retryable(Selection.from_json(part.job.filter).rows()).filter(
+        failed_of=part.chatbot_id, updated_at__lte=part.job.failed_before
+    )
+    if part.place_at and part.place_id:
+        later = Q(created_at__gt=part.place_at) | Q(pk__gt=part.place_id)
+        rows = rows.filter(later, created_at__gte=part.place_at)
+    return rows.order_by("created_at", "id").values_list("pk", "created_at")
+
+
+def _within(rows: "QuerySet[Delivery]", chatbots: Collection[UUID] | None) -> "QuerySet[Delivery]":
+    if chatbots is None:
+        return rows.filter(failed_of__isnull=False)
+    return rows.filter(failed_of__in=chatbots)
+
+
+def _endpoints(selection: Selection, chatbots: Collection[UUID] | None) -> "QuerySet[Chatbot]":
+    rows = retryable(selection.rows()).filter(failed_of=OuterRef("pk"))
+    found = Chatbot.objects.filter(Exists(rows)).order_by("name", "id")
+    if selection.chatbot:
+        found = found.filter(pk=selection.chatbot)
+    return found if chatbots is None else found.filter(pk__in=chatbots)
+
+
+def _running_elsewhere(chatbots: Iterable[UUID]) -> str:
+    parts = RetryPart.objects.filter(is_active=True, chatbot__in=list(chatbots))
+    first = parts.select_related("job", "chatbot").first()
+    if first is None:
+        return "another retry job has just ended: try again"
+    return f"a retry job started by {first.job.by} already runs for the webhook of {first.chatbot}"
