@@ -4,10 +4,12 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from accounts.models import User
 from chatbots.models import Chatbot, LlmModel
+from tests.browser.crawl import ALL_LOOKS, LOOKS, PHONE, Look
+from tests.browser.devices import Device, Keyboard, Mouse
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
 from tests.factories.staff import signed_in, superuser
 from tests.groups import needs
@@ -21,6 +23,9 @@ QUIETLY = (
     "--disable-component-update",
     "--disable-sync",
 )
+# How flows are operated: with the keyboard on a phone in dark, or in every way if asked
+EVERY_WAY = [(device, look) for device in (Mouse, Keyboard) for look in LOOKS]
+WAYS = EVERY_WAY if ALL_LOOKS else [(Keyboard, Look(PHONE, "dark"))]
 PATIENCE = 60_000  # milliseconds, for a machine under load
 expect.set_options(timeout=PATIENCE)
 
@@ -54,11 +59,20 @@ def shop(transactional_db: None) -> Chatbot:
     return ChatbotFactory(name="Shop")
 
 
-@pytest.fixture
-def page(browser: Browser, live_server: object, person: User) -> Iterator[Page]:
-    """A window in which Kim is signed in; any error that a page reports fails the test."""
-    context = browser.new_context(base_url=str(live_server))
+@pytest.fixture(scope="session")
+def context(browser: Browser, live_server: object) -> Iterator[BrowserContext]:
+    """The browser's memory: static files stay in it from test to test, and nothing else."""
+    context = browser.new_context(
+        base_url=str(live_server), permissions=["clipboard-read", "clipboard-write"]
+    )
     context.set_default_timeout(PATIENCE)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, live_server: object, person: User) -> Iterator[Page]:
+    """A window in which Kim is signed in; any error that a page reports fails the test."""
     page = context.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -68,7 +82,17 @@ def page(browser: Browser, live_server: object, person: User) -> Iterator[Page]:
     )
     session = signed_in(person).cookies["sessionid"].value
     context.add_cookies([{"name": "sessionid", "value": session, "url": str(live_server)}])
-    page.goto("/admin/")
     yield page
-    context.close()
+    kept = {"origin": str(live_server), "storageTypes": "local_storage"}
+    context.new_cdp_session(page).send("Storage.clearDataForOrigin", kept)
+    page.close()
+    context.clear_cookies()
     assert not complaints
+
+
+@pytest.fixture(params=WAYS, ids=lambda way: f"{way[0].__name__.lower()}-{way[1]}")
+def device(page: Page, request: pytest.FixtureRequest) -> Device:
+    """The means to operate Kim's window in one of the ways."""
+    kind, look = request.param
+    operated: Device = kind(page, look)
+    return operated

@@ -1,0 +1,142 @@
+"""Two ways to operate a page: with the mouse, and only with the keyboard."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.crawl import HEIGHT, Look
+
+MOST = 150  # presses of Tab before a control counts as out of reach
+# The key that leads to a control; empty if it has the focus, or if it is one of several radio
+# buttons and another of them has it. The first Tab of a page finds the skip link.
+WAY = """control => {
+  const active = document.activeElement;
+  const group = (one) => one.type === "radio" && one.name;
+  if (active === control || (group(control) && group(active) === group(control))) return "";
+  const skipped = active.matches(".skip") && document.querySelector(active.hash);
+  if (skipped && skipped.contains(control)) return "Enter";
+  if (active === document.body || active === document.documentElement) return "Tab";
+  const before = control.compareDocumentPosition(active) & Node.DOCUMENT_POSITION_PRECEDING;
+  return before ? "Tab" : "Shift+Tab";
+}"""
+IN_SIGHT = """control => {
+  const box = control.getClientRects()[0];
+  if (!box) return true; // a live part was replaced in this moment, and keeps the focus
+  const found = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  if (!found) return false;
+  const label = found.closest("label");
+  return control.contains(found) || found.contains(control) || label?.control === control;
+}"""
+WIDTH = "document.documentElement.scrollWidth"
+
+
+@dataclass
+class Device:
+    """A window in a look, and the means to operate it."""
+
+    page: Page
+    look: Look
+
+    def __post_init__(self) -> None:
+        self.page.set_viewport_size({"width": self.look.width, "height": HEIGHT})
+        self.page.emulate_media(color_scheme=self.look.scheme)
+
+    def on(self, page: Page) -> Self:
+        """Operate another window, in the same look."""
+        return replace(self, page=page)
+
+    def press(self, control: Locator) -> None:
+        """Follow a link, or press a button."""
+        raise NotImplementedError
+
+    def press_twice(self, control: Locator) -> None:
+        """Press a button twice, as impatient people do."""
+        raise NotImplementedError
+
+    def write(self, field: Locator, text: str) -> None:
+        """Replace the text of a field."""
+        raise NotImplementedError
+
+    def choose(self, select: Locator, words: str) -> None:
+        """Choose the option with these words."""
+        raise NotImplementedError
+
+    def check(self, box: Locator) -> None:
+        """Check a box, or one of several radio buttons."""
+        raise NotImplementedError
+
+    def await_page(self, control: Locator) -> None:
+        """Wait until a control is shown and its page's scripts run; no page is too wide."""
+        expect(control).to_be_visible()
+        self.page.wait_for_load_state()
+        assert self.page.evaluate(WIDTH) <= self.look.width, self.page.url
+
+
+class Mouse(Device):
+    """Clicks."""
+
+    def press(self, control: Locator) -> None:
+        self.await_page(control)
+        control.click()
+
+    def press_twice(self, control: Locator) -> None:
+        self.await_page(control)
+        control.dblclick()
+
+    def write(self, field: Locator, text: str) -> None:
+        self.await_page(field)
+        field.fill(text)
+
+    def choose(self, select: Locator, words: str) -> None:
+        self.await_page(select)
+        select.select_option(label=words)
+
+    def check(self, box: Locator) -> None:
+        self.await_page(box)
+        box.check()
+
+
+class Keyboard(Device):
+    """Reaches controls with Tab, and never clicks."""
+
+    def reach(self, control: Locator) -> None:
+        """Press Tab until a control has the focus; it is then in sight."""
+        self.await_page(control)
+        for _ in range(MOST):
+            key = control.evaluate(WAY)
+            if not key:
+                break
+            self.page.keyboard.press(key)
+        else:
+            raise AssertionError(f"out of reach with Tab: {control}")
+        assert control.evaluate(IN_SIGHT), f"the focus is hidden: {control}"
+
+    def press(self, control: Locator) -> None:
+        self.reach(control)
+        self.page.keyboard.press("Enter")
+
+    def press_twice(self, control: Locator) -> None:
+        self.reach(control)
+        for _ in range(2):
+            self.page.keyboard.press("Enter")
+
+    def write(self, field: Locator, text: str) -> None:
+        self.reach(field)
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.type(text)
+
+    def choose(self, select: Locator, words: str) -> None:
+        self.reach(select)
+        self.page.keyboard.type(words)
+        expect(select.locator("option:checked")).to_have_text(words)
+
+    def check(self, box: Locator) -> None:
+        self.reach(box)
+        for _ in range(MOST):
+            if box.evaluate("box => box === document.activeElement"):
+                break
+            self.page.keyboard.press("ArrowDown")
+        if not box.is_checked():
+            self.page.keyboard.press("Space")
+        expect(box).to_be_checked()

@@ -1,0 +1,38 @@
+// Finds with axe what is seriously inaccessible: `run(false)` inspects the whole page the first time, and later
+// only the parts that are new or look different. So a menu that opens does not cost a second whole page.
+"use strict";
+
+window.inspection = (() => {
+  const GRAVE = ["serious", "critical"];
+  const MINOR = ["empty-table-header"]; // found as well
+  const STYLES = ["color", "backgroundColor", "backgroundImage", "opacity", "fontSize", "fontWeight"];
+  const NAMES = /^(alt|aria-.*|for|href|lang|role|tabindex|title|type)$/;
+  const seen = new WeakMap();
+
+  const shown = (one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  // What axe judges an element by: its colours and size, its own text, and its name and role
+  const looksOf = (one) => {
+    const style = getComputedStyle(one);
+    const texts = [...one.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.data);
+    const attributes = [...one.attributes].filter(({ name }) => NAMES.test(name)).map(({ name, value }) => `${name}=${value}`);
+    return [shown(one), ...STYLES.map((name) => style[name]), ...texts, ...attributes].join("|");
+  };
+  // Lists the outermost shown elements that look different from the last time
+  const changed = (one) => {
+    const looks = looksOf(one), differs = seen.get(one) !== looks;
+    seen.set(one, looks);
+    const inner = [...one.children].flatMap(changed);
+    return differs && shown(one) ? [one] : inner;
+  };
+
+  return {
+    async run(whole) {
+      const parts = whole ? [document.documentElement] : changed(document.documentElement);
+      if (!parts.length) return [];
+      const { violations } = await axe.run({ include: parts }, { resultTypes: ["violations"], preload: false });
+      return violations
+        .filter(({ id, impact }) => GRAVE.includes(impact) || MINOR.includes(id))
+        .map(({ id, nodes }) => `${id} (${nodes.length}): ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(", ")}`);
+    },
+  };
+})();

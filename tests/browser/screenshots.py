@@ -1,0 +1,150 @@
+"""Take a screenshot of every page: `python -m tests.browser.screenshots OUT`.
+
+Each page is shown at 390 and 1440 px, in light and dark. With --docs, takes only the pictures of
+docs/admin.md. It runs on its own database, like the tests, with rows of demo data.
+"""
+
+# ruff: noqa: E402, T201 - the environment is set before Django reads it; it prints
+
+import argparse
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import tests.environment  # noqa: F401
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # the browser runs its own event loop
+import django
+
+django.setup()
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection
+from django.test.utils import setup_databases, teardown_databases
+from playwright.sync_api import sync_playwright
+from tqdm import tqdm
+
+from chatbots.models import Chatbot
+from conversations import demo
+from tests.admin_urls import pages
+from tests.browser.crawl import DESK, LOOKS, SETTLED, Crawler, Look
+from tests.browser.scene import conversations, deliveries, figures
+from tests.browser.submissions import SUBMISSIONS, at, queries
+from tests.factories.chatbots import LlmModelFactory
+from tests.factories.staff import signed_in, superuser
+from tests.factories.tenant import Tenant
+from tests.groups import TOOLS
+from tests.servers.processes import Web
+
+SCALE = 0.75  # of the pictures in docs/admin.md
+
+
+def main() -> int:
+    """Take the screenshots; returns 1 if a page reported an error."""
+    parser = argparse.ArgumentParser(description="Take a screenshot of every page.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", help="pages whose address matches this expression")
+    parser.add_argument("--docs", action="store_true", help="the pictures of docs/admin.md")
+    parser.add_argument("--look", choices=[str(look) for look in LOOKS], help="all by default")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    databases = setup_databases(verbosity=0, interactive=False)
+    try:
+        looks = [look for look in LOOKS if options.look in (None, str(look))]
+        if options.docs:
+            found = illustrate(options.folder)
+        else:
+            found = take(options.folder, options.only, looks)
+    finally:
+        connection.close()
+        teardown_databases(databases, verbosity=0)
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+@contextmanager
+def crawling(scale: float = 1) -> Iterator[Crawler]:
+    """Start the service and a browser, in which an administrator is signed in."""
+    kim = superuser()
+    kim.name, kim.email = "Kim", "kim@example.com"
+    kim.save()
+    client = signed_in(kim)
+    with Web() as web, sync_playwright() as driver:
+        path = next(filter(None, map(shutil.which, TOOLS["chromium"])))
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        context = browser.new_context(base_url=web.address, device_scale_factor=scale)
+        crawler = Crawler(context.new_page(), web.address)
+        crawler.sign_in(client.cookies["sessionid"].value)
+        yield crawler
+        browser.close()
+
+
+def shop() -> Chatbot:
+    """Return the demo's shop, with a month behind it."""
+    demo.seed()
+    return Chatbot.objects.get(name="Shop")
+
+
+def take(folder: Path, only: str, looks: list[Look]) -> list[str]:
+    """Open the pages in each look, and return what the browser complained about."""
+    bot = shop()
+    figures(bot)
+    conversations(bot)
+    deliveries(bot)
+    LlmModelFactory()
+    tenant = Tenant("Acme")
+    addresses = [*pages(signed_in(superuser()), tenant), *queries(tenant), "/docs", "/admin/none/"]
+    with crawling() as crawler:
+        for address in tqdm([one for one in addresses if re.search(only, one)]):
+            for look in looks:
+                crawler.visit(address, look)
+                save(crawler, folder / named(address), look, shell=address == addresses[0])
+        for send in [one for one in SUBMISSIONS if re.search(only, one.__name__)]:
+            for look in looks:
+                crawler.become(look, at=send.__name__)
+                send(crawler.page, tenant)
+                save(crawler, folder / send.__name__, look)
+    return crawler.found
+
+
+def save(crawler: Crawler, path: Path, look: Look, *, shell: bool = False) -> None:
+    """Take a screenshot of the open page in each of its states."""
+    for state in crawler.states(shell=shell):
+        crawler.page.evaluate(SETTLED)
+        name = f"{path.name}-{named(state)}-{look}.png"
+        crawler.page.screenshot(path=path.with_name(name), full_page=True)
+
+
+def named(address: str) -> str:
+    """Return an address as a file name, without ids."""
+    return re.sub(r"[^a-z_]+", "-", address.lower()).strip("-") or "home"
+
+
+def illustrate(folder: Path) -> list[str]:
+    """Take the pictures of docs/admin.md."""
+    bot = shop()
+    figures(bot)
+    thread, failed = conversations(bot), deliveries(bot)
+    shown = {
+        "home": f"{at('index')}?span=7d",
+        "inbox": f"{at('conversations_thread_changelist')}?view=waiting",
+        "conversation": at("conversations_thread_change", thread.pk),
+        "delivery": at("webhooks_delivery_change", failed.pk),
+        "webhook": at("webhooks_endpoint_of", bot.pk),
+        "chatbot": f"{at('chatbots_chatbot_change', bot.pk)}#appearance",
+    }
+    with crawling(SCALE) as crawler:
+        for name, address in shown.items():
+            crawler.visit(address, Look(DESK, "light"))
+            crawler.page.evaluate(SETTLED)
+            crawler.page.screenshot(path=folder / f"admin-{name}.png")
+    return crawler.found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""The owner of a bot changes what it says and how it looks, in a browser."""
+
+import re
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Locator, Page, expect
+
+from chatbots.models import Appearance, Chatbot, FollowUpPrompt, Instruction
+from tests.browser.crawl import PHONE
+from tests.browser.devices import Device
+from tests.factories.chatbots import (
+    FollowUpPromptFactory,
+    InstructionFactory,
+    LocalizationFactory,
+)
+
+
+@pytest.fixture
+def instruction(shop: Chatbot) -> Instruction:
+    return InstructionFactory(
+        chatbot=shop, title="Support", instruction="Be brief.\nBe kind.", is_active=True
+    )
+
+
+def bot_page(shop: Chatbot, tab: str) -> str:
+    return f"{reverse('admin:chatbots_chatbot_change', args=[shop.pk])}#{tab}"
+
+
+def save(device: Device) -> None:
+    device.press(device.page.get_by_role("button", name="Save", exact=True))
+    expect(device.page.get_by_text("was changed successfully")).to_be_visible()
+
+
+def test_an_instruction_is_changed_compared_restored_and_tried(
+    device: Device, shop: Chatbot, instruction: Instruction
+) -> None:
+    page = device.page
+    for text in ("Be brief.\nBe polite.", "Be brief.\nBe formal."):
+        page.goto(bot_page(shop, "instructions"))
+        device.press(page.get_by_role("link", name="Support", exact=True))
+        device.write(page.get_by_label("Instruction", exact=False).last, text)
+        save(device)
+    page.goto(reverse("admin:chatbots_instruction_change", args=[instruction.pk]))
+    device.press(page.get_by_role("link", name="Versions"))
+    expect(page.locator("ins")).to_have_text("+ Be formal.")
+    device.check(page.get_by_label("Compare from version 1"))
+    device.press(page.get_by_role("button", name="Compare the chosen versions"))
+    expect(page.locator("del")).to_have_text("- Be kind.")
+    expect(page.get_by_role("cell", name="Kim, admin").first).to_be_visible()
+    device.press(page.get_by_role("button", name="Restore this version").last)
+    expect(page.get_by_text("Version 1 was restored as version 4")).to_be_visible()
+    page.goto(bot_page(shop, "general"))
+    device.press(page.get_by_role("link", name="Try it"))
+    device.write(page.get_by_label("Message", exact=False).last, "Hello")
+    device.press(page.get_by_role("button", name="Ask"))
+    expect(page.get_by_label("System message")).to_have_text("Be brief.\nBe kind.")
+    expect(page.get_by_role("log")).to_contain_text(re.compile(r"\d+ ms"))
+
+
+def test_the_preview_follows_the_fields_and_warns_of_unreadable_text(
+    device: Device, shop: Chatbot
+) -> None:
+    page = device.page
+    page.goto(bot_page(shop, "appearance"))
+    preview = page.get_by_role("complementary", name="Preview of the widget")
+    expect(preview).to_contain_text("Hello! How can I help you?")
+    device.write(page.get_by_role("textbox", name="Welcome message"), "<b>Ahoy</b>")
+    expect(preview).to_contain_text("<b>Ahoy</b>")
+    head = preview.locator(".widget-head")
+    expect(head).to_have_css("background-color", "rgb(37, 99, 235)")
+    colour = page.get_by_role("textbox", name="Brand primary color").first
+    device.write(colour, "#00ff00")
+    expect(head).to_have_css("background-color", "rgb(0, 255, 0)")
+    # The browser's own window of colours is outside the page
+    page.get_by_label("Pick: Brand primary color").evaluate(
+        "picker => { picker.value = '#ffff00'; picker.dispatchEvent(new Event('input')); }"
+    )
+    expect(colour).to_have_value("#ffff00")
+    expect(head).to_have_css("background-color", "rgb(255, 255, 0)")
+    expect(preview.get_by_role("status")).to_contain_text("contrast 1.1, at least 4.5 is needed")
+    device.press(preview.get_by_role("button", name="Right to left"))
+    expect(preview.locator(".widget")).to_have_attribute("dir", "rtl")
+    save(device)
+    row = Appearance.objects.get(chatbot=shop)
+    assert (row.welcome_message, row.brand_primary_color) == ("<b>Ahoy</b>", "#ffff00")
+    assert row.right_to_left_mode is False  # the switches change only the preview
+
+
+def test_missing_texts_are_found_and_filled(device: Device, shop: Chatbot) -> None:
+    page = device.page
+    row = LocalizationFactory(chatbot=shop, locale_code="fr", texts={"homeTitle": "Bonjour"})
+    page.goto(bot_page(shop, "localizations"))
+    device.press(page.get_by_role("link", name="fr", exact=True))
+    device.check(page.get_by_label("Missing only"))
+    expect(page.get_by_role("textbox", name="homeTitle")).to_be_hidden()
+    search = page.get_by_role("searchbox", name="Search the texts")
+    device.write(search, "no text has these words")
+    expect(page.get_by_text("0 of 124 texts")).to_be_visible()
+    device.write(search, "retryButton")
+    expect(page.get_by_text("1 of 124 texts")).to_be_visible()
+    device.write(page.get_by_role("textbox", name="retryButton"), "Encore")
+    save(device)
+    row.refresh_from_db()
+    assert row.texts == {"homeTitle": "Bonjour", "retryButton": "Encore"}
+
+
+def test_a_follow_up_prompt_shows_only_the_texts_of_its_type(device: Device, shop: Chatbot) -> None:
+    page = device.page
+    FollowUpPromptFactory(chatbot=shop)
+    page.goto(bot_page(shop, "follow_up_prompts"))
+
+    def field(name: str) -> Locator:
+        return page.locator(f"[name=follow_up_prompts-0-{name}]")
+
+    title, link = field("button_title"), field("link_text")
+    expect(title).to_be_visible()
+    expect(link).to_be_hidden()
+    device.choose(field("kind"), "Link")
+    expect(title).to_be_hidden()
+    device.write(link, "Terms")
+    device.write(field("link_src"), "https://example.com")
+    save(device)
+    prompt = FollowUpPrompt.objects.get()
+    assert (prompt.link_text, prompt.button_title, prompt.button_message) == ("Terms", "", "")
+
+
+@pytest.mark.parametrize("width", [PHONE, 768])
+def test_the_button_for_the_other_tabs_is_within_the_window(
+    page: Page, shop: Chatbot, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(reverse("admin:chatbots_chatbot_change", args=[shop.pk]))
+    page.wait_for_load_state()
+    more = page.locator("#tabs-items + div > [role=button]")
+    box = more.bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= width
+
+
+def shown(page: Page) -> list[str]:
+    """Return the names of the follow-up prompts in their order on the page."""
+    fields = page.locator("tbody.form-group:not(.empty-form) [name$=-button_title]")
+    return [field.input_value() for field in fields.all()]
+
+
+def prompts(shop: Chatbot) -> list[str]:
+    """Return the names of the follow-up prompts in their stored order."""
+    return list(shop.follow_up_prompts.order_by("rank").values_list("button_title", flat=True))
+
+
+@pytest.fixture
+def three_prompts(shop: Chatbot) -> None:
+    for rank, title in enumerate(("One", "Two", "Three")):
+        FollowUpPromptFactory(chatbot=shop, button_title=title, rank=rank)
+
+
+@pytest.mark.usefixtures("three_prompts")
+def test_follow_up_prompts_are_ordered_with_alt_and_an_arrow(device: Device, shop: Chatbot) -> None:
+    page = device.page
+    page.goto(bot_page(shop, "follow_up_prompts"))
+    first = page.locator("[name=follow_up_prompts-0-button_title]")
+    device.write(first, "First")
+    for key, order in (
+        ("Alt+ArrowUp", ["First", "Two", "Three"]),  # it is the first already
+        ("Alt+ArrowDown", ["Two", "First", "Three"]),
+        ("Alt+ArrowDown", ["Two", "Three", "First"]),
+        ("Alt+ArrowDown", ["Two", "Three", "First"]),
+        ("Alt+ArrowUp", ["Two", "First", "Three"]),
+    ):
+        page.keyboard.press(key)
+        assert shown(page) == order
+        expect(first).to_be_focused()
+    expect(page.get_by_text("Moved to place 2 of 3. Save to keep the order.")).to_be_visible()
+    assert prompts(shop) == ["One", "Two", "Three"]
+    save(device)
+    assert prompts(shop) == ["Two", "First", "Three"]

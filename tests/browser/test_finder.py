@@ -1,0 +1,76 @@
+"""Ctrl+K by keyboard, and the view of the inbox that the menu leads back to."""
+
+import re
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from chatbots.models import Chatbot
+from conversations.models import Thread
+from tests.factories.conversations import ThreadFactory, VisitorFactory
+
+INBOX = reverse("admin:conversations_thread_changelist")
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
+
+
+@pytest.fixture
+def thread(shop: Chatbot) -> Thread:
+    return ThreadFactory(chatbot=shop, visitor=VisitorFactory(chatbot=shop, name="Anna Berg"))
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")])
+def test_pages_are_found_and_opened_with_the_keyboard(
+    page: Page, thread: Thread, size: dict[str, int], scheme: str
+) -> None:
+    page.set_viewport_size(size)  # type: ignore[arg-type]  # a literal
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of two
+    page.goto("/admin/accounts/plan/")
+    dialog = page.get_by_role("dialog", name="Search")
+    field = dialog.get_by_role("searchbox")
+    page.keyboard.press("Control+k")
+    expect(field).to_be_focused()
+    page.keyboard.type("nothing at all")
+    expect(dialog.get_by_role("status")).to_contain_text("Nothing found")
+    page.keyboard.press("Enter")
+    field.fill("anna")
+    expect(dialog.get_by_role("link", name="Anna Berg")).to_be_visible()
+    expect(dialog.get_by_role("status")).to_contain_text("1 result")
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    for _ in range(4):  # the focus stays in the dialog
+        page.keyboard.press("Tab")
+        assert dialog.locator(":focus").count() == 1
+    field.focus()
+    page.keyboard.press("Enter")
+    # Not only the address: no key is heard before the page has loaded its scripts
+    page.wait_for_url(reverse("admin:conversations_thread_change", args=[thread.pk]))
+
+    page.keyboard.press("Control+k")
+    expect(field).to_be_focused()
+    page.keyboard.type("ch")
+    expect(dialog.get_by_role("link")).to_have_count(2)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(reverse("admin:accounts_change_changelist"))
+
+
+def test_escape_closes_the_search_and_returns_the_focus(page: Page, thread: Thread) -> None:
+    page.goto("/admin/")
+    opener = page.get_by_role("button", name="Search")
+    opener.press("Enter")
+    field = page.get_by_role("dialog", name="Search").get_by_role("searchbox")
+    expect(field).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(field).to_be_hidden()
+    expect(opener).to_be_focused()
+
+
+def test_the_menu_leads_back_to_the_last_view_and_its_filter(page: Page, thread: Thread) -> None:
+    page.goto(f"{INBOX}?view=resolved&tag=late")
+    expect(page.get_by_text("Nothing matches this filter")).to_be_visible()
+    page.goto("/admin/")
+    page.get_by_role("link", name="Inbox", exact=True).click()
+    expect(page).to_have_url(re.compile(r"\?view=resolved&tag=late$"))
+    page.get_by_role("link", name="Show everything").click()
+    expect(page).to_have_url(re.compile(r"\?view=resolved$"))

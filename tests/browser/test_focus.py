@@ -1,0 +1,98 @@
+"""The focus in parts that open: it moves into them, stays there, and returns.
+
+tests/browser/test_every_page.py follows the focus through every page.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Locator, Page, expect
+
+from chatbots.models import Chatbot
+from tests.browser.crawl import DESK, PHONE, Look
+from tests.browser.devices import Keyboard
+from tests.factories.conversations import ThreadFactory
+from tests.factories.webhooks import DeliveryFactory
+
+ROUNDS = 30  # presses of Tab, more than any of these parts has controls
+WITHIN = "part => part.contains(document.activeElement)"
+OUTSIDE = "part => ![document.body, ...part.querySelectorAll('*')].includes(document.activeElement)"
+LOG = reverse("admin:webhooks_delivery_changelist")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a page that opens over it: how it is found, and the button that opens it."""
+
+    name: str
+    opener: Callable[[Page], Locator]
+    page: Callable[[Chatbot], str]
+
+
+def log(shop: Chatbot) -> str:
+    DeliveryFactory(chatbot=shop)
+    return LOG
+
+
+def conversation(shop: Chatbot) -> str:
+    return reverse("admin:conversations_thread_change", args=[ThreadFactory(chatbot=shop).pk])
+
+
+PARTS = (
+    Part("Filters", lambda page: page.get_by_role("button", name="Filters"), log),
+    Part("Search", lambda page: page.get_by_role("button", name="Search").first, log),
+    Part("Keyboard shortcuts", lambda page: page.locator("#shortcuts-open"), conversation),
+)
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_the_focus_moves_into_an_open_part_stays_and_returns(
+    page: Page, shop: Chatbot, part: Part
+) -> None:
+    keyboard = Keyboard(page, Look(DESK, "light"))
+    page.goto(part.page(shop))
+    opener = part.opener(page)
+    keyboard.press(opener)
+    dialog = page.get_by_role("dialog", name=part.name)
+    expect(dialog).to_be_visible()
+    page.wait_for_function(WITHIN, arg=dialog.element_handle())
+    for key in ("Tab", "Shift+Tab"):
+        for _ in range(ROUNDS):
+            page.keyboard.press(key)
+            assert not dialog.evaluate(OUTSIDE), f"{key} leaves {part.name}"
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(opener).to_be_focused()
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_the_skip_link_leads_past_the_menu(page: Page, shop: Chatbot, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(log(shop))
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.locator("#content").evaluate(WITHIN)
+
+
+def test_the_menu_of_a_phone_is_opened_and_closed_by_keyboard(page: Page, shop: Chatbot) -> None:
+    page.set_viewport_size({"width": PHONE, "height": 900})
+    page.goto(LOG)
+    keyboard = Keyboard(page, Look(PHONE, "dark"))
+    menu = page.locator("#nav-sidebar")
+    opener = page.get_by_role("button", name="Menu")
+    for _ in range(2):
+        keyboard.press(opener)
+        expect(menu).to_be_in_viewport()
+        page.wait_for_function(WITHIN, arg=menu.element_handle())
+        page.keyboard.press("Escape")
+        expect(menu).not_to_be_in_viewport()
+        expect(opener).to_be_focused()
+    keyboard.press(opener)
+    keyboard.press(menu.get_by_role("link", name="Leads"))
+    expect(page.get_by_role("heading", name="Leads")).to_be_visible()

@@ -1,0 +1,65 @@
+"""The home page in a browser: charts, their tables, the spans and the links of the cards."""
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from chatbots.models import Chatbot
+from config.durations import ONE_HOUR
+from tests.browser.scene import figures
+from tests.factories.conversations import LeadFactory, MessageFactory, ThreadFactory
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
+
+
+@pytest.fixture
+def busy(shop: Chatbot) -> Chatbot:
+    """A shop with a month behind it."""
+    now = timezone.now()
+    figures(shop)
+    thread = ThreadFactory(chatbot=shop, escalated=True, waiting_since=now - ONE_HOUR / 4)
+    MessageFactory(thread=thread)
+    LeadFactory(thread=thread)
+    DeliveryFactory(chatbot=shop, state="FAILED", last_code=503)
+    EndpointFactory(chatbot=shop, url="https://shop.example/hook", failing_since=now)
+    return shop
+
+
+def drawn(page: Page) -> int:
+    """Count the charts on which something is drawn."""
+    script = """() => [...document.querySelectorAll("canvas.chart")].filter((canvas) =>
+        canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data
+            .some((value) => value)).length"""
+    count: int = page.evaluate(script)
+    return count
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
+def test_the_charts_are_drawn_and_nothing_scrolls_sideways(
+    page: Page, busy: Chatbot, size: dict[str, int], scheme: str
+) -> None:
+    page.set_viewport_size(size)  # type: ignore[arg-type]  # a literal
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of two
+    for span in ("1h", "24h", "7d", "30d"):
+        page.goto(f"/admin/?span={span}")
+        page.wait_for_function("document.querySelector('canvas.chart').width > 100")
+        assert drawn(page) == 2
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+def test_the_figures_are_reached_by_keyboard_and_lead_to_their_lists(
+    page: Page, busy: Chatbot
+) -> None:
+    page.goto("/admin/")
+    page.get_by_role("link", name="30 days").click()
+    chart = page.get_by_role("img", name="Messages and AI replies over 30 days")
+    expect(chart).to_be_visible()
+    page.locator("summary", has_text="Table: Messages and AI replies").press("Enter")
+    expect(page.get_by_role("columnheader", name="Escalations")).to_be_visible()
+    page.get_by_role("link", name="leads").last.click()
+    expect(page).to_have_url("/admin/conversations/lead/?since=30d")
+    page.go_back()
+    page.get_by_role("link", name="deliveries failed").click()
+    expect(page.get_by_role("row", name="503")).to_be_visible()
