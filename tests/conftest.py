@@ -1,14 +1,15 @@
-"""Fixtures for all tests: API callers and an empty cache."""
+"""Fixtures for all tests: API callers, servers of peers, and an empty cache."""
 
 import logging
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
 import pytest
 from django.conf import settings
+from django.contrib import admin
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
@@ -17,12 +18,23 @@ from pytest_django.plugin import DjangoDbBlocker
 from accounts.hashing import PasswordHasher
 from accounts.services import api_key as keys
 from chatbots.models import Chatbot, LlmModel
-from tests import counters, migrated_rows
+from tests import counters, migrated_rows, static_files
 from tests.factories.accounts import AccountFactory, MembershipFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
 from tests.patience import give_time
+from tests.servers import certificates
+from tests.servers.model import ModelServer
+from tests.servers.receiver import Receiver
 
 pytest_plugins = ["tests.groups"]
+
+# The files that take longest, mostly because they start processes
+LONGEST = (
+    *("tests/faults/test_worker", "tests/bench/", "tests/browser/", "tests/faults/"),
+    *("tests/conversations/commands/test_serve", "tests/contract/test_endpoints_"),
+    *("tests/webhooks/commands/test_webhook_sink", "tests/soak/", "tests/service/"),
+    *("tests/accounts/admin/test_scope", "tests/conversations/test_dispatcher", "tests/docs/"),
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,10 +42,25 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "proves(rule, ...): what of docs/specification-index.toml a test proves"
     )
     PasswordHasher.iterations = 1_000  # servers that tests start hash as in production
+    admin.autodiscover()  # the routes would load the pages with the first request
     logging.raiseExceptions = False  # pytest closes the stream of a late log line
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
-    # a test's own transaction lasts as long as the test
-    settings.DATABASES["default"]["OPTIONS"].pop("options", None)
+    # a test's own transaction lasts as long as the test; PostgreSQL takes the last value
+    if "options" in (given := settings.DATABASES["default"]["OPTIONS"]):
+        given["options"] += " -c idle_in_transaction_session_timeout=0"
+    # the packages' own static files, whether `make run` has collected them or not
+    settings.STATIC_ROOT, settings.WHITENOISE_USE_FINDERS = settings.STATE_DIR / "static", True
+    static_files.find_once()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files, so that none is still running when all others have ended."""
+
+    def rank(item: pytest.Item) -> int:
+        places = (place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start))
+        return next(places, len(LONGEST))
+
+    items.sort(key=rank)
 
 
 class Api:
@@ -83,9 +110,15 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Start no test in the last minute of a month, because quotas reset with the next one."""
-    while (now := timezone.now()).month != (now + timedelta(minutes=1)).month:
+    """Start no test just before the end of an hour or a month: figures and quotas start over."""
+    while ends_soon(timezone.now()):
         time.sleep(1)
+
+
+def ends_soon(now: datetime) -> bool:
+    """Return whether the hour ends within 15 seconds, or the month within a minute."""
+    hour_ends = (now + timedelta(seconds=15)).hour != now.hour
+    return hour_ends or (now + timedelta(minutes=1)).month != now.month
 
 
 @pytest.fixture(autouse=True)
@@ -121,3 +154,17 @@ def stranger(db: None) -> Api:
 def bystander(chatbot: Chatbot) -> Api:
     """A caller that is a member of the chatbot's account but was added to no chatbot."""
     return caller(MembershipFactory(account=chatbot.account).user)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A receiver of webhooks with a certificate that the tests trust."""
+    with Receiver(certificates.good()) as server:
+        yield server
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    """The endpoint of a language model."""
+    with ModelServer() as server:
+        yield server

@@ -37,7 +37,7 @@ from tests.house.source import ROOT
 
 OWN, SIBLING, FOREIGN, MISSING, MALFORMED = "own", "sibling", "foreign", "missing", "malformed"
 ALL, ABSENT = (OWN, SIBLING, FOREIGN, MISSING, MALFORMED), {MISSING, MALFORMED}
-MARK = "zebra"  # part of every text of the foreign account
+MARK = "zebracrossing"  # part of every text of the foreign account
 KINDS = {  # meanings of an id, by its name in paths and bodies
     "account": Account,
     "chatbot": Chatbot,

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from config.api.fields import Text
 from tests.contract.conftest import Service
 from tests.house.source import ROOT
 
@@ -42,7 +43,7 @@ def bare(part: Any) -> Any:
         return {
             name: bare(inner)
             for name, inner in part.items()
-            if name not in ("example", "examples") and (name, inner) != ("pattern", r"\S")
+            if name not in ("example", "examples") and (name, inner) != ("pattern", Text.PATTERN)
         }
     return part
 

@@ -3,6 +3,8 @@
 from typing import Any, NamedTuple
 
 import pytest
+from django.apps import apps
+from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 from django.utils import timezone
 
@@ -35,33 +37,33 @@ class Cost(NamedTuple):
 STATEMENTS = {
     ("GET", "/v1/chatbots"): Cost(3, 3),
     ("GET", "/v1/chatbots/my-chatbots"): Cost(3, 3),
-    ("POST", f"{ACCOUNT}/create-chatbot"): Cost(7, 7),
+    ("POST", f"{ACCOUNT}/create-chatbot"): Cost(8, 8),
     ("PATCH", f"{ACCOUNT}/chatbot/{{chatbot}}"): Cost(4, 4),
     ("GET", f"{ACCOUNT}/all-chatbots"): Cost(3, 3),
-    ("GET", f"{BOT}/appearance"): Cost(3, 3),
-    ("PUT", f"{BOT}/appearance"): Cost(5, 5),
-    ("GET", f"{BOT}/localization"): Cost(3, 3),
-    ("PATCH", f"{BOT}/follow-up-prompts/{{follow_up_prompt}}"): Cost(4, 4),
-    ("POST", f"{BOT}/instructions"): Cost(5, 5),
+    ("GET", f"{BOT}/appearance"): Cost(2, 2),
+    ("PUT", f"{BOT}/appearance"): Cost(6, 6),
+    ("GET", f"{BOT}/localization"): Cost(2, 2),
+    ("PATCH", f"{BOT}/follow-up-prompts/{{follow_up_prompt}}"): Cost(5, 5),
+    ("POST", f"{BOT}/instructions"): Cost(7, 7),
     ("PATCH", f"{BOT}/instructions/{{instruction}}"): Cost(7, 7),
-    ("POST", f"{BOT}/instructions/select-instruction"): Cost(8, 8),
-    ("PATCH", f"{BOT}/personas/{{persona}}"): Cost(4, 4),
-    ("POST", f"{BOT}/lead-settings"): Cost(5, 5),
-    ("GET", f"{BOT}/lead-settings"): Cost(3, 3),
-    ("DELETE", f"{BOT}/lead-settings"): Cost(5, 5),
-    ("POST", f"{BOT}/conversation-starters"): Cost(5, 5),
-    ("PUT", f"{BOT}/settings"): Cost(6, 6),
-    ("PATCH", f"{BOT_V0}/settings/general"): Cost(6, 6),
-    ("PATCH", f"{BOT_V0}/settings/user-data"): Cost(5, 5),
-    ("GET", f"{CHAT}/threads"): Cost(4, 4),
-    ("POST", f"{CHAT}/threads"): Cost(7, 7),
-    ("PATCH", f"{CHAT}/thread/update-thread"): Cost(5, 5),
-    ("GET", f"{CHAT}/thread/{{thread}}"): Cost(3, 3),
+    ("POST", f"{BOT}/instructions/select-instruction"): Cost(10, 10),
+    ("PATCH", f"{BOT}/personas/{{persona}}"): Cost(6, 6),
+    ("POST", f"{BOT}/lead-settings"): Cost(6, 6),
+    ("GET", f"{BOT}/lead-settings"): Cost(2, 2),
+    ("DELETE", f"{BOT}/lead-settings"): Cost(6, 6),
+    ("POST", f"{BOT}/conversation-starters"): Cost(6, 6),
+    ("PUT", f"{BOT}/settings"): Cost(8, 8),
+    ("PATCH", f"{BOT_V0}/settings/general"): Cost(8, 8),
+    ("PATCH", f"{BOT_V0}/settings/user-data"): Cost(4, 4),
+    ("GET", f"{CHAT}/threads"): Cost(3, 3),
+    ("POST", f"{CHAT}/threads"): Cost(6, 6),
+    ("PATCH", f"{CHAT}/thread/update-thread"): Cost(4, 4),
+    ("GET", f"{CHAT}/thread/{{thread}}"): Cost(2, 2),
     ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Cost(8, 8),
     ("POST", f"{CHAT}/thread/{{thread}}/escalate"): Cost(8, 8),
-    ("GET", f"{CHAT}/thread/{{thread}}/messages"): Cost(4, 4),
-    ("POST", f"{CHAT}/thread/{{thread}}/message"): Cost(17, 17),
-    ("PATCH", f"{CHAT}/message/{{message}}"): Cost(7, 7),
+    ("GET", f"{CHAT}/thread/{{thread}}/messages"): Cost(3, 3),
+    ("POST", f"{CHAT}/thread/{{thread}}/message"): Cost(12, 17),
+    ("PATCH", f"{CHAT}/message/{{message}}"): Cost(6, 6),
 }
 
 
@@ -71,6 +73,7 @@ def test_an_operation_costs_exactly_its_statements(
 ) -> None:
     ids = ids_of(chatbot)
     Usage.objects.create(account=chatbot.account, month=month_of(timezone.now())[0])
+    ContentType.objects.get_for_models(*apps.get_models())  # kept by each process
     api.get("/v1/chatbots")  # records the key's use
     with counted() as statements:
         answer: Any = call(api, operation, ids)

@@ -26,6 +26,8 @@ from tests.factories.conversations import (
 )
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Attempt
+from webhooks.services import retry_job
+from webhooks.services.selection import Selection
 
 
 class Tenant:
@@ -95,7 +97,8 @@ class Tenant:
         )
         draft = Draft.objects.create(message=message, content=f"{word} draft")
         lead = LeadFactory(thread=thread, name=f"{word} lead")
-        return [visitor, thread, message, delivery, attempt, draft, lead]
+        job = retry_job.start(Selection(), [chatbot.pk], per_second=1, by=f"{word} owner")
+        return [visitor, thread, message, delivery, attempt, draft, lead, job]
 
     def keys_of(self, model: type[Model]) -> list[str]:
         """Return the ids of a model's rows."""

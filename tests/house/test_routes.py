@@ -18,9 +18,9 @@ class Bar(NamedTuple):
 
 
 BARS = {
-    ("POST", f"{CHAT}/thread/{{thread}}/message"): Bar(34, 76),
-    ("PATCH", f"{BOT}/personas/{{persona}}"): Bar(18, 34),
-    ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Bar(25, 44),
+    ("POST", f"{CHAT}/thread/{{thread}}/message"): Bar(33, 70),
+    ("PATCH", f"{BOT}/personas/{{persona}}"): Bar(18, 31),
+    ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Bar(21, 39),
 }
 
 

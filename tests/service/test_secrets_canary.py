@@ -22,6 +22,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.services import api_key as keys
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
+from config.celery import app as celery_app
 from tests.contract.operations import OPERATIONS, filled, ids_of
 from tests.factories.accounts import UserFactory
 from tests.factories.chatbots import ChatbotFactory
@@ -315,7 +316,7 @@ def test_a_secret_in_any_of_the_places_would_be_found(chatbot: Chatbot, sown: So
     assert sown.found_in(stored()) == {sown.webhooks[3], sown.passwords[4]}
     assert sown.found_in(pages()) == {sown.webhooks[3], sown.passwords[4]}
     with overheard() as heard:
-        deliver.apply_async((one, sown.api_keys[0]))
+        celery_app.send_task(deliver.name, (one, sown.api_keys[0]))
     awaited = {one, sown.api_keys[0]} if settings.REDIS_URL else set()
     assert sown.found_in("\n".join(heard)) == awaited
     with subprocess.Popen([sys.executable, "-c", "input()", one], stdin=subprocess.PIPE) as process:
