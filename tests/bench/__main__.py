@@ -26,16 +26,30 @@ from django.conf import settings
 from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
 
-from tests.bench import api, growth, measures, replies, report, scale
+from tests.bench import (
+    api,
+    exports,
+    growth,
+    ledger,
+    lists,
+    measures,
+    replies,
+    report,
+    scale,
+    search,
+)
 from tests.bench.servers import environment_without_servers
 from tests.bench.sink import Sink
 
-MEASURES = measures.MEASURES | scale.MEASURES
+MEASURES = measures.MEASURES | scale.MEASURES | search.MEASURES
 OF_SERVICE: dict[str, Callable[[float], dict[str, Any]]] = {
     "api": api.measure,
     "replies": replies.replies,
     "sends": replies.sends,
     "growth": growth.measure,
+    "ledger": ledger.measure,
+    "lists": lists.measure,
+    "exports": exports.measure,
 }
 
 
@@ -56,8 +70,9 @@ def main() -> int:
         if name == "report":
             continue
         found = run(name, options.size)
-        if options.keep and name in OF_SERVICE:
-            report.keep(name, found, size=options.size, setup=installation())
+        if options.keep and name in OF_SERVICE | scale.MEASURES:
+            into = "scale" if name in scale.MEASURES else ""
+            report.keep(name, found, size=options.size, setup=installation(), into=into)
         figures |= {name: found} if name in OF_SERVICE else found
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)

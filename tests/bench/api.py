@@ -84,7 +84,7 @@ def check(call: Call, mine: list[bytes], other: list[bytes]) -> None:
 
 
 def comparable(call: Call, body: bytes) -> Any:
-    """Parse an answer; of a write, what varies is replaced by its name once its form is right."""
+    """Parse an answer. In a write's, values that vary are checked and replaced by their names."""
     return settled(orjson.loads(body)) if call.writes else orjson.loads(body)
 
 

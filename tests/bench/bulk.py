@@ -35,7 +35,7 @@ def copy(row: Model, count: int, columns: Mapping[str, str] = {}, *, source: str
     """
     table, key = row._meta.db_table, row._meta.pk
     assert key is not None
-    names = [field.column for field in row._meta.concrete_fields]
+    names = [field.column for field in row._meta.concrete_fields if not field.generated]
     given = {"id": new_id(), **columns}
     values = [given.get(name, f'template."{name}"') for name in names]
     sql = (
@@ -53,6 +53,6 @@ def quoted(name: str) -> str:
 
 
 def settle() -> None:
-    """Let the database know what it holds now, as its own maintenance would."""
+    """Update the database's statistics, as its own maintenance would."""
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")

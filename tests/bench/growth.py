@@ -27,7 +27,7 @@ from tests.statements import counted
 
 MESSAGES, THREADS, BOTS, FOREIGN = 1_000_000, 100_000, 10_000, 100_000
 FEW = 1_000
-ASKED = 300  # times for each request
+ASKED = 300  # how often each request is made
 PAGE = 20
 
 
@@ -117,7 +117,7 @@ def get(web: Web, path: str, key: str) -> Asked:
 
 
 def thread_with(chatbot: Chatbot, messages: int) -> Thread:
-    """Create a thread with so many messages."""
+    """Create a thread with this many messages."""
     thread = ThreadFactory(chatbot=chatbot)
     first = MessageFactory(thread=thread, content="Where is my parcel?")
     bulk.copy(first, messages - 1, {"position": "s.n + 1", "updated_at": bulk.later()})
@@ -139,7 +139,7 @@ def before(thread: Thread, position: int) -> str:
 
 
 def add_foreign(count: int) -> None:
-    """Give another account so many chatbots, threads and members."""
+    """Give another account this many chatbots, threads and members."""
     account = AccountFactory()
     chatbot = chatbot_with(account, count)
     bulk.copy(chatbot, count, {"name": "'foreign ' || s.n"})

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from django.db import transaction
 from django.utils import timezone
 
 from config.database.ids import new_id
@@ -19,7 +20,8 @@ def endpoints(sink: Sink, path: str, count: int, *, known: bool = True) -> list[
     """Configure endpoints, each in its own account; `known` ones have succeeded before."""
     since = timezone.now() if known else None
     urls = [sink.url(path, number) for number in range(count)]
-    return [EndpointFactory(url=url, last_success_at=since) for url in urls]
+    with transaction.atomic():  # one commit, because there may be 10,000
+        return [EndpointFactory(url=url, last_success_at=since) for url in urls]
 
 
 def events(to: Sequence[Endpoint], count: int) -> list[Delivery]:
@@ -51,7 +53,7 @@ def event(endpoint: Endpoint) -> Delivery:
 
 def commit(deliveries: Iterable[Delivery]) -> float:
     """Store deliveries in one transaction; returns the time of the commit."""
-    Delivery.objects.bulk_create(deliveries)
+    Delivery.objects.bulk_create(deliveries, batch_size=1_000)
     return time.monotonic()
 
 

@@ -139,12 +139,15 @@ def fairness(sink: Sink, size: float) -> Figures:
 
 
 def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[float]]:
-    """Return the delays of healthy receivers, first on their own, then beside hanging ones."""
-    count, rate = round(400 * size), 20.0
+    """Return the delays of healthy receivers, first on their own, then beside hanging ones.
+
+    The deliveries to hanging receivers are many times the slots of the worker.
+    """
+    count, rate, hanging = round(400 * size), 20.0, min(3_000, round(30_000 * size))
     with worker(sink):
         healthy = load.endpoints(sink, "/take", 20)
         alone = delays_of(sink, load.events(healthy, count), a_second=rate)
-        load.commit(load.events(load.endpoints(sink, "/hang", 50, known=known), 3_000))
+        load.commit(load.events(load.endpoints(sink, "/hang", 50, known=known), hanging))
         return alone, delays_of(sink, load.events(healthy, count), a_second=rate)
 
 

@@ -18,7 +18,7 @@ def serve_model(pipe: Pipe, seconds: float) -> None:
 
 @contextmanager
 def slow_model(seconds: float) -> Iterator[str]:
-    """Run a model that answers after so many seconds; yields its address."""
+    """Run a model that answers after this many seconds; yields its address."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=serve_model, args=(theirs, seconds), daemon=True)

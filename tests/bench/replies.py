@@ -46,7 +46,7 @@ def reading(made: rows.Rows) -> list[bytes]:
 
 
 def read(web: Web, requests: list[bytes], seconds: float) -> list[float]:
-    """Read one after the other for so many seconds; returns how long each took."""
+    """Read one after the other for this many seconds; returns how long each took."""
     connection, took = wire.Connection(web.port, b""), []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -87,7 +87,7 @@ class Senders(threading.Thread):
 
 
 def replies(size: float) -> dict[str, Any]:
-    """Measure reads beside 250 replies in flight, and without them; and how long the sends take."""
+    """Measure reads with and without 250 replies in flight, and how long the sends take."""
     made = rows.make(connections=1)
     in_flight = round(IN_FLIGHT * min(1.0, 4 * size))  # all of them from a quarter of the size
     chats = rows.add_accounts(ACCOUNTS, threads=in_flight // ACCOUNTS)

@@ -25,17 +25,69 @@ ASKED = {
     "PATCH chatbot": (0.42, 0.28),
     "POST message": (0.24, 0.18),
 }
+# The rows of delivery at scale: title, measure, figure, form, what is asked
+SCALE = (
+    (
+        "5,000 endpoints with one delivery each : 20 endpoints with as many",
+        *("many_endpoints", "many_endpoints_ratio", "{:.2f}", "at least 0.8"),
+    ),
+    (
+        "1,000 endpoints that take 0.5 s : 20 such endpoints",
+        *("slow_endpoints", "slow_endpoints_ratio", "{:.2f}", "at least 1.5"),
+    ),
+    (
+        "250 events a second for a minute to one endpoint that takes 0.2 s: not yet arrived",
+        *("one_endpoint", "one_endpoint_behind", "{:.0f}", "keeps up"),
+    ),
+    (
+        "... and the p50 of the last quarter's delays",
+        *("one_endpoint", "one_endpoint_last_p50_s", "{:.2f} s", ""),
+    ),
+    (
+        "time of a claim, 10,000 endpoints : 100",
+        *("claim_time", "claim_ratio", "{:.2f}", "at most 2"),
+    ),
+    (
+        "arrivals a second, 1 worker, 400 receivers that take 0.5 s",
+        *("workers", "workers_1_a_second", "{:.0f}", ""),
+    ),
+    ("... 2 workers", *("workers", "workers_2_a_second", "{:.0f}", "")),
+    ("... 4 workers", *("workers", "workers_4_a_second", "{:.0f}", "until the cores are full")),
+    (
+        "share of the time in which any of the 4 holds a lock of its claims",
+        *("workers", "workers_4_locked", "{:.1%}", "at most 20 %"),
+    ),
+    *(
+        (
+            f"{burst:,} waiting deliveries, stale : fresh statistics",
+            *("stale_statistics", f"stale_{burst}_ratio", "{:.2f}", "at least 0.83"),
+        )
+        for burst in (3_000, 20_000, 80_000)
+    ),
+    (
+        "commit to arrival p99, alone",
+        *("arrival_beside_sends", "arrival_alone_p99_s", "{:.3f} s", ""),
+    ),
+    (
+        "... while visitors send 40 messages a second",
+        *("arrival_beside_sends", "arrival_beside_sends_p99_s", "{:.3f} s", "0.25 s"),
+    ),
+)
 Stored = dict[str, Any]  # JSON
 Table = Iterator[str]
 
 
-def keep(name: str, figures: Stored, *, size: float, setup: str) -> None:
-    """Store the figures of a measure in place of its earlier ones on this installation."""
+def keep(name: str, figures: Stored, *, size: float, setup: str, into: str = "") -> None:
+    """Store the figures of a measure in place of its earlier ones on this installation.
+
+    `into` names the table of several measures to which this one belongs.
+    """
     stored = read()
     where = "embedded" if settings.EMBEDDED else "servers"
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     said = {"date": today, "size": size, "setup": setup, "figures": figures}
-    stored.setdefault(name, {})[where] = said
+    place = stored.setdefault(into, {}) if into else stored
+    place.setdefault(name, {})[where] = said
     STORED.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
 
 
@@ -148,9 +200,35 @@ def of_growth(stored: Stored) -> Table:
     yield from measured(stored)
 
 
+def of_scale(stored: Stored) -> Table:
+    titles = " | ".join(INSTALLATIONS.values())
+    yield f"| | {titles} | asked |"
+    yield "|---|---|---|---|"
+    for title, measure, name, form, asked in SCALE:
+        cells = []
+        for where in INSTALLATIONS:
+            said = stored.get(measure, {}).get(where, {})
+            found = said.get("figures", {}).get(name)
+            size = f" (size {said['size']:g})" if found is not None and said["size"] != 1 else ""
+            cells.append("-" if found is None else form.format(found) + size)
+        if set(cells) == {"-"}:
+            continue  # never measured
+        yield f"| {title} | {' | '.join(cells)} | {asked} |"
+    setups = {
+        where: max(
+            (measure[where] for measure in stored.values() if where in measure),
+            key=lambda said: said["date"],
+            default=None,
+        )
+        for where in INSTALLATIONS
+    }
+    yield from measured({where: {"size": 1} | said for where, said in setups.items() if said})
+
+
 TABLES: dict[str, Callable[[Stored], Table]] = {
     "api": of_api,
     "replies": of_replies,
     "sends": of_sends,
     "growth": of_growth,
+    "scale": of_scale,
 }

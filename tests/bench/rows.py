@@ -19,7 +19,7 @@ WITHOUT_BOUND = 1_000_000_000  # of a plan's limits, which still count
 
 @dataclass(frozen=True)
 class Rows:
-    """Who calls, and the rows that the paths name."""
+    """A caller, and the rows that the paths name."""
 
     key: str
     account: str

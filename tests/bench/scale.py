@@ -3,15 +3,19 @@
 Each compares two loads in one run, so that a busy machine changes both.
 """
 
+import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 
 from django.db import connection
 
-from tests.bench import load
-from tests.bench.measures import worker
+from tests.bench import load, replies, rows
+from tests.bench.measures import cpu_seconds, delays_of, worker
+from tests.bench.model import slow_model
+from tests.bench.servers import service
 from tests.bench.sink import Sink
+from tests.factories.webhooks import EndpointFactory
 from tests.servers.processes import Worker, wait_until
 from webhooks.engine import claims
 from webhooks.models import Delivery, Endpoint
@@ -19,6 +23,8 @@ from webhooks.models import Delivery, Endpoint
 Figures = dict[str, float]
 SLOTS = 512  # the default of WORKER_CONCURRENCY
 PATIENCE = 600.0  # seconds
+HELD = """SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = %s
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1"""
 
 
 def drained(sink: Sink, endpoints: Sequence[Endpoint], count: int, *, workers: int = 1) -> float:
@@ -53,21 +59,55 @@ def slow_endpoints(sink: Sink, size: float) -> Figures:
     return {"slow_endpoints_a_second": many, "slow_endpoints_ratio": many / few}
 
 
+class Locked(threading.Thread):
+    """Looks how often any worker holds a lock of its claims, as a context manager."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over = threading.Event()
+        self.looks: list[bool] = []
+
+    def run(self) -> None:
+        with connection.cursor() as cursor:
+            while not self.over.wait(0.01):
+                cursor.execute(HELD, [claims.ENDPOINTS])
+                self.looks.append(cursor.fetchone() is not None)
+        connection.close()
+
+    @property
+    def share(self) -> float:
+        """The share of the looks between the first and the last one that found a lock."""
+        found = [number for number, one in enumerate(self.looks) if one]
+        return len(found) / (found[-1] - found[0] + 1) if found else 0.0
+
+    def __enter__(self) -> "Locked":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.join()
+
+
 def workers(sink: Sink, size: float) -> Figures:
     """Let one, two and four workers drain a backlog of receivers that take 0.5 s."""
     figures: Figures = {}
     for number in (1, 2, 4) if connection.vendor == "postgresql" else (1,):
         endpoints = load.endpoints(sink, "/slow", round(400 * size))
-        rate = drained(sink, endpoints, round(4_000 * size), workers=number)
+        with Locked() if connection.vendor == "postgresql" else nullcontext() as locked:
+            rate = drained(sink, endpoints, round(4_000 * size), workers=number)
         figures[f"workers_{number}_a_second"] = rate
+        if locked:
+            figures[f"workers_{number}_locked"] = locked.share
     return figures
 
 
 def one_endpoint(sink: Sink, size: float) -> Figures:
     """Send 250 events a second to one endpoint that takes 0.2 s, and measure the last delays."""
     count = round(250 * 60 * size)
-    with worker(sink):
+    with worker(sink) as running:
         events = load.events(load.endpoints(sink, "/fifth", 1), count)
+        cpu = cpu_seconds(running)
         committed: dict[str, float] = {}
         began = time.monotonic()
         for at in range(0, count, 25):  # single commits would load the machine more than delivery
@@ -78,8 +118,38 @@ def one_endpoint(sink: Sink, size: float) -> Figures:
         wait_until(lambda: sink.count() >= count, PATIENCE)
         took = load.delays(committed, sink.take())
         load.all_settled(PATIENCE)
-    last = took[-len(took) // 4 :]
-    return {"one_endpoint_behind": behind, "one_endpoint_last_p50_s": load.percentile(last, 0.5)}
+        cpu = cpu_seconds(running) - cpu
+    return {
+        "one_endpoint_behind": behind,
+        "one_endpoint_last_p50_s": load.percentile(took[-len(took) // 4 :], 0.5),
+        "one_endpoint_cpu_ms": 1000 * cpu / count,
+    }
+
+
+def arrival_beside_sends(sink: Sink, size: float) -> Figures:
+    """Measure commit to arrival of ten events a second, alone and while visitors send messages.
+
+    Each of 200 visitors waits five seconds for its reply: 40 messages and 80 events a second.
+    """
+    count, visitors = round(300 * size), round(200 * min(1.0, 4 * size))
+    chats = rows.add_accounts(4, threads=visitors // 4)
+    for number, each in enumerate(chats):
+        EndpointFactory(chatbot=each.chatbot, url=sink.url("/take", number))
+    with ExitStack() as stack:
+        model = stack.enter_context(slow_model(replies.MODEL_SECONDS))
+        threads = str(2 * visitors)
+        web = stack.enter_context(service(LLM_BASE_URL=model, LLM_MODEL="m", WEB_THREADS=threads))
+        stack.enter_context(worker(sink))
+        events = load.events(load.endpoints(sink, "/take", 10), 2 * count)
+        alone = delays_of(sink, events[:count], a_second=10)
+        with replies.Senders(web, replies.sending(chats)) as senders:
+            beside = delays_of(sink, events[count:], a_second=10)
+        assert not senders.heard.wrong
+    return {
+        "arrival_alone_p99_s": load.percentile(alone, 0.99),
+        "arrival_beside_sends_p99_s": load.percentile(beside, 0.99),
+        "sends_a_second": senders.heard.a_second,
+    }
 
 
 def claim_time(sink: Sink, size: float) -> Figures:
@@ -112,7 +182,7 @@ def stale_statistics(sink: Sink, size: float) -> Figures:
     endpoints = load.endpoints(sink, "/take", 20)
     load.commit(load.events(endpoints, 2_000))
     Delivery.objects.update(state="SUCCESS", due_at=None)
-    for burst in (3_000, 20_000):
+    for burst in (3_000, 20_000, 80_000):
         rates = []
         for fresh in (False, True):
             analyze()
@@ -149,6 +219,7 @@ MEASURES = {
         slow_endpoints,
         workers,
         one_endpoint,
+        arrival_beside_sends,
         claim_time,
         stale_statistics,
     )

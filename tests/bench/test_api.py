@@ -21,12 +21,12 @@ REPEATS, EACH = 8, 5
 
 # The cost that is reached, in loops: on PostgreSQL, on SQLite. Lower it with the code.
 REACHED = {
-    "GET history": (10.5, 8.5),
-    "GET threads": (12.5, 11.0),
-    "GET my-chatbots": (10.0, 8.0),
-    "GET lead-settings": (7.5, 5.5),
-    "PATCH chatbot": (10.0, 7.0),
-    "POST message": (28.0, 28.0),
+    "GET history": (1.7, 0.6),
+    "GET threads": (2.2, 0.8),
+    "GET my-chatbots": (1.2, 0.4),
+    "GET lead-settings": (0.8, 0.4),
+    "PATCH chatbot": (2.6, 0.7),
+    "POST message": (5.2, 4.3),
 }
 
 
@@ -77,4 +77,8 @@ def test_the_service_answers_as_its_floor_does() -> None:
     assert set(figures) == set(REACHED)
     for found in figures.values():
         assert 0.001 < found["ratio_least"] <= found["ratio"] <= found["ratio_most"]
-        assert found["load_cpu_ms"] < found["service_cpu_ms"]
+    # The system counts a server's time in steps of 10 ms, as long as a few of the requests take.
+    load, service = (
+        sum(found[name] for found in figures.values()) for name in ("load_cpu_ms", "service_cpu_ms")
+    )
+    assert load < service

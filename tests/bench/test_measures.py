@@ -9,12 +9,12 @@ from tests.bench.measures import MEASURES
 from tests.bench.sink import Sink
 
 SIZES = {
-    "arrival": 0.1,
+    "arrival": 0.05,
     "arrival_idle": 0.1,
-    "idle": 0.1,
+    "idle": 0.05,
     "throughput": 0.05,
-    "fairness": 0.1,
-    "retries": 0.1,
+    "fairness": 0.05,
+    "retries": 0.05,
     "deadline": 0.1,
 }
 CEILINGS = {

@@ -1,4 +1,4 @@
-"""The floor of the API's benchmark: the same answers to six requests, with as little as possible.
+"""The floor of the API's benchmark: the same answers to six requests, with the least work.
 
 A plain WSGI callable for granian. It does the work that no implementation of these requests can
 leave out: the key's digest, ownership, the counters, the same rows, durable commits, the body.

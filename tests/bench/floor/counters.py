@@ -31,7 +31,7 @@ class Redis:
         return self.local.connection.read_response()
 
     def count(self, windows: dict[str, int]) -> list[int]:
-        """Add one call to each key's window of so many seconds; returns the calls in each."""
+        """Add one call to each key's window of this many seconds; returns the calls in each."""
         now = int(time.time())
         keys = [f"{self.prefix}{name}{now // window}" for name, window in windows.items()]
         counted = self.ask("EVALSHA", self.script, len(keys), *keys, *windows.values())

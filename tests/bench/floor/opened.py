@@ -1,4 +1,4 @@
-"""What the floor has open: its database, its counters, and its statements in their dialect.
+"""The floor's open resources: its database, its counters, and its statements in their dialect.
 
 FLOOR_DATABASE is an address or the path of an SQLite file, FLOOR_REDIS an address or empty.
 """

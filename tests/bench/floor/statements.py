@@ -1,4 +1,4 @@
-"""The floor's SQL. `statements` of stores.py puts it into SQLite's dialect."""
+"""The floor's SQL. `statements` of stores.py translates it into SQLite's dialect."""
 
 KEY = """SELECT k.user_id FROM accounts_apikey k JOIN accounts_user u ON u.id = k.user_id
 WHERE k.digest = %s AND k.revoked_at IS NULL AND u.is_active

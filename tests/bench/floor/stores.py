@@ -143,7 +143,7 @@ class Sqlite:
 
 
 def in_dialect(store: Postgres | Sqlite, sql: str) -> str:
-    """Put a statement into a store's dialect."""
+    """Translate a statement into a store's dialect."""
     if isinstance(store, Postgres):
         return sql
     return sql.replace("%s", "?").replace(" FOR UPDATE OF t", "")

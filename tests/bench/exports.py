@@ -1,0 +1,61 @@
+"""An export of a million deliveries: the time to its first byte, and the web server's memory."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import requests
+from django.db import connection
+from django.urls import reverse
+
+from tests.bench import bulk
+from tests.bench.lists import AGES
+from tests.bench.servers import service
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.staff import signed_in, superuser
+from tests.factories.webhooks import DeliveryFactory
+
+DELIVERIES = 1_000_000
+
+
+def memory(group: int) -> int:
+    """Return the resident bytes of a process group."""
+    pages = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group:
+            pages += int(fields[21])
+    return pages * 4_096
+
+
+def measure(size: float) -> dict[str, Any]:
+    """Export once to warm up and once measured; returns seconds, bytes and rows."""
+    count = round(DELIVERIES * size)
+    row = DeliveryFactory(chatbot=ChatbotFactory(), state="SUCCESS", due_at=None, last_code=200)
+    bulk.copy(row, count - 1, {"created_at": AGES[connection.vendor], "position": "s.n"})
+    bulk.settle()
+    cookies = {"sessionid": signed_in(superuser()).cookies["sessionid"].value}
+    with service() as web:
+        assert web.running
+        address = web.address + reverse("admin:webhooks_delivery_export", args=["csv"])
+        requests.get(address, cookies=cookies, stream=True, timeout=60).close()
+        idle = most = memory(web.running.pid)
+        began = time.perf_counter()
+        lines, first = 0, 0.0
+        with requests.get(address, cookies=cookies, stream=True, timeout=60) as answer:
+            for piece in answer.iter_content(None):
+                first = first or time.perf_counter() - began
+                lines += piece.count(b"\n")
+                most = max(most, memory(web.running.pid))
+        whole = time.perf_counter() - began
+    assert lines == count + 1
+    return {
+        "export_rows": count,
+        "export_first_byte_s": first,
+        "export_whole_s": whole,
+        "export_memory_idle_mb": idle / 1e6,
+        "export_memory_above_idle_mb": (most - idle) / 1e6,
+    }

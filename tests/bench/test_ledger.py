@@ -1,0 +1,12 @@
+"""The measure of verify_ledger, at a small size: it works, and nothing is absurdly slow."""
+
+import pytest
+
+from tests.bench import ledger
+
+
+@pytest.mark.django_db(transaction=True)
+def test_twenty_thousand_messages_are_checked_in_seconds() -> None:
+    figures = ledger.measure(0.02)
+    assert figures["ledger_messages"] == 20_000
+    assert figures["ledger_seconds"] < 30

@@ -1,0 +1,13 @@
+"""The measure of the search, at a small size: it works, and no search is absurdly slow."""
+
+import pytest
+
+from tests.bench.search import search_time
+from tests.bench.sink import Sink
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_search_among_a_thousand_messages_is_fast() -> None:
+    with Sink() as sink:
+        figures = search_time(sink, 0.001)
+    assert figures["search_p95_ms"] < 500
