@@ -55,21 +55,25 @@ class Service(NamedTuple):
         with ThreadPoolExecutor(AT_ONCE) as threads:
             return list(threads.map(lambda _: self.get(), range(AT_ONCE)))
 
-    def processes(self) -> list[int]:
-        """List the server's processes."""
-        server = self.postgres.running.pid
+    def backends(self) -> list[int]:
+        """List the server's own processes, one for each connection among them."""
+        server = str(self.postgres.running.pid)
         told = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(server)], capture_output=True, text=True, check=True
+            ["ps", "-o", "pid=", "--ppid", server], capture_output=True, check=True
         )
-        return [server, *map(int, told.stdout.split())]
+        return [int(number) for number in told.stdout.split()]
 
     def halt(self) -> None:
-        for process in self.processes():
+        """Stop the server, and then its processes: nobody reaps those that end meanwhile."""
+        self.postgres.running.send_signal(signal.SIGSTOP)
+        for process in self.backends():
             os.kill(process, signal.SIGSTOP)
 
     def resume(self) -> None:
-        for process in self.processes():
+        """Resume the server's processes, and then the server."""
+        for process in self.backends():
             os.kill(process, signal.SIGCONT)
+        self.postgres.running.send_signal(signal.SIGCONT)
 
 
 def manage(environment: dict[str, str], *words: str) -> str:
