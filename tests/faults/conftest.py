@@ -1,21 +1,13 @@
-"""A receiver, and an endpoint that delivers to it."""
+"""An endpoint that delivers to the receiver."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from tests.factories.webhooks import EndpointFactory
-from tests.servers import certificates
 from tests.servers.receiver import Receiver
 from webhooks.models import Endpoint
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver(certificates.good()) as receiver:
-        yield receiver
 
 
 @pytest.fixture

@@ -18,10 +18,12 @@ from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from config.database.ids import new_id
+from config.runtime import liveness
+from conversations.dispatcher import STUCK_AFTER
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.processes import ROOT, Worker, wait_until
 from tests.servers.receiver import Receiver
-from webhooks.engine import claims, liveness, recovery, schedule
+from webhooks.engine import batch, claims, recovery, schedule
 from webhooks.engine.post import Outcome
 from webhooks.engine.work import Result, Target, Work
 from webhooks.models import Attempt, Delivery, Endpoint
@@ -34,10 +36,13 @@ HALTS_IN_A_CLAIM = """
 import os, signal, django
 django.setup()
 from webhooks.engine import claims, queue, schedule
-def halt(*_):
-    print("halted", flush=True)
-    os.kill(os.getpid(), signal.SIGSTOP)
-claims._write = halt
+def halt(sql, *values, rows=queue.rows):
+    found = rows(sql, *values)
+    if sql == claims.TAKE:
+        print("halted", flush=True)
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return found
+queue.rows = halt
 claims.claim("77", slots=8)
 """
 BROKEN, TAKEN = Result(outcome=Outcome(1, 503)), Result(outcome=Outcome(1, 200))
@@ -84,6 +89,7 @@ def in_a_thread(call: Callable[..., object], *args: Any) -> threading.Thread:
 def test_a_stopping_worker_does_not_release_an_attempt_that_is_just_starting(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(batch, "LOCK_TIMEOUT", "30s")
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     [claimed] = claims.claim("1", slots=8)
     inside, go_on, begun = threading.Event(), threading.Event(), []
@@ -141,7 +147,10 @@ def under_way(endpoint: Endpoint) -> Work:
     return Work(delivery.pk, token, attempt.pk, endpoint.chatbot_id, 1, False, b"{}", target)
 
 
-def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint: Endpoint) -> None:
+def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "LOCK_TIMEOUT", "30s")  # a slow commit is no deadlock
     endpoints = EndpointFactory.create_batch(6)
     faults = []
 
@@ -164,6 +173,22 @@ def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint: En
             "failures_in_a_row", flat=True
         )
     ) == {10}
+
+
+def test_a_locked_row_of_a_dead_worker_does_not_hold_up_the_others(endpoint: Endpoint) -> None:
+    DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
+    claimed = claims.claim("77", slots=8)
+    locked, free = (Delivery.objects.filter(pk=one.delivery_id) for one in claimed)
+    assert schedule.confirm(claimed[0], worker="77")
+    with transaction.atomic():
+        locked.select_for_update().get()
+        taking = in_a_thread(recovery.take_over, {"77"})
+        taking.join(STUCK_AFTER)
+        assert not taking.is_alive()
+        assert free.get().claim is None
+        assert locked.get().claim
+    recovery.take_over({"77"})
+    assert (locked.get().claim, locked.get().interruptions) == (None, 1)
 
 
 def test_a_row_that_is_locked_elsewhere_delays_only_its_own_delivery(endpoint: Endpoint) -> None:

@@ -23,7 +23,7 @@ from tests.factories.webhooks import EndpointFactory
 from tests.groups import needs
 from tests.patience import PATIENCE
 from tests.servers.behaviours import Arrival, Step, answer
-from tests.servers.model import ModelServer, saying
+from tests.servers.model import HeldModel, saying
 from tests.servers.processes import Web, Worker, wait_until
 from tests.servers.receiver import Receiver
 from tests.soak import postgres
@@ -36,28 +36,15 @@ FALLBACK = "Please ask again later."
 SECONDS = 20.0  # "within seconds", on a machine that runs other tests, too
 
 
-class WaitingModel(ModelServer):
+@pytest.fixture
+def model() -> Iterator[HeldModel]:
     """A model that holds its first answer until it is released; the others come immediately."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ready = threading.Event()
-        self.say(self.first, saying("Second."))
-
-    def first(self, arrival: Arrival) -> Iterator[Step]:
-        self.ready.wait(PATIENCE)
-        yield from saying("First.")(arrival)
-
-
-@pytest.fixture
-def model() -> Iterator[WaitingModel]:
-    with WaitingModel() as server:
+    with HeldModel("First.", saying("Second."), patience=PATIENCE) as server:
         yield server
-        server.ready.set()
 
 
 @pytest.fixture
-def thread(transactional_db: None, default_model: Any, model: WaitingModel) -> Thread:
+def thread(transactional_db: None, default_model: Any, model: HeldModel) -> Thread:
     """A thread of a bot that has a webhook and a waiting model."""
     endpoint = EndpointFactory(url="https://127.0.0.1:9/hook")
     row = LlmModel.objects.create(provider="openai", title="Slow", base_url=model.base_url)
@@ -100,9 +87,9 @@ def replies() -> list[str]:
     ids=["the model's reply", "the fallback"],
 )
 def test_a_worker_makes_the_reply_of_a_killed_web_process(
-    caller: Caller, model: WaitingModel, then: Any, expected: str
+    caller: Caller, model: HeldModel, then: Any, expected: str
 ) -> None:
-    model.say(model.first, then)
+    model.say(model.held, then)
     with Worker() as worker:
         with Web() as doomed:
             sent = caller.send(doomed)
@@ -117,9 +104,10 @@ def test_a_worker_makes_the_reply_of_a_killed_web_process(
 
 
 def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
-    caller: Caller, model: WaitingModel
+    caller: Caller, model: HeldModel
 ) -> None:
-    with Web() as web:
+    # a second worker could still be starting, and miss the signal
+    with Web(WEB_WORKERS="1") as web:
         sent = caller.send(web)
         wait_until(lambda: model.arrivals, told=web.said)
         web.signal(signal.SIGTERM)
@@ -140,7 +128,7 @@ def lapse() -> None:
 
 @pytest.mark.parametrize("ended", [True, False], ids=["after", "before"])
 def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
-    caller: Caller, model: WaitingModel, ended: bool
+    caller: Caller, model: HeldModel, ended: bool
 ) -> None:
     """It resumes before or after the other process stores its reply."""
     second = threading.Event()
@@ -149,7 +137,7 @@ def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
         second.wait(PATIENCE)
         yield from saying("Second.")(arrival)
 
-    model.say(model.first, slowly)
+    model.say(model.held, slowly)
     with Web() as halted, Web() as other:
         first = caller.send(halted, "k")
         wait_until(lambda: model.arrivals, told=halted.said)
@@ -180,7 +168,7 @@ def renewed() -> bool:
 
 
 def test_a_worker_that_takes_over_leaves_one_reply_and_one_answer(
-    caller: Caller, model: WaitingModel
+    caller: Caller, model: HeldModel
 ) -> None:
     with Worker() as worker, Web() as halted:
         first = caller.send(halted)
@@ -200,7 +188,11 @@ def test_a_reply_waits_until_the_database_is_back() -> None:
     needs("redis-server")
     if not postgres.programs():
         needs("initdb")
-    with WaitingModel() as model, Receiver() as receiver, servers() as ground:
+    with (
+        HeldModel("First.", patience=PATIENCE) as model,
+        Receiver() as receiver,
+        servers() as ground,
+    ):
         web, book = ground.web, ground.ledger
         plain = {"DJANGO_SETTINGS_MODULE": "config.settings"}  # not the tests' timeouts
         web.environment |= plain | {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "m"}

@@ -15,38 +15,24 @@ from conversations.models import Message, Thread
 from tests.conftest import Api, caller
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import ThreadFactory
-from tests.servers.behaviours import Arrival, Step
-from tests.servers.model import ModelServer, saying
+from tests.servers.model import HeldModel
 from tests.servers.processes import Web, wait_until
 
 pytestmark = [pytest.mark.proves("Threads and messages"), pytest.mark.django_db(transaction=True)]
 
 WAITING = 60
-LONG = 300  # seconds
-
-
-class SlowModel(ModelServer):
-    """A model that stays silent until it is released."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ready = threading.Event()
-        self.say(self.late)
-
-    def late(self, arrival: Arrival) -> Iterator[Step]:
-        self.ready.wait(LONG)
-        yield from saying("At last.")(arrival)
+LONG = 300  # seconds: how long a model hangs
+SOON = 60  # seconds: what waits for no model is answered by then, also on a busy machine
 
 
 @pytest.fixture
-def model() -> Iterator[SlowModel]:
-    with SlowModel() as server:
+def model() -> Iterator[HeldModel]:
+    with HeldModel("At last.", patience=LONG) as server:
         yield server
-        server.ready.set()
 
 
 @pytest.fixture
-def thread(chatbot: Chatbot, model: SlowModel) -> Thread:
+def thread(chatbot: Chatbot, model: HeldModel) -> Thread:
     """A thread of a chatbot whose model is slow."""
     row = LlmModel.objects.create(provider="openai", title="Slow", base_url=model.base_url)
     GeneralSettings.objects.update(llm_model=row)
@@ -92,6 +78,23 @@ def test_reads_do_not_queue_behind_waiting_sends(api: Api, thread: Thread, model
     assert Message.objects.filter(content="At last.").count() == WAITING
 
 
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="servers may be slow for all requests")
+def test_embedded_reads_and_changes_do_not_need_a_thread_of_the_sends(
+    api: Api, thread: Thread, model: Any
+) -> None:
+    with Web(LLM_TIMEOUT=str(LONG), WEB_THREADS="1") as web:
+        here = f"{web.address}/api/v1/chatting/{thread.chatbot_id}/thread"
+        senders = Senders(f"{here}/{thread.pk}/message", api, 1)
+        wait_until(lambda: model.arrivals, told=web.said)
+        known: Any = {"headers": {"Authorization": f"Bearer {api.key}"}, "timeout": SOON}
+        change = {"threadId": str(thread.pk), "important": True}
+        assert requests.get(f"{here}/{thread.pk}/messages", **known).ok
+        assert requests.patch(f"{here}/update-thread", json=change, **known).ok
+        assert not senders.answers, "the send should still be waiting"
+        model.ready.set()
+        assert senders.join() == [200]
+
+
 SENDS = 200  # four times the threads
 ONE = {"WEB_WORKERS": "1", "WEB_THREADS": "50", "RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
 PLACES = 20  # for one account, out of 50 threads
@@ -133,11 +136,11 @@ def test_a_hanging_model_uses_up_only_the_places_of_its_own_account(
         wait_until(lambda: len(model.arrivals) == (1 if header else PLACES), told=web.said)
         for key, path in [(api, "/api/v1/chatbots"), (stranger, "/api/v1/chatbots")] * 5:
             known = {"Authorization": f"Bearer {key.key}"}
-            assert requests.get(web.address + path, headers=known, timeout=10).ok
-            assert requests.get(f"{web.address}/healthz", timeout=10).ok
+            assert requests.get(web.address + path, headers=known, timeout=SOON).ok
+            assert requests.get(f"{web.address}/healthz", timeout=SOON).ok
         known = {"Authorization": f"Bearer {api.key}"}
         asked = requests.post(
-            f"{chatting}/{escalated.pk}/message", json={"content": "?"}, headers=known, timeout=10
+            f"{chatting}/{escalated.pk}/message", json={"content": "?"}, headers=known, timeout=SOON
         )
         assert asked.status_code == 200  # this request calls no model
         refusal = senders.answers[0]
@@ -175,7 +178,7 @@ def test_many_accounts_together_leave_threads_free(
         ]
         wait_until(lambda: sum(len(one.statuses()) for one in senders) == SENDS - 40)
         wait_until(lambda: len(model.arrivals) == 40, told=web.said)
-        assert requests.get(f"{web.address}/healthz", timeout=10).ok
+        assert requests.get(f"{web.address}/healthz", timeout=SOON).ok
         model.ready.set()
         assert (
             sorted(chain.from_iterable(one.join() for one in senders)) == [200] * 40 + [429] * 160

@@ -7,6 +7,7 @@ seconds, CLOSE and RESET end the connection. After the last step it waits for th
 import gzip
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 CLOSE, RESET = object(), object()
 FOR_EVER = 3600.0
@@ -119,5 +120,10 @@ def flood_of_interim() -> Behaviour:
 
 def bomb(megabytes: int = 64) -> Behaviour:
     """Return a small body that decompresses to a large one."""
-    packed = gzip.compress(bytes(megabytes * 1024 * 1024), 9)
-    return answer(200, packed, "Content-Encoding: gzip")
+    return answer(200, packed(megabytes), "Content-Encoding: gzip")
+
+
+@cache
+def packed(megabytes: int) -> bytes:
+    """Compress zeros, once for all tests."""
+    return gzip.compress(bytes(megabytes * 1024 * 1024), 9)

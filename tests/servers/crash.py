@@ -22,11 +22,11 @@ class Point(NamedTuple):
     committed: bool = False
 
 
-CLAIM = r'UPDATE "?webhooks_delivery"? SET .*claimed_by.* IN '
+CLAIM = r'UPDATE "?webhooks_delivery"?\s+SET .*claimed_by.* IN '
 BEGIN = r'INSERT INTO "?webhooks_attempt'
 ANSWER = r'SELECT .*is_erased.* FROM "?webhooks_delivery'  # the first statement of settling
 SETTLE = r'UPDATE "?webhooks_attempt"? SET .*finished_at'
-RECORD = r'INSERT INTO "?webhooks_delivery'
+RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'  # with the message, or by itself
 POINTS = {
     "in-claim": Point(CLAIM),
     "after-claim": Point(CLAIM, committed=True),

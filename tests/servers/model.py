@@ -1,5 +1,6 @@
 """A real OpenAI-compatible endpoint over plain HTTP with configurable answers."""
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -88,3 +89,21 @@ def dripping(content: str, *, gap: float = 0.05) -> Behaviour:
             yield gap
 
     return behaviour
+
+
+class HeldModel(ModelServer):
+    """A model that holds an answer back until `ready` is set; `then` are its later answers."""
+
+    def __init__(self, content: str, *then: Behaviour, patience: float) -> None:
+        super().__init__()
+        self.content, self.patience = content, patience
+        self.ready = threading.Event()
+        self.say(self.held, *then)
+
+    def held(self, arrival: Arrival) -> Iterator[Step]:
+        self.ready.wait(self.patience)
+        yield from saying(self.content)(arrival)
+
+    def __exit__(self, *raised: Any) -> None:
+        self.ready.set()
+        super().__exit__(*raised)

@@ -139,10 +139,26 @@ class Web(Process):
         os.killpg(self.running.pid, number)
 
     def kill(self) -> None:
-        """Kill the server and its own workers, which would otherwise outlive it."""
+        """Kill the server and its own workers, and wait until all of them have ended.
+
+        A worker that is still ending has the database open. If its file is deleted and made again
+        meanwhile, SQLite answers "disk I/O error".
+        """
         if self.running and self.running.poll() is None:
             self.signal_all(signal.SIGKILL)
         self.wait()
+        wait_until(lambda: not self.alive())
+
+    def alive(self) -> list[Path]:
+        """List the entries in /proc of the server and its workers, except for those that ended."""
+        assert self.running
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                state, _, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+                if group == str(self.running.pid) and state != "Z":
+                    found.append(entry)
+        return found
 
     def answers(self) -> bool:
         with contextlib.suppress(OSError):

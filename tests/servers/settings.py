@@ -2,14 +2,18 @@
 
 import os
 
-from config.database.postgresql import base
+from config.database.postgresql import base, outage
 from config.settings import *  # noqa: F403
-from config.settings import CACHES, DATABASES
+from config.settings import CACHES, DATABASES, STATE_DIR
 from tests.patience import PATIENCE, give_time
 from tests.servers import crash
 
 DATABASES["default"]["NAME"] = os.environ["TEST_DATABASE_NAME"]
 give_time(DATABASES["default"], CACHES["default"])
-base.VERDICT = PATIENCE
+base.VERDICT, outage.ATTEMPT = PATIENCE, int(PATIENCE)
 BODY_TIMEOUT = float(os.environ.get("TEST_BODY_TIMEOUT", "30"))
+METRICS_FRESH = float(os.environ.get("TEST_METRICS_FRESH", "5"))
 crash.install(os.environ.get("TEST_CRASH_POINT", ""))
+# The packages' own files, whether `make run` has collected them or not
+STATIC_ROOT = os.environ.get("TEST_STATIC_ROOT", f"{STATE_DIR}/static")
+WHITENOISE_USE_FINDERS = "TEST_STATIC_ROOT" not in os.environ

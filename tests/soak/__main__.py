@@ -1,7 +1,8 @@
-"""Prove that nothing is lost: `python -m tests.soak [deliveries | replies] [--servers] [--seed N]`.
+"""Prove that nothing is lost: `python -m tests.soak [deliveries | replies | models] [--servers]`.
 
 Runs the service on an embedded default and on PostgreSQL and Redis servers of its own, sends
-messages through the API while its parts fail, and judges the received webhooks, or the replies.
+messages through the API while its parts fail, or a model does, and judges the received webhooks,
+or the replies.
 """
 
 # ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; it prints
@@ -26,12 +27,13 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from tests.soak import faults, replies, report
+from tests.soak import faults, models, replies, report
 from tests.soak.ground import SERVERS, Ground, embedded, servers, servers_are_there
 from tests.soak.judge import judge
 from tests.soak.run import NotInTime, run
 
-SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40)}  # events or messages, and faults
+# Events or messages, and faults; the soak of models ends with its faults
+SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40), "models": (0, 500)}
 Where = Callable[[], AbstractContextManager[Ground]]
 TOO_LONG = ("faults_at", "duplicates_explained")  # too long to print
 
@@ -109,13 +111,22 @@ def soak_replies(where: Where, options: Any) -> dict[str, Any]:
     return told
 
 
+def soak_models(where: Where, options: Any) -> dict[str, Any]:
+    """Soak the models of one installation; print the report."""
+    with where() as ground:
+        print(f"{ground.name}, models", flush=True)
+        told = models.run(ground, faults=options.faults, ceiling=options.ceiling)
+    show(told)
+    return told
+
+
 def show(told: dict[str, Any]) -> None:
     for key, value in told.items():
         if key not in TOO_LONG:
             print(f"  {key}: {json.dumps(value)}", flush=True)
 
 
-SCENARIOS = {"deliveries": soak_deliveries, "replies": soak_replies}
+SCENARIOS = {"deliveries": soak_deliveries, "replies": soak_replies, "models": soak_models}
 
 
 if __name__ == "__main__":

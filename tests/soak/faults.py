@@ -42,9 +42,10 @@ OF_SERVERS = {
     "messages doubled": 4,
     "postgres crashed": 5,
 }
+AWAY, AWAY_FOR = "redis away", 75.0  # seconds
 CUTS = {KILLED, PAST_LEASE, "postgres crashed", *CRASHES}  # may interrupt an attempt
 DEATHS = {KILLED, *CRASHES}
-STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted"}  # delay other work
+STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted", AWAY}  # delay work
 STOPPED_WITHIN = 60.0  # seconds
 REACHED_WITHIN = 60.0  # seconds until a crash point is reached; then the worker is killed
 
@@ -72,10 +73,14 @@ class Fault:
 
 
 def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
-    """Draw kinds: first each kind once, then by weight; one in 100 outlasts a lease."""
+    """Draw kinds: first each kind once, then by weight.
+
+    One in 100 outlasts a lease, and in one of 200 Redis is away for long.
+    """
     rng = random.Random(f"{seed}/kinds")
     weights = WEIGHTS | (OF_SERVERS if ground.postgres else {})
-    kinds = [*rng.sample(list(weights), len(weights)), *[PAST_LEASE] * (count // 100)][:count]
+    kinds = [*rng.sample(list(weights), len(weights)), *[PAST_LEASE] * (count // 100)]
+    kinds = [*kinds, *[AWAY] * (count // 200 if ground.broker else 0)][:count]
     kinds += rng.choices(list(weights), list(weights.values()), k=count - len(kinds))
     rng.shuffle(kinds)
     return kinds
@@ -169,12 +174,12 @@ class Faults:
             with redis.Redis.from_url(broker.url) as server:
                 server.flushall()
             return
-        if fault.kind == "redis killed":
-            broker.kill()
-        else:
+        if fault.kind == "redis restarted":
             broker.running.terminate()
             broker.running.wait(20)
-        time.sleep(fault.scaled(0.0, 1.5))
+        else:
+            broker.kill()
+        time.sleep(AWAY_FOR if fault.kind == AWAY else fault.scaled(0.0, 1.5))
         broker.start()
 
     def fail_messages(self, fault: Fault) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from statistics import median
 
-from tests.soak.faults import CUTS, DEATHS, STOPS, Fault
+from tests.soak.faults import AWAY, CUTS, DEATHS, STOPS, Fault
 from tests.soak.ground import DELAYS
 from tests.soak.ledger import Attempt, Delivery
 from tests.soak.listener import Heard
@@ -19,6 +19,7 @@ TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
 TAKEN_OVER = 3.0  # seconds, usually: two are promised, and a busy machine adds some
 TO_START = 5.0  # seconds that a worker may take to start
+CONTINUES = 15.0  # seconds without Redis in which requests must be received
 
 
 @dataclass(frozen=True)
@@ -254,6 +255,11 @@ def of_the_whole(story: Story) -> Iterator[str]:
         yield f"{story.left_to_do} deliveries are left to do"
     if odd := {code for code in story.answers if code.isdigit()} - {"200", "503"}:
         yield f"the API answered {sorted(odd)}"
+    for fault in story.faults:
+        if fault.kind == AWAY and not any(
+            0 < fault.over - one.at < CONTINUES for one in story.heard
+        ):
+            yield f"nothing was received while Redis was away, until {fault.over:.0f}"
     yield from story.errors
 
 

@@ -201,6 +201,8 @@ def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float
         for thread in threads:
             thread.join()
         wait(lambda: ground.ledger.number(OWED) == 0)
+    for process in ground.processes:
+        process.stop()
     return report(ground, seen, drawn, lanes) | {"seconds": round(time.monotonic() - began, 1)}
 
 
@@ -220,6 +222,7 @@ def report(
             violations.append(f"{without_event - silent} messages have no event")
     allowed = {"200", "429", "503", "ConnectionError", "ReadTimeout", "ChunkedEncodingError"}
     violations += [f"the API answered {one}" for one in seen.answers.keys() - allowed]
+    violations += ground.gaps()
     return {
         "installation": ground.name,
         "messages": ends.total(),

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from tests.groups import needs
 from tests.soak import postgres, replies
-from tests.soak.faults import CUTS, STOPS, Fault
+from tests.soak.faults import AWAY, CUTS, STOPS, Fault
 from tests.soak.ground import DELAYS, Ground, embedded, servers
 from tests.soak.judge import judge
 from tests.soak.ledger import Delivery
@@ -154,6 +154,12 @@ def is_taken_over_late(story: Story, one: Delivery) -> None:
     story.workers = 2
 
 
+def waits_until_redis_is_back(story: Story, one: Delivery) -> None:
+    ended = max(each.at for each in story.heard) + 16
+    away = Fault(1, AWAY, "redis", 0.0, 0.0, ended - 75, ended, ended - 75, ended)
+    story.faults = [away, *story.faults]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -167,6 +173,7 @@ def is_taken_over_late(story: Story, one: Delivery) -> None:
         (is_left_over, "is still PENDING"),
         (leaves_success, "left SUCCESS"),
         (loses_its_row, "committed, and without event"),
+        (waits_until_redis_is_back, "nothing was received while Redis was away"),
         (is_begun_after_the_next_of_its_thread, "begun before its thread's earlier event"),
     ],
 )

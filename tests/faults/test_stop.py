@@ -1,0 +1,96 @@
+"""PostgreSQL refuses, is silent or slow: a worker outlives it, and ends in time if asked to."""
+
+import os
+import signal
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from tests.factories.webhooks import DeliveryFactory
+from tests.servers.behaviours import answer
+from tests.servers.processes import Worker, wait_until
+from tests.servers.proxy import Proxy
+from tests.servers.receiver import Receiver
+from webhooks.models import Attempt, Delivery, Endpoint
+
+pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
+STOPPED_WITHIN = 40.0  # seconds with the default LLM_TIMEOUT, as docs/deployment.md says
+ATTEMPTS = 40  # to connect; a pool gives up after far fewer
+NOTICED = 3.0  # seconds, usually at most: a busy machine takes a while to notice a signal
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    with Proxy(urlsplit(os.environ["TEST_DATABASE_URL"]).port or 5432) as proxy:
+        yield proxy
+
+
+def worker_through(proxy: Proxy, **environment: str) -> Worker:
+    """A worker with the service's own timeouts, except for a short one for receivers."""
+    server = urlsplit(os.environ["TEST_DATABASE_URL"])
+    where = f"{server.netloc.rpartition('@')[0]}@127.0.0.1:{proxy.port}"
+    url = server._replace(netloc=where, path=f"/{connection.settings_dict['NAME']}").geturl()
+    known = {"DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_URL": url}
+    return Worker(**known | {"WEBHOOK_TIMEOUT": "2"} | environment)
+
+
+def has_ended() -> bool:
+    return Delivery.objects.filter(state="SUCCESS", due_at=None, claim=None).exists()
+
+
+@pytest.mark.parametrize("failure", ["refused", "cut", "silent", "slow"])
+def test_a_worker_that_cannot_settle_stops_in_time(
+    receiver: Receiver, endpoint: Endpoint, proxy: Proxy, failure: str
+) -> None:
+    receiver.on("/hook", answer(delay=1.5))
+    delivery = DeliveryFactory(chatbot=endpoint.chatbot)
+    with worker_through(proxy) as worker:
+        receiver.wait_for(1)
+        proxy.fail(failure)
+        worker.signal(signal.SIGTERM)
+        assert worker.wait(STOPPED_WITHIN + NOTICED) == 0, worker.said()
+    assert has_ended() == (failure == "slow")
+    assert Attempt.objects.get().delivery_id == delivery.pk
+
+
+def test_an_idle_worker_stops_in_time_while_the_database_is_silent(
+    endpoint: Endpoint, proxy: Proxy
+) -> None:
+    with worker_through(proxy) as worker:
+        wait_until(lambda: "is ready" in worker.said(), told=worker.said)
+        proxy.fail("silent")
+        worker.signal(signal.SIGTERM)
+        assert worker.wait(STOPPED_WITHIN + NOTICED) == 0, worker.said()
+
+
+def test_a_worker_outlives_a_silent_database_and_then_delivers(
+    receiver: Receiver, endpoint: Endpoint, proxy: Proxy
+) -> None:
+    with worker_through(proxy) as worker:
+        wait_until(lambda: "is ready" in worker.said(), told=worker.said)
+        proxy.fail("silent")
+        wait_until(lambda: "dispatcher: the database does not answer" in worker.said())
+        DeliveryFactory(chatbot=endpoint.chatbot)
+        proxy.recover()
+        wait_until(has_ended, told=worker.said)
+        assert worker.running and worker.running.poll() is None
+    assert len(receiver.arrivals) == 1
+
+
+def test_a_worker_never_stops_trying_to_connect(
+    receiver: Receiver, endpoint: Endpoint, proxy: Proxy
+) -> None:
+    """The pool starts an attempt only for a new request, so none may wait for long."""
+    with worker_through(proxy, DJANGO_SETTINGS_MODULE="tests.servers.settings") as worker:
+        wait_until(lambda: "is ready" in worker.said(), told=worker.said)
+        proxy.fail("cut")
+        known = proxy.accepted
+        wait_until(lambda: proxy.accepted - known >= ATTEMPTS, told=worker.said)
+        DeliveryFactory(chatbot=endpoint.chatbot)
+        proxy.recover()
+        wait_until(has_ended, told=worker.said)
+        assert worker.running and worker.running.poll() is None
+    assert len(receiver.arrivals) == 1

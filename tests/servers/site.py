@@ -1,0 +1,153 @@
+"""A whole installation that is scraped while parts of it fail."""
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import requests
+from django.db import connection
+from django.utils import timezone
+
+from accounts.services import api_key
+from chatbots.models import Chatbot, LlmModel
+from conversations.models import Thread
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.conversations import ThreadFactory
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.patience import PATIENCE
+from tests.servers import prometheus
+from tests.servers.behaviours import answer
+from tests.servers.broker import Broker
+from tests.servers.model import ModelServer, saying
+from tests.servers.processes import Web, Worker, free_port, wait_until
+from tests.servers.prometheus import Scrape
+from tests.servers.receiver import Receiver
+from webhooks.models import Delivery
+
+TIMEOUT = 3.0  # seconds of an attempt
+LIMITS = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off", "TEST_METRICS_FRESH": "0"}
+LOCK = "LOCK TABLE webhooks_delivery, chatbots_generalsettings IN EXCLUSIVE MODE"
+
+
+class Site:
+    """Web and a worker of one installation, with a receiver and a model."""
+
+    def __init__(self, broker: Broker, receiver: Receiver, model: ModelServer) -> None:
+        self.broker, self.receiver, self.model = broker, receiver, model
+        port = free_port()
+        self.web = Web(WEB_WORKERS="1", WEB_THREADS="2", REDIS_URL=broker.url, **LIMITS)
+        self.worker = Worker(
+            slots=8,
+            state_dir=self.web.state_dir,
+            REDIS_URL=broker.url,
+            METRICS_PORT=str(port),
+            WEBHOOK_TIMEOUT=str(TIMEOUT),
+            WEBHOOK_RETRY_DELAYS="0.1,0.1,0.1",
+        )
+        self.worker_address = f"http://127.0.0.1:{port}"
+        self.threads = ThreadPoolExecutor(8)
+
+    def scrape(self) -> Scrape:
+        return prometheus.scrape([self.web.address, self.worker_address])
+
+    def start_worker(self) -> None:
+        self.worker.start()
+        wait_until(lambda: prometheus.page_of(self.worker_address), told=self.worker.said)
+
+    def figure(self, name: str) -> float:
+        """Return a figure of both pages together."""
+        return figure([self.web.address, self.worker_address], name)
+
+
+def figure(addresses: list[str], name: str) -> float:
+    """Return the sum of a figure's series."""
+    return sum(value for (key, _), value in prometheus.scrape(addresses).items() if key == name)
+
+
+class Talk:
+    """A thread of a bot with a webhook, and its visitor's messages."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.row = LlmModel.objects.create(
+            provider="openai", title="Test", base_url=site.model.base_url, is_default=False
+        )
+        LlmModel.objects.update(is_default=False)
+        LlmModel.objects.filter(pk=self.row.pk).update(is_default=True)
+        self.chatbot: Chatbot = ChatbotFactory()
+        url = site.receiver.url("/hook")
+        EndpointFactory(chatbot=self.chatbot, url=url, attempts_limit=64, last_success_at=now())
+        self.thread: Thread = ThreadFactory(chatbot=self.chatbot)
+        self.key = api_key.issue(self.chatbot.account.owner)[1]
+        site.receiver.on("/hook", answer(200))
+        site.model.say(saying("Hello."))
+
+    def call(
+        self, method: str, path: str, body: Any = None, *, address: str = ""
+    ) -> requests.Response:
+        return requests.request(
+            method,
+            f"{address or self.site.web.address}/api{path}",
+            json=body,
+            headers={"Authorization": f"Bearer {self.key}"},
+            timeout=PATIENCE,
+        )
+
+    def send(self) -> requests.Response:
+        path = f"/v1/chatting/{self.chatbot.pk}/thread/{self.thread.pk}/message"
+        return self.call("POST", path, {"content": "Hello?"})
+
+    def later(self, call: Callable[[], Any]) -> "Future[Any]":
+        return self.site.threads.submit(call)
+
+    def deliver(self, count: int = 1, *, age: float = 0.0) -> None:
+        """Store deliveries that have been due for this many seconds."""
+        due_at = now() - timedelta(seconds=age)
+        for _ in range(count):
+            DeliveryFactory(chatbot=self.chatbot, due_at=due_at)
+        Delivery.objects.filter(due_at=due_at).update(created_at=due_at)
+
+
+def now() -> Any:
+    return timezone.now()
+
+
+def all_settled() -> bool:
+    return not Delivery.objects.filter(due_at__isnull=False).exists()
+
+
+@contextlib.contextmanager
+def locked(seconds: float) -> Iterator[None]:
+    """Keep writers waiting: of deliveries and texts, or of the whole SQLite database."""
+    if connection.vendor == "postgresql":
+        connect, begin = psycopg.connect(**connection.get_connection_params()), LOCK
+    else:
+        connect, begin = sqlite3.connect(connection.settings_dict["NAME"]), "BEGIN IMMEDIATE"
+    with contextlib.closing(connect) as held:
+        held.execute(begin)
+        began = time.monotonic()
+        yield
+        time.sleep(max(0.0, began + seconds - time.monotonic()))
+        held.rollback()
+
+
+@contextlib.contextmanager
+def away() -> Iterator[None]:
+    """Refuse all connections to the tests' database, and end those that exist."""
+    name, parameters = connection.settings_dict["NAME"], connection.get_connection_params()
+    connection.close()
+    connection.close_pool()
+    with psycopg.connect(**parameters | {"dbname": "postgres"}, autocommit=True) as server:
+        server.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
+        server.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+        )
+        try:
+            yield
+        finally:
+            server.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')

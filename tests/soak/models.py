@@ -1,0 +1,144 @@
+"""The soak of models: the second one answers in time, however the first one fails.
+
+Visitors write to bots whose model breaks on every other question, so that it is never skipped: it
+reports errors, closes or resets the connection, falls silent, sends garbage or drips its answer.
+At least ANSWERED of the messages whose question met a fault get the second model's reply within
+LLM_TIMEOUT.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import count
+from typing import Any
+
+import orjson
+import requests
+
+from tests.servers.behaviours import Arrival, Step, answer, hang_up, reset, stall
+from tests.servers.model import ModelServer, dripping, failing, saying
+from tests.servers.processes import wait_until
+from tests.soak.ground import Ground
+from tests.soak.listener import Listener
+
+LLM_TIMEOUT = 4.0  # seconds
+SLACK = 1.0  # seconds that the service itself may take, on a busy machine
+BOTS = 8  # each with a model of its own and one visitor
+ANSWERED = 0.99
+FAULTS = {
+    "500": answer(500, b"broken"),
+    "503": answer(503, b"", "Retry-After: 30"),
+    "429": failing(429, {"code": "rate_limit_exceeded"}, "Retry-After: 30"),
+    "401": failing(401, {"code": "invalid_api_key"}),
+    "not JSON": answer(200, b"not json"),
+    "empty reply": saying(""),
+    "connection closed": hang_up(),
+    "connection reset": reset(),
+    "silence": stall(),
+    "dripping": dripping("much too slow", gap=0.2),
+}
+
+
+class Faulty(ModelServer):
+    """Models that fail on every other question, in all ways one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.met: dict[str, str] = {}  # the fault, by the content of the question
+        self.asked: Counter[str] = Counter()  # by the name of the model
+        self.faults = count()
+        self.say(self.behave)
+
+    def behave(self, arrival: Arrival) -> Iterator[Step]:
+        question = orjson.loads(arrival.body)
+        name, content = question["model"], question["messages"][-1]["content"]
+        self.asked[name] += 1
+        if self.asked[name] % 2:
+            self.met.pop(content, None)  # a connection that ended is opened again
+            yield from saying("first")(arrival)
+            return
+        fault = list(FAULTS)[next(self.faults) % len(FAULTS)]
+        self.met[content] = fault
+        yield from FAULTS[fault](arrival)
+
+
+class Visitors:
+    """Threads that send until the first model has failed often enough."""
+
+    def __init__(self, ground: Ground, made: dict[str, Any], faulty: Faulty, faults: int) -> None:
+        self.base, self.faulty, self.faults = (
+            f"{ground.web.address}/api/v1/chatting",
+            faulty,
+            faults,
+        )
+        self.headers = {"Authorization": f"Bearer {made['key']}"}
+        self.bots: list[str] = made["chatbots"]
+        self.told: dict[str, tuple[str, float]] = {}  # reply and seconds, by the question
+        self.failed: list[str] = []
+
+    def write(self, number: int) -> None:
+        bot, session = self.bots[number], requests.Session()
+        session.headers.update(self.headers)
+        made = session.post(f"{self.base}/{bot}/threads", json={}, timeout=60).json()
+        thread = made["data"]["thread"]["id"]
+        for turn in count():
+            if len(self.faulty.met) >= self.faults:
+                return
+            content, began = f"Question {number}/{turn}?", time.monotonic()
+            said = session.post(
+                f"{self.base}/{bot}/thread/{thread}/message", json={"content": content}, timeout=60
+            )
+            if not said.ok:
+                self.failed.append(str(said.status_code))
+                continue
+            reply = said.json()["data"]["messages"][-1]["content"]
+            self.told[content] = (reply, time.monotonic() - began)
+
+
+def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
+    """Soak an installation until the first model has failed so often; returns the report."""
+    began = time.monotonic()
+    with ExitStack() as stack:
+        listener = stack.enter_context(Listener(BOTS))
+        first, second = stack.enter_context(Faulty()), stack.enter_context(ModelServer())
+        second.say(saying("second"))
+        ground.web.environment |= {"LLM_TIMEOUT": str(LLM_TIMEOUT)}
+        made = ground.furnish(listener.urls)
+        for process in ground.processes:
+            process.start()
+        wait_until(ground.web.answers, ceiling, told=ground.web.said)
+        ground.run("-m", "tests.soak.two_models", first.base_url, second.base_url)
+        visitors = Visitors(ground, made, first, faults)
+        senders = [threading.Thread(target=visitors.write, args=(n,)) for n in range(BOTS)]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join(max(0.0, began + ceiling - time.monotonic()))
+    return report(ground, visitors, first.met) | {"seconds": round(time.monotonic() - began, 1)}
+
+
+def report(ground: Ground, visitors: Visitors, met: dict[str, str]) -> dict[str, Any]:
+    """Judge the messages whose question met a fault. Any: JSON."""
+    missed: Counter[str] = Counter()
+    slowest = 0.0
+    for content, fault in met.items():
+        reply, seconds = visitors.told.get(content, ("", 0.0))
+        slowest = max(slowest, seconds)
+        if reply != "second" or seconds > LLM_TIMEOUT + SLACK:
+            missed[fault] += 1
+    share = 1 - missed.total() / max(1, len(met))
+    violations = [f"the API answered {one}" for one in visitors.failed]
+    if share < ANSWERED:
+        violations.append(f"the second model answered only {share:.1%}")
+    return {
+        "installation": ground.name,
+        "messages": len(visitors.told),
+        "replies": dict(Counter(reply for reply, _ in visitors.told.values())),
+        "faults_at_the_first_model": dict(Counter(met.values())),
+        "answered_by_the_second_in_time": round(share, 4),
+        "missed": dict(missed),
+        "slowest_seconds": round(slowest, 2),
+        "violations": violations,
+    }

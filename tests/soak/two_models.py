@@ -1,0 +1,30 @@
+"""Give every bot a model that names a second one: `python -m tests.soak.two_models URL URL`."""
+
+# ruff: noqa: E402, T201 - Django is set up before its models are imported; it prints
+
+import sys
+
+import django
+
+django.setup()
+
+from chatbots.models import GeneralSettings, LlmModel
+
+
+def main() -> None:
+    first, second = sys.argv[1:]
+    last = LlmModel.objects.create(provider="openai", title="Second", base_url=second)
+    for number, settings in enumerate(GeneralSettings.objects.all()):
+        settings.llm_model = LlmModel.objects.create(
+            provider="openai",
+            title=f"First {number}",
+            name=f"first {number}",
+            base_url=first,
+            next_model=last,
+        )
+        settings.save()
+    print("{}")
+
+
+if __name__ == "__main__":
+    main()
