@@ -113,7 +113,7 @@ def newest(thread: Thread, before: str | None) -> Excerpt:
     """
     rows, mark = messages_of(thread), whole_id(before or "")
     known = mark if mark and rows.filter(pk=mark).exists() else None
-    page = list(history.page(rows, limit=PAGE, before=known))
+    page = list(history.page(rows, thread.pk, limit=PAGE, before=known))
     return Excerpt(bubbles(page[:PAGE][::-1]), len(page) > PAGE)
 
 

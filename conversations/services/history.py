@@ -6,7 +6,7 @@ Specification: Resources, Message. Open point: message-order.
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from django.db.models import QuerySet, Subquery
+from django.db.models import Case, QuerySet, Subquery, When
 from django.utils import timezone
 
 from config.database.prepared import insert
@@ -70,15 +70,18 @@ def newest_first(messages: Messages) -> Messages:
     return messages.order_by("-position")
 
 
-def page(messages: Messages, *, limit: int, before: Any = None) -> Messages:
+def page(messages: Messages, thread: Any, *, limit: int, before: Any = None) -> Messages:
     """Select a thread's newest messages, or those older than the message `before`.
 
-    One more than `limit` is selected; `cut` turns the surplus into the cursor. Nothing is selected
-    if `before`, an id or an expression, is not one of the messages.
+    `thread` and `before` are ids or expressions. One more than `limit` is selected; `cut` turns the
+    surplus into the cursor. Nothing is selected if `before` is not one of the thread's messages.
     """
+    messages = messages.filter(thread=thread)
     if before is not None:
-        position = messages.filter(pk=before).values("position")
-        messages = messages.filter(position__lt=Subquery(position))
+        # Only the id selects the row: with old statistics, SQLite would read the whole thread.
+        its_position = Case(When(thread=thread, then="position"))
+        mark = Message.objects.filter(pk=before).values(mark=its_position)
+        messages = messages.filter(position__lt=Subquery(mark))
     return newest_first(messages)[: limit + 1]
 
 

@@ -28,7 +28,7 @@ STATE = Reading(ThreadState)
 PAGE = Reading(
     MessageRecord,
     lambda messages, limit, older: history.page(
-        messages.filter(thread=THREAD), limit=limit, before=BEFORE if older else None
+        messages, THREAD, limit=limit, before=BEFORE if older else None
     ),
 )
 

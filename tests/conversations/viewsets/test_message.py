@@ -2,6 +2,8 @@ import uuid
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.db import connection
 
 from chatbots.models import Chatbot, GeneralSettings
 from conversations.models import Message, Thread
@@ -11,6 +13,7 @@ from tests.conversations.conftest import Send
 from tests.conversations.shapes import MESSAGE, STATE, check
 from tests.factories.chatbots import FollowUpPromptFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.statements import counted
 
 pytestmark = pytest.mark.proves("Threads and messages", "Message")
 
@@ -208,6 +211,22 @@ class TestHistory:
         assert {answer.status_code for answer in answers} == {400}
         assert len({answer.content for answer in answers}) == 1
         assert answers[0].json()["errors"][0]["path"] == ["before"]
+
+    @pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL estimates from the values")
+    def test_an_older_page_is_found_by_id_with_statistics_of_a_short_thread(
+        self, api: Api, here: str, thread: Thread
+    ) -> None:
+        MessageFactory(thread=thread)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")  # a thread now seems to have one message
+        newest = MessageFactory(thread=thread)
+        with counted() as statements:
+            api.get(f"{here}/messages?before={newest.pk}")
+        [older] = [each for each in statements if '"position" < (' in each]
+        with connection.cursor() as cursor:
+            cursor.execute("EXPLAIN QUERY PLAN " + older)
+            plan = [detail for *_, detail in cursor.fetchall()]
+        assert [each for each in plan if each.startswith("SEARCH U0") and "(id=?)" in each], plan
 
     def test_the_history_needs_the_same_queries_at_any_size(
         self, api: Api, here: str, thread: Thread, django_assert_num_queries: Any
