@@ -64,7 +64,7 @@ class Service(NamedTuple):
         return [int(number) for number in told.stdout.split()]
 
     def halt(self) -> None:
-        """Stop the server, and then its processes: nobody reaps those that end meanwhile."""
+        """Stop the server, and then its processes: those that end meanwhile are not reaped."""
         self.postgres.running.send_signal(signal.SIGSTOP)
         for process in self.backends():
             os.kill(process, signal.SIGSTOP)
