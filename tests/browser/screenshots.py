@@ -24,8 +24,13 @@ django.setup()
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from django.contrib import admin
 from django.db import connection
-from django.test.utils import setup_databases, teardown_databases
+from django.test.utils import (
+    setup_databases,
+    setup_test_environment,
+    teardown_databases,
+)
 from playwright.sync_api import sync_playwright
 from tqdm import tqdm
 
@@ -53,6 +58,8 @@ def main() -> int:
     parser.add_argument("--look", choices=[str(look) for look in LOOKS], help="all by default")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
+    setup_test_environment()  # responses tell their templates
+    admin.autodiscover()  # the routes of all pages
     databases = setup_databases(verbosity=0, interactive=False)
     try:
         looks = [look for look in LOOKS if options.look in (None, str(look))]
