@@ -37,6 +37,7 @@ from accounts.permissions import Action
 from config.admin.conflict import SEEN, ConflictForm
 from config.admin.keyset import KeysetChangeList, whole_id
 from config.admin.lines import TextLines
+from config.audited import AUDITED
 
 Kept = TypeVar("Kept")
 
@@ -180,6 +181,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     id_columns: tuple[str, ...] = ()  # indexed columns in which a search looks for a complete id
     large: tuple[str, ...] = ()  # columns that no list shows: loaded only when a page needs them
     empty_text = "There is nothing here yet."
+    object_history_template = "admin/history.html"
     show_full_result_count = False
     show_facets = ShowFacets.NEVER
     list_per_page = 25
@@ -220,6 +222,17 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
             answer = super().changeform_view(request, object_id, form_url, extra_context)
         except IntegrityError:
             answer = super().changeform_view(request, object_id, form_url, extra_context)
+        return answer
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        """Show what was changed in the admin, with a link to all changes for those who see them."""
+        sees_trail = person(request).has_perm("accounts.view_change")
+        found = {"in_trail": sees_trail and self.opts.label in AUDITED}
+        answer: HttpResponse = super().history_view(
+            request, object_id, {**(extra_context or {}), **found}
+        )
         return answer
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import Account, Plan, Usage
+from accounts.models import Account, Mail, Plan, Usage
 from accounts.quotas import month_of
 from tests.factories.accounts import AccountFactory, PlanFactory
 from tests.factories.chatbots import ChatbotFactory
@@ -51,3 +51,22 @@ def test_an_account_shows_how_much_of_its_plan_is_used(
     assert shown in text
     assert "<b>3 / 5</b> chatbots" in text
     assert state in text if state else 'class="state' not in text
+
+
+def test_the_history_page_leads_to_the_changes_made_elsewhere() -> None:
+    account, root = AccountFactory(), signed_in(superuser())
+    account.name = "Renamed by a command"
+    account.save()
+    history = root.get(reverse("admin:accounts_account_history", args=[account.pk]))
+    assert "Nothing has been changed here in the admin." in history.content.decode()
+    trail = f"{reverse('admin:accounts_change_changelist')}?q={account.pk}"
+    assert f'href="{trail}"' in history.content.decode()
+    assert "Renamed by a command" in root.get(trail).content.decode()
+
+
+def test_the_history_page_of_rows_without_an_audit_trail_has_no_link_to_it() -> None:
+    account = AccountFactory()
+    mail = Mail.objects.create(account=account, to="a@b.example", subject="Hello", body="x")
+    history = reverse("admin:accounts_mail_history", args=[mail.pk])
+    answer = signed_in(superuser()).get(history)
+    assert "All changes" not in answer.content.decode()
