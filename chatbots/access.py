@@ -104,8 +104,7 @@ def lock_chatbot(chatbot_id: UUID) -> None:
 
 def open_to(caller: Caller) -> ChatbotQuerySet:
     """Return the chatbots that a caller may use with the key of this request."""
-    found = Chatbot.objects.filter(pk__in=Chatbot.objects.ids_open_to(caller.pk))
-    return reached(found, caller)
+    return reached(Chatbot.objects.open_to(caller.pk), caller)
 
 
 def open_to_person() -> ChatbotQuerySet:

@@ -4,12 +4,13 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import models
+from django.db import connection, models
 from django.db.models import F, OuterRef, Subquery
 
 from accounts.models import Account, User
 from accounts.models.account import Rows, by_role, union
 from accounts.permissions import ADDED, Action, may
+from config.database.collected import Collected, Unnested
 from config.database.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import SHORT
 from config.database.row import Row
@@ -34,6 +35,12 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
         """Return the ids of the chatbots that a person may use."""
         return union((rows.filter(person=person) for rows in self.with_users()), "pk")
 
+    def open_to(self, person: Any) -> "ChatbotQuerySet":
+        """Keep the chatbots that a person may use, without reading those of other tenants."""
+        if connection.vendor == "postgresql":
+            return self.filter(pk__in=Collected(ids_sought(person)))
+        return self.filter(pk__in=Chatbot.objects.ids_open_to(person))
+
     def users(self) -> "models.QuerySet[User]":
         """Return the people who may use at least one of the chatbots."""
         return User.objects.filter(pk__in=union(self.with_users(), "person"))
@@ -47,6 +54,24 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
         """Annotate each chatbot with `caller_role`: a person's role on it, or null."""
         added = ChatbotMember.objects.filter(chatbot=OuterRef("pk"), user=person)
         return self.annotate(caller_role=Subquery(added.values("role")[:1]))
+
+
+def ids_sought(person: Any) -> Rows:
+    """Return the ids of the chatbots that a person may use. PostgreSQL only.
+
+    The rule is that of `with_users`. In a join, PostgreSQL reads the chatbots of all accounts if it
+    expects many in each. Here it runs a subquery for each of the person's accounts, and seeks its
+    chatbots in an index: of a range with unknown bounds it expects few rows, whatever is stored.
+    """
+    chatbots = Chatbot.objects.order_by()
+    within = chatbots.filter(account__gte=OuterRef("pk"), account__lte=OuterRef("pk"))
+    accounts = by_role(Account.objects.all(), Action.USE_CHATBOT)
+    parts = [rows.filter(person=person).annotate(found=Unnested(within)) for rows in accounts]
+    if may(Action.USE_CHATBOT, {ADDED}):
+        joined = chatbots.filter(pk=OuterRef("chatbot"), account__memberships__user=person)
+        added = ChatbotMember.objects.filter(user=person)
+        parts.append(added.annotate(found=Unnested(joined)))
+    return union(parts, "found")
 
 
 class Chatbot(ErasableRow):

@@ -1,8 +1,8 @@
-"""A subquery whose rows are collected before the other conditions are tested."""
+"""Subqueries whose rows are collected before the other conditions are tested."""
 
 from typing import Any
 
-from django.db.models import Subquery
+from django.db.models import QuerySet, Subquery
 
 
 class Collected(Subquery):
@@ -13,3 +13,13 @@ class Collected(Subquery):
         return self.as_sql(
             compiler, connection, template="(SELECT unnest(ARRAY(%(subquery)s)))", **options
         )
+
+
+class Unnested(Subquery):
+    """The ids of a subquery that PostgreSQL runs for each row: the row is repeated for each id."""
+
+    template = "unnest(ARRAY(%(subquery)s))"
+    set_returning = True
+
+    def __init__(self, rows: "QuerySet[Any]") -> None:
+        super().__init__(rows.values("pk"))

@@ -1,5 +1,6 @@
 """Access to chatbots: one rule for a chatbot, for lists, and for a chatbot's members."""
 
+import json
 from itertools import product
 from typing import Any
 
@@ -17,12 +18,14 @@ from chatbots.access import ChatbotForbidden, OpenChatbot, authenticate, open_ch
 from chatbots.models import Chatbot, ChatbotMember
 from config.runtime import actor
 from tests.bench import bulk
+from tests.bench.growth import add_foreign
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Authentication", "Chatbots")]
 
 TENANTS, CHATBOTS_EACH = 2_000, 10
+FOREIGN = 20_000  # chatbots of one other account, and as many members
 HELD = list(
     product((False, True), (None, Role.MEMBER, Role.SUPER_ADMIN), ([], [CHATBOT_VIEW]), (0, 1))
 )
@@ -131,3 +134,64 @@ def test_rows_of_other_tenants_are_not_read(tenants: list[User]) -> None:
         assert scanned(Account.objects.open_to(user.pk, Action.MANAGE_ACCOUNT)) == []
     people = Chatbot.objects.filter(pk=open_to(Caller(member.pk))[0].pk).users()
     assert (people.count(), scanned(people)) == (3, [])
+
+
+def people() -> dict[str, tuple[User, set[Chatbot]]]:
+    """Create people with each kind of access; returns them with the chatbots that they may use."""
+    own, led, joined, closed, other = ChatbotFactory.create_batch(5)
+    everything: User = UserFactory()
+    Account.objects.filter(pk=own.account_id).update(owner=everything)
+    for chatbot, role in ((led, Role.SUPER_ADMIN), (joined, Role.MEMBER), (closed, Role.MEMBER)):
+        MembershipFactory(account=chatbot.account, user=everything, role=role)
+    for chatbot in (own, led, joined, other):
+        ChatbotMemberFactory(chatbot=chatbot, user=everything)
+    ChatbotFactory(account=joined.account)
+    admin = MembershipFactory(account=led.account, role=Role.SUPER_ADMIN).user
+    member = MembershipFactory(account=joined.account).user
+    ChatbotMemberFactory(chatbot=joined, user=member)
+    return {
+        "everything": (everything, {own, led, joined}),
+        "owner": (led.account.owner, {led}),
+        "super admin": (admin, {led}),
+        "member": (member, {joined}),
+        "stranger": (UserFactory(), set()),
+    }
+
+
+def analyze() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+
+def chatbots_read(rows: "QuerySet[Any]") -> int:
+    """Return how many rows of chatbots PostgreSQL reads for a query."""
+
+    def read(node: dict[str, Any]) -> int:
+        below = sum(map(read, node.get("Plans", [])))
+        if node.get("Relation Name") != "chatbots_chatbot":
+            return below
+        left_out = sum(count for name, count in node.items() if name.startswith("Rows Removed"))
+        return below + node["Actual Loops"] * (node["Actual Rows"] + left_out)
+
+    [explained] = json.loads(rows.explain(format="json", analyze=True))
+    return read(explained["Plan"])
+
+
+@pytest.mark.parametrize("statistics", ["none", "old", "current"])
+def test_an_account_with_many_chatbots_slows_down_no_other(statistics: str) -> None:
+    allowed = people()
+    if statistics == "old":
+        analyze()
+    add_foreign(FOREIGN)
+    if statistics == "current":
+        analyze()
+    for name, (user, chatbots) in allowed.items():
+        rows = open_to(Caller(user.pk))
+        assert set(rows) == chatbots, name
+        for account in {chatbot.account_id for chatbot in chatbots}:
+            bound = open_to(Caller(user.pk, account))
+            assert set(bound) == {each for each in chatbots if each.account_id == account}, name
+        if connection.vendor == "postgresql":
+            assert chatbots_read(rows) <= 4 * len(chatbots), rows.explain()
+        elif statistics != "old":  # on SQLite nothing takes statistics
+            assert scanned(rows) == []
