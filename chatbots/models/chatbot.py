@@ -53,7 +53,7 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
     def with_caller_role(self, person: Any) -> "ChatbotQuerySet":
         """Annotate each chatbot with `caller_role`: a person's role on it, or null."""
         added = ChatbotMember.objects.filter(chatbot=OuterRef("pk"), user=person)
-        return self.annotate(caller_role=Subquery(added.values("role")[:1]))
+        return self.annotate(caller_role=Subquery(added.order_by().values("role")))
 
 
 def ids_sought(person: Any) -> Rows:
