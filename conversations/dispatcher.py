@@ -25,6 +25,7 @@ from django.db import connection
 from accounts import mailing
 from accounts import tasks as account_tasks
 from config.database.connections import release_connection
+from config.database.locks import left_if_locked, limit_waits
 from config.database.postgresql.outage import outage
 from config.metrics import Gauge, serve, watch_pool
 from config.models import PeriodicWork
@@ -145,7 +146,8 @@ class Dispatcher(threading.Thread):
         for number, (period, chore) in enumerate(self.chores):
             if now >= self.chores_due[number]:
                 self.chores_due[number] = now + period
-                chore()
+                with left_if_locked(chore.__name__):
+                    chore()
         return self.start_deliveries() if settings.SENDING else IDLE_PAUSE
 
     def start_deliveries(self) -> float:
@@ -267,6 +269,7 @@ class DispatcherStep(StartStopStep):
         """Start the dispatcher. Raises SystemExit if another worker runs or the database fails."""
         raise_file_limit()  # each attempt needs a descriptor or two
         outage.watched = outage.patient = not settings.EMBEDDED
+        limit_waits()
         dispatcher = Dispatcher(worker.concurrency, worker.pool)
         dispatcher.begin_watch()
         try:
@@ -320,7 +323,8 @@ def carry_out(task: "Task[Any, Any]", *args: str) -> None:
     """Run a task in this thread. An unexpected error is logged, and its claim expires."""
     BUSY.inc()
     try:
-        task(*args)
+        with left_if_locked(task.name):
+            task(*args)
     except Exception:  # Celery's pool would drop it
         logger.exception("%s failed", task.name)
     finally:

@@ -23,7 +23,7 @@ from conversations.dispatcher import STUCK_AFTER
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.processes import ROOT, Worker, wait_until
 from tests.servers.receiver import Receiver
-from webhooks.engine import batch, claims, recovery, schedule
+from webhooks.engine import claims, recovery, schedule
 from webhooks.engine.post import Outcome
 from webhooks.engine.work import Result, Target, Work
 from webhooks.models import Attempt, Delivery, Endpoint
@@ -89,7 +89,6 @@ def in_a_thread(call: Callable[..., object], *args: Any) -> threading.Thread:
 def test_a_stopping_worker_does_not_release_an_attempt_that_is_just_starting(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "LOCK_TIMEOUT", "30s")
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     [claimed] = claims.claim("1", slots=8)
     inside, go_on, begun = threading.Event(), threading.Event(), []
@@ -104,15 +103,9 @@ def test_a_stopping_worker_does_not_release_an_attempt_that_is_just_starting(
     monkeypatch.setattr(schedule, "_read_begun", slowly)
     confirming = in_a_thread(lambda: begun.extend(schedule._confirm_all([(claimed, "1")])))
     assert inside.wait(30)
-    releasing = in_a_thread(recovery.release_all, "1")
-    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = %s"
-    with connection.cursor() as cursor:
-        wait_until(
-            lambda: cursor.execute(waits, [connection.settings_dict["NAME"]]) or cursor.fetchone()
-        )
+    recovery.release_all("1")
     go_on.set()
     confirming.join(30)
-    releasing.join(30)
     assert schedule.settle(begun[0], Result(outcome=Outcome(1, 200)))
     assert Delivery.objects.get(pk=delivery.pk).state == "SUCCESS"
 
@@ -147,10 +140,7 @@ def under_way(endpoint: Endpoint) -> Work:
     return Work(delivery.pk, token, attempt.pk, endpoint.chatbot_id, 1, False, b"{}", target)
 
 
-def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(
-    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batch, "LOCK_TIMEOUT", "30s")  # a slow commit is no deadlock
+def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint: Endpoint) -> None:
     endpoints = EndpointFactory.create_batch(6)
     faults = []
 
@@ -191,7 +181,9 @@ def test_a_locked_row_of_a_dead_worker_does_not_hold_up_the_others(endpoint: End
     assert (locked.get().claim, locked.get().interruptions) == (None, 1)
 
 
-def test_a_row_that_is_locked_elsewhere_delays_only_its_own_delivery(endpoint: Endpoint) -> None:
+def test_a_row_that_is_locked_elsewhere_delays_only_its_own_delivery(
+    endpoint: Endpoint, limits: None
+) -> None:
     DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
     claimed = claims.claim(liveness.ME, slots=8)
     works = [schedule.confirm(one, worker=liveness.ME) for one in claimed]

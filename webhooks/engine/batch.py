@@ -11,10 +11,10 @@ from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 from django.db import DataError, IntegrityError, connection
-from psycopg.errors import LockNotAvailable
+
+from config.database.locks import is_lock_timeout
 
 GATHER = 0.004  # seconds to wait for more items, for each item that shared the last write
-LOCK_TIMEOUT = "300ms"  # then the items are written one by one, and only the locked one waits
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -76,11 +76,4 @@ class Batch(Generic[Item, Answer]):
 def concerns_one_item(error: BaseException) -> bool:
     """Return whether the other items of a batch may succeed: bad data, or a row locked for long."""
     data = isinstance(error, (DataError, IntegrityError))
-    return data or isinstance(error.__cause__, LockNotAvailable)
-
-
-def limit_locks() -> None:
-    """Give up waiting for a row that is locked elsewhere, in this transaction (PostgreSQL)."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+    return data or is_lock_timeout(error)

@@ -11,8 +11,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q
 
+from config.database.locks import left_if_locked, unlocked, update_unlocked
 from webhooks.engine import metrics
-from webhooks.engine.batch import limit_locks
 from webhooks.engine.claims import NO_CLAIM, START
 from webhooks.engine.queue import keep_to_indexes, now
 from webhooks.models import Attempt, Delivery
@@ -46,7 +46,7 @@ def take_over(dead: set[str]) -> int:
     with transaction.atomic():
         keep_to_indexes()
         held = Delivery.objects.filter(HELD, gone).defer("body")
-        rows = list(held.select_for_update(skip_locked=True))  # a locked one is taken over later
+        rows = list(unlocked(held))  # a locked one is taken over later
     if not rows:
         return 0
     begun = {
@@ -54,17 +54,15 @@ def take_over(dead: set[str]) -> int:
         for attempt in Attempt.objects.filter(delivery__in=rows, status=State.PENDING)
     }
     for row in rows:
-        _free(row, begun.get(row.pk), current_time)
+        with left_if_locked(f"the takeover of delivery {row.pk}"):
+            _free(row, begun.get(row.pk), current_time)
     return len([row for row in rows if row.pk not in begun and row.claimed_by not in dead])
 
 
 def release_all(worker: str) -> None:
     """Give back the claims of a stopping worker whose attempts have not begun."""
-    # Filter by the row's own columns: only those are checked again if an attempt just begins.
-    rows = Delivery.objects.filter(HELD, claimed_by=worker)
-    with transaction.atomic():
-        limit_locks()
-        rows.filter(claimed_until__lte=now() + START).update(**NO_CLAIM)
+    rows = Delivery.objects.filter(HELD, claimed_by=worker)  # locked: an attempt just begins
+    update_unlocked(rows.filter(claimed_until__lte=now() + START), **NO_CLAIM)
 
 
 def follow_clock(jump: timedelta, *, since: float) -> None:
@@ -88,7 +86,6 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
 
 def _free(row: Delivery, attempt: Attempt | None, current_time: datetime) -> None:
     with transaction.atomic():
-        limit_locks()
         if attempt:
             _interrupt(row, attempt, current_time)
         else:

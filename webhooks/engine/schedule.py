@@ -11,31 +11,27 @@ Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 """
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
-from itertools import chain, repeat
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from config.database.ids import new_id
 from config.database.lengths import SHORT
+from config.database.locks import insist
 from config.database.prepared import update_each
 from webhooks.engine import claims, health, metrics
-from webhooks.engine.batch import Batch, concerns_one_item, limit_locks
+from webhooks.engine.batch import Batch, concerns_one_item
 from webhooks.engine.claims import NO_CLAIM, lease
 from webhooks.engine.queue import now
 from webhooks.engine.work import Claimed, Result, Target, Work
 from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
-
-PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between tries to settle; the last one repeats
 
 logger = logging.getLogger(__name__)
 
@@ -93,19 +89,9 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
 
 
 def _insist(work: Work, write: Callable[[], bool]) -> bool:
-    """Try a write again while the database does not answer, for as long as the claim holds."""
-    waiting, ends = threading.Event(), work.begun + lease().total_seconds()
-    pauses = chain(PAUSES, repeat(PAUSES[-1]))
-    while True:
-        try:
-            return write()
-        except (OperationalError, InterfaceError) as error:
-            connection.close()
-            pause = next(pauses)
-            if time.monotonic() + pause > ends:
-                raise
-            logger.warning("delivery %s is not settled yet: %s", work.delivery_id, error)
-            waiting.wait(pause)
+    """Try a write again for as long as the claim holds."""
+    until = work.begun + lease().total_seconds()
+    return insist(write, until=until, what=f"delivery {work.delivery_id}")
 
 
 def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
@@ -118,7 +104,6 @@ def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
     ids = [claimed.delivery_id for claimed, _ in asked]
     tokens = {claimed.claim for claimed, _ in asked}
     with transaction.atomic():
-        limit_locks()
         started_at, token = now(), uuid4()
         Delivery.objects.filter(pk__in=ids, claim__in=tokens, due_at__isnull=False).update(
             claim=token, claimed_by=worker, claimed_until=started_at + lease()
@@ -177,7 +162,6 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
     The deliveries' rows are locked in the order of their ids, because other workers settle, too.
     """
     with transaction.atomic():
-        limit_locks()
         ended_at = now()
         rows = Delivery.objects.filter(pk__in=[work.delivery_id for work, _ in asked])
         rows = rows.select_for_update().order_by("pk").annotate(is_erased=Q(body=b""))

@@ -1,0 +1,117 @@
+"""Rows that another PostgreSQL session keeps locked: only what needs such a row waits.
+
+    limit_waits       a worker's connections give up waiting for a lock after LOCK_TIMEOUT
+    unlocked          claims and deletions leave locked rows out
+    left_if_locked    of many items, one whose row stays locked is left for later
+    insist            what must be recorded is written again, without a connection in between
+
+SQLite locks no rows.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import chain, repeat
+from typing import Any, TypeVar
+
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.models import QuerySet
+from psycopg.errors import LockNotAvailable
+
+LOCK_TIMEOUT = "300ms"
+BATCH = 1_000
+PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between tries to write; the last one repeats
+
+# Any: the columns of a model
+Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
+Answer = TypeVar("Answer")
+
+logger = logging.getLogger(__name__)
+
+
+def limit_waits() -> None:
+    """Give up waiting for a lock after LOCK_TIMEOUT, on all later connections of this process."""
+    database: Any = connection  # Any: the stubs lack the pool
+    if database.vendor == "postgresql":
+        options = database.settings_dict["OPTIONS"]
+        options["options"] = f"-c lock_timeout={LOCK_TIMEOUT} {options['options']}"
+        database.close()
+        database.close_pool()
+
+
+def is_lock_timeout(error: BaseException) -> bool:
+    """Return whether a statement gave up waiting for a row that another session has locked."""
+    return isinstance(error.__cause__, LockNotAvailable)
+
+
+def locking() -> AbstractContextManager[object]:
+    """Return a transaction for `unlocked`, but nothing on SQLite, where it would stop writers."""
+    return transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
+
+
+def unlocked(rows: Rows) -> Rows:
+    """Keep the rows that no other session has locked, and lock them until the transaction ends.
+
+    A queryset that joins other tables must be read as instances: Django forgets `of` for values,
+    and would lock the other rows, too.
+    """
+    kept: Rows = rows.select_for_update(skip_locked=True, of=("self",))
+    return kept
+
+
+def unlocked_keys(rows: "QuerySet[Any]") -> list[Any]:
+    """Return the primary keys of rows as `unlocked` does."""
+    return [row.pk for row in unlocked(rows).only("pk")]
+
+
+def update_unlocked(rows: "QuerySet[Any]", **values: Any) -> int:
+    """Update the rows that no other session has locked. Returns their number."""
+    if connection.vendor != "postgresql":
+        return rows.update(**values)
+    with transaction.atomic():
+        same: QuerySet[Any] = rows.model._base_manager.filter(pk__in=unlocked_keys(rows))
+        return same.update(**values)
+
+
+def delete_unlocked(rows: "QuerySet[Any]") -> Iterator[int]:
+    """Delete rows in batches, except those that are locked. Yields the size of each batch."""
+    while True:
+        with locking():
+            keys = unlocked_keys(rows[:BATCH])
+            rows.model._base_manager.filter(pk__in=keys).delete()
+        if not keys:
+            return
+        yield len(keys)
+
+
+@contextmanager
+def left_if_locked(what: str) -> Iterator[None]:
+    """End the block if it needs a row that stays locked. The caller tries again later."""
+    try:
+        yield
+    except OperationalError as error:
+        if not is_lock_timeout(error):
+            raise
+        logger.warning(
+            "%s waits for a row that another session has locked", what, extra={"bounded": True}
+        )
+
+
+def insist(write: Callable[[], Answer], *, until: float, what: str) -> Answer:
+    """Try a write again while its row is locked or the database does not answer.
+
+    `until` is on the monotonic clock; then the error is raised.
+    """
+    waiting, pauses = threading.Event(), chain(PAUSES, repeat(PAUSES[-1]))
+    while True:
+        try:
+            return write()
+        except (OperationalError, InterfaceError) as error:
+            connection.close()
+            pause = next(pauses)
+            if time.monotonic() + pause > until:
+                raise
+            logger.warning("%s is not settled yet: %s", what, error)
+            waiting.wait(pause)

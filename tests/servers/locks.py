@@ -1,0 +1,36 @@
+"""Sessions of PostgreSQL that lock rows for long, as a forgotten transaction does, or wait."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from django.db import connection
+from django.db.models import QuerySet
+
+from config.database import locks
+
+
+@contextmanager
+def locked(*several: "QuerySet[Any]") -> Iterator[None]:
+    """Lock rows while the block runs."""
+    with psycopg.connect(**connection.get_connection_params()) as session:
+        for rows in several:
+            keys = list(rows.values_list("pk", flat=True))
+            assert keys
+            meta = rows.model._meta
+            name = f'SELECT 1 FROM "{meta.db_table}" WHERE "{meta.pk.column}" = ANY(%s) FOR UPDATE'
+            session.execute(name, [keys])
+        yield
+
+
+@contextmanager
+def limited_waits() -> Iterator[None]:
+    """Wait for locks no longer than a worker does."""
+    database: Any = connection  # Any: the stubs lack the pool
+    before = dict(database.settings_dict["OPTIONS"])
+    locks.limit_waits()
+    yield
+    database.settings_dict["OPTIONS"].update(before)
+    database.close()
+    database.close_pool()
