@@ -19,6 +19,7 @@ from django.db.models import F, Q, QuerySet, UUIDField
 from django.db.models.functions import Now
 
 from config.database.ids import new_id
+from config.database.locks import locking, unlocked, update_unlocked
 from config.database.prepared import Given, insert, prepared_delete
 from config.runtime.renewal import Renewal
 from conversations.models import Message, OwedReply
@@ -64,15 +65,18 @@ def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
     making = Counter(mine.values_list(account, flat=True))
     share, room = max(1, most // 2), most - making.total()
     full = [one for one, count in making.items() if count >= share]
-    waiting = _lapsed().exclude(**{f"{account}__in": full}).order_by("claimed_until")
+    # Those that this process is making may have lapsed because their rows were locked.
+    free = _lapsed().exclude(claim__in=list(renewal.claims))
+    waiting = free.exclude(**{f"{account}__in": full}).order_by("claimed_until")
     taken = []
-    for message_id, old, owner in waiting.values_list("pk", "claim", account)[: max(0, room)]:
-        token = new_id()
-        if making[owner] < share and _lapsed().filter(pk=message_id, claim=old).update(
-            claim=token, claimed_by=worker, claimed_until=Now() + LEASE
-        ):
-            making[owner] += 1
-            taken.append((message_id, token))
+    with locking():
+        for row in unlocked(waiting.annotate(owner=F(account)))[: max(0, room)]:
+            token = new_id()
+            if making[row.owner] < share and _lapsed().filter(pk=row.pk, claim=row.claim).update(
+                claim=token, claimed_by=worker, claimed_until=Now() + LEASE
+            ):
+                making[row.owner] += 1
+                taken.append((row.pk, token))
     return taken
 
 
@@ -129,7 +133,8 @@ def _begin(rows: QuerySet[OwedReply], **columns: str) -> Claim | None:
 
 
 def _renew(tokens: list[UUID]) -> None:
-    OwedReply.objects.filter(claim__in=tokens).update(claimed_until=Now() + LEASE)
+    # Without the locked ones: if one row held up the others, they would all lapse.
+    update_unlocked(OwedReply.objects.filter(claim__in=tokens), claimed_until=Now() + LEASE)
 
 
 renewal = Renewal(_renew, every=RENEWED_EVERY)
