@@ -9,6 +9,7 @@ import logging
 import re
 import secrets
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
@@ -25,6 +26,7 @@ from config.api import limits
 from config.api.errors import ApiError, InvalidRequest
 from config.database.connections import release_connection
 from config.database.ids import new_id
+from config.database.locks import delete_unlocked, update_unlocked
 from config.runtime.renewal import Renewal
 
 HEADER = "Idempotency-Key"
@@ -169,14 +171,16 @@ def discard(claim: Claim) -> None:
     StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder).delete()
 
 
-def forget() -> None:
-    """Delete answers older than KEPT_FOR."""
-    StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()
+def forget() -> Iterator[int]:
+    """Delete answers older than KEPT_FOR. Yields the size of each batch."""
+    old = StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR)
+    return delete_unlocked(old.order_by("created_at"))
 
 
 def _renew(holders: list[UUID]) -> None:
     """Extend the leases of this process's running requests, all in one statement."""
-    StoredAnswer.objects.filter(claim__in=holders).update(claimed_until=timezone.now() + LEASE)
+    held = StoredAnswer.objects.filter(claim__in=holders)
+    update_unlocked(held, claimed_until=timezone.now() + LEASE)
 
 
 renewal = Renewal(_renew, every=RENEWED_EVERY)

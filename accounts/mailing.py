@@ -7,6 +7,8 @@ why.
 
 import logging
 import smtplib
+import time
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -18,6 +20,7 @@ from django.utils import timezone
 from accounts.models import Mail
 from config.database.connections import release_connection
 from config.database.lengths import SHORT
+from config.database.locks import delete_unlocked, insist, locking, unlocked
 from config.outbound.failures import is_shortage
 
 LEASE = timedelta(seconds=60)
@@ -28,7 +31,6 @@ DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds
 MOST_TRIES = len(DELAYS) + 1
 REFUSED = (smtplib.SMTPException, OSError)
 KEPT = timedelta(days=30)  # how long mails that were sent or given up are kept
-BATCH = 1_000
 # Any: values of columns of many types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_until": None}
 
@@ -66,17 +68,18 @@ def claim(most: int) -> list[tuple[str, str]]:
     now, token = timezone.now(), uuid4()
     waiting = Mail.objects.filter(due_at__isnull=False)
     free = Q(claimed_until=None) | Q(claimed_until__lt=now)
-    due = waiting.filter(free, due_at__lte=now)
+    due = unlocked(waiting.filter(free, due_at__lte=now))
     claimed: list[tuple[str, str]] = []
-    mail = round_robin.pick(due)
-    if mail is None:
-        return claimed
-    room = most - waiting.filter(claimed_until__gte=now).count()
-    while mail and len(claimed) < room:
-        if due.filter(pk=mail.pk).update(claim=token, claimed_until=now + LEASE):
-            claimed.append((str(mail.pk), str(token)))
-        round_robin.served = mail.account_id
+    with locking():
         mail = round_robin.pick(due)
+        if mail is None:
+            return claimed
+        room = most - waiting.filter(claimed_until__gte=now).count()
+        while mail and len(claimed) < room:
+            if due.filter(pk=mail.pk).update(claim=token, claimed_until=now + LEASE):
+                claimed.append((str(mail.pk), str(token)))
+            round_robin.served = mail.account_id
+            mail = round_robin.pick(due)
     return claimed
 
 
@@ -99,26 +102,24 @@ def send(mail_id: str, claim: str) -> None:
     if mail is None:  # its invitation has just been withdrawn
         return
     if mail.tries > MOST_TRIES:
-        _settle(mail, token, error="every attempt to send it ended the process", delay=None)
+        _fail(mail, token, error="every attempt to send it ended the process", delay=None)
         return
     release_connection()
     try:
         build(mail).send()
     except Unsendable as error:
-        _settle(mail, token, error=str(error), delay=None)
+        _fail(mail, token, error=str(error), delay=None)
     except REFUSED as error:
         if is_shortage(error):  # on this machine, so it does not count as a try
             logger.warning("mails are delayed: %s", error, extra={"bounded": True})
             release_connection()
-            _held(mail_id, token).update(**NO_CLAIM, tries=F("tries") - 1)
+            _settle(mail, token, tries=F("tries") - 1)
             return
         given_up = refused_for_good(error) or mail.tries == MOST_TRIES
         delay = None if given_up else DELAYS[mail.tries - 1]
-        _settle(mail, token, error=f"{type(error).__name__}: {error}", delay=delay)
+        _fail(mail, token, error=f"{type(error).__name__}: {error}", delay=delay)
     else:
-        _held(mail_id, token).update(
-            state=Mail.State.SENT, sent_at=timezone.now(), due_at=None, error="", **NO_CLAIM
-        )
+        _settle(mail, token, state=Mail.State.SENT, sent_at=timezone.now(), due_at=None, error="")
 
 
 def build(mail: Mail) -> EmailMessage:
@@ -149,11 +150,13 @@ def refused_for_good(error: Exception) -> bool:
     return all(500 <= code < 600 for code in codes)
 
 
-def prune() -> None:
-    """Delete mails that were sent or given up and are older than KEPT, one batch at a time."""
+def prune() -> Iterator[int]:
+    """Delete mails that were sent or given up and are older than KEPT.
+
+    Yields the size of each batch.
+    """
     done = Mail.objects.filter(due_at=None, created_at__lt=timezone.now() - KEPT)
-    while ids := list(done.order_by("pk").values_list("pk", flat=True)[:BATCH]):
-        Mail.objects.filter(pk__in=ids).delete()
+    return delete_unlocked(done.order_by("pk"))
 
 
 def _held(mail_id: str, claim: str) -> "QuerySet[Mail]":
@@ -161,15 +164,27 @@ def _held(mail_id: str, claim: str) -> "QuerySet[Mail]":
     return Mail.objects.filter(pk=mail_id, claim=UUID(claim), due_at__isnull=False)
 
 
-def _settle(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
+def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
     """Record a failed attempt: due again after `delay` seconds, or FAILED if that is None.
 
-    Changes nothing if the claim was lost. The log names only the kind of error.
+    The log names only the kind of error.
     """
     logger.warning("mail %s was not sent: %s", mail.pk, error.partition(":")[0])
-    _held(str(mail.pk), claim).update(
+    _settle(
+        mail,
+        claim,
         state=Mail.State.FAILED if delay is None else Mail.State.RETRYING,
         due_at=None if delay is None else timezone.now() + timedelta(seconds=delay),
         error=error[:SHORT],
-        **NO_CLAIM,
+    )
+
+
+def _settle(mail: Mail, claim: str, **columns: Any) -> None:
+    """End an attempt; tries again for as long as the claim holds. No effect if it was lost."""
+    held = _held(str(mail.pk), claim)
+    left = (mail.claimed_until - timezone.now()).total_seconds() if mail.claimed_until else 0
+    insist(
+        lambda: held.update(**columns, **NO_CLAIM),
+        until=time.monotonic() + left,
+        what=f"mail {mail.pk}",
     )

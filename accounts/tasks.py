@@ -1,6 +1,7 @@
 """Celery tasks of accounts: send mails, delete what has expired."""
 
 from datetime import timedelta
+from itertools import chain
 
 from celery import shared_task
 from django.conf import settings
@@ -10,6 +11,7 @@ from django.utils import timezone
 from accounts import idempotency, mailing
 from accounts.models import Invitation
 from accounts.services import change
+from config.database.locks import delete_unlocked
 from config.models import PeriodicWork
 from config.runtime import periodic
 
@@ -31,26 +33,29 @@ def send_mail(mail_id: str, claim: str) -> None:
 @shared_task(acks_late=True, ignore_result=True)
 def clear_sessions(claim: str) -> None:
     """Delete expired sessions, once a day."""
-    now = timezone.now()
-    Session.objects.filter(expire_date__lt=now).delete()
-    PeriodicWork.objects.finish(CLEAR_SESSIONS, claim, next_due=now + timedelta(days=1))
+    began = timezone.now()
+    old = Session.objects.filter(expire_date__lt=began)
+    ended = periodic.run(delete_unlocked(old.order_by("expire_date")))
+    again = timedelta(days=1) if ended else timedelta(minutes=1)
+    PeriodicWork.objects.finish(CLEAR_SESSIONS, claim, next_due=began + again)
 
 
 @shared_task(acks_late=True, ignore_result=True)
 def forget_answers(claim: str) -> None:
     """Delete stored answers older than a day, once an hour."""
-    idempotency.forget()
-    next_due = timezone.now() + timedelta(hours=1)
-    PeriodicWork.objects.finish(FORGET_ANSWERS, claim, next_due=next_due)
+    ended = periodic.run(idempotency.forget())
+    again = timedelta(hours=1) if ended else timedelta(minutes=1)
+    PeriodicWork.objects.finish(FORGET_ANSWERS, claim, next_due=timezone.now() + again)
 
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune_mails(claim: str) -> None:
     """Delete old mails and expired invitations, once a day."""
-    mailing.prune()
-    now = timezone.now()
-    Invitation.objects.filter(created_at__lt=now - Invitation.LIFE).delete()
-    PeriodicWork.objects.finish(PRUNE_MAILS, claim, next_due=now + timedelta(days=1))
+    began = timezone.now()
+    expired = Invitation.objects.filter(created_at__lt=began - Invitation.LIFE)
+    ended = periodic.run(chain(mailing.prune(), delete_unlocked(expired.order_by("pk"))))
+    again = timedelta(days=1) if ended else timedelta(minutes=1)
+    PeriodicWork.objects.finish(PRUNE_MAILS, claim, next_due=began + again)
 
 
 @shared_task(acks_late=True, ignore_result=True)

@@ -4,15 +4,20 @@ There is no scheduler process. A worker's dispatcher claims due work, as it does
 claim is a token with a lease, and only its holder finishes the work.
 """
 
+import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import models
 from django.utils import timezone
 
+from config.database.locks import insist, update_unlocked
+
 LEASE = timedelta(minutes=30)  # unfinished work is begun again after this
-NO_CLAIM = {"claim": None, "claimed_until": None}
+# Any: values of columns of many types
+NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_until": None}
 
 
 class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
@@ -32,7 +37,7 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
         return [
             (name, str(token))
             for name in due.values_list("name", flat=True)
-            if due.filter(name=name).update(claim=token, claimed_until=now + LEASE)
+            if update_unlocked(due.filter(name=name), claim=token, claimed_until=now + LEASE)
         ]
 
     def release(self, name: str, claim: str) -> None:
@@ -40,9 +45,14 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
         self.filter(name=name, claim=UUID(claim)).update(**NO_CLAIM)
 
     def finish(self, name: str, claim: str, *, next_due: datetime) -> bool:
-        """Set the next due time of completed work. Returns False if its claim was lost."""
+        """Set the next due time of completed work. Returns False if its claim was lost.
+
+        Tries again while the row is locked, so that the work is not done twice.
+        """
         held = self.filter(name=name, claim=UUID(claim))
-        return bool(held.update(**NO_CLAIM, due_at=next_due))
+        until = time.monotonic() + LEASE.total_seconds()
+        columns = NO_CLAIM | {"due_at": next_due}
+        return bool(insist(lambda: held.update(**columns), until=until, what=f'"{name}"'))
 
 
 class PeriodicWork(models.Model):

@@ -8,6 +8,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from config.api.errors import Unavailable
+from config.database.locks import left_if_locked
 from config.models import PeriodicWork
 from config.runtime import periodic
 from conversations import ledger
@@ -35,8 +36,9 @@ def purge_erased(claim: str) -> None:
 @shared_task(acks_late=True, ignore_result=True)
 def check_ledger(claim: str) -> None:
     """Check the ledger once a day. A check that is cut short continues in a minute."""
-    began = timezone.now()
-    ended = ledger.resume(periodic.begin())
+    began, ended = timezone.now(), False
+    with left_if_locked("the check of the ledger"):
+        ended = ledger.resume(periodic.begin())
     again = timedelta(days=1) if ended else timedelta(minutes=1)
     PeriodicWork.objects.finish(CHECK_LEDGER, claim, next_due=began + again)
 

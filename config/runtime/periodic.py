@@ -6,6 +6,8 @@ from typing import Any
 
 from celery.worker import state as worker_state
 
+from config.database.locks import left_if_locked
+
 ONE_GO = 60.0  # seconds, much less than the lease of periodic work; the next run continues
 
 
@@ -21,6 +23,11 @@ def begin() -> Callable[[], bool]:
 
 
 def run(steps: Iterable[Any]) -> bool:
-    """Take steps until the run must end, at least one. Returns whether no step is left."""
+    """Take steps until the run must end, at least one. Returns whether no step is left.
+
+    A row that another session has locked also ends the run.
+    """
     must_end = begin()
-    return not any(must_end() for _ in steps)
+    with left_if_locked("periodic work"):
+        return not any(must_end() for _ in steps)
+    return False

@@ -21,6 +21,7 @@ from django.utils import timezone
 from accounts.models import Mail, StoredAnswer
 from chatbots.models import Chatbot
 from config.database.erasable import ErasableRow, erased
+from config.database.locks import left_if_locked, locking, unlocked_keys
 from conversations.access import lock_thread
 from conversations.models import Lead, Message, OwedReply, Thread, ThreadCount, Visitor
 from conversations.services import activity
@@ -113,13 +114,16 @@ def _erase_unsent(threads: list[UUID]) -> None:
 
 
 def _purge() -> Iterator[None]:
-    yield from _delete_threads(_due(Thread))
+    with left_if_locked("the deletion of erased threads"):
+        yield from _delete_threads(_due(Thread))
     for visitor in _keys(_due(Visitor)):
-        yield from _delete_threads(Thread.everything.filter(visitor=visitor))
-        Visitor.everything.filter(pk=visitor).delete()
+        with left_if_locked(f"the deletion of visitor {visitor}"):
+            yield from _delete_threads(Thread.everything.filter(visitor=visitor))
+            Visitor.everything.filter(pk=visitor).delete()
         yield
     for chatbot in _keys(_due(Chatbot)):
-        yield from _delete_chatbot(chatbot)
+        with left_if_locked(f"the deletion of chatbot {chatbot}"):
+            yield from _delete_chatbot(chatbot)
 
 
 def _due(model: type[ErasableRow]) -> "QuerySet[Any]":
@@ -130,9 +134,14 @@ def _keys(rows: "QuerySet[Any]") -> list[UUID]:
     return list(rows.values_list("pk", flat=True))
 
 
+def _free_keys(rows: "QuerySet[Any]") -> list[UUID]:
+    with locking():
+        return unlocked_keys(rows)
+
+
 def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
     """Delete threads in batches: first the rows below them, then the empty threads."""
-    while keys := _keys(threads[:TOGETHER]):
+    while keys := _free_keys(threads[:TOGETHER]):
         for _ in deliveries.erase(Delivery.objects.filter(thread_id__in=keys)):
             yield
         # Newest first: replies are deleted before, or together with, the messages they answer.

@@ -17,6 +17,7 @@ from django.utils import timezone
 from accounts import mailing
 from accounts.models import Mail
 from accounts.tasks import prune_mails
+from config.database import locks
 from config.database.ids import new_id
 from tests.factories.accounts import AccountFactory
 from tests.patience import PATIENCE
@@ -167,7 +168,7 @@ def test_the_next_mail_is_found_through_an_index(mail: Mail) -> None:
 
 
 def test_old_finished_mails_are_deleted(mail: Mail, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mailing, "BATCH", 2)
+    monkeypatch.setattr(locks, "BATCH", 2)
     old = timezone.now() - timedelta(days=31)
     for state, due, made in (
         *[("SENT", None, old)] * 3,

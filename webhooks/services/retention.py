@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
+from config.database.locks import unlocked_keys
 from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 
@@ -29,8 +30,7 @@ def prune(before: datetime) -> Iterator[int]:
     """
     while True:
         with transaction.atomic():
-            rows = prunable(before).order_by("created_at", "id").select_for_update(skip_locked=True)
-            ids = list(rows.values_list("pk", flat=True)[:BATCH])
+            ids = unlocked_keys(prunable(before).order_by("created_at", "id")[:BATCH])
             Attempt.objects.filter(delivery__in=ids).delete()
             Delivery.objects.filter(pk__in=ids).delete()
         if not ids:
