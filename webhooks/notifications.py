@@ -12,6 +12,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from accounts.notifications import tell_owner
+from config.database.locks import left_if_locked
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.delivery import State
 
@@ -38,7 +39,8 @@ def tell_owners() -> None:
             failing_since=endpoint.failing_since,
             owner_told_at=endpoint.owner_told_at,
         )
-        with transaction.atomic():
+        what = f"the mail about endpoint {endpoint.pk}"
+        with left_if_locked(what), transaction.atomic():
             if not as_read.update(owner_told_at=told_at):
                 continue  # it has changed since it was read, or another worker was faster
             if told_at:

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts.models import Account
 from accounts.working_hours import is_working_time
+from config.database.locks import left_if_locked
 from conversations import notifications
 from conversations.access import ThreadNotFound, lock_thread
 from conversations.models import Thread
@@ -74,7 +75,7 @@ def _by_minutes(settings: Iterable[tuple[UUID, int | None]]) -> list[tuple[timed
 
 
 def _remind(thread_id: UUID) -> bool:
-    with transaction.atomic():
+    with left_if_locked(f"the reminder of thread {thread_id}"), transaction.atomic():
         thread = _locked(thread_id)
         if thread is None or thread.waiting_since is None:
             return False
@@ -83,18 +84,20 @@ def _remind(thread_id: UUID) -> bool:
         # Not `save_changes`: a reminder is no activity, so the thread keeps its place in the inbox.
         Thread.objects.filter(pk=thread.pk).update(reminded_at=timezone.now())
         notifications.still_waiting(thread)
-    return True
+        return True
+    return False
 
 
 def _return(thread_id: UUID, *, silent_for: timedelta) -> bool:
-    with transaction.atomic():
+    with left_if_locked(f"the return of thread {thread_id}"), transaction.atomic():
         thread = _locked(thread_id)
         if thread is None or not thread.escalated or thread.waiting_since:
             return False
         if thread.updated_at > timezone.now() - silent_for:
             return False
         escalation.set_escalated(thread, escalated=False)
-    return True
+        return True
+    return False
 
 
 def _locked(thread_id: UUID) -> Thread | None:

@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from chatbots.models import Chatbot
 from config.database.lengths import SHORT
+from config.database.locks import left_if_locked, unlocked_keys, update_unlocked
 from webhooks.engine import queue, schedule
 from webhooks.models import Delivery, RetryJob, RetryPart
 from webhooks.models.retry_job import JobState
@@ -116,10 +117,14 @@ def advance() -> None:
     """Request the attempts of all running jobs that are due soon, and finish completed jobs."""
     running = RetryPart.objects.filter(is_active=True, job__state=JobState.RUNNING)
     for part in running.select_related("job").order_by("pk"):
-        _advance(part)
+        with left_if_locked(f"retry job {part.job_id}"):
+            _advance(part)
     remaining = RetryPart.objects.filter(job=OuterRef("pk"), is_done=False)
-    RetryJob.objects.filter(~Exists(remaining), state=JobState.RUNNING).update(
-        state=JobState.DONE, finished_at=timezone.now(), updated_at=timezone.now()
+    update_unlocked(
+        RetryJob.objects.filter(~Exists(remaining), state=JobState.RUNNING),
+        state=JobState.DONE,
+        finished_at=timezone.now(),
+        updated_at=timezone.now(),
     )
 
 
@@ -134,7 +139,7 @@ def _advance(part: RetryPart) -> None:
     found = list(_remaining(part)[:room])
     with transaction.atomic():
         held = RetryPart.objects.filter(pk=part.pk, is_active=True, place_id=part.place_id)
-        if not list(held.select_for_update().values_list("pk", flat=True)):
+        if not unlocked_keys(held):
             return
         made = sum(
             schedule.retry([key], by=part.job.by, due_at=begins + timedelta(seconds=n / rate))
