@@ -1,0 +1,254 @@
+"""Rows that another PostgreSQL session locks for long: only they wait, and nothing is done twice.
+
+The locks are those of a forgotten transaction. The deliveries of these tests belong to other rows.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from accounts.models import Account, Mail
+from chatbots.models import GeneralSettings, LlmModel
+from config.database.ids import new_id
+from config.models import PeriodicWork
+from conversations.dispatcher import PERIODIC
+from conversations.models import Message, OwedReply, Thread
+from conversations.models.message import MessageType
+from conversations.tasks import FOLLOW_UP
+from tests.factories.accounts import AccountFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.factories.staff import AGENTS, staff
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.patience import PATIENCE
+from tests.servers.locks import locked
+from tests.servers.mail import MailServer
+from tests.servers.model import HeldModel
+from tests.servers.processes import Worker, wait_until
+from tests.servers.receiver import Receiver
+from webhooks.models import Attempt, Delivery, Endpoint, RetryPart
+from webhooks.services import retry_job
+from webhooks.services.selection import Selection
+
+pytestmark = [
+    pytest.mark.proves("Delivery rules"),
+    pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no locks of rows"),
+]
+HELD = 8.0  # seconds: more than the lease of an owed reply
+SOON = 5.0  # seconds within which a delivery arrives on a machine that runs other tests, too
+DUE = timedelta(seconds=2)  # until the locked rows are due: the worker is running by then
+
+
+class HeldMailServer(MailServer):
+    """A mail server that answers only when it is ready."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready = threading.Event()
+
+    def converse(self, *streams: Any) -> None:
+        self.ready.wait(PATIENCE)
+        super().converse(*streams)
+
+
+class Service:
+    """A worker with its mail server and its model, and a stream of deliveries."""
+
+    def __init__(self, receiver: Receiver, endpoint: Endpoint, stack: ExitStack) -> None:
+        self.receiver, self.endpoint, self.stack = receiver, endpoint, stack
+        self.mails = self.enter(HeldMailServer())
+        self.model = self.enter(HeldModel("Here.", patience=PATIENCE))
+        self.slowest = 0.0
+
+    def enter(self, entered: AbstractContextManager[Any]) -> Any:  # Any: what it manages
+        return self.stack.enter_context(entered)
+
+    def start(self) -> Worker:
+        worker = Worker(EMAIL_URL=f"smtp://127.0.0.1:{self.mails.port}")
+        self.worker: Worker = self.enter(worker)
+        self.deliver()
+        self.slowest = 0.0
+        return self.worker
+
+    def deliver(self) -> None:
+        """Create a delivery and wait until it arrives."""
+        began, count = time.monotonic(), len(self.receiver.arrivals)
+        DeliveryFactory(chatbot=self.endpoint.chatbot)
+        self.receiver.wait_for(count + 1, 60)
+        self.slowest = max(self.slowest, time.monotonic() - began)
+
+    def deliver_for(self, seconds: float) -> None:
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            self.deliver()
+
+    def wait_until(self, fact: Callable[[], Any]) -> None:
+        wait_until(fact, 60, told=self.worker.said)
+
+    def goes_on(self) -> None:
+        """Assert that deliveries were not held up, and that the worker runs."""
+        assert self.slowest < SOON, self.worker.said()
+        assert self.worker.running.poll() is None
+
+
+@pytest.fixture
+def service(receiver: Receiver, endpoint: Endpoint) -> Iterator[Service]:
+    with ExitStack() as stack:
+        yield Service(receiver, endpoint, stack)
+
+
+def mail(**fields: Any) -> Mail:
+    made = {"account": AccountFactory(), "to": "kim@example.com", "subject": "A", "body": "B"}
+    return Mail.objects.create(**made | fields)
+
+
+def sent() -> int:
+    return Mail.objects.filter(state="SENT").count()
+
+
+def test_due_mails(service: Service) -> None:
+    service.mails.ready.set()
+    account = mail(due_at=timezone.now() + DUE).account
+    with locked(Mail.objects.all()):
+        service.start()
+        mail(account=account)
+        mail()
+        service.deliver_for(HELD)
+        assert sent() == 2
+    service.wait_until(lambda: sent() == 3)
+    service.goes_on()
+    assert len(service.mails.mails) == 3
+
+
+def test_a_mail_that_is_being_sent(service: Service) -> None:
+    mail()
+    service.start()
+    service.wait_until(lambda: Mail.objects.filter(tries=1).exists())
+    with locked(Mail.objects.all()):
+        service.mails.ready.set()
+        service.deliver_for(HELD)
+    service.wait_until(lambda: sent() == 1)
+    service.goes_on()
+    assert len(service.mails.mails) == 1
+
+
+@pytest.fixture
+def thread(service: Service, default_model: Any) -> Thread:
+    row = LlmModel.objects.create(provider="openai", title="Held", base_url=service.model.base_url)
+    GeneralSettings.objects.update(llm_model=row)
+    service.model.say(service.model.held)
+    return ThreadFactory(chatbot=service.endpoint.chatbot)
+
+
+def owed(thread: Thread, *, after: timedelta = timedelta(0)) -> Message:
+    message = MessageFactory(thread=thread)
+    OwedReply.objects.create(message=message, claim=new_id(), claimed_until=timezone.now() + after)
+    return message
+
+
+def replies() -> int:
+    return Message.objects.filter(message_type=MessageType.AI_MESSAGE).count()
+
+
+def test_owed_replies(service: Service, thread: Thread) -> None:
+    service.model.ready.set()
+    owed(thread, after=DUE)
+    with locked(OwedReply.objects.all()):
+        service.start()
+        owed(thread)
+        service.deliver_for(HELD)
+        assert replies() == 1
+    service.wait_until(lambda: replies() == 2)
+    service.goes_on()
+    assert len(service.model.arrivals) == 2
+    assert not OwedReply.objects.exists()
+
+
+def test_a_reply_that_is_being_made(service: Service, thread: Thread) -> None:
+    message = owed(thread)
+    owed(ThreadFactory(chatbot=thread.chatbot))
+    service.start()
+    service.wait_until(lambda: len(service.model.arrivals) == 2)
+    with locked(OwedReply.objects.filter(pk=message.pk)):
+        service.deliver_for(HELD)
+        service.model.ready.set()
+        service.deliver_for(HELD / 4)
+        assert replies() == 1
+    service.wait_until(lambda: replies() == 2)
+    service.goes_on()
+    assert len(service.model.arrivals) == 2
+    assert not OwedReply.objects.exists()
+
+
+def test_periodic_work(service: Service) -> None:
+    PeriodicWork.objects.add(PERIODIC)
+    rows = PeriodicWork.objects.exclude(name=FOLLOW_UP)
+    rows.update(due_at=timezone.now() + DUE)
+    with locked(rows):
+        service.start()
+        service.deliver_for(HELD)
+        assert PeriodicWork.objects.get(name=FOLLOW_UP).due_at > timezone.now()
+    later = PeriodicWork.objects.filter(due_at__gt=timezone.now(), claimed_until=None)
+    service.wait_until(lambda: later.filter(name="prune mails").exists())
+    service.goes_on()
+
+
+def test_the_parts_of_a_retry_job(service: Service) -> None:
+    url = service.receiver.url("/retried")
+    for _ in range(2):
+        chatbot = EndpointFactory(url=url, last_success_at=timezone.now()).chatbot
+        DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, attempts_count=4)
+    retry_job.start(Selection(), None, per_second=10, by="Kim")
+    part = RetryPart.objects.order_by("pk").first()
+    retried = Delivery.objects.filter(state="SUCCESS", attempts_count=5)
+    with locked(RetryPart.objects.filter(pk=part.pk)):
+        service.start()
+        service.deliver_for(HELD)
+        assert retried.count() == 1
+    service.wait_until(lambda: retried.count() == 2)
+    service.goes_on()
+    assert len([one for one in service.receiver.arrivals if one.path == "/retried"]) == 2
+
+
+def test_threads_that_wait_for_a_person(service: Service) -> None:
+    service.mails.ready.set()
+    since = timezone.now() - timedelta(hours=2)
+    waiting = {"escalated": True, "waiting_since": since}
+    first, _ = (ThreadFactory(chatbot=service.endpoint.chatbot, **waiting) for _ in range(2))
+    Thread.objects.filter(pk=first.pk).update(waiting_since=since - timedelta(minutes=1))
+    staff(service.endpoint.chatbot.account.owner, AGENTS)
+    Account.objects.update(remind_after_minutes=10)
+    reminded = Thread.objects.filter(reminded_at__isnull=False)
+    with locked(Thread.objects.filter(pk=first.pk)):
+        service.start()
+        service.deliver_for(HELD)
+        assert reminded.count() == 1
+    PeriodicWork.objects.filter(name=FOLLOW_UP).update(due_at=timezone.now())
+    service.wait_until(lambda: reminded.count() == 2)
+    service.goes_on()
+    assert Mail.objects.count() == 2
+
+
+def test_an_attempt_of_a_dead_worker(service: Service) -> None:
+    claim = {"claim": new_id(), "claimed_by": "77", "claimed_until": timezone.now() + DUE}
+    attempts = [
+        Attempt.objects.create(
+            delivery=DeliveryFactory(chatbot=EndpointFactory().chatbot, **claim),
+            number=1,
+            started_at=timezone.now(),
+        )
+        for _ in range(2)
+    ]
+    interrupted = Attempt.objects.filter(interrupted=True)
+    with locked(Attempt.objects.filter(pk=attempts[0].pk)):
+        service.start()
+        service.deliver_for(HELD)
+        assert interrupted.count() == 1
+    service.wait_until(lambda: interrupted.count() == 2)
+    service.goes_on()

@@ -1,0 +1,201 @@
+"""Locked rows hold up no claims, prunings, leases or mails of other rows.
+
+`test_locked_rows` shows the same with a worker process.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.contenttypes.models import ContentType
+from django.contrib.sessions.models import Session
+from django.db import OperationalError, connection
+from django.utils import timezone
+
+from accounts import mailing
+from accounts import tasks as account_tasks
+from accounts.models import Change, Mail, StoredAnswer
+from config.database.ids import new_id
+from config.database.locks import is_lock_timeout, left_if_locked
+from config.models import PeriodicWork
+from conversations import tasks as conversation_tasks
+from conversations.dispatcher import PERIODIC
+from conversations.models import OwedReply, Thread
+from conversations.services import erasure, owed_reply
+from tests.factories.accounts import AccountFactory
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.servers.locks import locked
+from webhooks import notifications
+from webhooks import tasks as webhook_tasks
+from webhooks.engine import claims, recovery
+from webhooks.models import Delivery, Endpoint
+
+pytestmark = [
+    pytest.mark.proves("Delivery rules"),
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no locks of rows"),
+]
+
+
+def made_mail(**fields: Any) -> Mail:
+    return Mail.objects.create(
+        account=AccountFactory(), to="kim@example.com", subject="A", body="B", **fields
+    )
+
+
+def answer(number: int) -> StoredAnswer:
+    account, token = AccountFactory(), new_id()
+    return StoredAnswer.objects.create(
+        user=account.owner, account=account, name=number, claim=token, claimed_until=timezone.now()
+    )
+
+
+def pruned_delivery(number: int) -> Delivery:
+    return DeliveryFactory(chatbot=EndpointFactory().chatbot, state="SUCCESS", due_at=None)
+
+
+def erased_thread(number: int) -> Thread:
+    thread = ThreadFactory(chatbot=ChatbotFactory())
+    erasure.erase_thread(thread.pk)
+    return thread
+
+
+# What a run of each periodic work deletes, and the columns that make a row old
+PRUNED: dict[str, tuple[Callable[[int], Any], tuple[str, ...]]] = {
+    account_tasks.PRUNE_MAILS: (lambda _: made_mail(due_at=None), ("created_at",)),
+    account_tasks.CLEAR_SESSIONS: (
+        lambda number: Session.objects.create(session_key=str(number), expire_date=timezone.now()),
+        ("expire_date",),
+    ),
+    account_tasks.FORGET_ANSWERS: (answer, ("created_at",)),
+    account_tasks.PRUNE_CHANGES: (
+        lambda number: Change.objects.create(
+            content_type=ContentType.objects.first(),
+            object_pk=str(number),
+            object_repr="A",
+            action=0,
+        ),
+        ("timestamp",),
+    ),
+    webhook_tasks.PRUNE: (pruned_delivery, ("created_at",)),
+    conversation_tasks.PURGE: (erased_thread, ("purge_at",)),
+}
+
+
+def begin_work(name: str) -> str:
+    """Make periodic work due and claim it; returns the claim."""
+    PeriodicWork.objects.all().delete()
+    PeriodicWork.objects.add([name])
+    [(_, claim)] = PeriodicWork.objects.claim()
+    return claim
+
+
+@pytest.mark.usefixtures("limits")
+@pytest.mark.parametrize("name", PRUNED)
+def test_a_locked_row_does_not_hold_up_the_pruning_of_others(name: str) -> None:
+    make, columns = PRUNED[name]
+    rows = [make(number) for number in range(3)]
+    model = type(rows[0])
+    every = getattr(model, "everything", model._base_manager)
+    mine = every.filter(pk__in=[row.pk for row in rows])
+    mine.update(**dict.fromkeys(columns, timezone.now() - timedelta(days=1000)))
+    with locked(mine.filter(pk=rows[0].pk)):
+        PERIODIC[name](begin_work(name))
+        assert [row.pk for row in mine.all()] == [rows[0].pk]
+    PERIODIC[name](begin_work(name))
+    assert not mine.exists()
+
+
+@pytest.mark.usefixtures("limits")
+def test_work_whose_row_is_locked_when_it_ends_is_finished_once_it_is_free() -> None:
+    claim, row = begin_work("sweep"), PeriodicWork.objects.filter(name="sweep")
+    later = timezone.now() + timedelta(days=1)
+
+    def finish() -> bool:
+        try:
+            return row.finish("sweep", claim, next_due=later)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool, locked(row):
+        finishing = pool.submit(finish)
+        with pytest.raises(TimeoutError):
+            finishing.result(2)
+        assert PeriodicWork.objects.claim() == []
+    assert finishing.result(10)
+    assert (row.get().due_at, row.get().claim) == (later, None)
+
+
+def test_locked_work_holds_up_the_claims_of_no_other() -> None:
+    PeriodicWork.objects.add(["dust", "sweep"])
+    with locked(PeriodicWork.objects.filter(name="dust")):
+        assert [name for name, _ in PeriodicWork.objects.claim()] == ["sweep"]
+    assert [name for name, _ in PeriodicWork.objects.claim()] == ["dust"]
+
+
+def test_locked_mails_hold_up_the_claims_of_no_others() -> None:
+    mails = [made_mail() for _ in range(3)]
+    with locked(Mail.objects.filter(pk__in=[one.pk for one in mails[:2]])):
+        assert [key for key, _ in mailing.claim(8)] == [str(mails[2].pk)]
+    assert {key for key, _ in mailing.claim(8)} == {str(one.pk) for one in mails[:2]}
+
+
+def test_a_locked_owed_reply_does_not_let_the_leases_of_others_end(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = ThreadFactory.create_batch(2, chatbot=endpoint.chatbot)
+    first, other = (owed_reply.record(MessageFactory(thread=thread)) for thread in threads)
+    with locked(OwedReply.objects.filter(pk=first.message_id)):
+        OwedReply.objects.exclude(pk=first.message_id).update(claimed_until=timezone.now())
+        owed_reply.renewal.renew([first.token, other.token])
+        assert OwedReply.objects.get(pk=other.message_id).claimed_until > timezone.now()
+
+
+def test_a_process_does_not_claim_the_replies_that_it_makes_itself(endpoint: Endpoint) -> None:
+    claim = owed_reply.record(MessageFactory(thread=ThreadFactory(chatbot=endpoint.chatbot)))
+    OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+    with owed_reply.renewal.of(claim.token):
+        assert owed_reply.claim("1", most=8) == []
+    assert len(owed_reply.claim("1", most=8)) == 1
+
+
+def test_a_locked_endpoint_does_not_hold_up_the_mails_about_others(
+    endpoint: Endpoint, limits: None
+) -> None:
+    EndpointFactory()
+    since = timezone.now() - timedelta(days=1)
+    Endpoint.objects.update(failing_since=since, last_failure_at=timezone.now())
+    with locked(Endpoint.objects.filter(pk=endpoint.pk)):
+        notifications.tell_owners()
+        assert Mail.objects.count() == 1
+    notifications.tell_owners()
+    assert Mail.objects.count() == 2
+
+
+def test_a_stopping_worker_releases_its_other_claims(endpoint: Endpoint) -> None:
+    DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
+    first, other = (
+        Delivery.objects.filter(pk=one.delivery_id) for one in claims.claim("1", slots=8)
+    )
+    with locked(first):
+        recovery.release_all("1")
+        assert other.get().claim is None
+    assert first.get().claim
+
+
+def test_a_session_of_a_worker_gives_up_waiting_for_a_lock(
+    endpoint: Endpoint, limits: None
+) -> None:
+    rows = Endpoint.objects.filter(pk=endpoint.pk)
+    with locked(rows):
+        with pytest.raises(OperationalError) as raised:
+            rows.update(is_active=False)
+        assert is_lock_timeout(raised.value)
+        with left_if_locked("the change"):
+            rows.update(is_active=False)
+    assert rows.get().is_active
