@@ -6,6 +6,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -14,6 +15,7 @@ from accounts.admin.scope import with_row
 from chatbots.admin.scope import ChatbotRows
 from chatbots.llm.prompt import LONG_SYSTEM, system_length
 from chatbots.models import Version
+from chatbots.models.version import NEWEST_KEPT
 from chatbots.services.version import restore
 from config.admin.page import page, row_routes
 from config.api.errors import NotFound
@@ -78,6 +80,12 @@ def number_in(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() and len(text) < 10 else None
 
 
+def before_it(known: "QuerySet[Version]", number: int) -> int:
+    """Return the number of the version before one; it may be less by more than 1, after pruning."""
+    earlier = known.filter(number__lt=number).order_by("-number")
+    return earlier.values_list("number", flat=True).first() or 0
+
+
 class VersionedAdmin(ChatbotRows):
     """Adds the page of versions to the pages of a kind of row."""
 
@@ -104,7 +112,7 @@ class VersionedAdmin(ChatbotRows):
         shown = known.filter(number__lt=before) if before else known
         listed = list(shown.defer("content").select_related("saved_by")[: LISTED + 1])
         new = number_in(request.GET.get("new")) or row.version
-        old = number_in(request.GET.get("old")) or new - 1
+        old = number_in(request.GET.get("old")) or before_it(known, new)
         pair = {each.number: each for each in known.filter(number__in=(old, new))}
         return page(
             self,
@@ -113,6 +121,7 @@ class VersionedAdmin(ChatbotRows):
             title=f"Versions of {row}",
             row=row,
             versions=listed[:LISTED],
+            newest_kept=NEWEST_KEPT,
             older=listed[LISTED - 1].number if len(listed) > LISTED else None,
             old=old,
             new=new,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db.models import Q, QuerySet, Subquery, Sum, UUIDField
@@ -12,8 +12,10 @@ from django.db.models.functions import Length
 from chatbots.llm.exchange import Turn
 from chatbots.models import GeneralSettings, Instruction, LlmModel, Persona
 from chatbots.models.instruction import DEFAULT_CREATIVITY
+from chatbots.models.version import VersionedRow, unused_version, use
 from config.database.prepared import Given, prepared
 
+RowT = TypeVar("RowT", bound=VersionedRow)
 CHATBOT: Any = Given("chatbot", UUIDField())  # Any: stands for a uuid
 MODEL = (  # columns that asking a model needs
     "id",
@@ -28,6 +30,13 @@ MODEL = (  # columns that asking a model needs
     "failures_in_a_row",
 )
 OWN = ("id", "version", "description", "history_message_context", "fallback_message")
+UNUSED = "unused"  # the id of a row's current version, if no reply has used it
+
+
+def with_unused(rows: "QuerySet[RowT]") -> "QuerySet[RowT]":
+    """Annotate rows with their current version, if no reply has used it."""
+    annotated: QuerySet[RowT] = rows.annotate(**{UNUSED: unused_version()})
+    return annotated
 
 
 def settings_of_chatbot() -> "QuerySet[LlmModel, tuple[Any, ...]]":
@@ -36,16 +45,18 @@ def settings_of_chatbot() -> "QuerySet[LlmModel, tuple[Any, ...]]":
     Selects nothing if there is no such model. A query of models needs one subquery for each of the
     bot's own columns; a query of settings would need two for each column of the model.
     """
-    own = GeneralSettings.objects.filter(chatbot=CHATBOT)
+    own = with_unused(GeneralSettings.objects.filter(chatbot=CHATBOT))
     chosen = Q(pk=Subquery(own.values("llm_model")))
     models = LlmModel.objects.filter(chosen | Q(is_default=True), is_active=True)
-    columns = (Subquery(own.values(column)) for column in OWN)
+    columns = (Subquery(own.values(column)) for column in (*OWN, UNUSED))
     return models.order_by("is_default").values_list(*MODEL, *columns)[:1]
 
 
 SETTINGS = prepared(settings_of_chatbot)
-PERSONAS = prepared(lambda: Persona.objects.filter(chatbot=CHATBOT, is_active=True))
-INSTRUCTION = prepared(lambda: Instruction.objects.filter(chatbot=CHATBOT, is_active=True))
+PERSONAS = prepared(lambda: with_unused(Persona.objects.filter(chatbot=CHATBOT, is_active=True)))
+INSTRUCTION = prepared(
+    lambda: with_unused(Instruction.objects.filter(chatbot=CHATBOT, is_active=True))
+)
 
 LONG_SYSTEM = 100_000  # characters of a system message, more than many models accept
 # Upper bounds for the earlier messages in a prompt, whatever the settings say
@@ -67,6 +78,7 @@ class Briefing:
     settings: GeneralSettings
     instruction: Instruction | None
     personas: Sequence[Persona]
+    unused: list[UUID]  # ids of those of the versions that no reply has used yet
 
 
 def system_message(
@@ -108,27 +120,43 @@ def briefing(chatbot_id: UUID) -> Briefing:
     known, model = general(chatbot_id)
     personas = PERSONAS.rows(chatbot=chatbot_id)
     instruction = INSTRUCTION.first(chatbot=chatbot_id)
-    warmth = [row.creativity_level for row in (instruction, *personas) if row]
+    texts = [row for row in (instruction, *personas) if row]
     return Briefing(
         model=model,
         system=system_message(known.description, personas, instruction),
         facts=known.description,
-        temperature=warmth[0] if warmth else DEFAULT_CREATIVITY,
+        temperature=texts[0].creativity_level if texts else DEFAULT_CREATIVITY,
         history_length=min(known.history_message_context, HISTORY_MESSAGES),
         fallback=known.fallback_message,
         settings=known,
         instruction=instruction,
         personas=personas,
+        unused=[row.unused for row in (known, *texts) if row.unused],
     )
+
+
+def lasting_briefing(chatbot_id: UUID) -> Briefing:
+    """Read the settings that a bot's model needs, in versions that are kept for the reply's origin.
+
+    A version that has been pruned since it was read is no longer the current one: the settings are
+    read again. Call it outside any transaction.
+    """
+    known = briefing(chatbot_id)
+    while known.unused and not use(known.unused):
+        known = briefing(chatbot_id)
+    return known
 
 
 def general(chatbot_id: UUID) -> tuple[GeneralSettings, LlmModel | None]:
     """Read a bot's own settings, or the defaults, and the model that answers."""
     found = SETTINGS.first(chatbot=chatbot_id)
     if found is None:
-        return GeneralSettings.objects.filter(chatbot=chatbot_id).first() or GeneralSettings(), None
-    model, own = found[: len(MODEL)], found[len(MODEL) :]
+        rows = with_unused(GeneralSettings.objects.filter(chatbot=chatbot_id))
+        return rows.first() or GeneralSettings(), None
+    model, (*own, unused) = found[: len(MODEL)], found[len(MODEL) :]
     chosen = LlmModel(**dict(zip(MODEL, model, strict=True)))
     if own[0] is None:
         return GeneralSettings(), chosen
-    return GeneralSettings(**dict(zip(OWN, own, strict=True))), chosen
+    known = GeneralSettings(**dict(zip(OWN, own, strict=True)))
+    known.unused = unused
+    return known, chosen

@@ -1,22 +1,30 @@
-"""Every version of the rows that a prompt is built from, so that old prompts can be rebuilt."""
+"""Versions of the rows that a prompt is built from, so that old prompts can be rebuilt.
 
-from collections.abc import Mapping
+A text keeps its newest versions, and every version that a reply has used. A process that makes a
+reply sets `used` before it asks the model, and only unused versions are deleted. Each is a single
+statement on one row, so the database decides which of the two comes first.
+"""
+
+from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from django.conf import settings
 from django.db import models, transaction
+from django.db.models import IntegerField, OuterRef, Subquery, UUIDField
 
 from chatbots.models.chatbot import Chatbot
 from config.database.lengths import SHORT
-from config.database.prepared import insert
+from config.database.prepared import Given, insert, prepared_delete
 from config.database.row import Row, save_changes
 from config.runtime.actor import current_person, current_via
 
+NEWEST_KEPT = 200  # versions of each text
+
 
 class Version(Row):
-    """The content of a row after one change, with its author. Never changed.
+    """The content of a row after one change, with its author. Its content never changes.
 
     `row_id` is not a foreign key: the versions of a deleted row stay as long as its chatbot.
     """
@@ -36,6 +44,7 @@ class Version(Row):
         related_name="+",
     )
     saved_via = models.CharField(max_length=SHORT, default=current_via)
+    used = models.BooleanField(default=False)  # a reply may name it, so it is never pruned
 
     class Meta:
         constraints = [
@@ -54,6 +63,27 @@ def content_at(row_id: UUID, number: int) -> dict[str, Any]:
     return found
 
 
+def unused_version() -> Subquery:
+    """Select the id of a row's current version, or NULL if a reply has used it."""
+    current = Version.objects.filter(row_id=OuterRef("pk"), number=OuterRef("version"), used=False)
+    return Subquery(current.values("pk"))
+
+
+def use(version_ids: Iterable[UUID]) -> bool:
+    """Mark versions as used. Returns False if one no longer exists.
+
+    Call it outside any transaction: each mark commits by itself, so it holds one lock at a time.
+    """
+    return all(Version.objects.filter(pk=pk).update(used=True) for pk in version_ids)
+
+
+PRUNE = prepared_delete(
+    lambda: Version.objects.filter(
+        row_id=Given("row", UUIDField()), number=Given("number", IntegerField()), used=False
+    )
+)
+
+
 class VersionedRow(models.Model):
     """A row that stores a version of its content whenever the content changes.
 
@@ -62,6 +92,7 @@ class VersionedRow(models.Model):
     """
 
     version = models.PositiveIntegerField(default=0, editable=False)  # the current number
+    unused: UUID | None = None  # set by queries that annotate `unused_version`
 
     class Meta:
         abstract = True
@@ -104,9 +135,17 @@ class VersionedRow(models.Model):
         return found
 
     def _keep(self) -> None:
+        """Store the current version, and delete the one that is no longer among the newest.
+
+        One version at most leaves them with each change. The versions of models have no chatbot:
+        replies do not mark them, and only superusers make them, so all of them stay.
+        """
+        chatbot_id = getattr(self, "chatbot_id", None)
+        if chatbot_id and self.version > NEWEST_KEPT:
+            PRUNE.run(row=self.pk, number=self.version - NEWEST_KEPT)
         insert(
             Version(
-                chatbot_id=getattr(self, "chatbot_id", None),
+                chatbot_id=chatbot_id,
                 kind=self._meta.model_name or "",
                 row_id=self.pk,
                 number=self.version,

@@ -174,7 +174,7 @@ def reply(message: Message, claim: Claim) -> Message | None:
         with owed_reply.renewal.of(claim.token):
             if message.thread.escalated and not_wanted(message, claim):
                 return None
-            briefing = prompt.briefing(message.thread.chatbot_id)
+            briefing = prompt.lasting_briefing(message.thread.chatbot_id)
             if claim.begun > owed_reply.MOST_TRIES:
                 metrics.FAILURES.labels(metrics.TRIED_TOO_OFTEN).inc()
                 answer = Reply(briefing.fallback, failure=GIVEN_UP)

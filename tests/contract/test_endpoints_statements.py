@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.models import Usage
 from accounts.quotas import month_of
-from chatbots.models import Chatbot
+from chatbots.models import Chatbot, Version
 from tests.conftest import Api
 from tests.contract.operations import (
     ACCOUNT,
@@ -33,7 +33,8 @@ class Cost(NamedTuple):
 
 
 # The caller owns the account, the key's use was recorded within the minute, the month has its row
-# of usage, and the chatbot has no webhook. The figures are exact: lower them with the code.
+# of usage, replies have used the bot's texts, and the chatbot has no webhook. The figures are
+# exact: lower them with the code.
 STATEMENTS = {
     ("GET", "/v1/chatbots"): Cost(3, 3),
     ("GET", "/v1/chatbots/my-chatbots"): Cost(3, 3),
@@ -74,6 +75,7 @@ def test_an_operation_costs_exactly_its_statements(
     ids = ids_of(chatbot)
     Usage.objects.create(account=chatbot.account, month=month_of(timezone.now())[0])
     ContentType.objects.get_for_models(*apps.get_models())  # kept by each process
+    Version.objects.update(used=True)
     api.get("/v1/chatbots")  # records the key's use
     with counted() as statements:
         answer: Any = call(api, operation, ids)

@@ -1,14 +1,16 @@
-"""A thread for messages."""
+"""A thread for messages, and a model that answers them."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from chatbots.models import Chatbot
+from chatbots.models import Chatbot, LlmModel
+from chatbots.services import general_settings
 from conversations.models import Thread
 from tests.conftest import Api
 from tests.factories.conversations import ThreadFactory
+from tests.servers.model import ModelServer
 
 Send = Callable[..., list[dict[str, Any]]]
 
@@ -38,3 +40,13 @@ def send(api: Api, here: str) -> Send:
         return answer.json()["data"]["messages"]
 
     return sent
+
+
+@pytest.fixture
+def asked(model: ModelServer, chatbot: Chatbot) -> ModelServer:
+    """Let the chatbot ask the server of a model; returns the server."""
+    row = LlmModel.objects.create(
+        provider="openai", title="Real", name="m-1", base_url=model.base_url
+    )
+    general_settings.change(chatbot.pk, {"llm_model_id": row.pk, "description": "A shop."})
+    return model

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from chatbots.admin.versions import COMPARED, compare
 from chatbots.llm.prompt import system_length
-from chatbots.models import Chatbot, Instruction, Persona, Version
+from chatbots.models import Chatbot, Instruction, Persona, Version, version
 from chatbots.services import instruction as instructions
 from tests.conftest import Api
 from tests.factories.chatbots import InstructionFactory, PersonaFactory
@@ -112,6 +112,33 @@ def test_many_versions_are_listed_in_pages(row: Instruction) -> None:
     assert 'href="?before=72"' in page
     assert page.count("Restore this version") == 49
     assert 'href="?before=22"' in client.get(page_of(row), {"before": "72"}).content.decode()
+
+
+def test_a_page_of_used_versions_compares_each_with_the_one_before(
+    row: Instruction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(version, "NEWEST_KEPT", 2)
+    client = signed_in(superuser())
+    for number in range(2, 7):
+        instructions.update(row.chatbot_id, row.pk, {"instruction": f"text {number}"})
+        if number == 3:
+            Version.objects.filter(row_id=row.pk, number=number).update(used=True)
+    page = client.get(page_of(row)).content.decode()
+    assert [number for number in range(1, 7) if f"Compare from version {number}" in page] == [
+        *(3, 5, 6)
+    ]
+    page = client.get(page_of(row), {"new": "5"}).content.decode()
+    assert "What changed from version 3 to version 5" in page
+    assert "<del>- text 3\n</del><ins>+ text 5\n</ins>" in page
+    page = client.get(page_of(row), {"old": "4", "new": "5"}).content.decode()
+    assert "Choose two versions to compare." in page
+    button = reverse("admin:chatbots_instruction_restore", args=[row.pk])
+    page = client.post(button, {"number": "4"}, follow=True).content.decode()
+    assert "version not found" in page
+    page = client.post(button, {"number": "3"}, follow=True).content.decode()
+    assert "Version 3 was restored as version 7" in page
+    row.refresh_from_db()
+    assert row.instruction == "text 3"
 
 
 def test_a_very_long_system_message_is_reported(client: Client, chatbot: Chatbot) -> None:

@@ -132,3 +132,15 @@ def test_every_operation_keeps_what_it_changes(
     ids = ids_of(chatbot)
     assert call(api, operation, ids).status_code == 200
     assert_all_kept()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_the_same_text_saved_again_makes_no_version(
+    api: Api, chatbot: Chatbot, operation: Operation
+) -> None:
+    ids = ids_of(chatbot)
+    call(api, operation, ids)
+    numbers = set(Version.objects.values_list("row_id", "number"))
+    call(api, operation, ids)
+    added = set(Version.objects.values_list("row_id", "number")) - numbers
+    assert {number for _, number in added} <= {1}, "only a row that is new has a version more"

@@ -27,15 +27,6 @@ AWKWARD = f'ß {lookup("GRINNING FACE")} \r\n\t"quotes" {{braces}} \u2028 \\ '
 PROMPTS, EDITS = 60, 30  # 10,000 and 1,000 in the soak of prompts
 
 
-@pytest.fixture
-def asked(model: ModelServer, chatbot: Chatbot) -> ModelServer:
-    row = LlmModel.objects.create(
-        provider="openai", title="Real", name="m-1", base_url=model.base_url
-    )
-    general_settings.change(chatbot.pk, {"llm_model_id": row.pk, "description": "A shop."})
-    return model
-
-
 def latest() -> Message:
     """Return the newest AI message."""
     rows = Message.objects.filter(message_type=MessageType.AI_MESSAGE)

@@ -1,0 +1,213 @@
+"""The newest versions of a text are kept, and those that replies have used."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection, connections, transaction
+from django.test.utils import CaptureQueriesContext
+
+from chatbots.models import Chatbot, GeneralSettings, Instruction, LlmModel, Version, version
+from chatbots.models.version import NEWEST_KEPT, use
+from chatbots.services import general_settings
+from chatbots.services import instruction as instructions
+from chatbots.services import persona as personas
+from chatbots.services.version import restore
+from config.api.errors import NotFound
+from tests.factories.chatbots import InstructionFactory, PersonaFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def three_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(version, "NEWEST_KEPT", 3)
+
+
+def numbers(row: Any) -> list[int]:
+    """Return the numbers of a row's versions, oldest first."""
+    kept = Version.objects.filter(row_id=row.pk).order_by("number")
+    return list(kept.values_list("number", flat=True))
+
+
+def edit(row: Instruction, *texts: str) -> None:
+    for text in texts:
+        instructions.update(row.chatbot_id, row.pk, {"instruction": text})
+
+
+def use_current(row: Any) -> None:
+    """Mark the row's current version, as a reply does."""
+    row.refresh_from_db()
+    assert use([Version.objects.get(row_id=row.pk, number=row.version).pk])
+
+
+@pytest.mark.usefixtures("three_kept")
+@pytest.mark.parametrize(
+    ("saved", "used", "kept"),
+    [
+        pytest.param(1, [], [1], id="the first one"),
+        pytest.param(3, [], [1, 2, 3], id="as many as are kept"),
+        pytest.param(4, [], [2, 3, 4], id="one more"),
+        pytest.param(9, [], [7, 8, 9], id="many more"),
+        pytest.param(9, [2], [2, 7, 8, 9], id="one used"),
+        pytest.param(9, [1, 2, 5], [1, 2, 5, 7, 8, 9], id="several used"),
+        pytest.param(9, [9], [7, 8, 9], id="the current one used"),
+        pytest.param(5, [1, 2, 3, 4, 5], [1, 2, 3, 4, 5], id="all used"),
+    ],
+)
+def test_the_newest_versions_are_kept_and_those_that_replies_used(
+    chatbot: Chatbot, saved: int, used: list[int], kept: list[int]
+) -> None:
+    other = InstructionFactory(chatbot=chatbot)
+    row = InstructionFactory(chatbot=chatbot)
+    for number in range(1, saved + 1):
+        if number > 1:
+            edit(row, f"text {number}")
+        if number in used:
+            use_current(row)
+    assert numbers(row) == kept
+    assert numbers(other) == [1]
+
+
+@pytest.mark.usefixtures("three_kept")
+def test_every_kind_of_text_is_bounded_and_models_are_not(
+    chatbot: Chatbot, default_model: LlmModel
+) -> None:
+    persona = PersonaFactory(chatbot=chatbot)
+    first = GeneralSettings.objects.get(chatbot=chatbot).version
+    for number in range(6):
+        personas.update(chatbot.pk, persona.pk, {"description": f"text {number}"})
+        general_settings.change(chatbot.pk, {"description": f"text {number}"})
+        default_model.title = f"model {number}"
+        default_model.save()
+        persona.refresh_from_db()
+        persona.title = f"persona {number}"
+        persona.save()
+    general = GeneralSettings.objects.get(chatbot=chatbot)
+    assert numbers(persona) == [11, 12, 13]
+    assert numbers(general) == [first + 4, first + 5, first + 6]
+    assert numbers(default_model) == [1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.usefixtures("three_kept")
+def test_a_version_that_was_pruned_cannot_be_used_or_restored(chatbot: Chatbot) -> None:
+    row = InstructionFactory(chatbot=chatbot)
+    oldest = Version.objects.get(row_id=row.pk)
+    edit(row, "2", "3", "4")
+    assert not use([oldest.pk])
+    with pytest.raises(NotFound):
+        restore(row, 1)
+    assert restore(row, 2).version == 5
+    assert numbers(row) == [3, 4, 5]
+
+
+def test_a_change_costs_as_much_with_ten_thousand_versions(chatbot: Chatbot) -> None:
+    few, many = InstructionFactory(chatbot=chatbot), InstructionFactory(chatbot=chatbot)
+    for row, count in ((few, NEWEST_KEPT + 10), (many, 10_000)):
+        Version.objects.bulk_create(
+            Version(
+                chatbot=chatbot,
+                kind="instruction",
+                row_id=row.pk,
+                number=number,
+                content={},
+                used=number % 2 == 0 or number < count - NEWEST_KEPT,
+            )
+            for number in range(2, count + 1)
+        )
+        Instruction.objects.filter(pk=row.pk).update(version=count)
+    asked = []
+    for row in (few, many):
+        with CaptureQueriesContext(connection) as captured:
+            edit(row, "one more")
+        asked.append(len(captured))
+    assert asked[0] == asked[1] <= 10
+    [pruning] = [one["sql"] for one in captured if one["sql"].startswith("DELETE")]
+    assert "version_number_unique" in plan(pruning) or "autoindex" in plan(pruning)
+    assert Version.objects.filter(row_id=many.pk).count() == 10_000
+    edit(many, "another one")  # a reply has used the version that leaves the newest
+    assert Version.objects.filter(row_id=many.pk).count() == 10_001
+
+
+def plan(sql: str) -> str:
+    """Return how the database runs a statement."""
+    explain = "EXPLAIN " if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN "
+    with connection.cursor() as cursor:
+        cursor.execute(explain + sql)
+        return "\n".join(str(row[-1]) for row in cursor.fetchall())
+
+
+ENDS = [
+    pytest.param(True, id="the first one commits"),
+    pytest.param(False, id="the first one fails"),
+]
+
+
+@pytest.mark.usefixtures("three_kept")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one writer at a time")
+@pytest.mark.parametrize("commits", ENDS)
+def test_a_reply_waits_for_the_pruning_of_a_version_that_it_uses(
+    chatbot: Chatbot, commits: bool
+) -> None:
+    row = InstructionFactory(chatbot=chatbot)
+    oldest = Version.objects.get(row_id=row.pk)
+    edit(row, "2", "3")
+    with ThreadPoolExecutor(1) as reply:
+        with suppress(Failed), transaction.atomic():
+            edit(row, "4")
+            marked = reply.submit(in_own_connection, lambda: use([oldest.pk]))
+            wait_for_a_lock()
+            if not commits:
+                raise Failed
+        assert marked.result() is not commits
+    assert numbers(row) == ([2, 3, 4] if commits else [1, 2, 3])
+
+
+@pytest.mark.usefixtures("three_kept")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one writer at a time")
+@pytest.mark.parametrize("commits", ENDS)
+def test_a_pruning_waits_for_a_reply_that_uses_the_version(chatbot: Chatbot, commits: bool) -> None:
+    row = InstructionFactory(chatbot=chatbot)
+    oldest = Version.objects.get(row_id=row.pk)
+    edit(row, "2", "3")
+    with ThreadPoolExecutor(1) as staff:
+        with suppress(Failed), transaction.atomic():
+            assert use([oldest.pk])
+            pruned = staff.submit(in_own_connection, lambda: edit(row, "4"))
+            wait_for_a_lock()
+            if not commits:
+                raise Failed
+        pruned.result()
+    assert numbers(row) == ([1, 2, 3, 4] if commits else [2, 3, 4])
+
+
+class Failed(Exception):
+    """Raised to roll a transaction back."""
+
+
+def in_own_connection(call: Callable[[], Any]) -> Any:
+    """Run a call in a thread of its own; returns its result."""
+    try:
+        return call()
+    finally:
+        connections.close_all()
+
+
+def wait_for_a_lock() -> None:
+    """Wait until another connection waits for a lock of this one."""
+    ends = time.monotonic() + 30
+    with connection.cursor() as cursor:
+        while True:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() ="
+                " ANY(pg_blocking_pids(pid))"
+            )
+            if cursor.fetchone()[0]:
+                return
+            assert time.monotonic() < ends, "nothing waits for a lock"
