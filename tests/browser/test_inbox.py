@@ -130,6 +130,58 @@ def test_a_focused_tab_keeps_the_focus_while_new_rows_are_offered(
 
 
 @pytest.fixture
+def heard(page: Page) -> Callable[[], list[str]]:
+    """Record what the inbox tells a screen reader; returns a function that reads what is new."""
+    page.add_init_script(
+        "window.heard = [];"
+        "document.addEventListener('DOMContentLoaded', () => {"
+        " for (const region of document.querySelectorAll('main [role=status], [aria-live]'))"
+        "  new MutationObserver(() => window.heard.push(region.innerText || region.textContent))"
+        "   .observe(region, { subtree: true, childList: true, characterData: true });"
+        "});"
+    )
+
+    def read() -> list[str]:
+        for _ in range(2):
+            with page.expect_response(NEWS):
+                page.evaluate("window.dispatchEvent(new Event('online'))")
+        said: list[str] = page.evaluate("window.heard.splice(0)")
+        return [" ".join(each.split()) for each in said if each.strip()]
+
+    return read
+
+
+def test_a_screen_reader_hears_a_few_words_once_for_each_news(
+    page: Page, shop: Chatbot, thread: Thread, heard: Callable[[], list[str]]
+) -> None:
+    escalation.toggle(thread.pk)
+    page.goto(f"{INBOX}?view=waiting")
+    rows = page.locator("#result_list tbody")
+    assert heard() == heard() == [], "no news"
+    others = [ThreadFactory(chatbot=shop) for _ in range(4)]
+    for number, other in enumerate(others[:2], start=2):
+        escalation.toggle(other.pk)
+        expect(rows).to_have_count(number)
+        assert heard() == ["1 new or changed"]
+        assert heard() == []
+    escalation.toggle(others[0].pk)
+    expect(rows).to_have_count(2)
+    assert heard() == [], "a conversation that left the list"
+
+    page.locator("#result_list input.action-select").first.check()
+    escalation.toggle(others[2].pk)
+    show = page.get_by_role("button", name="1 new, show")
+    expect(show).to_be_visible()
+    assert heard() == ["1 new, show"]
+    escalation.toggle(others[1].pk)  # it leaves the list, so that the counts change
+    assert heard() == heard() == []
+    escalation.toggle(others[3].pk)
+    expect(page.get_by_role("button", name="2 new, show")).to_be_visible()
+    assert heard() == ["2 new, show"]
+    assert heard() == []
+
+
+@pytest.fixture
 def timed(page: Page) -> Page:
     """Kim's window, which notes how long the page's scripts wait before each poll."""
     page.add_init_script(

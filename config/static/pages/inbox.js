@@ -40,15 +40,15 @@ async function refresh() {
   known = rowsOf(page);
   stale = false;
   show.hidden = true;
+  show.textContent = "";
 }
 
 const addedTo = (rows) => rows.filter((row) => !known.includes(row)).length;
 
 function offer(rows) {
-  const added = addedTo(rows);
-  if (!added) return; // only times and counts have changed
-  show.textContent = `${added} new, show`;
-  show.hidden = false;
+  const added = addedTo(rows), words = `${added} new, show`;
+  show.hidden = !added; // only times and counts have changed
+  if (added && show.textContent !== words) show.textContent = words; // a screen reader reads it again when it is set
 }
 
 async function poll() {
@@ -63,7 +63,7 @@ async function poll() {
       const { rows } = await answer.json();
       const same = rows.length === known.length && rows.every((row) => known.includes(row));
       stale = !(fresh && same);
-      if (stale) offer(rows);
+      if (stale && busy()) offer(rows);
     } else if (answer.status !== 304) {
       throw new Error(answer.status);
     }
