@@ -72,7 +72,12 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     class Media:
         """The scripts of the preview, of the follow-up prompts and of the lead form."""
 
-        js = ("pages/preview.js", "pages/followups.js", "pages/leadform.js")
+        js = (
+            "pages/preview.js",
+            "pages/reorder.js",
+            "pages/followups.js",
+            "pages/leadform.js",
+        )
 
     @display(description="state", label={"active": "success", "off": "danger"})
     def active(self, chatbot: Chatbot) -> str:

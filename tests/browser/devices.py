@@ -31,6 +31,22 @@ IN_SIGHT = """control => {
 WIDTH = "document.documentElement.scrollWidth"
 
 
+def drag(handle: Locator, row: Locator, *, below: bool) -> None:
+    """Drag a handle to the upper or the lower half of a row, as a hand does.
+
+    Both are in sight, because the mouse scrolls nothing.
+    """
+    mouse = handle.page.mouse
+    handle.hover()
+    mouse.down()
+    box = row.bounding_box()
+    assert box
+    x, y = box["x"] + 20, box["y"] + box["height"] * (0.9 if below else 0.1)
+    mouse.move(x, y - 5, steps=4)
+    mouse.move(x, y, steps=2)
+    mouse.up()
+
+
 @dataclass
 class Device:
     """A window in a look, and the means to operate it."""

@@ -7,8 +7,8 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from chatbots.models import Appearance, Chatbot, FollowUpPrompt, Instruction
-from tests.browser.crawl import PHONE
-from tests.browser.devices import Device
+from tests.browser.crawl import DESK, PHONE
+from tests.browser.devices import Device, drag
 from tests.factories.chatbots import (
     FollowUpPromptFactory,
     InstructionFactory,
@@ -175,3 +175,28 @@ def test_follow_up_prompts_are_ordered_with_alt_and_an_arrow(device: Device, sho
     assert prompts(shop) == ["One", "Two", "Three"]
     save(device)
     assert prompts(shop) == ["Two", "First", "Three"]
+
+
+@pytest.mark.usefixtures("three_prompts")
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_follow_up_prompts_are_ordered_by_dragging_their_handles(
+    page: Page, shop: Chatbot, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 4_000})  # all rows are in sight
+    page.goto(bot_page(shop, "follow_up_prompts"))
+
+    def row(title: str) -> Locator:
+        number = ["One", "Two", "Three"].index(title)
+        return page.locator("tbody.form-group").filter(
+            has=page.locator(f"[name=follow_up_prompts-{number}-button_title]")
+        )
+
+    for source, target, below, order in (
+        ("One", "Two", True, ["Two", "One", "Three"]),
+        ("Three", "Two", False, ["Three", "Two", "One"]),
+    ):
+        drag(row(source).locator(".mover"), row(target), below=below)
+        assert shown(page) == order
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("was changed successfully")).to_be_visible()
+    assert prompts(shop) == ["Three", "Two", "One"]

@@ -35,12 +35,9 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   for (const select of group.querySelectorAll('select[name$="-kind"]')) begin(select);
 
-  // The order: drag a row by its handle, or press Alt with an arrow. The numbers are what is saved.
+  // The order: the numbers are what is saved.
   const rows = () => [...group.querySelectorAll("tbody.form-group:not(.empty-form)")].filter((row) => rankOf(row));
   const rankOf = (row) => row.querySelector('[name$="-rank"]');
-  const status = Object.assign(document.createElement("p"), { className: "hint order-status" });
-  status.setAttribute("role", "status");
-  let moving = null;
 
   // The page's own numbers in the new order: rows of other pages keep theirs.
   function number() {
@@ -55,50 +52,15 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
-  function moved(row) {
-    number();
-    status.textContent = `Moved to place ${rows().indexOf(row) + 1} of ${rows().length}. Save to keep the order.`;
-  }
-
-  function step(row, down) {
-    const all = rows(), other = all[all.indexOf(row) + (down ? 1 : -1)];
-    if (!other) return;
-    const held = document.activeElement;
-    if (down) other.after(row); else other.before(row);
-    held?.focus();
-    moved(row);
-  }
+  const { handle } = reorderable(group.querySelector(".formset-wrapper") ?? group, { one: "tbody.form-group:not(.empty-form)", rows, moved: number });
 
   function offer(row) {
     const rank = rankOf(row);
     if (!rank || row.querySelector(".mover")) return;
-    const handle = Object.assign(document.createElement("button"), { type: "button", className: "mover", draggable: true, textContent: "⠿", title: "Drag, or press Alt with an arrow key" });
-    handle.setAttribute("aria-label", `Move ${rank.name.replace(/-rank$/, "").replace(/.*-/, "row ")}: drag, or press Alt with an arrow key`);
-    handle.addEventListener("dragstart", (event) => {
-      moving = row;
-      event.dataTransfer.effectAllowed = "move";
-      event.dataTransfer.setDragImage(row, 0, 0);
-    });
-    handle.addEventListener("dragend", () => { if (moving) moved(moving); moving = null; });
     rank.parentElement.classList.add("movable");
-    rank.before(handle);
+    rank.before(handle(row, rank.name.replace(/-rank$/, "").replace(/.*-/, "row ")));
   }
 
-  group.addEventListener("dragover", (event) => {
-    const over = event.target.closest("tbody.form-group:not(.empty-form)");
-    if (!moving || !over || over === moving) return;
-    event.preventDefault();
-    const { top, height } = over.getBoundingClientRect();
-    if (event.clientY > top + height / 2) over.after(moving); else over.before(moving);
-  });
-  group.addEventListener("drop", (event) => { if (moving) event.preventDefault(); });
-  group.addEventListener("keydown", (event) => {
-    const row = event.target.closest("tbody.form-group:not(.empty-form)");
-    if (!row || !event.altKey || !/^Arrow(Up|Down)$/.test(event.key) || event.target.tagName === "SELECT") return;
-    event.preventDefault();
-    step(row, event.key === "ArrowDown");
-  });
   document.addEventListener("formset:added", (event) => { if (group.contains(event.target)) offer(event.target.closest("tbody") ?? event.target); });
   rows().forEach(offer);
-  group.querySelector(".formset-wrapper")?.after(status);
 });

@@ -41,34 +41,45 @@ document.addEventListener("DOMContentLoaded", () => {
 
   const labelled = (name, control) => make("label", { className: "name" }, name, control);
 
-  function rowOf(field) {
+  const order = reorderable(list, {
+    one: ".lead-field",
+    rows: () => [...list.children],
+    moved: () => { fields.splice(0, fields.length, ...[...list.children].map((row) => row.field)); store(); },
+  });
+
+  function rowOf(field, isNew = false) {
     const row = make("fieldset", { className: "lead-field" });
     const label = make("input", { className: "box", value: field.display_label ?? "" });
     const key = make("input", { className: "box code", value: field.field_name ?? "", pattern: "[a-z_][a-z0-9_]*", title: "lower-case letters, digits and underscores" });
     const type = make("select", { className: "box" }, ...Object.entries(TYPES).map(([value, name]) => make("option", { value, textContent: name, selected: value === field.field_type })));
     const required = make("input", { type: "checkbox", checked: Boolean(field.required) });
     const placeholder = make("input", { className: "box", value: field.placeholder_text ?? "" });
+    const [up, down] = ["Up", "Down"].map((textContent) => make("button", { type: "button", className: "link", textContent }));
     const remove = make("button", { type: "button", className: "link", textContent: "Remove" });
     const hidden = make("span", { className: "state busy", textContent: "not shown: the label is empty" });
     const legend = make("legend", { className: "unseen" });
     const duplicate = make("span", { className: "state bad", textContent: "another field has this key" });
-    row.append(legend, labelled("Label", label), labelled("Key", key), labelled("Type", type), labelled("Placeholder", placeholder),
-      make("label", {}, required, " Required"), remove, hidden, duplicate);
+    const mover = order.handle(row, "the field");
+    row.append(legend, mover, labelled("Label", label), labelled("Key", key), labelled("Type", type), labelled("Placeholder", placeholder),
+      make("label", {}, required, " Required"), up, down, remove, hidden, duplicate);
+    row.field = field;
+    let derived = isNew || !field.field_name || field.field_name === keyOf(field.display_label ?? "", field);
     row.refresh = () => {
       legend.textContent = `Field ${field.display_label || field.field_name || "without a name"}`;
       hidden.hidden = Boolean(label.value);
       duplicate.hidden = !fields.some((one) => one !== field && one.field_name === field.field_name);
     };
     label.addEventListener("input", () => {
-      const derived = !field.field_name || field.field_name === keyOf(field.display_label ?? "", field);
       field.display_label = label.value;
       if (derived && label.value) key.value = field.field_name = keyOf(label.value, field);
       store();
     });
-    key.addEventListener("input", () => { field.field_name = key.value; store(); });
+    key.addEventListener("input", () => { field.field_name = key.value; derived = !key.value; store(); });
     type.addEventListener("change", () => { field.field_type = type.value; store(); });
     required.addEventListener("change", () => { field.required = required.checked; store(); });
     placeholder.addEventListener("input", () => { field.placeholder_text = placeholder.value; store(); });
+    up.addEventListener("click", () => order.step(row, false));
+    down.addEventListener("click", () => order.step(row, true));
     remove.addEventListener("click", () => {
       fields.splice(fields.indexOf(field), 1);
       row.remove();
@@ -99,12 +110,12 @@ document.addEventListener("DOMContentLoaded", () => {
   add.addEventListener("click", () => {
     const field = { display_label: "", field_name: keyOf("field", null), field_type: "text", required: false, placeholder_text: "", options: "" };
     fields.push(field);
-    const row = list.appendChild(rowOf(field));
+    const row = list.appendChild(rowOf(field, true));
     store();
     row.querySelector("input").focus();
   });
   for (const [name] of STANDARD) document.querySelector(`[name="${prefix}${name}"]`)?.addEventListener("change", show);
-  list.append(...fields.map(rowOf));
+  list.append(...fields.map((field) => rowOf(field)));
   const row = text.closest(".field-row, .form-row") ?? text;
   const errors = row.querySelector(".errorlist");
   if (errors) list.before(errors);

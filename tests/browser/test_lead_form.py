@@ -1,0 +1,177 @@
+"""The extra fields of the lead form, as rows that are added, filled, ordered and removed."""
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Locator, Page, expect
+
+from chatbots.models import Chatbot, LeadSettings
+from tests.browser.crawl import DESK, PHONE
+from tests.browser.devices import Device, drag
+from tests.factories.chatbots import LeadSettingsFactory
+
+
+def field(label: str, **other: Any) -> dict[str, Any]:
+    """Return a field as it is stored."""
+    return {
+        "display_label": label,
+        "field_name": label.lower(),
+        "field_type": "text",
+        "required": False,
+        "placeholder_text": "",
+        "options": "",
+    } | other
+
+
+CITY, SIZE, WHY = field("City", required=True), field("Size", options="reserved"), field("Why")
+
+
+@pytest.fixture
+def three_fields(shop: Chatbot) -> None:
+    LeadSettingsFactory(chatbot=shop, customer_form_field=[CITY, SIZE, WHY])
+
+
+def open_form(page: Page, shop: Chatbot) -> None:
+    page.goto(f"{reverse('admin:chatbots_chatbot_change', args=[shop.pk])}#leadsettings")
+    expect(page.locator("#lead-form")).to_be_visible()
+
+
+def row(page: Page, label: str) -> Locator:
+    return page.get_by_role("group", name=f"Field {label}", exact=True)
+
+
+def handle(page: Page, label: str) -> Locator:
+    return row(page, label).get_by_role("button", name="Move the field")
+
+
+def shown(page: Page) -> list[str]:
+    """Return the labels of the rows, in their order on the page."""
+    return [each.input_value() for each in page.locator(".lead-field").get_by_label("Label").all()]
+
+
+def previewed(page: Page) -> list[str]:
+    """Return the names of the extra fields in the preview."""
+    names = page.get_by_role("complementary", name="Preview of the form").locator("label.name")
+    return names.all_inner_texts()[3:]  # after name, e-mail and phone
+
+
+def stored() -> Any:
+    return LeadSettings.objects.get().customer_form_field
+
+
+def save(page: Page, press: Any, shop: Chatbot) -> None:
+    """Save, and open the form again."""
+    press(page.get_by_role("button", name="Save", exact=True))
+    expect(page.get_by_text("was changed successfully")).to_be_visible()
+    open_form(page, shop)
+
+
+def test_fields_are_added_filled_and_saved_in_their_order(device: Device, shop: Chatbot) -> None:
+    LeadSettingsFactory(chatbot=shop)
+    page = device.page
+    open_form(page, shop)
+    add = page.get_by_role("button", name="Add a field")
+    for _ in range(2):  # both before either has a label
+        device.press(add)
+    second = page.locator(".lead-field").nth(1)
+    device.write(page.locator(".lead-field").first.get_by_label("Label"), "Größe")
+    device.write(second.get_by_label("Label"), "E-mail of your friend")
+    expect(second.get_by_label("Key", exact=True)).to_have_value("e_mail_of_your_friend")
+    device.choose(second.get_by_label("Type"), "E-mail")
+    device.check(second.get_by_label("Required"))
+    device.write(second.get_by_label("Placeholder"), "<b>@</b>")
+    assert previewed(page) == ["Größe", "E-mail of your friend *"]
+    save(page, device.press, shop)
+    assert stored() == [
+        field("Größe", field_name="gro_e"),
+        field(
+            "E-mail of your friend",
+            field_name="e_mail_of_your_friend",
+            field_type="email",
+            required=True,
+            placeholder_text="<b>@</b>",
+        ),
+    ]
+    assert shown(page) == ["Größe", "E-mail of your friend"]
+
+
+@pytest.mark.usefixtures("three_fields")
+def test_a_field_is_removed_and_the_others_stay_as_they_are(device: Device, shop: Chatbot) -> None:
+    page = device.page
+    open_form(page, shop)
+    device.press(row(page, "Size").get_by_role("button", name="Remove"))
+    expect(page.get_by_role("button", name="Add a field")).to_be_focused()
+    assert shown(page) == previewed_labels(page) == ["City", "Why"]
+    save(page, device.press, shop)
+    assert stored() == [CITY, WHY]
+    for label in ("City", "Why"):
+        device.press(row(page, label).get_by_role("button", name="Remove"))
+    save(page, device.press, shop)
+    assert stored() == shown(page) == []
+
+
+def previewed_labels(page: Page) -> list[str]:
+    return [name.removesuffix(" *") for name in previewed(page)]
+
+
+@pytest.mark.usefixtures("three_fields")
+def test_fields_are_ordered_with_alt_and_an_arrow(device: Device, shop: Chatbot) -> None:
+    page = device.page
+    open_form(page, shop)
+    placeholder = row(page, "City").get_by_label("Placeholder")
+    device.write(placeholder, "Berlin")
+    for key, order in (
+        ("Alt+ArrowUp", ["City", "Size", "Why"]),  # it is the first already
+        ("Alt+ArrowDown", ["Size", "City", "Why"]),
+        ("Alt+ArrowDown", ["Size", "Why", "City"]),
+        ("Alt+ArrowDown", ["Size", "Why", "City"]),
+        ("Alt+ArrowUp", ["Size", "City", "Why"]),
+    ):
+        page.keyboard.press(key)
+        assert shown(page) == previewed_labels(page) == order
+        expect(placeholder).to_be_focused()
+    expect(page.get_by_text("Moved to place 2 of 3. Save to keep the order.")).to_be_visible()
+    save(page, device.press, shop)
+    assert stored() == [SIZE, CITY | {"placeholder_text": "Berlin"}, WHY]
+    assert shown(page) == ["Size", "City", "Why"]
+
+
+@pytest.mark.usefixtures("three_fields")
+def test_fields_are_ordered_with_buttons_where_nothing_else_works(
+    device: Device, shop: Chatbot
+) -> None:
+    page = device.page
+    open_form(page, shop)
+    down = row(page, "City").get_by_role("button", name="Down")
+    for order in (["Size", "City", "Why"], ["Size", "Why", "City"], ["Size", "Why", "City"]):
+        device.press(down)
+        assert shown(page) == order
+        expect(down).to_be_focused()
+    device.press(row(page, "Why").get_by_role("button", name="Up"))
+    save(page, device.press, shop)
+    assert stored() == [WHY, SIZE, CITY]
+
+
+@pytest.mark.usefixtures("three_fields")
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_fields_are_ordered_by_dragging_their_handles(
+    page: Page, shop: Chatbot, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 4_000})  # all rows are in sight
+    open_form(page, shop)
+    said = page.locator("#lead-form").get_by_role("status")
+    drag(handle(page, "City"), row(page, "City"), below=True)
+    expect(said).to_be_empty()
+    for source, target, below, order in (
+        ("City", "Size", True, ["Size", "City", "Why"]),
+        ("Why", "Size", False, ["Why", "Size", "City"]),
+        ("Why", "City", True, ["Size", "City", "Why"]),
+    ):
+        drag(handle(page, source), row(page, target), below=below)
+        expect(said).to_contain_text(f"Moved to place {order.index(source) + 1} of 3.")
+        assert shown(page) == previewed_labels(page) == order
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    save(page, Locator.click, shop)
+    assert stored() == [SIZE, CITY, WHY]
+    assert shown(page) == ["Size", "City", "Why"]
