@@ -308,6 +308,7 @@ class Migration(migrations.Migration):
                 ('number', models.PositiveIntegerField()),
                 ('content', models.JSONField()),
                 ('saved_via', models.CharField(default=config.runtime.actor.current_via, max_length=255)),
+                ('used', models.BooleanField(default=False)),
                 ('chatbot', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='chatbots.chatbot')),
                 ('saved_by', models.ForeignKey(default=config.runtime.actor.current_person, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
