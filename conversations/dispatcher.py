@@ -30,8 +30,9 @@ from config.database.postgresql.outage import outage
 from config.metrics import Gauge, serve, watch_pool
 from config.models import PeriodicWork
 from config.outbound.failures import is_shortage
-from config.runtime import broker, liveness, periodic
+from config.runtime import broker, liveness
 from config.runtime.processes import grace, raise_file_limit
+from config.stopping import worker_is_stopping
 from conversations import tasks as conversation_tasks
 from conversations.services import owed_reply
 from webhooks import tasks as webhook_tasks
@@ -134,7 +135,7 @@ class Dispatcher(threading.Thread):
         """Return whether the worker must stop, because of a call or a signal."""
         if self.stopping.is_set():
             return True
-        if not periodic.worker_is_stopping():
+        if not worker_is_stopping():
             return False
         broker.wake.set()
         return True

@@ -20,6 +20,8 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import QuerySet
 from psycopg.errors import LockNotAvailable
 
+from config.stopping import worker_is_stopping
+
 LOCK_TIMEOUT = "300ms"
 BATCH = 1_000
 PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between tries to write; the last one repeats
@@ -99,10 +101,13 @@ def left_if_locked(what: str) -> Iterator[None]:
         )
 
 
-def insist(write: Callable[[], Answer], *, until: float, what: str) -> Answer:
+def insist(
+    write: Callable[[], Answer], *, until: float, what: str, while_stopping: bool = False
+) -> Answer:
     """Try a write again while its row is locked or the database does not answer.
 
-    `until` is on the monotonic clock; then the error is raised.
+    `until` is on the monotonic clock; then, or once the worker was asked to stop, the error is
+    raised. `while_stopping` is for claims that end before a stopping worker must have ended.
     """
     waiting, pauses = threading.Event(), chain(PAUSES, repeat(PAUSES[-1]))
     while True:
@@ -111,7 +116,7 @@ def insist(write: Callable[[], Answer], *, until: float, what: str) -> Answer:
         except (OperationalError, InterfaceError) as error:
             connection.close()
             pause = next(pauses)
-            if time.monotonic() + pause > until:
+            if time.monotonic() + pause > until or (worker_is_stopping() and not while_stopping):
                 raise
             logger.warning("%s is not settled yet: %s", what, error)
             waiting.wait(pause)

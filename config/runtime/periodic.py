@@ -4,16 +4,10 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from celery.worker import state as worker_state
-
 from config.database.locks import left_if_locked
+from config.stopping import worker_is_stopping
 
 ONE_GO = 60.0  # seconds, much less than the lease of periodic work; the next run continues
-
-
-def worker_is_stopping() -> bool:
-    """Return whether Celery's worker was asked to stop, by a signal."""
-    return worker_state.should_stop is not None or worker_state.should_terminate is not None
 
 
 def begin() -> Callable[[], bool]:

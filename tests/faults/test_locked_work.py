@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from celery.worker import state
 from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
@@ -129,6 +130,14 @@ def test_work_whose_row_is_locked_when_it_ends_is_finished_once_it_is_free() -> 
         assert PeriodicWork.objects.claim() == []
     assert finishing.result(10)
     assert (row.get().due_at, row.get().claim) == (later, None)
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_stopping_worker_does_not_wait_for_locked_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim, row = begin_work("sweep"), PeriodicWork.objects.filter(name="sweep")
+    monkeypatch.setattr(state, "should_stop", 0)
+    with locked(row), pytest.raises(OperationalError):
+        row.finish("sweep", claim, next_due=timezone.now())
 
 
 def test_locked_work_holds_up_the_claims_of_no_other() -> None:

@@ -91,7 +91,8 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
 def _insist(work: Work, write: Callable[[], bool]) -> bool:
     """Try a write again for as long as the claim holds."""
     until = work.begun + lease().total_seconds()
-    return insist(write, until=until, what=f"delivery {work.delivery_id}")
+    what = f"delivery {work.delivery_id}"
+    return insist(write, until=until, what=what, while_stopping=True)
 
 
 def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
