@@ -25,7 +25,7 @@ from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Authentication", "Chatbots")]
 
 TENANTS, CHATBOTS_EACH = 2_000, 10
-FOREIGN = 20_000  # chatbots of one other account, and as many members
+FOREIGN = 20_000  # of one other account; PostgreSQL prefers to scan smaller tables
 HELD = list(
     product((False, True), (None, Role.MEMBER, Role.SUPER_ADMIN), ([], [CHATBOT_VIEW]), (0, 1))
 )
@@ -158,6 +158,13 @@ def people() -> dict[str, tuple[User, set[Chatbot]]]:
     }
 
 
+def empty_tables() -> None:
+    """Drop the dead rows of earlier tests: PostgreSQL plans by the size of the files."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("TRUNCATE accounts_user CASCADE")
+
+
 def analyze() -> None:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
@@ -179,6 +186,7 @@ def chatbots_read(rows: "QuerySet[Any]") -> int:
 
 @pytest.mark.parametrize("statistics", ["none", "old", "current"])
 def test_an_account_with_many_chatbots_slows_down_no_other(statistics: str) -> None:
+    empty_tables()
     allowed = people()
     if statistics == "old":
         analyze()
