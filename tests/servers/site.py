@@ -31,6 +31,12 @@ from webhooks.models import Delivery
 
 TIMEOUT = 3.0  # seconds of an attempt
 LIMITS = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off", "TEST_METRICS_FRESH": "0"}
+SLOW = """
+    CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM pg_sleep(1.5); RETURN NULL; END';
+    CREATE TRIGGER slow AFTER UPDATE ON webhooks_delivery EXECUTE FUNCTION be_slow();
+    CREATE TRIGGER slow AFTER UPDATE ON chatbots_generalsettings EXECUTE FUNCTION be_slow()
+"""
 LOCK = "LOCK TABLE webhooks_delivery, chatbots_generalsettings IN EXCLUSIVE MODE"
 
 
@@ -134,6 +140,23 @@ def locked(seconds: float) -> Iterator[None]:
         yield
         time.sleep(max(0.0, began + seconds - time.monotonic()))
         held.rollback()
+
+
+@contextlib.contextmanager
+def slow_writes() -> Iterator[None]:
+    """Let each update of deliveries or texts take 1.5 seconds on PostgreSQL; lock SQLite for 4."""
+    if connection.vendor != "postgresql":
+        with locked(4.0):
+            yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(SLOW)
+    try:
+        yield
+        wait_until(all_settled)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP FUNCTION be_slow CASCADE")
 
 
 @contextlib.contextmanager

@@ -30,7 +30,17 @@ from tests.servers.model import ModelServer, failing, saying
 from tests.servers.processes import Web, wait_until
 from tests.servers.prometheus import Scrape, firing
 from tests.servers.receiver import Receiver
-from tests.servers.site import LIMITS, Site, Talk, all_settled, away, figure, locked, now
+from tests.servers.site import (
+    LIMITS,
+    Site,
+    Talk,
+    all_settled,
+    away,
+    figure,
+    locked,
+    now,
+    slow_writes,
+)
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -107,14 +117,14 @@ def test_events_that_wait_long(site: Site, talk: Talk) -> None:
     check({"ArrivalSlow"}, before, site.scrape())
 
 
-def test_a_database_that_is_locked(site: Site, talk: Talk) -> None:
+def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
     before = site.scrape()
     talk.deliver(1)
     wait_until(all_settled)
     path = f"/v0/chatbots/chatbot/{talk.chatbot.pk}/settings/general"
     GeneralSettings.objects.get_or_create(chatbot=talk.chatbot)
     Delivery.objects.update(state="FAILED", due_at=now() + timedelta(seconds=1))  # locked by then
-    with locked(4.0):
+    with slow_writes():
         waiting = talk.later(lambda: talk.call("PATCH", path, {"description": "new"}))
     assert waiting.result().status_code == 200
     wait_until(all_settled)
