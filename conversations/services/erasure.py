@@ -118,8 +118,10 @@ def _purge() -> Iterator[None]:
         yield from _delete_threads(_due(Thread))
     for visitor in _keys(_due(Visitor)):
         with left_if_locked(f"the deletion of visitor {visitor}"):
-            yield from _delete_threads(Thread.everything.filter(visitor=visitor))
-            Visitor.everything.filter(pk=visitor).delete()
+            threads = Thread.everything.filter(visitor=visitor)
+            yield from _delete_threads(threads)
+            if not threads.exists():  # the cascade would leave the deliveries of a locked one
+                Visitor.everything.filter(pk=visitor).delete()
         yield
     for chatbot in _keys(_due(Chatbot)):
         with left_if_locked(f"the deletion of chatbot {chatbot}"):
@@ -140,7 +142,10 @@ def _free_keys(rows: "QuerySet[Any]") -> list[UUID]:
 
 
 def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
-    """Delete threads in batches: first the rows below them, then the empty threads."""
+    """Delete threads in batches: first the rows below them, then the empty threads.
+
+    Locked threads stay.
+    """
     while keys := _free_keys(threads[:TOGETHER]):
         for _ in deliveries.erase(Delivery.objects.filter(thread_id__in=keys)):
             yield
@@ -170,12 +175,16 @@ def _delete_empty(threads: "QuerySet[Any]") -> None:
 def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
     """Delete a chatbot and everything below it, in batches.
 
-    While the log has deliveries of the chatbot, its row stays; the deletion is tried again later.
+    While the log has deliveries of the chatbot, or a thread is locked, its row stays; the deletion
+    is tried again later.
     """
     # Deleted first, so that pending deliveries are no longer sent.
     with disable_auditlog():  # the trail has an entry since the chatbot was hidden
         Endpoint.objects.filter(chatbot=chatbot_id).delete()
-    yield from _delete_threads(Thread.everything.filter(chatbot=chatbot_id))
+    threads = Thread.everything.filter(chatbot=chatbot_id)
+    yield from _delete_threads(threads)
+    if threads.exists():
+        return
     visitors = Visitor.everything.filter(chatbot=chatbot_id)
     while keys := _keys(visitors[:BATCH]):
         Visitor.everything.filter(pk__in=keys).delete()

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -19,12 +20,14 @@ from django.utils import timezone
 from accounts import mailing
 from accounts import tasks as account_tasks
 from accounts.models import Change, Mail, StoredAnswer
+from chatbots.models import Chatbot
+from chatbots.services.chatbot import erase_chatbot
 from config.database.ids import new_id
 from config.database.locks import is_lock_timeout, left_if_locked
 from config.models import PeriodicWork
 from conversations import tasks as conversation_tasks
 from conversations.dispatcher import PERIODIC
-from conversations.models import OwedReply, Thread
+from conversations.models import OwedReply, Thread, ThreadCount, Visitor
 from conversations.services import erasure, owed_reply
 from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory
@@ -110,6 +113,39 @@ def test_a_locked_row_does_not_hold_up_the_pruning_of_others(name: str) -> None:
         assert [row.pk for row in mine.all()] == [rows[0].pk]
     PERIODIC[name](begin_work(name))
     assert not mine.exists()
+
+
+@pytest.mark.usefixtures("limits")
+@pytest.mark.parametrize("model", [Visitor, Chatbot])
+def test_a_thread_whose_lock_ends_late_is_not_deleted_before_its_deliveries(
+    endpoint: Endpoint, model: Any
+) -> None:
+    thread = ThreadFactory(chatbot=endpoint.chatbot)
+    DeliveryFactory(chatbot=endpoint.chatbot, thread_id=thread.pk, state="SUCCESS", due_at=None)
+    answers = StoredAnswer.objects.filter(pk=answer(1).pk)
+    if model is Visitor:
+        erasure.erase_visitor(thread.visitor_id)
+    else:
+        erase_chatbot(endpoint.chatbot)
+    answers.update(thread_id=thread.pk)
+    Thread.everything.update(purge_at=None)
+    model.everything.update(purge_at=timezone.now())
+    lock = ExitStack()
+    lock.enter_context(locked(Thread.everything.filter(pk=thread.pk)))
+
+    def unlock_late(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith('DELETE FROM "conversations_thread"'):
+            lock.close()
+        return execute(sql, *rest)
+
+    with lock, connection.execute_wrapper(unlock_late):
+        list(erasure.purge())
+        assert Thread.everything.exists()
+    list(erasure.purge())
+    assert not Thread.everything.exists()
+    assert bytes(Delivery.objects.get().body) == b""
+    assert not answers.exists()
+    assert list(ThreadCount.objects.exclude(threads=0)) == []
 
 
 @pytest.mark.usefixtures("limits")
