@@ -29,8 +29,10 @@ from chatbots.services import model_chain
 from config.api.errors import Unavailable
 from config.database.connections import release_connection
 from config.database.lengths import LONG, SHORT
+from config.database.locks import is_lock_timeout
 from config.database.prepared import insert, together
 from config.outbound.failures import is_shortage
+from config.stopping import worker_is_stopping
 from conversations import events
 from conversations.access import lock_thread
 from conversations.models import Draft, Message
@@ -129,10 +131,11 @@ def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> 
 def store_patiently(
     message: Message, claim: Claim, answer: Reply, briefing: Briefing
 ) -> Message | None:
-    """Store a reply, and retry while the database does not respond.
+    """Store a reply, and retry while a row is locked or the database does not respond.
 
     No connection is held between attempts. Raises ClaimLost, and the database error once
-    STORED_WITHIN has passed (embedded: at once).
+    STORED_WITHIN has passed (embedded: at once). A worker waits longer for a locked row, until it
+    is asked to stop.
     """
     deadline = time.monotonic() + STORED_WITHIN
     while True:
@@ -143,9 +146,11 @@ def store_patiently(
                 raise
             answer = replace(answer, model=None)  # it was deleted while it answered
         except (OperationalError, InterfaceError) as error:
-            if settings.EMBEDDED or time.monotonic() > deadline:
+            waits = is_lock_timeout(error) and not worker_is_stopping()
+            if settings.EMBEDDED or (time.monotonic() > deadline and not waits):
                 raise
-            logger.warning("the reply to message %s is not stored yet: %s", message.pk, error)
+            told = "the reply to message %s is not stored yet: %s"
+            logger.warning(told, message.pk, error, extra={"bounded": True})
             connection.close()
             time.sleep(STORED_AGAIN)
 
@@ -183,8 +188,9 @@ def reply(message: Message, claim: Claim) -> Message | None:
             made = store_patiently(message, claim, answer, briefing)
     except Exception as error:
         shortage = is_shortage(error)
+        not_tried = shortage or is_lock_timeout(error)
         with suppress(DatabaseError):  # if this fails, the lease expires by itself
-            (owed_reply.postpone if shortage else owed_reply.retry_later)(claim)
+            (owed_reply.postpone if not_tried else owed_reply.retry_later)(claim)
         if shortage:
             logger.warning("this machine lacks the resources to ask for a reply: %s", error)
             raise Unavailable from error

@@ -20,7 +20,7 @@ from django.utils import timezone
 from accounts import mailing
 from accounts import tasks as account_tasks
 from accounts.models import Change, Mail, StoredAnswer
-from chatbots.models import Chatbot
+from chatbots.models import Chatbot, LlmModel
 from chatbots.services.chatbot import erase_chatbot
 from config.database.ids import new_id
 from config.database.locks import is_lock_timeout, left_if_locked
@@ -28,12 +28,13 @@ from config.models import PeriodicWork
 from conversations import tasks as conversation_tasks
 from conversations.dispatcher import PERIODIC
 from conversations.models import OwedReply, Thread, ThreadCount, Visitor
-from conversations.services import erasure, owed_reply
+from conversations.services import ai_reply, erasure, owed_reply
 from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.locks import locked
+from tests.servers.model import ModelServer
 from webhooks import notifications
 from webhooks import tasks as webhook_tasks
 from webhooks.engine import claims, recovery
@@ -244,3 +245,43 @@ def test_a_session_of_a_worker_gives_up_waiting_for_a_lock(
         with left_if_locked("the change"):
             rows.update(is_active=False)
     assert rows.get().is_active
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_reply_is_stored_when_its_thread_is_free(
+    endpoint: Endpoint, model: ModelServer, default_model: LlmModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    LlmModel.objects.update(provider="openai", base_url=model.base_url)
+    monkeypatch.setattr(ai_reply, "STORED_WITHIN", 0.5)
+    thread = ThreadFactory(chatbot=endpoint.chatbot)
+    message = MessageFactory(thread=thread)
+    claim = owed_reply.record(message)
+
+    def make() -> None:
+        try:
+            with left_if_locked("reply"):
+                ai_reply.reply(message, claim)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with locked(Thread.objects.filter(pk=thread.pk)):
+            making = pool.submit(make)
+            with pytest.raises(TimeoutError):
+                making.result(4)
+        making.result(10)
+    assert len(model.arrivals) == 1
+    assert not OwedReply.objects.exists()
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_locked_thread_is_no_failed_try_of_its_reply(endpoint: Endpoint) -> None:
+    thread = ThreadFactory(chatbot=endpoint.chatbot, escalated=True)
+    message = MessageFactory(thread=thread)
+    owed_reply.record(message)
+    for _ in range(2):
+        OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+        [(message_id, token)] = owed_reply.claim("1", most=8)
+        with locked(Thread.objects.filter(pk=thread.pk)), left_if_locked("reply"):
+            conversation_tasks.make_reply(str(message_id), str(token))
+    assert OwedReply.objects.get().begun == 1
