@@ -1,4 +1,4 @@
-"""Whether this worker was asked to stop: what takes long ends early."""
+"""Tell whether this worker was asked to stop, so that long work ends early."""
 
 from celery.worker import state
 

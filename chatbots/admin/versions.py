@@ -81,7 +81,7 @@ def number_in(text: str | None) -> int | None:
 
 
 def before_it(known: "QuerySet[Version]", number: int) -> int:
-    """Return the number of the version before one; it may be less by more than 1, after pruning."""
+    """Return the number of the previous version, or 0. Pruning leaves gaps between the numbers."""
     earlier = known.filter(number__lt=number).order_by("-number")
     return earlier.values_list("number", flat=True).first() or 0
 

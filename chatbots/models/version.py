@@ -137,8 +137,8 @@ class VersionedRow(models.Model):
     def _keep(self) -> None:
         """Store the current version, and delete the one that is no longer among the newest.
 
-        One version at most leaves them with each change. The versions of models have no chatbot:
-        replies do not mark them, and only superusers make them, so all of them stay.
+        Each change moves at most one version out of the newest. The versions of models have no
+        chatbot: replies do not mark them, and only superusers make them, so all of them are kept.
         """
         chatbot_id = getattr(self, "chatbot_id", None)
         if chatbot_id and self.version > NEWEST_KEPT:

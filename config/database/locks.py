@@ -2,10 +2,10 @@
 
     limit_waits       a worker's connections give up waiting for a lock after LOCK_TIMEOUT
     unlocked          claims and deletions leave locked rows out
-    left_if_locked    of many items, one whose row stays locked is left for later
-    insist            what must be recorded is written again, without a connection in between
+    left_if_locked    work on an item whose row stays locked is left for later
+    insist            a result is written again until it is recorded, on a new connection
 
-SQLite locks no rows.
+SQLite has no row locks.
 """
 
 import logging
@@ -49,7 +49,7 @@ def is_lock_timeout(error: BaseException) -> bool:
 
 
 def locking() -> AbstractContextManager[object]:
-    """Return a transaction for `unlocked`, but nothing on SQLite, where it would stop writers."""
+    """Return a transaction for `unlocked`; on SQLite none, because it would block all writers."""
     return transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
 
 

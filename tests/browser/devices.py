@@ -32,9 +32,9 @@ WIDTH = "document.documentElement.scrollWidth"
 
 
 def drag(handle: Locator, row: Locator, *, below: bool) -> None:
-    """Drag a handle to the upper or the lower half of a row, as a hand does.
+    """Drag a handle to the upper or the lower half of a row with the mouse.
 
-    Both are in sight, because the mouse scrolls nothing.
+    Both must be in sight: moving the mouse does not scroll.
     """
     mouse = handle.page.mouse
     handle.hover()

@@ -58,7 +58,7 @@ def main() -> int:
     parser.add_argument("--look", choices=[str(look) for look in LOOKS], help="all by default")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    setup_test_environment()  # responses tell their templates
+    setup_test_environment()  # responses then name their templates
     admin.autodiscover()  # the routes of all pages
     databases = setup_databases(verbosity=0, interactive=False)
     try:

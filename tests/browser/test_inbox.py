@@ -151,7 +151,7 @@ def heard(page: Page) -> Callable[[], list[str]]:
     return read
 
 
-def test_a_screen_reader_hears_a_few_words_once_for_each_news(
+def test_a_screen_reader_announces_each_change_once(
     page: Page, shop: Chatbot, thread: Thread, heard: Callable[[], list[str]]
 ) -> None:
     escalation.toggle(thread.pk)

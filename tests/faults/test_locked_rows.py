@@ -1,4 +1,4 @@
-"""Rows that another PostgreSQL session locks for long: only they wait, and nothing is done twice.
+"""Rows that another PostgreSQL session keeps locked: only they wait, and nothing is done twice.
 
 The locks are those of a forgotten transaction. The deliveries of these tests belong to other rows.
 """

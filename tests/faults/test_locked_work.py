@@ -1,4 +1,4 @@
-"""Locked rows hold up no claims, prunings, leases or mails of other rows.
+"""Locked rows do not hold up the claims, prunings, leases or mails of others.
 
 `test_locked_rows` shows the same with a worker process.
 """
@@ -177,14 +177,14 @@ def test_a_stopping_worker_does_not_wait_for_locked_work(monkeypatch: pytest.Mon
         row.finish("sweep", claim, next_due=timezone.now())
 
 
-def test_locked_work_holds_up_the_claims_of_no_other() -> None:
+def test_locked_work_does_not_hold_up_the_claims_of_others() -> None:
     PeriodicWork.objects.add(["dust", "sweep"])
     with locked(PeriodicWork.objects.filter(name="dust")):
         assert [name for name, _ in PeriodicWork.objects.claim()] == ["sweep"]
     assert [name for name, _ in PeriodicWork.objects.claim()] == ["dust"]
 
 
-def test_locked_mails_hold_up_the_claims_of_no_others() -> None:
+def test_locked_mails_do_not_hold_up_the_claims_of_others() -> None:
     mails = [made_mail() for _ in range(3)]
     with locked(Mail.objects.filter(pk__in=[one.pk for one in mails[:2]])):
         assert [key for key, _ in mailing.claim(8)] == [str(mails[2].pk)]
@@ -192,7 +192,7 @@ def test_locked_mails_hold_up_the_claims_of_no_others() -> None:
 
 
 def test_a_locked_owed_reply_does_not_let_the_leases_of_others_end(
-    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint,
 ) -> None:
     threads = ThreadFactory.create_batch(2, chatbot=endpoint.chatbot)
     first, other = (owed_reply.record(MessageFactory(thread=thread)) for thread in threads)

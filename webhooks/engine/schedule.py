@@ -53,7 +53,8 @@ def confirm(claimed: Claimed, *, worker: str) -> Work | None:
 def settle(work: Work, result: Result) -> bool:
     """Record the result of an attempt. Returns False if another worker has taken it over.
 
-    While the database does not answer, it tries again for as long as the claim holds.
+    While a row is locked or the database does not answer, it tries again for as long as the claim
+    holds.
     """
     return _insist(work, lambda: _settle((work, result)))
 

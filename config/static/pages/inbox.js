@@ -48,7 +48,7 @@ const addedTo = (rows) => rows.filter((row) => !known.includes(row)).length;
 function offer(rows) {
   const added = addedTo(rows), words = `${added} new, show`;
   show.hidden = !added; // only times and counts have changed
-  if (added && show.textContent !== words) show.textContent = words; // a screen reader reads it again when it is set
+  if (added && show.textContent !== words) show.textContent = words; // screen readers announce it each time it is set
 }
 
 async function poll() {

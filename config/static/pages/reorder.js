@@ -2,7 +2,7 @@
 "use strict";
 
 // `one` is the selector of a row in `area`, `rows` returns those that have an order, and `moved` is called with a row that
-// has another place. Returns a function that makes the handle of a row, given the words for it, and one that moves a row.
+// has moved. Returns `handle`, which makes the handle of a row, given its name, and `step`, which moves a row by one place.
 function reorderable(area, { one, rows, moved }) {
   const status = Object.assign(document.createElement("p"), { className: "hint order-status" });
   status.setAttribute("role", "status");

@@ -53,12 +53,12 @@ def test_an_account_shows_how_much_of_its_plan_is_used(
     assert state in text if state else 'class="state' not in text
 
 
-def test_the_history_page_leads_to_the_changes_made_elsewhere() -> None:
+def test_the_history_page_links_to_the_changes_made_elsewhere() -> None:
     account, root = AccountFactory(), signed_in(superuser())
     account.name = "Renamed by a command"
     account.save()
     history = root.get(reverse("admin:accounts_account_history", args=[account.pk]))
-    assert "Nothing has been changed here in the admin." in history.content.decode()
+    assert "Nothing has been changed in the admin." in history.content.decode()
     trail = f"{reverse('admin:accounts_change_changelist')}?q={account.pk}"
     assert f'href="{trail}"' in history.content.decode()
     assert "Renamed by a command" in root.get(trail).content.decode()
