@@ -5,6 +5,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -84,10 +85,8 @@ def test_a_hundred_concurrent_sends_store_only_what_the_limits_allow(
     threads = [ThreadFactory(chatbot=chatbot) for _ in range(4)]
     with Web() as web:
         headers = {"Authorization": f"Bearer {api.key}"}
-        urls = iter(
-            f"{web.address}/api/v1/chatting/{chatbot.pk}/thread/{threads[n % 4].pk}/message"
-            for n in range(100)
-        )
+        chatting = f"{web.address}/api/v1/chatting/{chatbot.pk}"
+        urls = cycle([f"{chatting}/thread/{thread.pk}/message" for thread in threads])
 
         def send() -> Any:
             return requests.post(next(urls), json={"content": "Hi"}, headers=headers, timeout=60)
