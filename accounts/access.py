@@ -23,7 +23,7 @@ from accounts.permissions import Action, Role, may
 from config.api.errors import Forbidden, NotFound
 from config.api.fields import Identifier
 from config.database.prepared import Given, prepared
-from config.runtime import logs
+from config.runtime.context import current
 
 RowsT = TypeVar("RowsT", bound="QuerySet[Any]")  # Any: rows of any model
 
@@ -77,7 +77,7 @@ def open_account(caller: Caller, account_id: str, action: Action) -> Opened:
     account: Any = STANDING.first(account=key, person=caller.pk)  # Any: it is annotated
     if account is None:
         raise AccountNotFound
-    logs.note(account=str(key))
+    current.set(current.get()._replace(account=str(key)))
     owner = account.owner_id == caller.pk
     holds = holdings(
         owner=owner,

@@ -13,7 +13,7 @@ from accounts.caller import Caller
 from accounts.models import ApiKey
 from config.api.errors import InvalidKey
 from config.database.prepared import Given, Prepared, prepared
-from config.runtime import actor, logs
+from config.runtime.context import current
 
 COLUMNS = ("pk", "digest", "prefix", "user", "account", "last_used_at")
 
@@ -48,8 +48,9 @@ class BearerAuthentication(BaseAuthentication):
         if found is None or not compare_digest(found[1] or "", digest):
             raise InvalidKey
         key, _, prefix, person, account, last_used_at, *further = found
-        logs.note(key=prefix, **({"account": str(account)} if account else {}))
-        actor.identify(person, f"API key {prefix}")
+        bound = str(account or "")
+        known = current.get()._replace(key=prefix, account=bound, person=person)
+        current.set(known._replace(via=f"API key {prefix}"))
         if last_used_at is None or now - last_used_at >= ApiKey.USED_EVERY:
             ApiKey.objects.filter(pk=key).update(last_used_at=now)
         return Caller(person, account), further

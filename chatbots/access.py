@@ -17,7 +17,7 @@ from chatbots.models.chatbot import ChatbotQuerySet
 from config.api.errors import ApiError, Forbidden
 from config.api.fields import Identifier
 from config.database.prepared import Given, prepared
-from config.runtime import logs
+from config.runtime.context import current
 
 PERSON: Any = Given("person", UUIDField())  # Any: stands for a uuid
 KEY_ACCOUNT: Any = Given("key_account", UUIDField())
@@ -87,7 +87,7 @@ def open_chatbot(found: Sequence[Any], *, account_id: str | None = None) -> Open
     opened = OpenChatbot(*found[:3])
     if account_id is not None and account_id.lower() != str(opened.account_id):
         raise ChatbotNotFound
-    logs.note(account=str(opened.account_id))
+    current.set(current.get()._replace(account=str(opened.account_id)))
     if not found[3]:
         raise ChatbotForbidden
     return opened

@@ -13,7 +13,6 @@ import sys
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +37,7 @@ __all__ = ["Counter", "Gauge", "Histogram"]
 # The size of each file in bytes. The library writes to memory-mapped files; on a full disk, a write
 # to unallocated space would kill the process. So the space is allocated at the start.
 SIZES = {"counter": 2**19, "histogram": 2**21, "gauge_livesum": 2**16, "gauge_livemin": 2**16}
-METHODS = frozenset(("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"))
 LOOK = 5.0  # seconds between two looks at the connection pool
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 logger = logging.getLogger(__name__)
 
@@ -65,12 +62,6 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 if settings.METRICS_DIR:
     reserve(settings.METRICS_DIR)
 
-REQUESTS = Counter(
-    "chatbots_requests", "Requests answered, by route and status", ["method", "route", "status"]
-)
-REQUEST_SECONDS = Histogram(
-    "chatbots_request_seconds", "Time to answer a request", ["method", "route"], buckets=SECONDS
-)
 IN_PROGRESS = Gauge(
     "chatbots_requests_in_progress",
     "Requests that were received and not yet answered",
@@ -96,20 +87,6 @@ POOL_SECONDS = Counter(
 POOL_ERRORS = Counter(
     "chatbots_database_pool_errors", "Times a thread got no connection from the pool"
 )
-
-
-@lru_cache(maxsize=5_000)
-def _of_request(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-    """Find a request's metrics. Looking them up by labels would cost more than counting."""
-    verb = method if method in METHODS else "other"
-    return REQUESTS.labels(verb, route, str(status)), REQUEST_SECONDS.labels(verb, route)
-
-
-def count_request(method: str | None, route: str, status: int, seconds: float) -> None:
-    """Count an answered request. `route` is empty if its path has none."""
-    requests, times = _of_request(method or "", route or "none", status)
-    requests.inc()
-    times.observe(seconds)
 
 
 def watch_pool() -> None:

@@ -21,18 +21,26 @@ from django.middleware.common import CommonMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from config import metrics
 from config.api import limits
 from config.api.body import REFUSAL
 from config.api.errors import TooManyRequests, plain_response
 from config.database.ids import new_id
-from config.runtime import actor, logs
+from config.metrics import Counter, Histogram
+from config.runtime.context import Context, current
 
 SANE_ID = re.compile(r"[0-9A-Za-z._-]{1,64}")
 logger = logging.getLogger("access")
 View = Callable[..., HttpResponse]
 PREFIX = "api/"
 FORWARDED_FOR = re.compile(r"""(?:^|[;,])\s*for=("[^"]*"|[^;,]*)""", re.IGNORECASE)
+METHODS = frozenset(("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"))
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+REQUESTS = Counter(
+    "chatbots_requests", "Requests answered, by route and status", ["method", "route", "status"]
+)
+REQUEST_SECONDS = Histogram(
+    "chatbots_request_seconds", "Time to answer a request", ["method", "route"], buckets=SECONDS
+)
 
 
 def trusted(address: str) -> bool:
@@ -100,9 +108,21 @@ def counted_as(address: str) -> str:
     return address
 
 
-def log_access(
-    request: HttpRequest, response: HttpResponseBase, known: dict[str, str], ms: int
-) -> None:
+@lru_cache(maxsize=5_000)
+def _of_request(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    """Find a request's metrics. Looking them up by labels would cost more than counting."""
+    verb = method if method in METHODS else "other"
+    return REQUESTS.labels(verb, route, str(status)), REQUEST_SECONDS.labels(verb, route)
+
+
+def count_request(method: str | None, route: str, status: int, seconds: float) -> None:
+    """Count an answered request. `route` is empty if its path has none."""
+    requests, times = _of_request(method or "", route or "none", status)
+    requests.inc()
+    times.observe(seconds)
+
+
+def log_access(request: HttpRequest, response: HttpResponseBase, ms: int) -> None:
     """Write a request's line to the access log: status, duration, route and caller.
 
     Errors are logged even without ACCESS_LOG. If the caller is unknown, the line contains the
@@ -114,8 +134,9 @@ def log_access(
     )
     if status < 400 and (quiet or not settings.ACCESS_LOG):
         return
-    anonymous = "key" not in known and "user" not in known
-    facts = {"status": status, "ms": ms, "route": known.get("route", f"{request.method} -")}
+    known = current.get()
+    anonymous = not (known.key or known.user)
+    facts = {"status": status, "ms": ms, "route": known.route or f"{request.method} -"}
     facts |= {"address": request.META.get("REMOTE_ADDR", "")} if anonymous else {}
     bounded = status == 429 or (status >= 400 and anonymous)
     logger.log(
@@ -138,30 +159,31 @@ class RequestMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        # What is noted about a request, and who acts in it, ends with its context.
+        # What is known about a request ends with the request.
         return copy_context().run(self.run, request)
 
     def run(self, request: HttpRequest) -> HttpResponseBase:
         """Answer a request, log it and count it."""
         given = request.META.get("HTTP_X_REQUEST_ID", "")
         name = given if SANE_ID.fullmatch(given) else new_id().hex
-        began, known = time.perf_counter(), logs.begin_request(name)
+        began = time.perf_counter()
+        current.set(Context(request_id=name))
         response = self.answer(request)
         seconds = time.perf_counter() - began
-        log_access(request, response, known, round(seconds * 1000))
-        route = known.get("route", "").partition(" ")[2]
-        metrics.count_request(request.method, route, response.status_code, seconds)
+        route = current.get().route.partition(" ")[2]
+        count_request(request.method, route, response.status_code, seconds)
+        log_access(request, response, round(seconds * 1000))
         response["X-Request-Id"] = name
         return response
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:
         """Add the route and the admin's user to the request's log lines, and note who acts."""
         route = request.resolver_match.route if request.resolver_match else ""
-        logs.note(route=f"{request.method} /{route}")
+        known = current.get()._replace(route=f"{request.method} /{route}")
         person = getattr(request, "user", None) if route.startswith("admin/") else None
         if person and person.is_authenticated:
-            logs.note(user=str(person.pk))
-            actor.identify(person.pk, "admin")
+            known = known._replace(user=str(person.pk), person=person.pk, via="admin")
+        current.set(known)
 
     def answer(self, request: HttpRequest) -> HttpResponseBase:
         """Find the client's address and, on /api, count the call before it is answered."""
@@ -244,7 +266,7 @@ class ApiMiddleware:
         if refusal := request.META.get(REFUSAL):
             response = plain_response(refusal)
         else:
-            logs.note(route=f"{request.method} /{found.route}")
+            current.set(current.get()._replace(route=f"{request.method} /{found.route}"))
             response = found.view(request, **found.names)
         response["Content-Length"] = str(len(response.content))
         for name, value in self.headers[request.is_secure()].items():

@@ -5,7 +5,7 @@ A group decides which admin pages its members can open; memberships decide whose
 
 import accounts.models.membership
 import config.database.ids
-import config.runtime.actor
+import config.runtime.context
 import accounts.working_hours
 import django.core.validators
 import django.db.models.deletion
@@ -296,9 +296,9 @@ class Migration(migrations.Migration):
                 ('cid', models.CharField(blank=True, max_length=255, null=True)),
                 ('timestamp', models.DateTimeField(default=django.utils.timezone.now)),
                 ('id', models.UUIDField(default=config.database.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('via', models.CharField(default=config.runtime.actor.current_via, max_length=255)),
+                ('via', models.CharField(default=config.runtime.context.current_via, max_length=255)),
                 ('account', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.account')),
-                ('actor', models.ForeignKey(default=config.runtime.actor.current_person, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('actor', models.ForeignKey(default=config.runtime.context.current_person, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('content_type', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='contenttypes.contenttype', verbose_name='content type')),
             ],
             options={

@@ -16,8 +16,8 @@ from accounts.models.account import Account
 from config.database.ids import new_id
 from config.database.lengths import SHORT
 from config.database.prepared import insert
-from config.runtime.actor import current_person, current_via
-from config.runtime.logs import masked, request_id
+from config.runtime.context import current, current_person, current_via
+from config.runtime.logs import masked
 
 KEPT = 500  # characters of each value; an instruction's versions have the whole text
 # Masking a value of 1 MiB takes 40 ms, so only its beginning is masked. A secret that is cut
@@ -99,7 +99,7 @@ class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has n
             account_id=account_of(instance),
             action=given["action"],
             changes=changes,
-            cid=request_id.get(),
+            cid=current.get().request_id,
         )
         insert(entry)
         return entry
@@ -108,7 +108,10 @@ class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has n
         """Record rows added to, or removed from, a relation of a row."""
         instance = args[1]
         entry: Change | None = super().log_m2m_changes(
-            *args, object_repr=name_of(instance), cid=request_id.get(), **given
+            *args,
+            object_repr=name_of(instance),
+            cid=current.get().request_id,
+            **given,
         )
         return entry
 

@@ -1,7 +1,7 @@
 """The tables of chatbots, and the built-in model."""
 
 import config.database.ids
-import config.runtime.actor
+import config.runtime.context
 import django.core.validators
 import django.db.models.deletion
 from django.conf import settings
@@ -307,10 +307,10 @@ class Migration(migrations.Migration):
                 ('row_id', models.UUIDField()),
                 ('number', models.PositiveIntegerField()),
                 ('content', models.JSONField()),
-                ('saved_via', models.CharField(default=config.runtime.actor.current_via, max_length=255)),
+                ('saved_via', models.CharField(default=config.runtime.context.current_via, max_length=255)),
                 ('used', models.BooleanField(default=False)),
                 ('chatbot', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='chatbots.chatbot')),
-                ('saved_by', models.ForeignKey(default=config.runtime.actor.current_person, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('saved_by', models.ForeignKey(default=config.runtime.context.current_person, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('row_id', 'number'), name='version_number_unique')],

@@ -18,7 +18,7 @@ from chatbots.models.chatbot import Chatbot
 from config.database.lengths import SHORT
 from config.database.prepared import Given, insert, prepared_delete
 from config.database.row import Row, save_changes
-from config.runtime.actor import current_person, current_via
+from config.runtime.context import current_person, current_via
 
 NEWEST_KEPT = 200  # versions of each text
 

@@ -8,7 +8,7 @@ from django.http.response import HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 
 from config.api.errors import ApiError, plain_response
-from config.runtime import logs
+from config.runtime.context import current
 
 ADMIN = "/admin/"
 PAGES = {
@@ -79,7 +79,7 @@ class AdminErrorsMiddleware:
             "text": text,
             "home": ADMIN,
             "back": previous_page(request),
-            "request_id": logs.request_id.get() if response.status_code >= 500 else "",
+            "request_id": current.get().request_id if response.status_code >= 500 else "",
         }
         response.content = render_to_string("admin/error.html", context)
         response["Content-Type"] = "text/html; charset=utf-8"

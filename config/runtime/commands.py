@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from config.api.body import dumps
 from config.database import upgrades
-from config.runtime.actor import Actor, acting
+from config.runtime.context import Context, acting
 
 Item = TypeVar("Item")
 STANDARD_INPUT = "-"
@@ -121,7 +121,7 @@ class RecordCommand(BaseCommand):
         name = type(self).__module__.rpartition(".")[2]
         made: list[dict[str, Any]] = []
         try:
-            with acting(Actor(via=f"command {name}")):
+            with acting(Context(via=f"command {name}")):
                 record = self.run(**options)
                 if not isinstance(record, Mapping):
                     for one in record:

@@ -1,6 +1,5 @@
 """JSON log lines with the request, route and caller, and with secrets masked."""
 
-import contextvars
 import json
 import logging
 import re
@@ -9,11 +8,9 @@ import time
 import traceback
 from typing import Any
 
-request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="")
-_facts: contextvars.ContextVar[dict[str, str] | None] = contextvars.ContextVar(
-    "_facts", default=None
-)
+from config.runtime.context import current
 
+FACTS = ("route", "key", "user", "account")  # of the context that lines show
 # Our API keys, bearer tokens, values that follow a secret's name, passwords in URLs
 SECRETS = re.compile(
     r"(cbk_[0-9A-Za-z]{8})_[0-9A-Za-z_-]+"
@@ -36,24 +33,6 @@ ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def begin_request(name: str) -> dict[str, str]:
-    """Mark all later log lines of this context with a request's id.
-
-    Returns the facts that `note` adds to.
-    """
-    known: dict[str, str] = {}
-    request_id.set(name)
-    _facts.set(known)
-    return known
-
-
-def note(**facts: str) -> None:
-    """Add facts to this request's later log lines: its route or caller, never its contents."""
-    known = _facts.get()
-    if known is not None:
-        known.update(facts)
-
-
 def masked(text: str) -> str:
     """Replace everything that looks like a secret with asterisks."""
     folded = text.casefold()
@@ -66,8 +45,9 @@ class RequestFilter(logging.Filter):
     """Add the request's id and known facts to each record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.request_id = request_id.get()
-        record.facts = dict(_facts.get() or {})
+        known = current.get()
+        record.request_id = known.request_id
+        record.facts = {name: fact for name in FACTS if (fact := getattr(known, name))}
         return True
 
 

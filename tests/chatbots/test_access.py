@@ -16,7 +16,7 @@ from accounts.permissions import ADDED, CHATBOT_VIEW, Action, Role, may
 from accounts.services import api_key
 from chatbots.access import ChatbotForbidden, OpenChatbot, authenticate, open_chatbot, open_to
 from chatbots.models import Chatbot, ChatbotMember
-from config.runtime import actor
+from config.runtime.context import Context, acting
 from tests.bench import bulk
 from tests.bench.growth import add_foreign
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
@@ -45,7 +45,7 @@ def holder(chatbot: Chatbot, *, owner: bool, role: Any, permissions: Any, added:
 def opened(user: User, chatbot: Chatbot) -> OpenChatbot:
     """Open a chatbot with a key of a user."""
     key = {"Authorization": f"Bearer {api_key.issue(user)[1]}"}
-    with actor.acting(actor.SERVICE):
+    with acting(Context()):
         _, found = authenticate(RequestFactory().get("/", headers=key), str(chatbot.pk))
         return open_chatbot(found)
 

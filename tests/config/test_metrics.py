@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from django.test import RequestFactory
 
-from config import metrics
+from config import metrics, middleware
 from tests.servers.processes import ROOT
 
 COUNT = """
 import django
 django.setup()
-from config import metrics
-metrics.count_request("GET", "/api/v1/chatbots", 200, 0.02)
-metrics.count_request("BREW", "", 404, 0.001)
+from config import metrics, middleware
+middleware.count_request("GET", "/api/v1/chatbots", 200, 0.02)
+middleware.count_request("BREW", "", 404, 0.001)
 metrics.WEB_THREADS.set(10)
 """
 PRINT = """
@@ -86,7 +86,7 @@ def test_counting_a_request_costs_microseconds() -> None:
     path = RequestFactory().get("/api/v1/chatbots").path
     began = time.thread_time()
     for _ in range(2_000):
-        metrics.count_request("GET", path, 200, 0.01)
+        middleware.count_request("GET", path, 200, 0.01)
     assert (time.thread_time() - began) / 2_000 < 0.0005
 
 

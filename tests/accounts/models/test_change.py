@@ -17,7 +17,7 @@ from chatbots.models import Chatbot, LlmModel
 from chatbots.services.chatbot import erase_chatbot, update_chatbot
 from chatbots.services.llm_model import make_default
 from config.audited import AUDITED, LEFT_OUT
-from config.runtime.actor import Actor, acting
+from config.runtime.context import Context, acting
 from tests.conftest import Api
 from tests.contract.operations import OPERATIONS, Operation, call, ids_of
 from tests.factories.accounts import MembershipFactory, UserFactory
@@ -84,7 +84,7 @@ def test_every_operation_of_the_api_leaves_its_trail(
 
 def test_a_change_through_the_api_has_the_old_and_new_value(chatbot: Chatbot) -> None:
     name = chatbot.name
-    with acting(Actor(chatbot.account.owner_id, "API key cbk_x")):
+    with acting(Context(person=chatbot.account.owner_id, via="API key cbk_x")):
         update_chatbot(chatbot.pk, {"name": "Shop", "description": chatbot.description})
     change = entries_of(chatbot)[-1]
     assert (change.changes, change.object_repr) == ({"name": [name, "Shop"]}, "Shop")
@@ -167,7 +167,7 @@ def test_no_secret_and_no_e_mail_address_is_recorded(chatbot: Chatbot) -> None:
 
 def test_the_trail_outlives_its_person(chatbot: Chatbot) -> None:
     user = UserFactory(name="Kim")
-    with acting(Actor(user.pk, "admin")):
+    with acting(Context(person=user.pk, via="admin")):
         update_chatbot(chatbot.pk, {"name": "Shop"})
     delete_user(user)
     change = entries_of(chatbot)[-1]

@@ -13,7 +13,7 @@ from chatbots.services import general_settings
 from chatbots.services import instruction as instructions
 from chatbots.services import persona as personas
 from chatbots.services.chatbot import create_chatbot
-from config.runtime.actor import Actor, acting
+from config.runtime.context import Context, acting
 from tests.chatbots.conftest import at_once
 from tests.conftest import Api
 from tests.contract.operations import OPERATIONS, Operation, call, ids_of
@@ -90,7 +90,7 @@ def test_settings_and_models_have_versions(chatbot: Chatbot, default_model: LlmM
 
 def test_a_version_names_its_author(chatbot: Chatbot) -> None:
     row = InstructionFactory(chatbot=chatbot)
-    with acting(Actor(chatbot.account.owner_id, "admin")):
+    with acting(Context(person=chatbot.account.owner_id, via="admin")):
         instructions.update(chatbot.pk, row.pk, {"instruction": "new"})
     first, second = Version.objects.filter(row_id=row.pk).order_by("number")
     assert (first.saved_by_id, first.saved_via) == (None, "service")

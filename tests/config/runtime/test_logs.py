@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextvars import copy_context
 from threading import Timer
 from typing import Any
 
@@ -20,6 +19,7 @@ from chatbots.models import Chatbot
 from config.api.errors import Unavailable
 from config.database.ids import new_id
 from config.runtime import logs
+from config.runtime.context import Context, acting
 from config.runtime.processes import worker_command
 from conversations.services import threads
 from tests.conftest import Api
@@ -78,11 +78,8 @@ def test_ordinary_words_stay_readable(message: str) -> None:
 
 
 def test_a_line_has_its_time_level_logger_message_and_details() -> None:
-    token = logs.request_id.set("named")
-    try:
+    with acting(Context(request_id="named")):
         written = line("delivered %s", 5, delivery="d-1", ms=12, odd=object())
-    finally:
-        logs.request_id.reset(token)
     assert re.fullmatch(r"[\d-]{10}T[\d:]{8}\.\d{3}Z", written.pop("time"))
     assert written == {
         "level": "INFO",
@@ -209,12 +206,8 @@ def test_a_request_of_an_admin_page_names_the_user(db: None, lines: Lines) -> No
 
 
 def test_a_line_within_a_request_contains_the_known_context(lines: Lines) -> None:
-    def request() -> None:
-        logs.begin_request("named")
-        logs.note(key="cbk_12345678")
+    with acting(Context(request_id="named", key="cbk_12345678")):
         logging.getLogger("tests").warning("something")
-
-    copy_context().run(request)
     logging.getLogger("tests").warning("later")
     first, second = lines.read()
     assert (first["requestId"], first["key"]) == ("named", "cbk_12345678")
