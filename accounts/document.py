@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from accounts.idempotency import HEADER, KEY
+from accounts.idempotency import KEY
 from config.api.examples import Schema
+from config.api.viewsets import IDEMPOTENCY_KEY
 
 PARAMETER = {
-    "name": HEADER,
+    "name": IDEMPOTENCY_KEY,
     "in": "header",
     "required": False,
     "schema": {"type": "string", "pattern": f"^{KEY.pattern}$"},

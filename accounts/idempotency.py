@@ -24,12 +24,12 @@ from accounts.models import StoredAnswer
 from accounts.models.stored_answer import SMALLEST
 from config.api import limits
 from config.api.errors import ApiError, InvalidRequest
+from config.api.viewsets import IDEMPOTENCY_KEY
 from config.database.connections import release_connection
 from config.database.ids import new_id
 from config.database.locks import delete_unlocked, update_unlocked
 from config.runtime.renewal import Renewal
 
-HEADER = "Idempotency-Key"
 LONGEST = 255  # characters of a key
 KEY = re.compile(f"[!-~]{{1,{LONGEST}}}")
 KEPT_FOR = timedelta(hours=24)
@@ -70,7 +70,9 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     many requests are waiting already, and ApiError if the original request does not finish.
     """
     if not KEY.fullmatch(key):
-        raise InvalidRequest.at([HEADER], f"Expected 1 to {LONGEST} visible ASCII characters")
+        raise InvalidRequest.at(
+            [IDEMPOTENCY_KEY], f"Expected 1 to {LONGEST} visible ASCII characters"
+        )
     name = hashlib.sha256(f"{route}\n{key}".encode()).hexdigest()
     digest = hashlib.sha256(body).hexdigest()
     found = _find(user_id, account_id, name, digest)
@@ -94,7 +96,7 @@ def _find(user_id: UUID, account_id: UUID, name: str, digest: str) -> Kept | Cla
     if claim:
         return claim
     if row and row.request_digest != digest:
-        raise InvalidRequest.at([HEADER], "Used before with another body")
+        raise InvalidRequest.at([IDEMPOTENCY_KEY], "Used before with another body")
     if row and row.status is not None:
         return Kept(row.status, bytes(row.body or b""))
     return None

@@ -1,23 +1,19 @@
 """Find the chatbots that a caller may use. Open points: roles, foreign-chatbot."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery, UUIDField
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest
 
 from accounts.access import reached
-from accounts.authentication import BearerAuthentication, read_key
+from accounts.authentication import read_key
 from accounts.caller import Caller
 from accounts.models import ApiKey
 from chatbots.models import Chatbot
 from chatbots.models.chatbot import ChatbotQuerySet
 from config.api.errors import ApiError, Forbidden
-from config.api.fields import Identifier
 from config.database.prepared import Given, prepared
-from config.runtime.context import current
 
 PERSON: Any = Given("person", UUIDField())  # Any: stands for a uuid
 KEY_ACCOUNT: Any = Given("key_account", UUIDField())
@@ -67,30 +63,6 @@ class OpenChatbot(NamedTuple):
     pk: UUID
     account_id: UUID
     is_active: bool
-
-
-def authenticate(request: HttpRequest, chatbot_id: str) -> tuple[Caller, list[Any]]:
-    """Return the caller, and what `open_chatbot` needs to know. Raises InvalidKey."""
-    authentication = BearerAuthentication()
-    if not Identifier.FORM.fullmatch(chatbot_id):  # it counts as unknown
-        return authentication.authenticate(request)
-    return authentication.authenticate(request, KEY_AND_CHATBOT, chatbot=UUID(chatbot_id))
-
-
-def open_chatbot(found: Sequence[Any], *, account_id: str | None = None) -> OpenChatbot:
-    """Return the chatbot that was read with the caller's key if the key opens it.
-
-    Raises ChatbotNotFound, also if the chatbot is not in the given account, or ChatbotForbidden.
-    """
-    if not found or found[0] is None:
-        raise ChatbotNotFound
-    opened = OpenChatbot(*found[:3])
-    if account_id is not None and account_id.lower() != str(opened.account_id):
-        raise ChatbotNotFound
-    current.set(current.get()._replace(account=str(opened.account_id)))
-    if not found[3]:
-        raise ChatbotForbidden
-    return opened
 
 
 def lock_chatbot(chatbot_id: UUID) -> None:

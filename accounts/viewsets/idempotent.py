@@ -13,8 +13,6 @@ from config.api.body import JSON, MAX_BYTES, declared_length
 from config.api.errors import TooManyRequests, as_api_error, plain_response
 from config.api.viewsets import ApiViewSet
 
-KEY = f"HTTP_{idempotency.HEADER.upper().replace('-', '_')}"  # in request.META
-
 
 class IdempotentViewSet(ApiViewSet):
     """Runs a POST with an Idempotency-Key only once, and returns its answer to each retry.
@@ -30,18 +28,13 @@ class IdempotentViewSet(ApiViewSet):
 
     caller: Caller
 
-    def answer_post(self, request: HttpRequest) -> HttpResponse:
-        """Run a POST, only once if it has a key."""
-        key = request.META.get(KEY)
-        if key is None or declared_length(request) > MAX_BYTES:  # such a body is refused
-            return self.post(request)
-        return self.answer_once(key, request)
-
-    def answer_once(self, key: str, request: HttpRequest) -> HttpResponse:
+    def run_once(self, key: str, request: HttpRequest) -> HttpResponse:
         """Run a request and store its answer, or return the answer stored for its key.
 
         A request that stalled and was taken over returns the answer of the request that took over.
         """
+        if declared_length(request) > MAX_BYTES:
+            return self.run(request)  # which refuses such a body
         while True:
             begun = idempotency.begin(
                 self.caller.pk,
@@ -64,7 +57,7 @@ class IdempotentViewSet(ApiViewSet):
         """
         try:
             with nullcontext() if self.action in self.waiting else transaction.atomic():
-                response = self.post(request)
+                response = self.run(request)
                 idempotency.keep(
                     claim, response.status_code, response.content, thread_id=self.thread_id
                 )

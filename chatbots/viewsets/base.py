@@ -8,14 +8,16 @@ from django.db.models import Count, UUIDField, Value
 from django.http import HttpRequest
 
 from accounts.access import Opened, open_account
+from accounts.authentication import BearerAuthentication
 from accounts.permissions import Action
 from accounts.viewsets.idempotent import IdempotentViewSet
 from chatbots.access import (
+    KEY_AND_CHATBOT,
+    ChatbotForbidden,
     ChatbotInactive,
+    ChatbotNotFound,
     OpenChatbot,
-    authenticate,
     chatbots_of_account,
-    open_chatbot,
     open_to,
     open_to_bound_key,
     open_to_person,
@@ -27,6 +29,7 @@ from config.api.fields import Identifier
 from config.api.pagination import figures
 from config.api.serializers import Reading
 from config.database.prepared import Given, prepared
+from config.runtime.context import current
 
 Start = tuple[Callable[[], Any], dict[str, Any]]
 COUNT = prepared(
@@ -42,7 +45,34 @@ COUNT = prepared(
 
 
 class CallerViewSet(IdempotentViewSet):
-    """Reads rows that the caller may use."""
+    """Opens the chatbot of the path, and reads rows that the caller may use."""
+
+    found: list[Any]  # the chatbot as KEY_AND_CHATBOT read it; empty if the path names none
+
+    def authenticate(self, request: HttpRequest, **names: str) -> None:
+        """Set the caller, and read the path's chatbot in the same statement. Raises InvalidKey."""
+        authentication, chatbot_id = BearerAuthentication(), names.get("chatbot_id", "")
+        if Identifier.FORM.fullmatch(chatbot_id):
+            known = authentication.authenticate(request, KEY_AND_CHATBOT, chatbot=UUID(chatbot_id))
+        else:  # a malformed id counts as unknown
+            known = authentication.authenticate(request)
+        self.caller, self.found = known
+
+    def open_chatbot(self, *, account_id: str | None = None) -> OpenChatbot:
+        """Return the path's chatbot if the key opens it.
+
+        Raises ChatbotNotFound, also if the chatbot is not in the given account, or
+        ChatbotForbidden.
+        """
+        if not self.found or self.found[0] is None:
+            raise ChatbotNotFound
+        opened = OpenChatbot(*self.found[:3])
+        if account_id is not None and account_id.lower() != str(opened.account_id):
+            raise ChatbotNotFound
+        current.set(current.get()._replace(account=str(opened.account_id)))
+        if not self.found[3]:
+            raise ChatbotForbidden
+        return opened
 
     def rows(self) -> Any:  # Any: each subclass returns the queryset of its model
         """Start from the chatbots that the caller may use."""
@@ -77,16 +107,11 @@ class ChatbotViewSet(CallerViewSet):
     model: type[Any]
     scope = "chatbot"  # the path from a row to its chatbot
     needs_active: ClassVar[frozenset[str]] = frozenset()  # actions that an inactive chatbot refuses
-    found: list[Any]  # the chatbot as it was read with the key
     chatbot: OpenChatbot
-
-    def authenticate(self, request: HttpRequest, **names: str) -> None:
-        """Set the caller, and read the chatbot in the same statement. Raises InvalidKey."""
-        self.caller, self.found = authenticate(request, names["chatbot_id"])
 
     def open(self, **names: str) -> dict[str, Any]:
         """Open the chatbot and return the other path parameters. Raises ApiError."""
-        self.chatbot = open_chatbot(self.found)
+        self.chatbot = self.open_chatbot()
         del names["chatbot_id"]
         if self.action in self.needs_active and not self.chatbot.is_active:
             raise ChatbotInactive

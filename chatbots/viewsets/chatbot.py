@@ -3,11 +3,9 @@
 from collections import defaultdict
 from typing import Any
 
-from django.http import HttpRequest
-
 from accounts.access import read_accounts
 from accounts.permissions import Action
-from chatbots.access import PERSON, OpenChatbot, authenticate, open_chatbot
+from chatbots.access import PERSON, OpenChatbot
 from chatbots.models import Chatbot
 from chatbots.serializers.chatbot import (
     AccountChatbots,
@@ -42,15 +40,6 @@ class AccountChatbotViewSet(AccountViewSet):
         "list_account_chatbots": Action.LIST_ACCOUNT_CHATBOTS,
     }
 
-    found: list[Any]  # the path's chatbot as it was read with the key
-
-    def authenticate(self, request: HttpRequest, **names: str) -> None:
-        """Set the caller, and read the chatbot if the path names one. Raises InvalidKey."""
-        if "chatbot_id" in names:
-            self.caller, self.found = authenticate(request, names["chatbot_id"])
-        else:
-            super().authenticate(request)
-
     def open(self, **names: str) -> dict[str, Any]:
         """Open the chatbot if the path names one, otherwise the account. Raises ApiError.
 
@@ -60,7 +49,7 @@ class AccountChatbotViewSet(AccountViewSet):
         if "chatbot_id" not in names:
             return super().open(**names)
         try:
-            return {"chatbot": open_chatbot(self.found, account_id=names["account_id"])}
+            return {"chatbot": self.open_chatbot(account_id=names["account_id"])}
         except ApiError:
             super().open(account_id=names["account_id"])
             raise

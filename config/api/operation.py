@@ -1,18 +1,16 @@
-"""@operation: validate the body, write the success body, and document the operation.
+"""@operation: declare what an operation takes and returns, and document it.
 
 Specification: Response envelope. Open point: envelope.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import cache
 from typing import Any, NamedTuple
 
-from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from config.api import body as bodies
 from config.api.serializers import Shape
 
 OK = 200  # the specification's status table has no 201
@@ -38,16 +36,13 @@ class Succeeded(serializers.BooleanField):
 
 
 class Declared(NamedTuple):
-    """The parts of an operation that the OpenAPI document needs besides its shapes."""
+    """An operation's shapes, and the message of its success body."""
 
-    message: str
+    answer: type[Shape]
+    body: type[Shape] | None
+    query: type[Shape] | None
     partial: bool
-
-
-def success(data: Any, message: str) -> HttpResponse:
-    """Wrap a payload in the success envelope."""
-    body = {"statusCode": OK, "success": True, "message": message, "data": data}
-    return HttpResponse(bodies.dumps(body), bodies.JSON, OK)
+    message: str
 
 
 @cache
@@ -76,7 +71,7 @@ def operation(
     partial: bool = False,
     message: str = SUCCESS,
     open_points: tuple[str, ...] = (),
-) -> Callable[[Callable[..., Any]], Callable[..., HttpResponse]]:
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a viewset's method an operation of the API.
 
     The method receives the validated query and body (dicts with Python names), then the
@@ -84,26 +79,15 @@ def operation(
     With `partial`, the dict has only the fields of the body. Specification: Endpoints.
     """
 
-    def decorate(method: Callable[..., Any]) -> Callable[..., HttpResponse]:
-        @wraps(method)
-        def run(view: Any, request: HttpRequest, **_: str) -> HttpResponse:
-            given = []
-            if query:
-                given.append(query.shared().run_validation(request.GET.dict()))
-            if body:
-                given.append(body.shared(partial=partial).run_validation(bodies.read(request)))
-            value = method(view, *given, **view.names)
-            text = message
-            if isinstance(value, Answer):
-                value, text = value.value, value.message
-            return success(answer.write(value), text)
-
-        run.declared = Declared(message, partial)  # type: ignore[attr-defined]  # read by schema.py
-        return extend_schema(
+    def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
+        declared = Declared(answer, body, query, partial, message)
+        method.declared = declared  # type: ignore[attr-defined]  # read by the viewset
+        documented: Callable[..., Any] = extend_schema(
             request=body,
             parameters=[query] if query else [],
             responses={OK: enveloped(answer)},
             extensions={"x-open-point": [*open_points]} if open_points else {},
-        )(run)
+        )(method)
+        return documented
 
     return decorate

@@ -1,14 +1,18 @@
-"""The order of a request's checks, in one method. Open point: order-of-checks."""
+"""A request, from its checks to its answer. Open points: order-of-checks, envelope."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from rest_framework.viewsets import GenericViewSet
 
+from config.api import body as bodies
 from config.api import limits
 from config.api.errors import MethodNotAllowed, as_api_error, plain_response
+from config.api.operation import OK, Answer, Declared
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+IDEMPOTENCY_META = f"HTTP_{IDEMPOTENCY_KEY.upper().replace('-', '_')}"  # in request.META
 
 
 class ApiViewSet(GenericViewSet[Any]):
@@ -17,20 +21,19 @@ class ApiViewSet(GenericViewSet[Any]):
     part: ClassVar[str]  # of the API, as the OpenAPI document divides it
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     names: dict[str, Any]
-    post: Callable[[HttpRequest], HttpResponse]  # the action, as DRF sets it for each request
     caller: Any  # as the authentication class returns it
 
     def dispatch(self, request: HttpRequest, *args: Any, **names: str) -> HttpResponse:
         """Answer a request. DRF's own dispatch would negotiate what is the same in all of them."""
-        method = str(request.method).lower()
+        method, allowed = str(request.method).lower(), ", ".join(self.allowed_methods)
         self.action = self.action_map.get(method, "")
         try:
             self.check(request, **names)
-            run = self.answer_post if method == "post" else getattr(self, method)
-            response: HttpResponse = run(request)
+            key = request.META.get(IDEMPOTENCY_META) if method == "post" else None
+            response = self.run(request) if key is None else self.run_once(key, request)
         except Exception as error:  # every failure is answered in the contract's form
             response = plain_response(as_api_error(error))
-        response["Allow"] = ", ".join(self.allowed_methods)
+        response["Allow"] = allowed
         return response
 
     @property
@@ -48,13 +51,29 @@ class ApiViewSet(GenericViewSet[Any]):
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
         """Set the caller. Raises InvalidKey."""
-        authentication: Any = self.authentication_classes[0]  # Any: it gets Django's request
-        self.caller, _ = authentication().authenticate(request)
-
-    def answer_post(self, request: HttpRequest) -> HttpResponse:
-        """Run a POST."""
-        return self.post(request)
+        raise NotImplementedError
 
     def open(self, **names: str) -> dict[str, Any]:
         """Open the resources of the path. Returns its remaining names for the method."""
         return names
+
+    def run(self, request: HttpRequest) -> HttpResponse:
+        """Validate the query and the body, call the operation, and write its success body."""
+        method = getattr(self, self.action)
+        declared: Declared = method.declared
+        given = []
+        if declared.query:
+            given.append(declared.query.shared().run_validation(request.GET.dict()))
+        if declared.body:
+            body = declared.body.shared(partial=declared.partial)
+            given.append(body.run_validation(bodies.read(request)))
+        value, message = method(*given, **self.names), declared.message
+        if isinstance(value, Answer):
+            value, message = value.value, value.message
+        data = declared.answer.write(value)
+        envelope = {"statusCode": OK, "success": True, "message": message, "data": data}
+        return HttpResponse(bodies.dumps(envelope), bodies.JSON, OK)
+
+    def run_once(self, key: str, request: HttpRequest) -> HttpResponse:
+        """Run a POST, only once for each key of a caller. Open point: idempotency."""
+        raise NotImplementedError

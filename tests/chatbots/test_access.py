@@ -14,8 +14,9 @@ from accounts.caller import Caller
 from accounts.models import Account, Membership, User
 from accounts.permissions import ADDED, CHATBOT_VIEW, Action, Role, may
 from accounts.services import api_key
-from chatbots.access import ChatbotForbidden, OpenChatbot, authenticate, open_chatbot, open_to
+from chatbots.access import ChatbotForbidden, OpenChatbot, open_to
 from chatbots.models import Chatbot, ChatbotMember
+from chatbots.viewsets.base import CallerViewSet
 from config.runtime.context import Context, acting
 from tests.bench import bulk
 from tests.bench.growth import add_foreign
@@ -44,10 +45,11 @@ def holder(chatbot: Chatbot, *, owner: bool, role: Any, permissions: Any, added:
 
 def opened(user: User, chatbot: Chatbot) -> OpenChatbot:
     """Open a chatbot with a key of a user."""
-    key = {"Authorization": f"Bearer {api_key.issue(user)[1]}"}
+    key, viewset = {"Authorization": f"Bearer {api_key.issue(user)[1]}"}, CallerViewSet()
     with acting(Context()):
-        _, found = authenticate(RequestFactory().get("/", headers=key), str(chatbot.pk))
-        return open_chatbot(found)
+        request = RequestFactory().get("/", headers=key)
+        viewset.authenticate(request, chatbot_id=str(chatbot.pk))
+        return viewset.open_chatbot()
 
 
 @pytest.mark.parametrize(("owner", "role", "permissions", "added"), HELD)
