@@ -32,8 +32,9 @@ def is_audited(model: type[Model]) -> bool:
 
 def record_update(old: Model, new: Model, names: Iterable[str]) -> None:
     """Record how the named columns of a row have changed, inside the caller's transaction."""
-    if is_audited(type(new)):
-        changes = model_instance_diff(old, new, fields_to_check=list(names))
+    if not is_audited(type(new)):
+        return
+    if changes := model_instance_diff(old, new, fields_to_check=list(names)):
         entries: Any = get_logentry_model()
         entries.objects.log_create(new, action=entries.Action.UPDATE, changes=changes)
 
