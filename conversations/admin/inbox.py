@@ -44,7 +44,7 @@ from conversations.admin.thread import ThreadDetailAdmin, polled_threads
 from conversations.admin.waiting_time import waited
 from conversations.models import Thread
 from conversations.models.message import MessageType
-from conversations.models.thread import MOST_TAGS, Mode, mode
+from conversations.models.thread import MOST_TAGS
 from conversations.services import search, threads
 from conversations.services.erasure import erase_thread
 
@@ -286,5 +286,5 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
     @display(description="flags")
     def flags(self, thread: Thread) -> str:
         """List the flags that are set."""
-        answering = ["escalated"] if mode(thread.escalated) == Mode.AGENT else []
+        answering = ["escalated"] if thread.escalated else []
         return ", ".join([*answering, *(name for name in SHOWN_FLAGS if getattr(thread, name))])

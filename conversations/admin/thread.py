@@ -23,7 +23,7 @@ from conversations.admin import conversation
 from conversations.admin.forms import DetailsForm, ReplyForm, TagForm
 from conversations.admin.waiting_time import ago
 from conversations.models import Draft, Message, Thread
-from conversations.models.thread import MOST_TAGS, Mode, ThreadQuerySet, mode
+from conversations.models.thread import MODES, MOST_TAGS, Mode, ThreadQuerySet
 from conversations.services import agent_message, escalation, presence, threads
 
 ANSWERED = (
@@ -121,7 +121,7 @@ class ThreadDetailAdmin(ScopedAdmin):
             "admin/conversations/thread.html",
             title=str(thread.visitor),
             thread=thread,
-            mode=mode(thread.escalated),
+            mode=MODES[thread.escalated],
             taken_over=ago(thread.taken_over_at),
             excerpt=excerpt,
             answers=answers,
@@ -260,7 +260,7 @@ class ThreadDetailAdmin(ScopedAdmin):
                     "html": html,
                     "position": last.position if last else thread.last_position,
                     "newest": last and last.pk,
-                    "mode": mode(thread.escalated),
+                    "mode": MODES[thread.escalated],
                     "others": others,
                 }
             )

@@ -8,7 +8,7 @@ from chatbots.models import Chatbot
 from chatbots.models.llm_model import effective_column
 from config.database.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import LONG, SHORT
-from conversations.models.visitor import Visitor, identified
+from conversations.models.visitor import Visitor
 
 CHOSEN_MODEL = "chatbot__generalsettings__llm_model"
 
@@ -33,17 +33,7 @@ class Mode(models.TextChoices):
     AGENT = "AGENT"
 
 
-def mode(escalated: bool) -> str:
-    """Return the mode of a thread from its `escalated` flag."""
-    return str(Mode.AGENT if escalated else Mode.AI)
-
-
-def anonymous(given: bool | None, email: str, phone: str) -> bool:
-    """Return whether a thread is anonymous: as given, otherwise if no contact is known.
-
-    Open point: thread-fields.
-    """
-    return given if given is not None else not identified(email, phone)
+MODES: dict[bool, str] = {False: Mode.AI.value, True: Mode.AGENT.value}  # by `escalated`
 
 
 class ThreadQuerySet(models.QuerySet["Thread"]):

@@ -32,6 +32,14 @@ def identified(email: str, phone: str) -> bool:
     return any(text.strip() for text in (email, phone))
 
 
+def anonymous(given: bool | None, email: str, phone: str) -> bool:
+    """Return whether a thread is anonymous: as given, otherwise if no contact is known.
+
+    Open point: thread-fields.
+    """
+    return given if given is not None else not identified(email, phone)
+
+
 class Visitor(ErasableRow):
     """A visitor of one chatbot, identified by the id that the caller chose."""
 

@@ -7,7 +7,8 @@ from config.api.pagination import LIMIT, MAX_LIMIT
 from config.api.serializers import Record, Shape
 from config.database.lengths import LONG
 from conversations.models import Message, Thread
-from conversations.models.thread import anonymous, mode
+from conversations.models.thread import MODES
+from conversations.models.visitor import anonymous
 
 
 def anonymity() -> Flag:
@@ -71,7 +72,7 @@ class MessageRecord(Record):
 class ThreadState(Record):
     """Who answers in a thread, and how many messages staff have not read."""
 
-    mode = computed(Text, "escalated", of=mode, help_text="AGENT while escalated, else AI.")
+    mode = computed(Text, "escalated", of=MODES.get, help_text="AGENT while escalated, else AI.")
     anonymous = anonymity()
     open_points = {"mode": ["mode"], "anonymous": ["thread-fields"]}
 
