@@ -6,7 +6,7 @@ import redis
 from django.conf import settings
 from django.core.cache import cache
 
-from config.api.counters import OwnCounters, counters
+from config.api.limits import OwnCounters, counters
 
 
 @once

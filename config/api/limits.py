@@ -1,6 +1,7 @@
 """Limit calls per window, and replies in flight. Specification: Limits."""
 
 import hashlib
+import heapq
 import logging
 import threading
 import time
@@ -8,17 +9,18 @@ import zlib
 from collections import Counter as CounterOf
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from uuid import UUID
 
 from django.conf import settings
 
-from config.api.counters import counters
 from config.api.errors import TooManyRequests
 from config.environment import Rate
 from config.metrics import Counter, Gauge
 
-CACHE_ERRORS = counters.ERRORS
+if TYPE_CHECKING:
+    from config.api.shared_counters import SharedCounters
+
 ASK_AGAIN = 0.5  # seconds between two checks on a cache that is down
 SPARE = 5  # seconds that a counter outlives its window, because processes' clocks differ
 
@@ -37,6 +39,52 @@ CACHE_UP = Gauge(
 CACHE_UP.set(1)
 
 logger = logging.getLogger(__name__)
+
+
+class OwnCounters:
+    """Counters of this process that expire. There must be no other process."""
+
+    ERRORS = (OSError,)
+    MOST = 100_000  # beyond these, the counters that expire first are dropped
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.values: dict[str, int] = {}
+        self.ends: list[tuple[float, str]] = []  # a heap: when each counter expires
+
+    def add(self, name: str, amount: int, *, seconds: int) -> int:
+        """Add to a counter and return its value. It expires `seconds` after its creation."""
+        now = time.monotonic()
+        with self.lock:
+            while self.ends and self.ends[0][0] <= now:
+                self._drop_first()
+            if name not in self.values:
+                if len(self.ends) >= self.MOST:
+                    self._drop_first()
+                heapq.heappush(self.ends, (now + seconds, name))
+            self.values[name] = value = self.values.get(name, 0) + amount
+            return value
+
+    def check(self) -> None:
+        """Do nothing: the process's own memory always answers."""
+
+    def _drop_first(self) -> None:
+        del self.values[heapq.heappop(self.ends)[1]]
+
+
+def configured() -> "SharedCounters | OwnCounters":
+    """Make the counters that the settings configure."""
+    if not settings.REDIS_URL:
+        return OwnCounters()
+    # Its library is large: without Redis, no process loads it.
+    from config.api.shared_counters import SharedCounters
+
+    cache = settings.CACHES["default"]
+    return SharedCounters(cache["LOCATION"], prefix=cache["KEY_PREFIX"], **cache["OPTIONS"])
+
+
+counters = configured()
+CACHE_ERRORS = counters.ERRORS
 
 
 class Outage:
@@ -122,22 +170,23 @@ def count(name: str, key: object, rate: Rate | None) -> None:
 
 
 @contextmanager
-def taken(name: str, key: object, rate: Rate) -> Iterator[Callable[[], None]]:
-    """Count one call, and give it back if the block fails.
+def taken(name: str, key: object, rate: Rate | None) -> Iterator[Callable[[], None]]:
+    """Count one call, and give it back if the block fails. Without a rate it counts nothing.
 
     Yields a function that also gives it back. Raises TooManyRequests. Open point: send-order.
     """
-    counted = increment(name, str(key), rate)
+    counted = increment(name, str(key), rate) if rate else None
 
     def give_back() -> None:
-        if counted and not outage.under_way:
+        if rate and counted and not outage.under_way:
             try:
                 counters.add(counted.counter, -1, seconds=rate[1] + SPARE)
             except CACHE_ERRORS as error:
                 outage.begin(error)
 
     try:
-        refuse_beyond(name, counted, rate)
+        if rate:
+            refuse_beyond(name, counted, rate)
         yield give_back
     except BaseException:
         give_back()

@@ -200,6 +200,14 @@ def reply(message: Message, claim: Claim) -> Message | None:
     return made
 
 
+def answer(message: Message, claim: Claim) -> Message | None:
+    """Let the AI reply. If this process lost its claim, return the other process's reply."""
+    try:
+        return reply(message, claim)
+    except ClaimLost:
+        return finish(message)
+
+
 def finish(message: Message) -> Message | None:
     """Return the reply to a message stored earlier; make it if no process is making it.
 

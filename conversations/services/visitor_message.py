@@ -35,7 +35,6 @@ from conversations.access import ThreadNotFound, given_thread, lock_thread, read
 from conversations.models import Message, Thread, Visitor
 from conversations.models.message import MessageType
 from conversations.services import ai_reply, escalation, history, owed_reply
-from conversations.services.ai_reply import ClaimLost
 from conversations.services.owed_reply import Claim
 
 MINUTE = 60
@@ -115,13 +114,22 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
     begun = find(incoming, message_id)
     if begun:
         return resume(incoming, begun)
+    account, waits = incoming.account_id, incoming.waits
+    messages = (incoming.messages_per_minute, MINUTE)
+    replies = (incoming.ai_replies_per_minute, MINUTE) if waits else None
     try:
-        with limits.places.one(incoming.account_id) if incoming.waits else nullcontext():
-            message, claim = accept(incoming, message_id or new_id())
-            if claim is None:
+        with limits.places.one(account) if waits else nullcontext():
+            with (
+                limits.taken("messages", account, messages),
+                limits.taken("replies", account, replies) as give_back,
+            ):
+                message, claim = store(incoming, message_id or new_id())
+            if claim is None:  # an agent answers in the thread
+                give_back()
                 return Sent([message], message.thread)
-            with nullcontext() if incoming.waits else late_place(incoming):
-                return exchange(message, answer(message, claim))
+            # If it does not wait, an agent gave the thread back before the message was stored.
+            with nullcontext() if waits else late_place(incoming):
+                return exchange(message, ai_reply.answer(message, claim))
     except IntegrityError:  # this process was suspended, and another one stored the message
         begun = find(incoming, message_id)
         if begun is None:
@@ -156,28 +164,17 @@ def late_place(incoming: Incoming) -> Iterator[None]:
         raise Unavailable from refusal
 
 
-def accept(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
-    """Count a message and store it. Returns the same as `store`."""
-    account = incoming.account_id
-    with limits.taken("messages", account, (incoming.messages_per_minute, MINUTE)):
-        if not incoming.waits:  # the AI may get the thread back before the message is stored
-            return store(incoming, message_id)
-        replies = (incoming.ai_replies_per_minute, MINUTE)
-        with limits.taken("replies", account, replies) as give_back:
-            message, claim = store(incoming, message_id)
-        if claim is None:  # the thread was escalated before the message was stored
-            give_back()
-        return message, claim
-
-
 def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
     """Store a message, its event and its owed reply in one transaction.
 
-    The claim is None if an agent answers in the thread. The quota's row is locked last.
+    The claim is None if an agent answers in the thread. The quota's row is locked last. Raises
+    Refused if the conversation has as many messages as it may have, and MessagesLimitReached.
     """
     with transaction.atomic():
         thread = lock_thread(incoming.thread_id)
-        check_length(thread, incoming.most_messages)
+        most = incoming.most_messages
+        if most is not None and thread.visitor_messages_count >= most:
+            raise Refused(f"this conversation is limited to {most} messages")
         with together():
             message = history.append(
                 thread, MessageType.USER_MESSAGE, incoming.content, id=message_id
@@ -190,20 +187,6 @@ def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
             escalation.request(thread)
         quotas.take_message(thread.chatbot.account)
     return message, claim
-
-
-def check_length(thread: Thread, most_messages: int | None) -> None:
-    """Check the conversation's message limit. Raises Refused."""
-    if most_messages is not None and thread.visitor_messages_count >= most_messages:
-        raise Refused(f"this conversation is limited to {most_messages} messages")
-
-
-def answer(message: Message, claim: Claim) -> Message | None:
-    """Let the AI reply. If this process lost its claim, return the other process's reply."""
-    try:
-        return ai_reply.reply(message, claim)
-    except ClaimLost:
-        return ai_reply.finish(message)
 
 
 def exchange(message: Message, reply: Message | None) -> Sent:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from config.api.counters import OwnCounters
+from config.api.limits import OwnCounters
 from config.api.shared_counters import SharedCounters
 from tests.config.imported_settings import bare
 from tests.house.source import ROOT
