@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from accounts.admin.scope import SharedRows, with_row
+from chatbots.llm.client import SKIPPED_AFTER
 from chatbots.models import LlmModel
 from chatbots.services.llm_model import make_default
-from chatbots.services.model_chain import SKIPPED_AFTER
 from config.admin.page import row_routes
 
 

@@ -1,19 +1,67 @@
-"""Ask language models for the next message of a conversation."""
+"""Ask language models for the next message of a conversation, and remember which of them fail.
+
+A model may name the next one, which is asked if it fails. A model that failed SKIPPED_AFTER times
+in a row is skipped for SKIPPED_FOR. After that, one reply tries it, while all other replies keep
+skipping it until the trial succeeds. The last model is never skipped: there is no other to ask.
+All processes share this state: it is in the models' rows.
+"""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from django.conf import settings
+from django.db.models import Case, F, Q, QuerySet, Value, When
+from django.utils import timezone
 
 from chatbots.llm import metrics, offline, openai
 from chatbots.llm.exchange import AllFailed, Failed, Model, Reply, ReplyFailed, Turn
 from chatbots.models import LlmModel
+from config.database.lengths import SHORT
 from config.outbound.failures import is_shortage
 
-__all__ = ["AllFailed", "Model", "Reply", "ReplyFailed", "Turn", "ask", "ask_in_turn"]
-
 SHARE = 0.5  # of the time left that a model may take if another one can still be asked
+SKIPPED_AFTER = 3
+SKIPPED_FOR = timedelta(seconds=30)
+NOTED_EVERY = timedelta(minutes=1)
+
+
+def to_ask(model: LlmModel) -> list[LlmModel]:
+    """Return a model and the active ones that follow it, without those that are skipped.
+
+    Once the time of a skipped model is over, one caller gets it and tries it. Costs a query for
+    each model that follows.
+    """
+    return _unskipped(model, _claim)
+
+
+def to_try_out(model: LlmModel) -> list[LlmModel]:
+    """Return the models that a reply would ask now, and leave it to a reply to try a skipped one.
+
+    Costs a query for each model that follows.
+    """
+    return _unskipped(model, QuerySet.exists)
+
+
+def _unskipped(model: LlmModel, tries: Callable[["QuerySet[LlmModel]"], bool]) -> list[LlmModel]:
+    if model.next_model_id is None:
+        return [model]
+    *models, last = [model, *(row for row in model.successors() if row.is_active)]
+    over = Q(skipped_until=None) | Q(skipped_until__lte=timezone.now())
+    rows = LlmModel.objects.filter(over)
+    return [
+        *(
+            row
+            for row in models
+            if row.failures_in_a_row < SKIPPED_AFTER or tries(rows.filter(pk=row.pk))
+        ),
+        last,
+    ]
+
+
+def _claim(rows: "QuerySet[LlmModel]") -> bool:
+    return bool(rows.update(skipped_until=timezone.now() + SKIPPED_FOR))
 
 
 def ask(
@@ -93,3 +141,27 @@ def endpoint(row: LlmModel) -> Model:
         key_variable=row.key_variable,
         sends_temperature=row.sends_temperature,
     )
+
+
+def note(answer: Reply) -> None:
+    """Record the failures and the success of the models that were asked for a reply.
+
+    All accounts share the rows, so most calls write nothing. Call this outside any transaction, so
+    that no lock is held.
+    """
+    for failed in answer.failed:
+        note_failure(failed)
+    if answer.model and answer.model.failures_in_a_row:
+        LlmModel.objects.filter(pk=answer.model.pk).update(failures_in_a_row=0, skipped_until=None)
+
+
+def note_failure(failed: Failed) -> None:
+    """Count a model's failure up to SKIPPED_AFTER, and record the first reason of each minute."""
+    rows, now = LlmModel.objects.filter(pk=failed.model.pk), timezone.now()
+    last_one = When(failures_in_a_row=SKIPPED_AFTER - 1, then=Value(now + SKIPPED_FOR))
+    rows.filter(failures_in_a_row__lt=SKIPPED_AFTER).update(
+        failures_in_a_row=F("failures_in_a_row") + 1,
+        skipped_until=Case(last_one, default=F("skipped_until")),
+    )
+    due = Q(last_failure_at=None) | Q(last_failure_at__lt=now - NOTED_EVERY)
+    rows.filter(due).update(last_failure_at=now, last_failure_reason=failed.reason[:SHORT])

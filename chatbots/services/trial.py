@@ -6,7 +6,6 @@ from uuid import UUID
 
 from chatbots.llm import client, prompt
 from chatbots.llm.exchange import Reply, ReplyFailed, Turn
-from chatbots.services import model_chain
 from config.database.connections import release_connection
 
 
@@ -29,7 +28,7 @@ def ask(chatbot_id: UUID, said: Sequence[Turn], question: str) -> Trial:
     if known.model:
         system = [Turn("system", known.system)] if known.system else []
         recent = prompt.fitting(said, known.history_length)
-        models = model_chain.to_try_out(known.model)
+        models = client.to_try_out(known.model)
         release_connection()
         try:
             reply = client.ask_in_turn(

@@ -22,10 +22,9 @@ from django.db import (
 )
 
 from chatbots.llm import client, metrics, prompt
-from chatbots.llm.client import AllFailed, Reply
+from chatbots.llm.exchange import AllFailed, Reply
 from chatbots.llm.prompt import Briefing
 from chatbots.models import LlmModel
-from chatbots.services import model_chain
 from config.api.errors import Unavailable
 from config.database.connections import release_connection
 from config.database.lengths import LONG, SHORT
@@ -66,10 +65,8 @@ def ask(message: Message, briefing: Briefing) -> Reply:
             "no model is marked as the default: thread %s gets no reply", message.thread_id
         )
         return Reply(briefing.fallback, failure="no model is marked as the default")
-    conversation, models = (
-        reply_origin.turns(message, briefing.system, briefing.history_length),
-        model_chain.to_ask(briefing.model),
-    )
+    conversation = reply_origin.turns(message, briefing.system, briefing.history_length)
+    models = client.to_ask(briefing.model)
     release_connection()
     try:
         return client.ask_in_turn(
@@ -196,7 +193,7 @@ def reply(message: Message, claim: Claim) -> Message | None:
             raise Unavailable from error
         raise
     with suppress(DatabaseError):  # the reply is stored
-        model_chain.note(answer)
+        client.note(answer)
     return made
 
 

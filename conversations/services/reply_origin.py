@@ -11,7 +11,7 @@ from django.db.models import F, PositiveIntegerField, QuerySet, Sum, UUIDField, 
 from django.db.models.functions import Length
 from django.utils import timezone
 
-from chatbots.llm.client import Reply, Turn
+from chatbots.llm.exchange import Reply, Turn
 from chatbots.llm.prompt import HISTORY_CHARACTERS, Briefing, system_message
 from chatbots.models import GeneralSettings, Instruction, LlmModel, Persona
 from chatbots.models.version import content_at

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from chatbots.llm.client import Model, ReplyFailed, Turn, ask
+from chatbots.llm.client import ask
 from chatbots.llm.completion import without_thoughts
+from chatbots.llm.exchange import Model, ReplyFailed, Turn
 from tests.servers.behaviours import Behaviour, answer
 from tests.servers.model import ModelServer, completion, encoded, saying
 

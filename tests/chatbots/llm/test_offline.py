@@ -3,7 +3,8 @@ import time
 
 import pytest
 
-from chatbots.llm.client import Model, Turn, ask
+from chatbots.llm.client import ask
+from chatbots.llm.exchange import Model, Turn
 from chatbots.llm.offline import CHATBOT, GOODBYE, MORE, UNCLEAR, UNKNOWN
 from conversations import demo
 

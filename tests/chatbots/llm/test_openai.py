@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from chatbots.llm.client import Model, ReplyFailed, Turn, ask
+from chatbots.llm.client import ask
+from chatbots.llm.exchange import Model, ReplyFailed, Turn
 from tests.servers import behaviours as say
 from tests.servers.behaviours import Behaviour
 from tests.servers.model import (

@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from chatbots.llm import client
 from chatbots.llm.exchange import Turn
 from chatbots.llm.prompt import HISTORY_CHARACTERS
 from chatbots.models import Chatbot, LlmModel
-from chatbots.services import general_settings, model_chain, trial
+from chatbots.services import general_settings, trial
 from conversations.models.message import MessageType
 from conversations.services import history, reply_origin
 from tests.factories.conversations import ThreadFactory
@@ -61,11 +62,11 @@ def test_a_trial_leaves_the_next_try_of_a_skipped_model_to_a_reply(
         chatbot,
         model,
         next_model=second,
-        failures_in_a_row=model_chain.SKIPPED_AFTER,
+        failures_in_a_row=client.SKIPPED_AFTER,
         skipped_until=timezone.now() - timedelta(seconds=1),
     )
     model.say(saying("well again"))
     assert trial.ask(chatbot.pk, [], "Well?").reply.content == "well again"
-    assert model_chain.to_ask(row) == [row, second]
-    assert model_chain.to_ask(row) == [second]
+    assert client.to_ask(row) == [row, second]
+    assert client.to_ask(row) == [second]
     assert trial.ask(chatbot.pk, [], "Well?").reply.model == second

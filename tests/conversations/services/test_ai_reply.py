@@ -7,9 +7,9 @@ import orjson
 import pytest
 from django.db import connection, connections
 
+from chatbots.llm.client import NOTED_EVERY
 from chatbots.llm.offline import UNKNOWN
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
-from chatbots.services.model_chain import NOTED_EVERY
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import agent_message, reply_origin

@@ -11,9 +11,9 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from chatbots.llm.client import AllFailed, Reply, Turn, ask_in_turn
+from chatbots.llm.client import SKIPPED_AFTER, ask_in_turn, note, to_ask
+from chatbots.llm.exchange import AllFailed, Reply, Turn
 from chatbots.models import LlmModel
-from chatbots.services.model_chain import SKIPPED_AFTER, note, to_ask
 from tests.servers.behaviours import Behaviour, answer, reset, stall
 from tests.servers.model import ModelServer, dripping, failing, saying
 
