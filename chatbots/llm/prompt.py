@@ -6,12 +6,13 @@ from itertools import accumulate
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db.models import Q, QuerySet, Subquery, Sum, UUIDField
+from django.db.models import QuerySet, Subquery, Sum, UUIDField
 from django.db.models.functions import Length
 
 from chatbots.llm.exchange import Turn
 from chatbots.models import GeneralSettings, Instruction, LlmModel, Persona
 from chatbots.models.instruction import DEFAULT_CREATIVITY
+from chatbots.models.llm_model import effective_column
 from chatbots.models.version import VersionedRow, unused_version, use
 from config.database.prepared import Given, prepared
 
@@ -46,10 +47,11 @@ def settings_of_chatbot() -> "QuerySet[LlmModel, tuple[Any, ...]]":
     bot's own columns; a query of settings would need two for each column of the model.
     """
     own = with_unused(GeneralSettings.objects.filter(chatbot=CHATBOT))
-    chosen = Q(pk=Subquery(own.values("llm_model")))
-    models = LlmModel.objects.filter(chosen | Q(is_default=True), is_active=True)
+    answering = LlmModel.objects.filter(
+        pk=effective_column("id", Subquery(own.values("llm_model")))
+    )
     columns = (Subquery(own.values(column)) for column in (*OWN, UNUSED))
-    return models.order_by("is_default").values_list(*MODEL, *columns)[:1]
+    return answering.order_by().values_list(*MODEL, *columns)
 
 
 SETTINGS = prepared(settings_of_chatbot)

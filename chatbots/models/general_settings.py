@@ -12,7 +12,7 @@ class GeneralSettingsQuerySet(models.QuerySet["GeneralSettings"]):
 
     def with_llm(self) -> "GeneralSettingsQuerySet":
         """Annotate each row with `llm_id`, the id of the model that answers."""
-        return self.annotate(llm_id=effective_column("id", "llm_model"))
+        return self.annotate(llm_id=effective_column("id", models.OuterRef("llm_model")))
 
 
 class GeneralSettings(VersionedRow, ChatbotSettings):

@@ -133,14 +133,14 @@ class LlmModel(VersionedRow, Row):
         return following
 
 
-def effective_column(column: str, chosen: str) -> Any:
+def effective_column(column: str, chosen: OuterRef | Subquery) -> Any:
     """Read a column of the model that answers: the chosen one if it is active, else the default.
 
-    `chosen` is the path from the outer query to the chosen model's id. NULL if there is no default
-    either. Open point: default-model.
+    `chosen` is the chosen model's id. NULL if there is no default either. Open point:
+    default-model.
     """
     active = LlmModel.objects.filter(is_active=True)
     return Coalesce(
-        Subquery(active.filter(pk=OuterRef(chosen)).values(column)[:1]),
+        Subquery(active.filter(pk=chosen).values(column)[:1]),
         Subquery(active.filter(is_default=True).values(column)[:1]),
     )

@@ -10,9 +10,7 @@ from config.database.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import LONG, SHORT
 from conversations.models.visitor import Visitor
 
-CHOSEN_MODEL = "chatbot__generalsettings__llm_model"
-
-
+CHOSEN_MODEL = models.OuterRef("chatbot__generalsettings__llm_model")
 MOST_TAGS = 100
 LATEST = ("-updated_at", "-id")
 OPEN = {"resolved": False, "archived": False}
