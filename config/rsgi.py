@@ -25,6 +25,7 @@ from config import metrics
 from config.api.body import MAX_BYTES, REFUSAL
 from config.api.errors import ApiError, InvalidRequest, Unavailable
 from config.database.connections import release_connection
+from config.database.locks import WEB_LOCK_TIMEOUT, limit_waits
 from config.database.postgresql.outage import outage
 from config.wsgi import application as django
 
@@ -40,6 +41,7 @@ HELD = 64 * 1024 * 1024  # bytes beyond SMALL, of all unanswered requests togeth
 
 logger = logging.getLogger(__name__)
 outage.watched = not settings.EMBEDDED
+limit_waits(WEB_LOCK_TIMEOUT)
 metrics.watch_pool()
 metrics.WEB_THREADS.set(settings.WEB_THREADS)
 threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")

@@ -25,7 +25,7 @@ from django.db import connection
 from accounts import mailing
 from accounts import tasks as account_tasks
 from config.database.connections import release_connection
-from config.database.locks import left_if_locked, limit_waits
+from config.database.locks import WORKER_LOCK_TIMEOUT, left_if_locked, limit_waits
 from config.database.postgresql.outage import outage
 from config.metrics import Gauge, serve, watch_pool
 from config.models import PeriodicWork
@@ -270,7 +270,7 @@ class DispatcherStep(StartStopStep):
         """Start the dispatcher. Raises SystemExit if another worker runs or the database fails."""
         raise_file_limit()  # each attempt needs a descriptor or two
         outage.watched = outage.patient = not settings.EMBEDDED
-        limit_waits()
+        limit_waits(WORKER_LOCK_TIMEOUT)
         dispatcher = Dispatcher(worker.concurrency, worker.pool)
         dispatcher.begin_watch()
         try:

@@ -71,4 +71,4 @@ def make_reply(message_id: str, token: str) -> None:
     )
     if claim:
         with suppress(ClaimLost, Message.DoesNotExist, ThreadNotFound, Unavailable):
-            ai_reply.reply(rows.get(pk=message_id), claim)
+            ai_reply.reply(rows.get(pk=message_id), claim, until_unlocked=True)

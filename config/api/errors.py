@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied, SuspiciousOperation, TooMan
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 
+from config.database.locks import is_lock_timeout
 from config.database.postgresql.outage import unreachable
 
 logger = logging.getLogger(__name__)
@@ -166,6 +167,9 @@ def as_api_error(error: Exception) -> ApiError:
             return InvalidRequest(message="bad request")
         case _ if unreachable(error):
             return Unavailable()
+        case _ if is_lock_timeout(error):
+            logger.warning("a request gave up waiting: %s", error, extra={"bounded": True})
+            return Unavailable()
         case _:
             logger.error("request failed", exc_info=error)
             return ApiError()
@@ -197,8 +201,10 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Return 500 for an uncaught error, or 503 if PostgreSQL is down."""
-    return plain_response(Unavailable() if unreachable(sys.exc_info()[1]) else ApiError())
+    """Return 500 for an uncaught error, or 503 if the database is down or a row stays locked."""
+    error = sys.exc_info()[1]
+    waited = error is not None and (unreachable(error) or is_lock_timeout(error))
+    return plain_response(Unavailable() if waited else ApiError())
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

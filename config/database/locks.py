@@ -1,6 +1,7 @@
 """Rows that another PostgreSQL session keeps locked: only what needs such a row waits.
 
-    limit_waits       a worker's connections give up waiting for a lock after LOCK_TIMEOUT
+    limit_waits       a process's connections give up waiting for a lock after a given time
+    update_at_once    a value that is recorded if that needs no waiting
     unlocked          claims and deletions leave locked rows out
     left_if_locked    work on an item whose row stays locked is left for later
     insist            a result is written again until it is recorded, on a new connection
@@ -22,7 +23,10 @@ from psycopg.errors import LockNotAvailable
 
 from config.stopping import worker_is_stopping
 
-LOCK_TIMEOUT = "300ms"
+WORKER_LOCK_TIMEOUT = "300ms"
+# A web process has few connections. If requests waited longer for a locked row, all others would
+# wait for a connection.
+WEB_LOCK_TIMEOUT = "1s"
 BATCH = 1_000
 PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between tries to write; the last one repeats
 
@@ -33,19 +37,26 @@ Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
 
 
-def limit_waits() -> None:
-    """Give up waiting for a lock after LOCK_TIMEOUT, on all later connections of this process."""
+def limit_waits(timeout: str) -> None:
+    """Give up waiting for a lock after a time, on all later connections of this process.
+
+    `timeout` is in PostgreSQL's notation.
+    """
     database: Any = connection  # Any: the stubs lack the pool
     if database.vendor == "postgresql":
         options = database.settings_dict["OPTIONS"]
-        options["options"] = f"-c lock_timeout={LOCK_TIMEOUT} {options['options']}"
+        options["options"] = f"-c lock_timeout={timeout} {options['options']}"
         database.close()
         database.close_pool()
 
 
 def is_lock_timeout(error: BaseException) -> bool:
-    """Return whether a statement gave up waiting for a row that another session has locked."""
-    return isinstance(error.__cause__, LockNotAvailable)
+    """Return whether a statement gave up waiting for a row that another session has locked.
+
+    On SQLite it gave up waiting for the write lock.
+    """
+    locked = isinstance(error, OperationalError) and str(error) == "database is locked"
+    return locked or isinstance(error.__cause__, LockNotAvailable)
 
 
 def locking() -> AbstractContextManager[object]:
@@ -75,6 +86,20 @@ def update_unlocked(rows: "QuerySet[Any]", **values: Any) -> int:
     with transaction.atomic():
         same: QuerySet[Any] = rows.model._base_manager.filter(pk__in=unlocked_keys(rows))
         return same.update(**values)
+
+
+def update_at_once(rows: "QuerySet[Any]", **values: Any) -> int:
+    """Update the rows for which this need not wait for another writer. Returns their number."""
+    database: Any = connection  # Any: the stubs lack what ours adds
+    if database.vendor == "postgresql":
+        return update_unlocked(rows, **values)
+    try:
+        with database.writing(timeout=0):
+            return rows.update(**values)
+    except OperationalError as error:
+        if not is_lock_timeout(error):
+            raise
+        return 0
 
 
 def delete_unlocked(rows: "QuerySet[Any]") -> Iterator[int]:

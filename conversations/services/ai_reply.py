@@ -126,13 +126,13 @@ def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> 
 
 
 def store_patiently(
-    message: Message, claim: Claim, answer: Reply, briefing: Briefing
+    message: Message, claim: Claim, answer: Reply, briefing: Briefing, *, until_unlocked: bool
 ) -> Message | None:
     """Store a reply, and retry while a row is locked or the database does not respond.
 
     No connection is held between attempts. Raises ClaimLost, and the database error once
-    STORED_WITHIN has passed (embedded: at once). A worker waits longer for a locked row, until it
-    is asked to stop.
+    STORED_WITHIN has passed (embedded: at once). With `until_unlocked`, which is for a worker, it
+    waits longer for a locked row: until the worker is asked to stop.
     """
     deadline = time.monotonic() + STORED_WITHIN
     while True:
@@ -143,7 +143,7 @@ def store_patiently(
                 raise
             answer = replace(answer, model=None)  # it was deleted while it answered
         except (OperationalError, InterfaceError) as error:
-            waits = is_lock_timeout(error) and not worker_is_stopping()
+            waits = until_unlocked and is_lock_timeout(error) and not worker_is_stopping()
             if settings.EMBEDDED or (time.monotonic() > deadline and not waits):
                 raise
             told = "the reply to message %s is not stored yet: %s"
@@ -165,11 +165,12 @@ def not_wanted(message: Message, claim: Claim) -> bool:
     return True
 
 
-def reply(message: Message, claim: Claim) -> Message | None:
+def reply(message: Message, claim: Claim, *, until_unlocked: bool = False) -> Message | None:
     """Answer a visitor's message with the model's reply or the bot's fallback, if it has one.
 
-    Call it outside any transaction. A reply that fails here stays owed and is made again. Raises
-    ClaimLost, and Unavailable if this machine lacks the resources to ask.
+    Call it outside any transaction. A reply that fails here stays owed and is made again.
+    `until_unlocked` is that of `store_patiently`. Raises ClaimLost, and Unavailable if this
+    machine lacks the resources to ask.
     Specification: Endpoints, Threads and messages.
     """
     try:
@@ -180,9 +181,9 @@ def reply(message: Message, claim: Claim) -> Message | None:
             if claim.begun > owed_reply.MOST_TRIES:
                 metrics.FAILURES.labels(metrics.TRIED_TOO_OFTEN).inc()
                 answer = Reply(briefing.fallback, failure=GIVEN_UP)
-                return store_patiently(message, claim, answer, briefing)
-            answer = ask(message, briefing)
-            made = store_patiently(message, claim, answer, briefing)
+            else:
+                answer = ask(message, briefing)
+            made = store_patiently(message, claim, answer, briefing, until_unlocked=until_unlocked)
     except Exception as error:
         shortage = is_shortage(error)
         not_tried = shortage or is_lock_timeout(error)

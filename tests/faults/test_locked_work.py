@@ -260,7 +260,7 @@ def test_a_reply_is_stored_when_its_thread_is_free(
     def make() -> None:
         try:
             with left_if_locked("reply"):
-                ai_reply.reply(message, claim)
+                ai_reply.reply(message, claim, until_unlocked=True)
         finally:
             connection.close()
 

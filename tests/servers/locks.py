@@ -25,11 +25,11 @@ def locked(*several: "QuerySet[Any]") -> Iterator[None]:
 
 
 @contextmanager
-def limited_waits() -> Iterator[None]:
-    """Wait for locks no longer than a worker does."""
+def limited_waits(timeout: str = locks.WORKER_LOCK_TIMEOUT) -> Iterator[None]:
+    """Wait for locks no longer than a worker does, or another time."""
     database: Any = connection  # Any: the stubs lack the pool
     before = dict(database.settings_dict["OPTIONS"])
-    locks.limit_waits()
+    locks.limit_waits(timeout)
     yield
     database.settings_dict["OPTIONS"].update(before)
     database.close()

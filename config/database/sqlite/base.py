@@ -124,24 +124,25 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return cursor.fetchall() if reads else [], cursor.rowcount
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, *, timeout: float | None = None) -> Iterator[None]:
         """Surround one statement that writes. Outside a transaction it is one by itself.
 
         A statement that returns rows ends when they are read: the write lock is held until then.
+        Raises OperationalError after `timeout` seconds, or else after the database's timeout.
         """
         if self.holds_write_lock:
             yield
             return
-        self.acquire_write_lock()
+        self.acquire_write_lock(timeout)
         try:
             yield
         finally:
             self.release_write_lock()
 
-    def acquire_write_lock(self) -> None:
-        """Wait for the write lock. Raises OperationalError after the database's timeout."""
+    def acquire_write_lock(self, timeout: float | None = None) -> None:
+        """Wait for the write lock. Raises OperationalError as `writing` does."""
         name, options = str(self.settings_dict["NAME"]), self.settings_dict["OPTIONS"]
-        _queue.acquire(name, options["timeout"])
+        _queue.acquire(name, options["timeout"] if timeout is None else timeout)
         self.holds_write_lock = True
 
     def release_write_lock(self) -> None:

@@ -1,0 +1,119 @@
+"""Rows that another session keeps locked: requests that need them end soon, others go on."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import pytest
+import requests
+from django.conf import settings
+from django.db import connection
+from django.db.models import QuerySet
+
+from accounts.models import ApiKey
+from chatbots.models import Chatbot
+from conversations.models import Message, Thread
+from tests.conftest import Api, caller
+from tests.factories.accounts import AccountFactory
+from tests.factories.conversations import ThreadFactory
+from tests.servers.locks import locked
+from tests.servers.processes import Web, wait_until
+
+SOON = 5.0  # seconds: requests give up after one, and a machine may be busy
+AT_ONCE = 20  # requests, more than two processes have connections
+
+for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no locks of rows")
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.proves("Response envelope", "status-closed"),
+]
+
+
+class Answer(NamedTuple):
+    """A response, and the seconds that it took."""
+
+    status: int
+    headers: Any
+    seconds: float
+
+
+class Service(NamedTuple):
+    """The web server, and the key of a caller who owns the thread."""
+
+    web: Web
+    api: Api
+    thread: Thread
+
+    def call(self, method: str, path: str, body: Any = None, key: str | None = None) -> Answer:
+        known = {"Authorization": f"Bearer {key or self.api.key}"}
+        url, began = f"{self.web.address}/api{path}", time.monotonic()
+        response = requests.request(method, url, headers=known, json=body, timeout=60)
+        return Answer(response.status_code, response.headers, time.monotonic() - began)
+
+    def send(self) -> Answer:
+        thread = f"/v1/chatting/{self.thread.chatbot_id}/thread/{self.thread.pk}"
+        return self.call("POST", f"{thread}/message", {"content": "Where is my parcel?"})
+
+
+@pytest.fixture
+def service(chatbot: Chatbot, api: Api) -> Iterator[Service]:
+    thread = ThreadFactory(chatbot=chatbot)
+    with Web() as web:
+        yield Service(web, api, thread)
+
+
+@pytest.fixture
+def key() -> "QuerySet[ApiKey]":
+    return ApiKey.objects.all()
+
+
+@for_postgresql
+def test_a_locked_key_still_works(service: Service, key: "QuerySet[ApiKey]") -> None:
+    with locked(key):
+        answers = [service.call("GET", "/v1/chatbots") for _ in range(3)]
+    assert [answer.status for answer in answers] == [200, 200, 200]
+    assert max(answer.seconds for answer in answers) < SOON
+    assert service.call("GET", "/v1/chatbots").status == 200
+    assert key.get().last_used_at
+
+
+@for_postgresql
+def test_requests_for_a_locked_thread_give_up_and_others_are_answered(service: Service) -> None:
+    other = caller(AccountFactory().owner)
+    ended = threading.Event()
+
+    def keep_sending() -> list[Answer]:
+        answers = []
+        while not ended.is_set():
+            answers.append(service.send())
+        return answers
+
+    with (
+        locked(Thread.objects.filter(pk=service.thread.pk)),
+        ThreadPoolExecutor(AT_ONCE) as senders,
+    ):
+        sends = [senders.submit(keep_sending) for _ in range(AT_ONCE)]
+        reads = [service.call("GET", "/v1/chatbots", key=other.key) for _ in range(5)]
+        ended.set()
+        sent = [answer for one in sends for answer in one.result()]
+    assert {answer.status for answer in sent} == {503}
+    assert all(answer.headers["Retry-After"] == "1" for answer in sent)
+    assert {answer.status for answer in reads} == {200}
+    assert max(answer.seconds for answer in reads) < SOON
+    assert "canceling statement due to lock timeout" in service.web.said()
+    assert not Message.objects.exists()
+    assert service.send().status == 200
+
+
+@pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL has no lock of all writes")
+def test_a_read_does_not_wait_for_a_writer(service: Service, key: "QuerySet[ApiKey]") -> None:
+    database: Any = connection  # Any: the stubs lack what ours adds
+    with database.writing():
+        answer = service.call("GET", "/v1/chatbots")
+    assert answer.status == 200
+    assert answer.seconds < SOON
+    assert key.get().last_used_at is None
+    wait_until(lambda: service.call("GET", "/v1/chatbots").status == 200)
+    assert key.get().last_used_at
