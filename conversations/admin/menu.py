@@ -134,14 +134,18 @@ def waiting_count(request: HttpRequest) -> int:
 
 
 def failed_count(request: HttpRequest) -> int:
-    """Count the failed deliveries of the last 24 hours, without test deliveries."""
-    since = timezone.now() - ONE_DAY
-    failed = rows(request, Delivery).filter(
-        state=State.FAILED, is_test=False, created_at__gte=since
-    )
-    if not person(request).is_superuser:  # an index orders each chatbot's failures
-        failed = failed.filter(failed_of__in=visible_ids(request))
-    return once(request, "failed_count", lambda: capped(failed))
+    """Count the failed deliveries of the last 24 hours without tests, once per request."""
+
+    def count() -> int:
+        since = timezone.now() - ONE_DAY
+        failed = rows(request, Delivery).filter(
+            state=State.FAILED, is_test=False, created_at__gte=since
+        )
+        if not person(request).is_superuser:  # an index orders each chatbot's failures
+            failed = failed.filter(failed_of__in=visible_ids(request))
+        return capped(failed)
+
+    return once(request, "failed_count", count)
 
 
 def waiting_badge(request: HttpRequest) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Model
 from django.utils import timezone
 
-from accounts.models import Account, Mail, Usage, User
+from accounts.models import Account, Change, Mail, Usage, User
 from accounts.services import api_key
 from chatbots.models import Chatbot
 from conversations.models import Draft
@@ -56,6 +56,7 @@ class Tenant:
             api_key.issue(self.owner, label=word)[0],
             *self.settings(),
             *self.conversation(),
+            *self.changes(),
         ]
 
     def settings(self) -> list[Model]:
@@ -99,6 +100,13 @@ class Tenant:
         lead = LeadFactory(thread=thread, name=f"{word} lead")
         job = retry_job.start(Selection(), [chatbot.pk], per_second=1, by=f"{word} owner")
         return [visitor, thread, message, delivery, attempt, draft, lead, job]
+
+    def changes(self) -> list[Model]:
+        """Read two entries of the audit trail: an account's and a user's, which has no account."""
+        return [
+            Change.objects.get(object_pk=str(row.pk), action=Change.Action.CREATE)
+            for row in (self.account, self.member)
+        ]
 
     def keys_of(self, model: type[Model]) -> list[str]:
         """Return the ids of a model's rows."""

@@ -8,12 +8,13 @@ from uuid import uuid4
 
 import pytest
 from django.contrib import admin
+from django.contrib.admin import ModelAdmin
 from django.db.models import Model
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from accounts.admin.scope import ScopedAdmin, declared_lookups
-from accounts.models import Account, ApiKey, User
+from accounts.models import Account, User
 from chatbots.models import LlmModel
 from conversations.models import Draft, Lead, Thread, Visitor
 from tests.admin_urls import addresses
@@ -26,11 +27,10 @@ from webhooks.models import Delivery
 
 MARK = "zebracrossing"  # part of every text of the other account
 LISTS = {
-    reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist")
-    for model in admin.site._registry
+    reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist"): page
+    for model, page in admin.site._registry.items()
 }
-ACTIONS = ("delete_selected", "revoke_selected", "retry_selected")
-QUERIES = ({"q": MARK[:-1]}, {"view": "all"}, {"view": "waiting"}, {"state__exact": "FAILED"})
+QUERIES = ({"view": "all"}, {"view": "waiting"}, {"state__exact": "FAILED"})
 AUTOCOMPLETE = (
     {"app_label": "accounts", "model_name": "account", "field_name": "owner"},
     {"app_label": "chatbots", "model_name": "chatbotmember", "field_name": "user"},
@@ -71,18 +71,26 @@ def agent(own: Tenant) -> Client:
 
 def answers(client: Client, address: str, tenant: Tenant) -> Iterator[tuple[str, Any]]:
     """Request an address with every method and payload that an attacker may try."""
-    draft = tenant.keys_of(Draft)[0]
-    yield f"GET {address}", client.get(address, {"draft": draft})
-    yield f"POST {address}", client.post(address, FORM | {"draft": draft})
-    if address not in LISTS:
+    if page := LISTS.get(address):
+        yield from answers_of_list(client, address, tenant, page)
         return
+    draft = {"draft": tenant.keys_of(Draft)[0]}
+    yield f"GET {address}", client.get(address, draft)
+    yield f"POST {address}", client.post(address, FORM | draft)
+
+
+def answers_of_list(
+    client: Client, address: str, tenant: Tenant, page: ModelAdmin
+) -> Iterator[tuple[str, Any]]:
+    """Request a list with every filter and search, and with every action on the tenant's rows."""
     keys = [key for model in (Thread, Delivery, Visitor, Lead) for key in tenant.keys_of(model)]
-    for query in (*QUERIES, {"chatbot": str(tenant.chatbot.pk)}, *({"q": key} for key in keys)):
+    searches = [{"q": words} for words in (MARK[:-1], *keys) if page.search_fields]
+    for query in ({}, *QUERIES, {"chatbot": str(tenant.chatbot.pk)}, *searches):
         yield f"GET {address} {query}", client.get(address, query)
-    chosen = [*tenant.keys_of(ApiKey), *tenant.keys_of(Delivery)]
-    for action in ACTIONS:
+    chosen = tenant.keys_of(page.model)
+    for action in ("delete_selected", *page.actions):
         given = {"action": action, "_selected_action": chosen, "select_across": "1"}
-        yield f"POST {address} {action}", client.post(address, given)
+        yield f"POST {address} {action}", client.post(address, FORM | given)
 
 
 def said(answer: Any) -> str:
