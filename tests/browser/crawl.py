@@ -8,8 +8,6 @@ from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import (
-    Browser,
-    BrowserContext,
     ConsoleMessage,
     Page,
     Request,
@@ -26,17 +24,17 @@ TABS = "nav > [role=tab]"
 FILTERS = "[x-on\\:click='filterOpen = true']"
 FOLDED = "#content details:not([open])"
 UNFOLD = "all => all.forEach((one) => { one.open = true; })"
+MENU = "#nav-sidebar"
 COMMAND = "[x-data*=searchCommand]"
-# Waits until nothing moves: a colour that fades in has no contrast yet.
-# Menus fade in, which may begin some frames after the click: wait until nothing moves any more.
+# A colour that fades in has no contrast yet, so nothing fades in or moves.
+STILL = """const still = new CSSStyleSheet();
+still.replaceSync(`*, *::before, *::after {
+  animation: none !important; transition: none !important;
+}`);
+document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];"""
+# A part is shown some frames after the click that opens it.
 SETTLED = """async () => {
-  for (let still = 0; still < 10; still++) {
-    await new Promise((done) => setTimeout(() => requestAnimationFrame(done), 15));
-    const all = document.getAnimations();
-    const moving = all.filter((one) => one.effect.getTiming().iterations < 100);
-    if (moving.length) still = 0;
-    await Promise.allSettled(moving.map((one) => one.finished));
-  }
+  for (let frame = 0; frame < 5; frame++) await new Promise(requestAnimationFrame);
 }"""
 CLOSED = ".narrow-only[aria-label=Menu], [x-data*=openTheme] > a, [x-data*=openUserLinks] > div"
 
@@ -66,6 +64,7 @@ class Crawler:
     at: str = ""
 
     def __post_init__(self) -> None:
+        self.page.add_init_script(STILL)
         self.page.on("console", lambda said: self.note_console(said))
         self.page.on("pageerror", lambda error: self.note(f"page error: {error}"))
         self.page.on("request", lambda request: self.note_request(request))
@@ -148,16 +147,17 @@ class Crawler:
                 yield "menu"
                 self.page.keyboard.press("Escape")
 
-    def inspect(self, state: str, look: Look) -> None:
+    def inspect(self, state: str, look: Look, *, shell: bool = True) -> None:
         """Note serious accessibility faults, and a page that is wider than its window.
 
         The first state is inspected as a whole, each other one where it differs from the last, or
-        as a whole if all looks are asked for.
+        as a whole if all looks are asked for. The menu is left out with the rest of the shell.
         """
         self.page.evaluate(SETTLED)
         if not self.page.evaluate("Boolean(window.inspection)"):
             self.page.evaluate(INSPECTION)
-        for fault in self.page.evaluate("whole => inspection.run(whole)", ALL_LOOKS):
+        options = {"whole": ALL_LOOKS, "without": "" if shell or ALL_LOOKS else MENU}
+        for fault in self.page.evaluate("options => inspection.run(options)", options):
             self.note(f"{look} {state}: {fault}")
         self.measure(state, look)
 
@@ -185,11 +185,3 @@ class Crawler:
         width = self.page.evaluate("document.documentElement.scrollWidth")
         if width > look.width:
             self.note(f"{look} {state}: {width} px wide")
-
-
-def window(browser: Browser, host: str, session: str = "") -> BrowserContext:
-    """Open a window, signed in with a session."""
-    context = browser.new_context(base_url=host)
-    if session:
-        context.add_cookies([{"name": "sessionid", "value": session, "url": host}])
-    return context
