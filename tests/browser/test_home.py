@@ -6,11 +6,12 @@ from playwright.sync_api import Page, expect
 
 from chatbots.models import Chatbot
 from config.durations import ONE_HOUR
+from tests.browser.crawl import ALL_LOOKS, DESK, HEIGHT, LOOKS, PHONE, Look
 from tests.browser.scene import figures
 from tests.factories.conversations import LeadFactory, MessageFactory, ThreadFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 
-PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
+SHOWN = LOOKS if ALL_LOOKS else (Look(PHONE, "dark"), Look(DESK, "light"))
 
 
 @pytest.fixture
@@ -35,18 +36,17 @@ def drawn(page: Page) -> int:
     return count
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize("look", SHOWN, ids=str)
 def test_the_charts_are_drawn_and_nothing_scrolls_sideways(
-    page: Page, busy: Chatbot, size: dict[str, int], scheme: str
+    page: Page, busy: Chatbot, look: Look
 ) -> None:
-    page.set_viewport_size(size)  # type: ignore[arg-type]  # a literal
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of two
+    page.set_viewport_size({"width": look.width, "height": HEIGHT})
+    page.emulate_media(color_scheme=look.scheme)
     for span in ("1h", "24h", "7d", "30d"):
         page.goto(f"/admin/?span={span}")
         page.wait_for_function("document.querySelector('canvas.chart').width > 100")
         assert drawn(page) == 2
-        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        assert page.evaluate("document.documentElement.scrollWidth") <= look.width
 
 
 def test_the_figures_are_reached_by_keyboard_and_lead_to_their_lists(
