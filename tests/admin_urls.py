@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 
@@ -63,17 +64,24 @@ def addresses(tenant: Tenant) -> Iterator[str]:
                 yield reverse(f"admin:{name}", kwargs=names)
 
 
-def pages(client: Client, tenant: Tenant, *, under: str = "/admin/") -> dict[str, str]:
-    """Return an address of each page that a client can open, most with an id, and its template.
-
-    There is one page per route.
-    """
-    found: dict[str, tuple[str, str]] = {}
+def opened(
+    client: Client, tenant: Tenant, *, under: str = "/admin/"
+) -> Iterator[tuple[str, HttpResponse]]:
+    """Open a page of each route, most with an id; yields its address and the response."""
+    found = set()
     for address in addresses(tenant):
         if not address.startswith(under):
             continue
         answer = client.get(address)
         html = answer.get("Content-Type", "").startswith("text/html")
         if html and answer.status_code == 200 and b"<html" in answer.content:
-            found.setdefault(answer.resolver_match.view_name, (address, answer.templates[0].name))
-    return dict(found.values())
+            if answer.resolver_match.view_name not in found:
+                yield address, answer
+            found.add(answer.resolver_match.view_name)
+
+
+def pages(client: Client, tenant: Tenant, *, under: str = "/admin/") -> dict[str, str]:
+    """Return an address of each page that a client can open, and its template."""
+    return {
+        address: answer.templates[0].name for address, answer in opened(client, tenant, under=under)
+    }
