@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -70,23 +71,32 @@ def context(browser: Browser, live_server: object) -> Iterator[BrowserContext]:
     context.close()
 
 
-@pytest.fixture
-def page(context: BrowserContext, live_server: object, person: User) -> Iterator[Page]:
-    """A window in which Kim is signed in; any error that a page reports fails the test."""
+@contextmanager
+def window(context: BrowserContext, host: str) -> Iterator[Page]:
+    """Open a window, which leaves only static files in the browser's memory."""
     page = context.new_page()
-    complaints: list[str] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on(
-        "console",
-        lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None,
-    )
-    session = signed_in(person).cookies["sessionid"].value
-    context.add_cookies([{"name": "sessionid", "value": session, "url": str(live_server)}])
     yield page
-    kept = {"origin": str(live_server), "storageTypes": "local_storage"}
+    kept = {"origin": host, "storageTypes": "local_storage"}
     context.new_cdp_session(page).send("Storage.clearDataForOrigin", kept)
     page.close()
     context.clear_cookies()
+
+
+@pytest.fixture
+def page(context: BrowserContext, live_server: object, person: User) -> Iterator[Page]:
+    """A window in which Kim is signed in; any error that a page reports fails the test."""
+    complaints: list[str] = []
+    session = signed_in(person).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": session, "url": str(live_server)}])
+    with window(context, str(live_server)) as page:
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console",
+            lambda said: (
+                complaints.append(said.text) if said.type in ("error", "warning") else None
+            ),
+        )
+        yield page
     assert not complaints
 
 

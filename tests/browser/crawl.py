@@ -24,7 +24,6 @@ TABS = "nav > [role=tab]"
 FILTERS = "[x-on\\:click='filterOpen = true']"
 FOLDED = "#content details:not([open])"
 UNFOLD = "all => all.forEach((one) => { one.open = true; })"
-MENU = "#nav-sidebar"
 COMMAND = "[x-data*=searchCommand]"
 # A colour that fades in has no contrast yet, so nothing fades in or moves.
 STILL = """const still = new CSSStyleSheet();
@@ -147,17 +146,16 @@ class Crawler:
                 yield "menu"
                 self.page.keyboard.press("Escape")
 
-    def inspect(self, state: str, look: Look, *, shell: bool = True) -> None:
+    def inspect(self, state: str, look: Look) -> None:
         """Note serious accessibility faults, and a page that is wider than its window.
 
         The first state is inspected as a whole, each other one where it differs from the last, or
-        as a whole if all looks are asked for. The menu is left out with the rest of the shell.
+        as a whole if all looks are asked for.
         """
         self.page.evaluate(SETTLED)
         if not self.page.evaluate("Boolean(window.inspection)"):
             self.page.evaluate(INSPECTION)
-        options = {"whole": ALL_LOOKS, "without": "" if shell or ALL_LOOKS else MENU}
-        for fault in self.page.evaluate("options => inspection.run(options)", options):
+        for fault in self.page.evaluate("whole => inspection.run(whole)", ALL_LOOKS):
             self.note(f"{look} {state}: {fault}")
         self.measure(state, look)
 

@@ -1,6 +1,5 @@
-// Finds with axe what is seriously inaccessible. `run({ whole: false })` inspects the whole page the first time, and
-// later only the parts that are new or look different. So a menu that opens does not cost a second whole page.
-// `without` is a selector of parts that are left out.
+// Finds with axe what is seriously inaccessible: `run(false)` inspects the whole page the first time, and later
+// only the parts that are new or look different. So a menu that opens does not cost a second whole page.
 "use strict";
 
 window.inspection = (() => {
@@ -27,11 +26,10 @@ window.inspection = (() => {
   };
 
   return {
-    async run({ whole, without }) {
+    async run(whole) {
       const parts = whole ? [document.documentElement] : changed(document.documentElement);
       if (!parts.length) return [];
-      const exclude = without ? document.querySelectorAll(without) : [];
-      const { violations } = await axe.run({ include: parts, exclude: [...exclude] }, { resultTypes: ["violations"], preload: false });
+      const { violations } = await axe.run({ include: parts }, { resultTypes: ["violations"], preload: false });
       return violations
         .filter(({ id, impact }) => GRAVE.includes(impact) || MINOR.includes(id))
         .map(({ id, nodes }) => `${id} (${nodes.length}): ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(", ")}`);
