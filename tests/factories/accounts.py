@@ -1,12 +1,12 @@
 """Valid users, plans and accounts, with defaults for everything."""
 
 from factory import Sequence, SubFactory
-from factory.django import DjangoModelFactory
 
 from accounts.models import Account, Membership, Plan, User
+from tests.factories.row import RowFactory
 
 
-class UserFactory(DjangoModelFactory):
+class UserFactory(RowFactory):
     class Meta:
         model = User
 
@@ -14,7 +14,7 @@ class UserFactory(DjangoModelFactory):
     name = Sequence("Person {}".format)
 
 
-class PlanFactory(DjangoModelFactory):
+class PlanFactory(RowFactory):
     class Meta:
         model = Plan
         django_get_or_create = ["name"]
@@ -25,7 +25,7 @@ class PlanFactory(DjangoModelFactory):
     webhooks_by_default = True
 
 
-class AccountFactory(DjangoModelFactory):
+class AccountFactory(RowFactory):
     class Meta:
         model = Account
 
@@ -34,7 +34,7 @@ class AccountFactory(DjangoModelFactory):
     plan = SubFactory(PlanFactory)
 
 
-class MembershipFactory(DjangoModelFactory):
+class MembershipFactory(RowFactory):
     class Meta:
         model = Membership
 

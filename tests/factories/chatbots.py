@@ -1,7 +1,6 @@
 """Valid chatbots and their settings, with defaults for everything."""
 
 from factory import RelatedFactory, Sequence, SubFactory
-from factory.django import DjangoModelFactory
 
 from chatbots.models import (
     Appearance,
@@ -16,9 +15,10 @@ from chatbots.models import (
     Persona,
 )
 from tests.factories.accounts import AccountFactory, UserFactory
+from tests.factories.row import RowFactory
 
 
-class LlmModelFactory(DjangoModelFactory):
+class LlmModelFactory(RowFactory):
     class Meta:
         model = LlmModel
 
@@ -26,24 +26,24 @@ class LlmModelFactory(DjangoModelFactory):
     title = Sequence("Model {}".format)
 
 
-class GeneralSettingsFactory(DjangoModelFactory):
+class GeneralSettingsFactory(RowFactory):
     class Meta:
         model = GeneralSettings
 
 
-class AppearanceFactory(DjangoModelFactory):
+class AppearanceFactory(RowFactory):
     class Meta:
         model = Appearance
 
 
-class LocalizationFactory(DjangoModelFactory):
+class LocalizationFactory(RowFactory):
     class Meta:
         model = Localization
 
     locale_code = "en"
 
 
-class ChatbotFactory(DjangoModelFactory):
+class ChatbotFactory(RowFactory):
     """A chatbot as it is created: general settings, appearance, English texts."""
 
     class Meta:
@@ -58,7 +58,7 @@ class ChatbotFactory(DjangoModelFactory):
     localization = RelatedFactory(LocalizationFactory, "chatbot")
 
 
-class ChatbotMemberFactory(DjangoModelFactory):
+class ChatbotMemberFactory(RowFactory):
     class Meta:
         model = ChatbotMember
 
@@ -66,14 +66,14 @@ class ChatbotMemberFactory(DjangoModelFactory):
     user = SubFactory(UserFactory)
 
 
-class LeadSettingsFactory(DjangoModelFactory):
+class LeadSettingsFactory(RowFactory):
     class Meta:
         model = LeadSettings
 
     chatbot = SubFactory(ChatbotFactory)
 
 
-class PersonaFactory(DjangoModelFactory):
+class PersonaFactory(RowFactory):
     class Meta:
         model = Persona
 
@@ -81,7 +81,7 @@ class PersonaFactory(DjangoModelFactory):
     title = Sequence("Persona {}".format)
 
 
-class InstructionFactory(DjangoModelFactory):
+class InstructionFactory(RowFactory):
     class Meta:
         model = Instruction
 
@@ -90,7 +90,7 @@ class InstructionFactory(DjangoModelFactory):
     instruction = "Answer kindly."
 
 
-class FollowUpPromptFactory(DjangoModelFactory):
+class FollowUpPromptFactory(RowFactory):
     class Meta:
         model = FollowUpPrompt
 

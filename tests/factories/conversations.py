@@ -3,14 +3,14 @@
 from typing import Any
 
 from factory import LazyAttribute, Sequence, SubFactory
-from factory.django import DjangoModelFactory
 
 from conversations.models import Lead, Message, Thread, Visitor
 from conversations.models.message import MessageType
 from tests.factories.chatbots import ChatbotFactory
+from tests.factories.row import RowFactory
 
 
-class VisitorFactory(DjangoModelFactory):
+class VisitorFactory(RowFactory):
     class Meta:
         model = Visitor
 
@@ -19,7 +19,7 @@ class VisitorFactory(DjangoModelFactory):
     total_sessions = 1
 
 
-class ThreadFactory(DjangoModelFactory):
+class ThreadFactory(RowFactory):
     class Meta:
         model = Thread
 
@@ -27,7 +27,7 @@ class ThreadFactory(DjangoModelFactory):
     visitor = LazyAttribute(lambda thread: VisitorFactory(chatbot=thread.chatbot))
 
 
-class MessageFactory(DjangoModelFactory):
+class MessageFactory(RowFactory):
     """A message at the next position of its thread."""
 
     class Meta:
@@ -45,7 +45,7 @@ class MessageFactory(DjangoModelFactory):
         return super()._create(model_class, *args, **{"position": thread.last_position} | fields)
 
 
-class LeadFactory(DjangoModelFactory):
+class LeadFactory(RowFactory):
     class Meta:
         model = Lead
 

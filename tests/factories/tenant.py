@@ -24,6 +24,7 @@ from tests.factories.conversations import (
     ThreadFactory,
     VisitorFactory,
 )
+from tests.factories.row import in_trail
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Attempt
 from webhooks.services import retry_job
@@ -31,10 +32,16 @@ from webhooks.services.selection import Selection
 
 
 class Tenant:
-    """The rows of one account."""
+    """The rows of one account, with their entries in the audit trail."""
 
     def __init__(self, word: str) -> None:
         self.word = word
+        with in_trail():
+            self.create()
+
+    def create(self) -> None:
+        """Create all rows."""
+        word = self.word
         self.owner: User = UserFactory(email=f"{word}-owner@example.com", name=f"{word} owner")
         self.member: User = UserFactory(email=f"{word}-member@example.com", name=f"{word} member")
         self.account: Account = AccountFactory(name=f"{word} account", owner=self.owner)

@@ -4,16 +4,16 @@ from typing import Any
 
 from django.utils import timezone
 from factory import LazyAttribute, SubFactory
-from factory.django import DjangoModelFactory
 
 from tests.factories.chatbots import ChatbotFactory
+from tests.factories.row import RowFactory
 from webhooks import masking, sealing
 from webhooks.models import Delivery, Endpoint
 
 SECRET = "a-secret-of-the-tests"
 
 
-class EndpointFactory(DjangoModelFactory):
+class EndpointFactory(RowFactory):
     """An endpoint; `secret` is its signing secret."""
 
     class Meta:
@@ -33,7 +33,7 @@ class EndpointFactory(DjangoModelFactory):
         return super()._create(model_class, *args, **sealed | fields)
 
 
-class DeliveryFactory(DjangoModelFactory):
+class DeliveryFactory(RowFactory):
     class Meta:
         model = Delivery
 

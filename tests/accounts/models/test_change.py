@@ -1,6 +1,7 @@
 """The audit trail records every change, by page, API or command, and holds no secret."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.conftest import Api
 from tests.contract.operations import OPERATIONS, Operation, call, ids_of
 from tests.factories.accounts import MembershipFactory, UserFactory
 from tests.factories.chatbots import LlmModelFactory, LocalizationFactory, PersonaFactory
+from tests.factories.row import in_trail
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
 from tests.pages import submit
 from webhooks.services import endpoint as endpoints
@@ -35,6 +37,12 @@ NOT_AUDITED = {  # what is said and sent, counts, and the service's own records
     "config": None,
     "conversations": None,
 }
+
+
+@pytest.fixture(autouse=True)
+def recorded() -> Iterator[None]:
+    with in_trail():
+        yield
 
 
 def snapshot() -> dict[tuple[str, str], dict[str, Any]]:

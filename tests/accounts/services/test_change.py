@@ -15,6 +15,7 @@ from config.database import locks
 from config.models import PeriodicWork
 from config.runtime import periodic
 from tests.factories.accounts import AccountFactory
+from tests.factories.row import in_trail
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -22,7 +23,8 @@ DAY = timedelta(days=1)
 
 def changed(*, days: float) -> Change:
     """Record a change as if it was made some days ago."""
-    AccountFactory()
+    with in_trail():
+        AccountFactory()
     found = Change.objects.latest("id")
     Change.objects.filter(pk=found.pk).update(timestamp=timezone.now() - days * DAY)
     return found

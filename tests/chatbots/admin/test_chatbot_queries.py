@@ -21,7 +21,8 @@ from chatbots.models import (
 )
 from tests.bench import bulk
 from tests.factories.accounts import UserFactory
-from tests.factories.chatbots import LeadSettingsFactory
+from tests.factories.chatbots import LeadSettingsFactory, PersonaFactory
+from tests.factories.row import in_trail
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
 
 MANY = 200  # rows in each list of a bot at most
@@ -58,8 +59,9 @@ def fill_histories(chatbot: Chatbot, entries: int) -> None:
         chatbot=chatbot, kind="instruction", row_id=row.pk, number=1, content={}
     )
     bulk.copy(version, entries - 1, {"number": "s.n + 1"})
-    entry = Change.objects.filter(account=chatbot.account).first()
-    assert entry
+    with in_trail():
+        PersonaFactory(chatbot=chatbot)
+    entry = Change.objects.filter(account=chatbot.account).latest("id")
     bulk.copy(entry, entries, {"object_pk": "'' || s.n"})
 
 
