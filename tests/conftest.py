@@ -1,5 +1,6 @@
 """Fixtures for all tests: API callers, servers of peers, and an empty cache."""
 
+import gc
 import logging
 import time
 from collections.abc import Iterator
@@ -62,6 +63,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next(places, len(LONGEST))
 
     items.sort(key=rank)
+
+
+def pytest_collection_finish() -> None:
+    """Exclude the modules and the thousands of tests from garbage collections."""
+    gc.collect()
+    gc.freeze()
 
 
 class Api:
