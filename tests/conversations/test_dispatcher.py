@@ -3,8 +3,6 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -23,6 +21,8 @@ from config.models import PeriodicWork
 from conversations.dispatcher import PERIODIC, Dispatcher, carry_out
 from tests.factories.accounts import AccountFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.patience import PATIENCE
+from tests.servers.forks import Forked
 from tests.servers.mail import MailServer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
@@ -60,17 +60,25 @@ def endpoint(receiver: Receiver) -> Endpoint:
     return EndpointFactory(url=receiver.url("/hook"), last_success_at=timezone.now())
 
 
-def alone(*, length: float, patience: float, stopping: bool = False) -> subprocess.Popen[str]:
-    """Start a dispatcher with rounds of this length, in its own process."""
-    program = ALONE.format(length=length, patience=patience, stopping=stopping)
-    return subprocess.Popen(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env=os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+class Alone(Forked):
+    """A dispatcher with rounds of this length, in its own process."""
+
+    def __init__(
+        self, folder: Path, *, length: float, patience: float, stopping: bool = False
+    ) -> None:
+        self.out, self.err = folder / "out", folder / "err"
+        program = ALONE.format(length=length, patience=patience, stopping=stopping)
+        environment = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings"}
+        super().__init__("-c", program, environment=environment, out=self.out, err=self.err)
+
+    def rounds(self) -> int:
+        return self.out.read_text().count("round\n")
+
+
+def all_work_is_done() -> bool:
+    """Return whether a worker has done each periodic work, and the next time lies ahead."""
+    done = PeriodicWork.objects.filter(due_at__gt=timezone.now(), claimed_until=None)
+    return done.count() == len(PERIODIC)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -83,9 +91,7 @@ def test_a_worker_sends_mails_and_does_periodic_work() -> None:
         wait_until(lambda: Mail.objects.filter(state="SENT").exists(), told=worker.said)
         failed = Mail.objects.filter(account=bad, state="FAILED", tries=1)
         wait_until(lambda: failed.count() == 5, told=worker.said)
-        later = timezone.now() + timedelta(seconds=30)
-        done = PeriodicWork.objects.filter(due_at__gt=later, claimed_until=None)
-        wait_until(lambda: done.count() == len(PERIODIC), told=worker.said)
+        wait_until(all_work_is_done, told=worker.said)
         assert len(server.mails) == 1
 
 
@@ -101,8 +107,7 @@ def test_deliveries_and_mails_are_held_until_sending_is_on_again(
     with MailServer() as server:
         environment = {"EMAIL_URL": f"smtp://127.0.0.1:{server.port}"}
         with Worker(SENDING="off", **environment) as worker:
-            finished = PeriodicWork.objects.filter(due_at__gt=now(), claimed_until=None)
-            wait_until(lambda: finished.count() == len(PERIODIC), told=worker.said)
+            wait_until(all_work_is_done, told=worker.said)
             assert "SENDING=off" in worker.said()
         assert list(Delivery.objects.order_by("pk").values()) == held
         assert not (server.mails or receiver.arrivals)
@@ -166,30 +171,28 @@ class TestPeriodicWork:
         assert len(PeriodicWork.objects.claim()) == 1
 
 
-def test_a_hanging_dispatcher_ends_its_process() -> None:
-    process = alone(length=600, patience=2)
-    _, errors = process.communicate(timeout=90)
-    assert process.returncode == os.EX_SOFTWARE
-    assert "has not moved" in errors
+def test_a_hanging_dispatcher_ends_its_process(tmp_path: Path) -> None:
+    process = Alone(tmp_path, length=600, patience=2)
+    assert process.wait(PATIENCE) == os.EX_SOFTWARE
+    assert "has not moved" in process.err.read_text()
 
 
-def test_a_worker_that_does_not_stop_in_time_ends_its_process() -> None:
-    process = alone(length=600, patience=600, stopping=True)
-    _, errors = process.communicate(timeout=90)
-    assert process.returncode == os.EX_SOFTWARE
-    assert "has not moved" in errors
+def test_a_worker_that_does_not_stop_in_time_ends_its_process(tmp_path: Path) -> None:
+    process = Alone(tmp_path, length=600, patience=600, stopping=True)
+    assert process.wait(PATIENCE) == os.EX_SOFTWARE
+    assert "has not moved" in process.err.read_text()
 
 
-def test_a_process_that_was_suspended_as_a_whole_does_not_count_as_hanging() -> None:
-    with alone(length=0.1, patience=4) as process:
-        process.stdout.readline()
-        process.send_signal(signal.SIGSTOP)
-        halted = time.monotonic()
-        wait_until(lambda: time.monotonic() - halted > 5)
-        process.send_signal(signal.SIGCONT)
-        for _ in range(10):
-            assert process.stdout.readline() == "round\n"
-        process.kill()
+def test_a_process_that_was_suspended_as_a_whole_does_not_count_as_hanging(tmp_path: Path) -> None:
+    process = Alone(tmp_path, length=0.1, patience=4)
+    wait_until(process.rounds, told=process.err.read_text)
+    process.send_signal(signal.SIGSTOP)
+    halted, before = time.monotonic(), process.rounds()
+    wait_until(lambda: time.monotonic() - halted > 5)
+    process.send_signal(signal.SIGCONT)
+    wait_until(lambda: process.rounds() >= before + 10, told=process.err.read_text)
+    assert process.poll() is None
+    process.kill()
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -14,7 +12,8 @@ from cryptography.fernet import Fernet
 
 from tests.patience import PATIENCE
 from tests.servers import certificates
-from tests.servers.processes import ROOT, free_port, wait_until
+from tests.servers.forks import Forked, run_to_end
+from tests.servers.processes import free_port, wait_until
 
 
 class Installation:
@@ -48,7 +47,7 @@ class Installation:
                 "SECRET_KEY": "only for tests",
                 "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
             }
-        self.running: subprocess.Popen[bytes] | None = None
+        self.running: Forked | None = None
 
     def __enter__(self) -> Self:
         self.database_does("CREATE DATABASE")
@@ -65,16 +64,9 @@ class Installation:
             with psycopg.connect(self.server, autocommit=True) as connection:
                 connection.execute(f'{command} "{self.database}" {how}'.encode())
 
-    def command(self, *words: str, given: str | None = None) -> Any:
-        done = subprocess.run(
-            [sys.executable, "manage.py", *words],
-            cwd=ROOT,
-            env=self.environment,
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
+    def command(self, *words: str, given: str = "") -> Any:
+        done = run_to_end(
+            "manage.py", *words, environment=self.environment, given=given, timeout=PATIENCE
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout) if "--json" in words else done.stdout
@@ -82,15 +74,7 @@ class Installation:
     def start(self) -> str:
         """Run the service until it prints its welcome; returns its output."""
         self.log.write_bytes(b"")
-        with self.log.open("ab") as log:
-            self.running = subprocess.Popen(
-                [sys.executable, "manage.py", "serve"],
-                cwd=ROOT,
-                env=self.environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        self.running = Forked("manage.py", "serve", environment=self.environment, out=self.log)
         wait_until(lambda: "Press Ctrl-C to stop." in self.said(), told=self.said)
         return self.said()
 

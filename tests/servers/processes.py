@@ -5,8 +5,6 @@ import itertools
 import os
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from django.db import connection
 
 from tests.patience import PATIENCE
 from tests.servers import certificates
+from tests.servers.forks import Forked
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKER = ("-m", "celery", "--app", "config", "worker", "--loglevel", "WARNING")
@@ -52,7 +51,7 @@ class Process:
             "WEBHOOK_TIMEOUT": str(settings.WEBHOOK_TIMEOUT),
         }
         self.environment |= environment
-        self.running: subprocess.Popen[bytes] | None = None
+        self.running: Forked | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -62,15 +61,7 @@ class Process:
         self.kill()
 
     def start(self) -> None:
-        with self.log.open("ab") as log:
-            self.running = subprocess.Popen(
-                [sys.executable, *self.command],
-                cwd=ROOT,
-                env=self.environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        self.running = Forked(*self.command, environment=self.environment, out=self.log)
 
     def signal(self, number: int) -> None:
         assert self.running

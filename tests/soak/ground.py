@@ -3,8 +3,6 @@
 import json
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,7 +13,8 @@ from typing import Any
 import redis
 
 from tests.servers.broker import Broker
-from tests.servers.processes import ROOT, Process, Web, Worker
+from tests.servers.forks import run_to_end
+from tests.servers.processes import Process, Web, Worker
 from tests.soak import ledger, postgres
 from tests.soak.ledger import Ledger
 from tests.soak.postgres import Postgres
@@ -50,28 +49,16 @@ class Ground:
 
     def run(self, *words: str) -> Any:  # Any: JSON
         """Run a command in the installation's environment; returns its output."""
-        done = subprocess.run(
-            [sys.executable, *words],
-            cwd=ROOT,
-            env=self.web.environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = run_to_end(*words, environment=self.web.environment, timeout=120)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
     def gaps(self) -> list[str]:
         """Run verify_ledger; returns the gaps in words. Web and workers have been stopped."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", "verify_ledger", "--json", "--grace", "0"],
-            cwd=ROOT,
-            env=self.web.environment,
-            capture_output=True,
-            text=True,
+        done = run_to_end(
+            *("manage.py", "verify_ledger", "--json", "--grace", "0"),
+            environment=self.web.environment,
             timeout=600,
-            check=False,
         )
         assert done.returncode in (0, 1) and done.stdout, done.stderr
         kinds = json.loads(done.stdout)["kinds"]

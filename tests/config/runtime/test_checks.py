@@ -1,8 +1,6 @@
 """System checks: warnings about a configuration with which the service starts, but should not."""
 
 import os
-import subprocess
-import sys
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +14,8 @@ from django.test import Client
 from config.runtime import checks
 from conversations.management.commands.serve import Command
 from tests.config.imported_settings import import_settings
-from tests.servers.processes import ROOT
+from tests.patience import PATIENCE
+from tests.servers.forks import run_to_end
 
 SHARED = "redis://127.0.0.1:6379/0"
 PRODUCTION = {
@@ -33,12 +32,10 @@ def checked(folder: Path, *options: str, **environment: str) -> str:
     bare = {"DATABASE_URL": "", "REDIS_URL": "", "WEBHOOK_ALLOWED_NETWORKS": ""}
     inherited = os.environ.copy()
     inherited.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)  # set by tests in a browser
-    done = subprocess.run(
-        [sys.executable, "manage.py", "check", *options],
-        cwd=ROOT,
-        env=inherited | bare | known | environment,
-        capture_output=True,
-        text=True,
+    done = run_to_end(
+        *("manage.py", "check", *options),
+        environment=inherited | bare | known | environment,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return done.stderr + done.stdout

@@ -4,14 +4,11 @@ import contextlib
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import socket
 import sqlite3
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -28,6 +25,7 @@ from conversations.management.commands.serve import KEY_LABEL, Command
 from tests.factories.accounts import AccountFactory
 from tests.house.source import ROOT
 from tests.patience import PATIENCE
+from tests.servers.forks import Forked, run_to_end
 from tests.servers.processes import free_port, wait_until
 
 FEW_FILES = 256
@@ -39,18 +37,13 @@ class Start:
     def __init__(self, folder: Path, *words: str, **environment: str) -> None:
         self.log = folder / f"serve-{len(list(folder.glob('*.log')))}.log"
         plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "serve", *words],
-                cwd=ROOT,
-                env=plain
-                | {"STATE_DIR": str(folder / "state"), "EMAIL_URL": "console:"}
-                | environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                preexec_fn=limit_files,
-            )
+        known = {"STATE_DIR": str(folder / "state"), "EMAIL_URL": "console:"}
+        self.process = Forked(
+            *("manage.py", "serve", *words),
+            environment=plain | known | environment,
+            out=self.log,
+            open_files=FEW_FILES,
+        )
 
     def said(self) -> str:
         return self.log.read_text(errors="replace")
@@ -67,11 +60,6 @@ class Start:
     def lines(self) -> list[dict[str, Any]]:
         """Read the log's lines, without the welcome text."""
         return [json.loads(line) for line in self.said().splitlines() if line.startswith("{")]
-
-
-def limit_files() -> None:
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (FEW_FILES, hard))
 
 
 @pytest.fixture(scope="module")
@@ -93,13 +81,12 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A migrated database with a user, so that a start on a copy of it seeds no demo."""
     folder = tmp_path_factory.mktemp("migrated")
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    subprocess.run(
-        [sys.executable, "manage.py", "shell", "-v", "0", "-c", MIGRATE],
-        cwd=ROOT,
-        env=plain | {"STATE_DIR": str(folder)},
-        check=True,
+    done = run_to_end(
+        *("manage.py", "shell", "-v", "0", "-c", MIGRATE),
+        environment=plain | {"STATE_DIR": str(folder)},
         timeout=PATIENCE,
     )
+    assert done.returncode == 0, done.stderr
     return folder
 
 
@@ -272,10 +259,11 @@ def test_the_lock_creates_the_state_folder_even_with_separate_servers(
 
 
 def test_a_command_on_a_database_without_migrations_says_what_to_do(tmp_path: Path) -> None:
-    command = [sys.executable, "manage.py", "issue_api_key", "owner@acme.example"]
     environment = {"PATH": os.environ["PATH"], "STATE_DIR": str(tmp_path / "state")}
-    ended = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    ended = run_to_end(
+        *("manage.py", "issue_api_key", "owner@acme.example"),
+        environment=environment,
+        timeout=PATIENCE,
     )
     assert ended.returncode == 1
     assert "the database lacks migrations of this version (accounts.0001_initial" in ended.stderr

@@ -1,38 +1,36 @@
 """A sink that runs as a separate process."""
 
-import contextlib
 import json
 import os
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.patience import PATIENCE
-from tests.servers.processes import ROOT, wait_until
+from tests.servers.forks import Forked
+from tests.servers.processes import wait_until
 
 
 class RunningSink:
     """A running `manage.py webhook_sink` on a free port, with its output."""
 
-    def __init__(self, state_dir: Path, *options: str, given: str = "", stdin: int) -> None:
+    def __init__(
+        self, state_dir: Path, *options: str, given: str = "", stdin: int | None = None
+    ) -> None:
         self.state_dir = state_dir
         self.out, self.err = state_dir / "out", state_dir / "err"
-        with self.out.open("w") as out, self.err.open("w") as err:
-            self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "webhook_sink", "--port", "0", *options],
-                cwd=ROOT,
-                env=os.environ | {"STATE_DIR": str(state_dir), "PYTHONUNBUFFERED": "1"},
-                stdin=stdin,
-                stdout=out,
-                stderr=err,
-                text=True,
+        for file in (self.out, self.err):
+            file.write_text("")
+        given_file = state_dir / "given"
+        given_file.write_text(given)
+        with given_file.open() as text:
+            self.process = Forked(
+                *("manage.py", "webhook_sink", "--port", "0", *options),
+                environment=os.environ | {"STATE_DIR": str(state_dir), "PYTHONUNBUFFERED": "1"},
+                out=self.out,
+                err=self.err,
+                stdin=text.fileno() if stdin is None else stdin,
             )
-        if self.process.stdin:
-            with contextlib.suppress(BrokenPipeError):
-                self.process.stdin.write(given)
-                self.process.stdin.close()
 
     @property
     def ca_file(self) -> str:

@@ -10,7 +10,6 @@ import signal
 import socket
 import ssl
 import stat
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ def start(tmp_path: Path, settings: Any) -> Iterator[Start]:
     state_dir = tmp_path / "it's a state"  # a shell would split this name
     state_dir.mkdir()
 
-    def begin(*options: str, given: str = "", stdin: int = subprocess.PIPE) -> RunningSink:
+    def begin(*options: str, given: str = "", stdin: int | None = None) -> RunningSink:
         sink = RunningSink(state_dir, *options, given=given, stdin=stdin)
         running.append(sink)
         settings.WEBHOOK_CA_BUNDLE = sink.ca_file

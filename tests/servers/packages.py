@@ -1,0 +1,24 @@
+"""Import the packages of the service, for processes that are forked afterwards.
+
+Modules that read Django's settings when they are imported are left to the forked process, and so
+is prometheus_client, which reads the environment.
+"""
+
+import gc
+import importlib
+
+PACKAGES = (
+    *("celery.app.control", "celery.app.log", "celery.bin.celery", "celery.concurrency.thread"),
+    *("celery.fixups.django", "celery.worker.worker", "celery.worker.consumer"),
+    "kombu.transport.memory",
+    *("cryptography.fernet", "cryptography.x509", "dj_database_url", "dj_email_url", "environs"),
+    *("django.contrib.admin", "django.contrib.staticfiles.finders", "django.core.mail.message"),
+    *("django.core.management.commands.check", "django.db.models", "django.forms"),
+    *("django.template.defaultfilters", "django.test.client", "django.views.generic"),
+    *("django_stubs_ext", "orjson", "psycopg_pool", "requests", "rest_framework.fields"),
+    *("sqlparse", "tqdm", "uritemplate", "uuid_utils", "whitenoise.middleware", "yaml"),
+)
+
+for name in PACKAGES:
+    importlib.import_module(name)
+gc.freeze()
