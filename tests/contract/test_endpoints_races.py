@@ -33,10 +33,16 @@ TOGGLES = int(os.environ.get("TEST_TOGGLES", "101"))  # odd; CI sets 1001
 Many = Callable[[str, str, list[Any]], list[Any]]
 
 
+@pytest.fixture(scope="module")
+def web(django_db_setup: None) -> Iterator[Web]:
+    with Web() as web:
+        yield web
+
+
 @pytest.fixture
-def many(api: Api) -> Iterator[Many]:
+def many(api: Api, web: Web) -> Iterator[Many]:
     """Send bodies to one path from many clients at once."""
-    with Web() as web, ThreadPoolExecutor(CLIENTS) as pool:
+    with ThreadPoolExecutor(CLIENTS) as pool:
         headers = {"Authorization": f"Bearer {api.key}"}
 
         def send(method: str, path: str, bodies: list[Any]) -> list[Any]:
