@@ -51,9 +51,10 @@ class Forked:
         open_files: int | None = None,
     ) -> None:
         given = None if stdin is None else Connection(os.dup(stdin), writable=False)
-        plan = Plan(command, environment, out, err or out, given, open_files)
+        plan = Plan(command, dict(environment), out, err or out, given, open_files)
         ready, says_ready = CONTEXT.Pipe(duplex=False)
-        self.process = CONTEXT.Process(target=run, args=(plan, says_ready))
+        # a daemon: a process that a failed test leaves ends with the tests
+        self.process = CONTEXT.Process(target=run, args=(plan, says_ready), daemon=True)
         self.process.start()
         says_ready.close()
         ready.recv_bytes()
@@ -90,6 +91,7 @@ class Forked:
 
 def run(plan: Plan, says_ready: Connection) -> None:
     """Become the planned process."""
+    multiprocessing.current_process().daemon = False  # a daemon may not start processes
     os.setsid()
     os.chdir(ROOT)
     os.environ.clear()
