@@ -118,6 +118,8 @@ def run(plan: Plan, says_ready: Connection) -> None:
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     elif first == "-c":
         exec(rest[0], {"__name__": "__main__"})
+    elif first.startswith("-"):  # other options need an interpreter of their own
+        os.execv(sys.executable, [sys.executable, *plan.command])
     else:
         runpy.run_path(first, run_name="__main__")
 
