@@ -328,6 +328,7 @@ UNFOLD = {
     "SCRIPTS": [
         "conversations.admin.menu.times_script",
         "conversations.admin.menu.keyboard_script",
+        "conversations.admin.menu.forms_script",
     ],
     "SIDEBAR": {"show_search": True, "navigation": "conversations.admin.menu.navigation"},
 }

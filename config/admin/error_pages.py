@@ -42,15 +42,18 @@ REFUSED = ("This request was refused", "Go back and try again.")
 
 
 def previous_page(request: HttpRequest) -> str:
-    """Return the path of the admin page that led here; empty if there was none."""
+    """Return the path of the admin page that led here; empty if there was none.
+
+    A page that was opened directly does not lead back to itself; a form does.
+    """
     try:
         origin = urlsplit(request.META.get("HTTP_REFERER", ""))
     except ValueError:  # the header may contain anything
         return ""
     path = origin._replace(scheme="", netloc="", fragment="").geturl()
     came_from_here = origin.netloc == request.META.get("HTTP_HOST")
-    back = came_from_here and origin.path.startswith(ADMIN) and origin.path != request.path
-    return path if back else ""
+    leads_elsewhere = request.method == "POST" or origin.path != request.path
+    return path if came_from_here and origin.path.startswith(ADMIN) and leads_elsewhere else ""
 
 
 class AdminErrorsMiddleware:

@@ -97,6 +97,11 @@ def keyboard_script(request: HttpRequest) -> str:
     return static("pages/keyboard.js")
 
 
+def forms_script(request: HttpRequest) -> str:
+    """Return the URL of the script that keeps the input of forms that could not be saved."""
+    return static("pages/forms.js")
+
+
 def may_view(request: HttpRequest, model: str) -> bool:
     """Return whether the user may open a model's list."""
     app, name = model.split(".")

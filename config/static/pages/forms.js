@@ -1,0 +1,57 @@
+// Forms: after a failed save the focus is on the first error. What was sent with a session that had
+// ended, or to a service that failed, is filled in again when the form is next opened in this tab.
+"use strict";
+
+(() => {
+  const KEPT = "unsaved", FORMS = "form.warn-unsaved-form, form[data-keep]";
+  const OWN = /^(csrfmiddlewaretoken|form_token)$|-(TOTAL|INITIAL|MIN_NUM|MAX_NUM)_FORMS$/; // each page has its own
+  const NOTE = "This was not saved: your session had ended, or the service failed. Your input is in the form again: save it once more.";
+
+  function stored(change) {
+    try {
+      return change(sessionStorage);
+    } catch {
+      return null; // session storage is disabled or full: the input exists only in the form
+    }
+  }
+
+  const nameOf = (form) => `${location.pathname} ${form.id}`;
+
+  function keep(event) {
+    const form = event.target;
+    if (event.defaultPrevented || !form.matches(FORMS)) return;
+    const secret = new Set([...form.querySelectorAll("[type=password]")].map((field) => field.name));
+    const entries = [...new FormData(form)].filter(([name]) => !OWN.test(name) && !secret.has(name));
+    stored((session) => session.setItem(KEPT, JSON.stringify({ form: nameOf(form), entries })));
+  }
+
+  function fill(form, entries) {
+    for (const field of form.elements) {
+      if (!field.name || OWN.test(field.name) || ["password", "submit"].includes(field.type)) continue;
+      const values = entries.filter(([name]) => name === field.name).map(([, value]) => value);
+      if (field.type === "checkbox" || field.type === "radio") field.checked = values.includes(field.value);
+      else if (field.options) for (const option of field.options) option.selected = values.includes(option.value);
+      else if (values.length) field.value = values[0];
+      field.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+    const note = Object.assign(document.createElement("p"), { className: "warning", textContent: NOTE });
+    note.setAttribute("role", "status");
+    form.before(note);
+  }
+
+  document.addEventListener("submit", keep);
+  document.addEventListener("DOMContentLoaded", () => {
+    const kept = JSON.parse(stored((session) => session.getItem(KEPT)));
+    const failed = document.querySelector("#login-form, [data-failed]");
+    if (!kept) return;
+    if (failed) return void stored((session) => session.setItem(KEPT, JSON.stringify({ ...kept, failed: true })));
+    stored((session) => session.removeItem(KEPT));
+    const form = [...document.querySelectorAll(FORMS)].find((one) => nameOf(one) === kept.form);
+    if (kept.failed && form) fill(form, kept.entries);
+  });
+  // The theme's script has then opened the tab with the error.
+  addEventListener("load", () => {
+    const wrong = [...document.querySelectorAll("#content [aria-invalid=true]")];
+    wrong.find((field) => field.offsetParent)?.focus();
+  });
+})();

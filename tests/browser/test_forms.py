@@ -1,0 +1,119 @@
+"""Forms that could not be saved: the first error is found, and no input is lost."""
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from chatbots.models import Chatbot, Instruction
+from conversations.models import Thread
+from tests.browser.devices import Device
+from tests.factories.chatbots import InstructionFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def instruction(shop: Chatbot) -> Instruction:
+    return InstructionFactory(chatbot=shop, title="Support", instruction="Be brief.")
+
+
+@pytest.fixture
+def thread(shop: Chatbot) -> Thread:
+    thread = ThreadFactory(chatbot=shop, escalated=True)
+    MessageFactory(thread=thread, content="I was charged twice")
+    return thread
+
+
+def change_page(row: Instruction | Thread) -> str:
+    return reverse(f"admin:{row._meta.label_lower.replace('.', '_')}_change", args=[row.pk])
+
+
+def end_session(page: Page) -> None:
+    page.context.clear_cookies(name="sessionid")
+
+
+def sign_in(device: Device, person: User) -> None:
+    """Sign in again on the page that the end of the session led to."""
+    page = device.page
+    person.set_password(PASSWORD)
+    person.save()
+    device.write(page.get_by_label("Email"), person.email)
+    device.write(page.get_by_label("Password"), PASSWORD)
+    device.press(page.get_by_role("button", name="Log in"))
+
+
+def test_a_failed_save_moves_the_focus_to_the_first_error(device: Device, shop: Chatbot) -> None:
+    page = device.page
+    page.goto(f"{reverse('admin:chatbots_chatbot_change', args=[shop.pk])}#appearance")
+    colours = [
+        page.get_by_role("textbox", name=f"Brand {name} color").first
+        for name in ("text", "primary")
+    ]
+    for colour in colours:
+        device.write(colour, "red")
+    device.press(page.get_by_role("button", name="Save", exact=True))
+    expect(page.get_by_text("Please correct the errors below")).to_be_visible()
+    expect(page.locator("[role=tab]", has_text="Appearance")).to_contain_text("1")
+    expect(colours[1]).to_be_focused()
+    expect(colours[1]).to_be_in_viewport()
+
+
+def test_the_text_of_a_form_survives_the_end_of_the_session(
+    device: Device, person: User, instruction: Instruction
+) -> None:
+    page = device.page
+    page.goto(change_page(instruction))
+    text = page.get_by_label("Instruction", exact=False).last
+    device.write(text, "Be kind.")
+    end_session(page)
+    device.press(page.get_by_role("button", name="Save", exact=True))
+    sign_in(device, person)
+    expect(page.get_by_text("This was not saved")).to_be_visible()
+    expect(text).to_have_value("Be kind.")
+    assert Instruction.objects.get().instruction == "Be brief."
+    device.press(page.get_by_role("button", name="Save", exact=True))
+    expect(page.get_by_text("was changed successfully")).to_be_visible()
+    assert Instruction.objects.get().instruction == "Be kind."
+    page.goto(change_page(instruction))
+    expect(page.get_by_text("This was not saved")).to_be_hidden()
+
+
+def test_an_agent_whose_session_has_ended_signs_in_and_comes_back_to_the_conversation(
+    device: Device, person: User, thread: Thread
+) -> None:
+    page = device.page
+    page.goto(change_page(thread))
+    page.wait_for_load_state()
+    page.clock.install()  # no poll finds out first that the session has ended
+    notes = page.get_by_label("Notes")
+    device.write(notes, "Refund her")
+    end_session(page)
+    device.press(page.get_by_role("button", name="Save details"))
+    sign_in(device, person)
+    expect(page.get_by_role("log")).to_contain_text("I was charged twice")
+    expect(notes).to_have_value("Refund her")
+    device.press(page.get_by_role("button", name="Save details"))
+    expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+    assert Thread.objects.get().internal_notes == "Refund her"
+    box = page.get_by_label("Reply as Kim")
+    device.write(box, "Let me look")
+    end_session(page)
+    device.press(page.get_by_role("button", name="Send"))
+    sign_in(device, person)
+    expect(box).to_have_value("Let me look")
+
+
+def test_the_text_of_a_form_survives_a_failure_of_the_service(
+    page: Page, instruction: Instruction
+) -> None:
+    page = page.context.new_page()  # which may report the refusal
+    page.goto(change_page(instruction))
+    text = page.get_by_label("Instruction", exact=False).last
+    text.fill("Be kind.")
+    page.context.clear_cookies(name="csrftoken")  # as after a sign-in in another tab
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("link", name="Go back").click()
+    expect(text).to_have_value("Be kind.")
+    page.close()
