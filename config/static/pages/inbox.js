@@ -8,7 +8,7 @@ const show = document.getElementById("inbox-show");
 const said = document.getElementById("inbox-said"); // for screen readers
 const lost = document.getElementById("inbox-lost");
 const EVERY = 2000, HIDDEN = 15000, LATEST = 30000;
-let known = rowsOf(document), tag = "", wait = EVERY, stale = false, timer;
+let known = rowsOf(document), latest = known, tag = "", wait = EVERY, stale = false, timer;
 
 function rowsOf(page) {
   return page.getElementById("inbox-tabs")?.dataset.rows?.split(" ").filter(Boolean) ?? [];
@@ -30,14 +30,18 @@ function replace(page) {
   if (footer && newFooter) footer.replaceWith(newFooter);
 }
 
-async function refresh() {
+// Show the list as it is now. Unless a person has asked for it, a row that was focused in the meantime keeps the focus.
+async function refresh(asked) {
   const answer = await fetch(location.href, { cache: "no-store" });
-  if (!answer.ok || answer.redirected) return location.reload();
+  if (answer.redirected) return location.reload();
+  if (!answer.ok) throw new Error(answer.status);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  latest = rowsOf(page);
+  if (!asked && busy()) return offer();
   replace(page);
-  const added = addedTo(rowsOf(page));
+  const added = addedTo(latest);
   if (added) said.textContent = `${added} new or changed`;
-  known = rowsOf(page);
+  known = latest;
   stale = false;
   show.hidden = true;
   show.textContent = "";
@@ -45,13 +49,13 @@ async function refresh() {
 
 const addedTo = (rows) => rows.filter((row) => !known.includes(row)).length;
 
-function offer(rows) {
-  const added = addedTo(rows), words = `${added} new, show`;
+function offer() {
+  const added = addedTo(latest), words = `${added} new, show`;
   show.hidden = !added; // only times and counts have changed
   if (added && show.textContent !== words) show.textContent = words; // screen readers announce it each time it is set
 }
 
-async function poll() {
+async function poll(asked = false) {
   clearTimeout(timer);
   try {
     const headers = tag ? { "If-None-Match": tag } : {};
@@ -60,14 +64,14 @@ async function poll() {
     if (answer.ok) {
       const fresh = !tag;
       tag = answer.headers.get("ETag");
-      const { rows } = await answer.json();
-      const same = rows.length === known.length && rows.every((row) => known.includes(row));
+      latest = (await answer.json()).rows;
+      const same = latest.length === known.length && latest.every((row) => known.includes(row));
       stale = !(fresh && same);
-      if (stale && busy()) offer(rows);
     } else if (answer.status !== 304) {
       throw new Error(answer.status);
     }
-    if (stale && !busy()) await refresh();
+    if (stale && busy() && !asked) offer();
+    else if (stale || asked) await refresh(asked);
     lost.hidden = true;
     wait = document.hidden ? HIDDEN : EVERY;
   } catch {
@@ -85,7 +89,7 @@ if (query.has("view") && query.get("view") !== "last" && !query.has("q")) {
   document.cookie = `inbox=${query}; path=${location.pathname}; max-age=31536000; samesite=lax${secure}`;
 }
 if (tabs?.dataset.news) {
-  show.addEventListener("click", () => refresh());
+  show.addEventListener("click", () => poll(true));
   document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
   window.addEventListener("online", () => poll());
   // Django's script knows only the boxes that it found when the page was loaded.
