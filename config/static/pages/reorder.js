@@ -7,7 +7,7 @@ function reorderable(area, { one, rows, moved }) {
   const status = Object.assign(document.createElement("p"), { className: "hint order-status" });
   status.setAttribute("role", "status");
   area.after(status);
-  let dragged = null, from = -1;
+  let dragged = null, from = -1, follower = null; // the place that the row was dragged from
 
   function tell(row) {
     moved(row);
@@ -27,11 +27,12 @@ function reorderable(area, { one, rows, moved }) {
     const made = Object.assign(document.createElement("button"), { type: "button", className: "mover", draggable: true, textContent: "⠿", title: "Drag, or press Alt with an arrow key" });
     made.setAttribute("aria-label", `Move ${words}: drag, or press Alt with an arrow key`);
     made.addEventListener("dragstart", (event) => {
-      [dragged, from] = [row, rows().indexOf(row)];
+      [dragged, from, follower] = [row, rows().indexOf(row), row.nextSibling];
       event.dataTransfer.effectAllowed = "move";
       event.dataTransfer.setDragImage(row, 0, 0);
     });
-    made.addEventListener("dragend", () => {
+    made.addEventListener("dragend", (event) => {
+      if (event.dataTransfer.dropEffect === "none") row.parentNode.insertBefore(row, follower); // Escape, or dropped elsewhere
       if (dragged && rows().indexOf(dragged) !== from) tell(dragged);
       dragged = null;
     });
@@ -39,10 +40,10 @@ function reorderable(area, { one, rows, moved }) {
   }
 
   area.addEventListener("dragover", (event) => {
-    const over = event.target.closest(one);
-    if (!dragged || !over) return;
+    if (!dragged) return;
     event.preventDefault();
-    if (over === dragged) return;
+    const over = event.target.closest(one);
+    if (!over || over === dragged) return;
     const { top, height } = over.getBoundingClientRect();
     if (event.clientY > top + height / 2) over.after(dragged); else over.before(dragged);
   });
