@@ -25,8 +25,6 @@ from webhooks.models import Delivery
 from webhooks.services.retry import retry, retryable
 from webhooks.services.selection import with_id
 
-TABS = ("FAILED", "RETRYING", "PENDING", "SUCCESS")
-
 
 @admin.register(Delivery)
 class DeliveryAdmin(
@@ -76,7 +74,6 @@ class DeliveryAdmin(
         "detail": "last_detail",
         "nextAttemptAt": "due_at",
     }
-    tabs = TABS
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Keep deliveries of the user's chatbots, and of erased ones in accounts they manage."""

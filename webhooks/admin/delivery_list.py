@@ -11,6 +11,7 @@ for each chatbot, it looks up the time of the delivery that would complete a pag
 these times is the bound.
 """
 
+from collections import Counter
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -31,11 +32,13 @@ from config.admin.keyset import AFTER, KeysetChangeList, place_of, rows_after, w
 from config.admin.page import bounded
 from config.database.collected import Collected
 from config.durations import ONE_DAY
+from webhooks.admin.delivery_counts import counts, shown
 from webhooks.admin.delivery_page import visible_ids
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.delivery import State
 from webhooks.services.selection import CLASSES, SUCCEEDED
 
+TABS = (State.FAILED, State.RETRYING, State.PENDING, State.SUCCESS)
 LOOKED_AT = 2_000  # rows of an index, for filters that have none
 SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
@@ -61,6 +64,14 @@ class DeliveryList(KeysetChangeList):
         self.countable = self.queryset if self.reached else matching
         super().get_results(request)
         self.queryset = matching  # an export goes beyond the page
+        self.counts: Counter[str] = Counter()
+        # An empty list spends this query on saying what there is without its filter.
+        if self.result_list and not self.query and set(self.params) <= {"state__exact"}:
+            self.counts = counts(self.chatbots(request, {}))
+
+    def tabs(self) -> list[tuple[str, str]]:
+        """Return the state of each tab, and how many deliveries it has, as far as it says so."""
+        return [(state, shown(self.counts[state])) for state in TABS]
 
     def count_in_words(self, cap: int) -> str:
         """Count the matching rows up to a cap, of those that a page can reach."""

@@ -1,0 +1,78 @@
+"""The tabs of the delivery log say how many deliveries have failed and how many are retried."""
+
+import re
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from chatbots.models import Chatbot
+from tests.bench import bulk
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.staff import signed_in, superuser
+from tests.factories.webhooks import DeliveryFactory
+from webhooks.admin.delivery_counts import counts
+
+LOG = reverse("admin:webhooks_delivery_changelist")
+FAILED = {"state": "FAILED", "due_at": None}
+MOST = 10  # statements of a page
+
+
+def tabs(client: Client, query: str = "") -> list[str]:
+    """Return the words of the tabs."""
+    text = client.get(f"{LOG}{query}").text
+    [row] = re.findall(r'aria-label="States">(.*?)</nav>', text, re.S)
+    found = re.findall(r"<a [^>]*>(.*?)</a>", row, re.S)
+    return [" ".join(re.sub("<[^>]+>", " ", one).split()) for one in found]
+
+
+@pytest.fixture
+def deliveries(chatbot: Chatbot) -> None:
+    for _ in range(2):
+        DeliveryFactory(chatbot=chatbot, **FAILED)
+    DeliveryFactory(chatbot=chatbot, state="RETRYING", due_at=timezone.now())
+    running = {"claim": uuid4(), "claimed_by": "worker"}
+    DeliveryFactory(chatbot=chatbot, state="RETRYING", due_at=timezone.now(), **running)
+    DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=timezone.now())  # is tried once more
+    DeliveryFactory(chatbot=chatbot)
+    other = ChatbotFactory()
+    DeliveryFactory(chatbot=other, **FAILED)
+    DeliveryFactory(chatbot=other, state="RETRYING", due_at=timezone.now())
+
+
+@pytest.mark.usefixtures("deliveries")
+def test_the_tabs_count_what_needs_attention(client: Client) -> None:
+    assert tabs(client) == ["All", "Failed 3", "Retrying 2", "Pending", "Success"]
+    assert tabs(client, "?state__exact=PENDING")[1:3] == ["Failed 3", "Retrying 2"]
+    assert tabs(signed_in(superuser()))[1:3] == ["Failed 4", "Retrying 3"]
+
+
+@pytest.mark.usefixtures("deliveries")
+@pytest.mark.parametrize("query", ["?event__exact=NEW_LEAD", f"?q={UUID(int=1)}", "?code=5xx"])
+def test_the_tabs_of_a_filtered_log_have_no_counts(client: Client, query: str) -> None:
+    assert tabs(client, query)[1:3] == ["Failed", "Retrying"]
+
+
+def test_counts_are_capped_and_read_indexes(client: Client, chatbot: Chatbot) -> None:
+    assert tabs(client)[1:3] == ["Failed", "Retrying"]
+    bulk.copy(DeliveryFactory(chatbot=chatbot, **FAILED), 149, {"position": "s.n"})
+    others = DeliveryFactory(chatbot=ChatbotFactory(), state="SUCCESS", due_at=None)
+    bulk.copy(others, 20_000, {"position": "s.n"})
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    with CaptureQueriesContext(connection) as made:
+        assert tabs(client)[1:3] == ["Failed 99+", "Retrying"]
+    assert len(made) <= MOST
+    for chatbots in ([chatbot.pk], None):
+        with CaptureQueriesContext(connection) as made:
+            counts(chatbots)
+        prefix = "EXPLAIN" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
+        with connection.cursor() as cursor:
+            cursor.execute(f"{prefix} {made[0]['sql']}")
+            plan = "\n".join(str(row[-1]) for row in cursor.fetchall())
+        assert "Seq Scan" not in plan, plan
+        assert "SCAN webhooks_delivery" not in plan, plan
