@@ -70,6 +70,9 @@ class AccountAdmin(AccountRows):
     autocomplete_fields = ("owner",)
     inlines = (MembershipInline, InvitationInline, UsageInline)
     change_form_outer_before_template = "admin/accounts/account_head.html"
+    empty_text = (
+        "You do not manage any account. The owner of an account, or a super admin, can invite you."
+    )
 
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
         """Ask for the owner's e-mail on a new account, whose add-on follows from the plan."""

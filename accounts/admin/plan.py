@@ -11,6 +11,7 @@ class PlanAdmin(SharedRows):
     """Limits and quotas. No group has a permission on them."""
 
     key = ("name", "id")
+    empty_text = "There are no plans yet. Add one: every account needs a plan."
     list_display = (
         "name",
         "messages_per_minute",

@@ -180,7 +180,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     key: tuple[str, ...] = ("-created_at", "-id")
     id_columns: tuple[str, ...] = ()  # indexed columns in which a search looks for a complete id
     large: tuple[str, ...] = ()  # columns that no list shows: loaded only when a page needs them
-    empty_text = "There is nothing here yet."
+    empty_text: str  # of a list without a filter and without rows: what to do next
     object_history_template = "admin/history.html"
     show_full_result_count = False
     show_facets = ShowFacets.NEVER

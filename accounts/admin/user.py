@@ -64,6 +64,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     list_filter = ("is_active", "is_staff", "is_superuser")
     search_fields = ("email__istartswith", "name__istartswith")
     search_help_text = "the beginning of an e-mail address or a name"
+    empty_text = "There are no people in your accounts yet. Invite them on the page of an account."
     ordering = key
     filter_horizontal = ()
     readonly_fields = ("can_sign_in", SIGNED_IN, MADE)

@@ -57,6 +57,7 @@ class ConversationStarterAdmin(Beginning, ChatbotRows):
     list_display = ("beginning", "chatbot", at("updated_at", "changed"))
     list_select_related = ("chatbot",)
     list_filter = (ChatbotFilter,)
+    empty_text = "There are no conversation starters yet. Open a chatbot and add one."
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Forbid moving a starter to another chatbot."""

@@ -39,6 +39,7 @@ class InstructionAdmin(VersionedAdmin):
         "is_active",
     )
     change_form_outer_before_template = "admin/chatbots/instruction_buttons.html"
+    empty_text = "There are no instructions yet. Open a chatbot and add one."
 
     def get_readonly_fields(self, request: HttpRequest, obj: Instruction | None = None) -> Any:
         """Leave activation to the button, because it deactivates another instruction."""

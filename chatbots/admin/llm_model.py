@@ -48,6 +48,7 @@ class LlmModelAdmin(SharedRows):
     )
     readonly_fields = ("is_default", "last_failure", "health")
     change_form_outer_before_template = "admin/chatbots/llm_model_buttons.html"
+    empty_text = "There are no models yet. Add one and make it the default."
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Keep the active models, which can be chosen."""

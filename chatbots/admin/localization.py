@@ -96,6 +96,7 @@ class LocalizationAdmin(ChatbotRows):
         *((title, {"fields": names}) for title, names in GROUPS.items()),
     )
     change_form_outer_before_template = "admin/chatbots/texts_head.html"
+    empty_text = "There are no text sets yet. Open a chatbot and add one for a locale."
 
     class Media:
         """The script that searches and filters the texts."""

@@ -35,6 +35,7 @@ class PersonaAdmin(VersionedAdmin):
         "deletable",
     )
     change_form_outer_before_template = "admin/chatbots/persona_buttons.html"
+    empty_text = "There are no personas yet. Open a chatbot and add one."
 
     def get_readonly_fields(self, request: HttpRequest, obj: Persona | None = None) -> Any:
         """Forbid moving a persona to another chatbot."""

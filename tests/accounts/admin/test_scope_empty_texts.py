@@ -1,0 +1,34 @@
+"""Every list of the admin says in its own words that it is empty, and what to do next."""
+
+import pytest
+from django.contrib import admin
+from django.db.models import Model
+from django.test import Client
+from django.urls import reverse
+
+from tests.factories.staff import signed_in, superuser
+
+pytestmark = pytest.mark.django_db
+MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label_lower)
+NEVER_EMPTY = {"accounts.user", "accounts.plan", "accounts.account"}  # or filled by the fixtures
+
+
+@pytest.fixture
+def client() -> Client:
+    return signed_in(superuser())
+
+
+def empty_text(model: type[Model]) -> str:
+    return str(getattr(admin.site._registry[model], "empty_text", ""))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label_lower)
+def test_an_empty_list_has_a_text_of_its_own(client: Client, model: type[Model]) -> None:
+    name = model._meta.label_lower
+    page = client.get(reverse(f"admin:{name.replace('.', '_')}_changelist"))
+    shown = page.context["cl"]
+    text = str(getattr(shown, "empty_text", "") or empty_text(model))
+    assert text
+    assert [other for other in MODELS if empty_text(other) == text] in ([model], [])
+    if name not in NEVER_EMPTY and not shown.result_list:
+        assert text in page.text
