@@ -4,13 +4,19 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.db.models import Count, Exists, F, OuterRef, Q
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
+from accounts.admin.api_key import holders
 from accounts.models import Membership
-from accounts.permissions import PERMISSIONS
+from accounts.permissions import MAY, PERMISSIONS, Action
 from config.admin.conflict import SEEN, ConflictForm
+from config.admin.dates import time_element
+
+HIDDEN = "-"
 
 
 class StandingForm(ConflictForm):
@@ -24,12 +30,16 @@ class StandingForm(ConflictForm):
 
 
 class MembershipInline(TabularInline):
-    """The members of an account. New members are invited."""
+    """The members of an account. New members are invited.
+
+    Name, staff status and last sign-in are those of the person, who may belong to accounts of
+    others too: they are shown only to those who may see them on the person's page.
+    """
 
     model = Membership
     form = StandingForm
-    fields = ("email", "role", "permissions", SEEN)
-    readonly_fields = ("email",)
+    readonly_fields = ("email", "name", "chatbots", "staff", "last_sign_in")
+    fields = ("email", "name", "role", "permissions", "chatbots", "staff", "last_sign_in", SEEN)
     verbose_name_plural = "members"
     extra = 0
     tab = True
@@ -39,9 +49,37 @@ class MembershipInline(TabularInline):
         """Show the member's e-mail."""
         return membership.user.email
 
+    @admin.display(description="name")
+    def name(self, membership: Any) -> str:
+        """Show the member's name."""
+        return membership.user.name if membership.known else HIDDEN
+
+    @admin.display(description="chatbots")
+    def chatbots(self, membership: Any) -> str:
+        """Show how many chatbots of the account the member was added to, or that it is all."""
+        wide = membership.role in MAY[Action.USE_CHATBOT]
+        return "all" if wide else str(membership.added_to)
+
+    @admin.display(description="staff")
+    def staff(self, membership: Any) -> str:
+        """Show whether the member can open the admin."""
+        return ("yes" if membership.user.is_staff else "no") if membership.known else HIDDEN
+
+    @admin.display(description="last sign-in")
+    def last_sign_in(self, membership: Any) -> SafeString | str:
+        """Show when the member last signed in to the admin."""
+        if not membership.known:
+            return HIDDEN
+        return time_element(membership.user.last_login) if membership.user.last_login else "never"
+
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Fetch the people along with their memberships."""
-        return super().get_queryset(request).select_related("user", "account")
+        """Fetch the people along with their memberships, and count their chatbots."""
+        bots = Q(user__chatbots__account=F("account"), user__chatbots__erased_at__isnull=True)
+        rows = super().get_queryset(request).select_related("user", "account")
+        return rows.annotate(
+            known=Exists(holders(request).filter(pk=OuterRef("user"))),
+            added_to=Count("user__chatbots", filter=bots),
+        )
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Forbid adding: a person becomes a member by accepting an invitation."""

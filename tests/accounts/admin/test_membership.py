@@ -1,0 +1,69 @@
+"""The members on the page of their account: their role, their chatbots, and who sees the rest."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import Account, Membership
+from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
+from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
+from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def account(default_model: object) -> Account:
+    return AccountFactory()
+
+
+@pytest.fixture
+def ann(account: Account) -> Membership:
+    """A member with one of two chatbots of the account, who belongs to another account too."""
+    last = timezone.now().replace(year=2025)
+    user = UserFactory(email="ann@example.com", name="Ann", is_staff=True, last_login=last)
+    ChatbotFactory(account=account)
+    ChatbotMemberFactory(chatbot=ChatbotFactory(account=account), user=user)
+    other = MembershipFactory(user=user).account
+    ChatbotMemberFactory(chatbot=ChatbotFactory(account=other), user=user)
+    return MembershipFactory(account=account, user=user)
+
+
+def shown(client: Client, account: Account) -> dict[str, list[str]]:
+    """Return the read-only columns of each member, by e-mail address."""
+    page = client.get(reverse("admin:accounts_account_change", args=[account.pk]))
+    [formset] = [
+        one for one in page.context["inline_admin_formsets"] if one.opts.model is Membership
+    ]
+    found = {}
+    for row in formset:
+        if row.original:
+            values = [
+                re.sub("<[^>]+>", "", str(field.contents())).strip()
+                for line in next(iter(row))
+                for field in line
+                if field.is_readonly
+            ]
+            found[row.original.user.email] = values
+    return found
+
+
+def test_a_superuser_sees_who_the_members_are(account: Account, ann: Membership) -> None:
+    MembershipFactory(account=account, role="SUPER_ADMIN", user__email="zoe@example.com")
+    rows = shown(signed_in(superuser()), account)
+    email, name, chatbots, is_staff, last = rows["ann@example.com"]
+    assert (email, name, chatbots, is_staff) == ("ann@example.com", "Ann", "1", "yes")
+    assert last.startswith("2025-")
+    assert rows["zoe@example.com"][2:] == ["all", "no", "never"]
+
+
+def test_a_manager_sees_names_and_sign_ins_only_of_the_accounts_own_people(
+    account: Account, ann: Membership
+) -> None:
+    MembershipFactory(account=account, user__email="bob@example.com", user__name="Bob")
+    rows = shown(signed_in(staff(account.owner, ACCOUNT_ADMINS)), account)
+    assert rows["ann@example.com"] == ["ann@example.com", "-", "1", "-", "-"]
+    assert rows["bob@example.com"] == ["bob@example.com", "Bob", "0", "no", "never"]
