@@ -15,7 +15,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
+from unittest import mock
 
 from tests.house.source import ROOT
 
@@ -55,7 +57,9 @@ class Forked:
         ready, says_ready = CONTEXT.Pipe(duplex=False)
         # a daemon: a process that a failed test leaves ends with the tests
         self.process = CONTEXT.Process(target=run, args=(plan, says_ready), daemon=True)
-        self.process.start()
+        # multiprocessing would import the main module again, which a command of the tests sets up
+        with mock.patch.dict(sys.modules, __main__=ModuleType("__main__")):
+            self.process.start()
         says_ready.close()
         ready.recv_bytes()
         ready.close()
