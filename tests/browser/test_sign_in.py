@@ -25,7 +25,8 @@ def password(page: Page, person: User) -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The clock of the limits, which stands still until a test moves it."""
-    clock = SimpleNamespace(now=time.time(), time=lambda: clock.now, sleep=time.sleep)
+    clock = SimpleNamespace(now=time.time(), monotonic=time.monotonic, sleep=time.sleep)
+    clock.time = lambda: clock.now
     monkeypatch.setattr("config.api.limits.time", clock)
     return clock
 
