@@ -225,10 +225,46 @@ def of_scale(stored: Stored) -> Table:
     yield from measured({where: {"size": 1} | said for where, said in setups.items() if said})
 
 
+def of_lists(stored: Stored) -> Table:
+    yield "| | pages | with few : with many deliveries, slowest page | ratios | asked |"
+    yield "|---|---|---|---|---|"
+    for title, figures in both(stored):
+        few, many = (max(one[name] for one in figures.values()) for name in ("few_s", "many_s"))
+        ratios = sorted(one["ratio"] for one in figures.values())
+        yield (
+            f"| {title} | {len(figures)} | {1000 * few:.0f} : {1000 * many:.0f} ms"
+            f" | {ratios[0]:.2f} to **{ratios[-1]:.2f}** | at most 1.5 |"
+        )
+    yield from measured(stored)
+
+
+def of_search(stored: Stored) -> Table:
+    yield "| | p95 | slowest | asked |"
+    yield "|---|---|---|---|"
+    for title, one in both(stored):
+        most = max(value for name, value in one.items() if name.endswith("_most_ms"))
+        yield f"| {title} | **{one['search_p95_ms']:.0f} ms** | {most:.0f} ms | p95 below 50 ms |"
+    yield from measured(stored)
+
+
+def of_exports(stored: Stored) -> Table:
+    yield "| | first byte, at most 1 s | memory beyond idle, at most 100 MB | whole export |"
+    yield "|---|---|---|---|"
+    for title, one in both(stored):
+        yield (
+            f"| {title} | **{one['export_first_byte_s']:.2f} s**"
+            f" | **{one['export_memory_above_idle_mb']:.0f} MB** | {one['export_whole_s']:.0f} s |"
+        )
+    yield from measured(stored)
+
+
 TABLES: dict[str, Callable[[Stored], Table]] = {
     "api": of_api,
     "replies": of_replies,
     "sends": of_sends,
     "growth": of_growth,
     "scale": of_scale,
+    "lists": of_lists,
+    "search": of_search,
+    "exports": of_exports,
 }

@@ -53,6 +53,12 @@ class DeliveryList(KeysetChangeList):
 
     queryset: "QuerySet[Any]"
     reached: datetime | None = None  # no older delivery was looked at; None: all were
+    made_filters: Any = None  # as Django's list returns them
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        """Make the filters once for a page: some read their choices from the database."""
+        self.made_filters = self.made_filters or super().get_filters(request)
+        return self.made_filters
 
     def get_results(self, request: HttpRequest) -> None:
         """Read one page, only as far back as it can reach."""

@@ -118,6 +118,22 @@ def test_a_page_costs_the_same_statements_with_few_and_with_many_deliveries(
     assert statements() == few
 
 
+@pytest.mark.parametrize("who", ["staff", "superuser"])
+@pytest.mark.parametrize(
+    "query", ["", "?event__exact=NEW_LEAD", "?event__exact=NEW_MESSAGE", "?code=4xx", "?cause=502"]
+)
+def test_a_page_with_a_filter_takes_few_statements(
+    client: Client, bots: list[Chatbot], who: str, query: str
+) -> None:
+    for bot in bots:
+        DeliveryFactory(chatbot=bot, state="SUCCESS", due_at=None)
+    asked = client if who == "staff" else signed_in(superuser())
+    asked.get(LOG)
+    with CaptureQueriesContext(connection) as made:
+        assert asked.get(f"{LOG}{query}").status_code == 200
+    assert len(made) <= MOST
+
+
 @pytest.fixture
 def near(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at nine rows at most."""
