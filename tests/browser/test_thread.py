@@ -1,0 +1,59 @@
+"""The conversation page while it is read: what stays in view, and what a new message moves."""
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from chatbots.models import Chatbot
+from conversations.models import Thread
+from conversations.models.message import MessageType
+from conversations.services import history
+from tests.browser.crawl import DESK, PHONE
+from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
+
+# The element that scrolls the messages: a part of the page on a desk, the document on a phone
+SCROLLER = """() => {
+    let one = document.getElementById("bubbles");
+    while (one && !(one.scrollHeight > one.clientHeight + 100
+        && /auto|scroll/.test(getComputedStyle(one).overflowY))) one = one.parentElement;
+    return one || document.scrollingElement;
+}"""
+HEIGHTS = {DESK: 900, PHONE: 844}
+
+
+@pytest.fixture
+def thread(shop: Chatbot) -> Thread:
+    visitor = VisitorFactory(chatbot=shop, name="Anna Berg")
+    thread = ThreadFactory(chatbot=shop, visitor=visitor)
+    for number in range(40):
+        MessageFactory(thread=thread, content=f"Question {number}. " * 8)
+    return Thread.objects.get(pk=thread.pk)
+
+
+def open_page(page: Page, thread: Thread) -> None:
+    page.goto(reverse("admin:conversations_thread_change", args=[thread.pk]))
+    expect(page.get_by_role("log")).to_contain_text("Question 39.")
+
+
+@pytest.mark.parametrize("width", HEIGHTS)
+def test_the_header_and_the_reply_box_stay_in_view(page: Page, thread: Thread, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
+    open_page(page, thread)
+    scroller = page.evaluate_handle(SCROLLER)
+    for place in ("one => one.scrollTop = 0", "one => one.scrollTop = one.scrollHeight / 2"):
+        scroller.evaluate(place)
+        expect(page.locator(".thread-head .who")).to_be_in_viewport(ratio=1)
+        expect(page.get_by_label("Reply as Kim")).to_be_in_viewport(ratio=1)
+
+
+def test_a_new_message_does_not_move_what_is_read_further_up(
+    page: Page, thread: Thread, person: User
+) -> None:
+    open_page(page, thread)
+    scroller = page.evaluate_handle(SCROLLER)
+    scroller.evaluate("one => one.scrollTop = 200")
+    history.append(thread, MessageType.USER_MESSAGE, "Are you there?")
+    expect(page.get_by_role("log")).to_contain_text("Are you there?")
+    assert scroller.evaluate("one => one.scrollTop") == 200
+    expect(page.get_by_text("Are you there?")).not_to_be_in_viewport()
