@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import QuerySet
+from django.db.models.expressions import RawSQL
 from psycopg.errors import LockNotAvailable
 
 from config.stopping import worker_is_stopping
@@ -92,7 +93,10 @@ def update_at_once(rows: "QuerySet[Any]", **values: Any) -> int:
     """Update the rows for which this need not wait for another writer. Returns their number."""
     database: Any = connection  # Any: the stubs lack what ours adds
     if database.vendor == "postgresql":
-        return update_unlocked(rows, **values)
+        # one statement: Django allows select_for_update() only in a transaction of several
+        sql, params = rows.order_by().values("pk").query.sql_with_params()
+        free = RawSQL(f"{sql} FOR UPDATE SKIP LOCKED", params)  # noqa: S611 - Django's own SQL
+        return rows.model._base_manager.filter(pk__in=free).update(**values)
     try:
         with database.writing(timeout=0):
             return rows.update(**values)

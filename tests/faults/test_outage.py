@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import psycopg
@@ -149,16 +150,33 @@ def test_an_unreachable_database_is_reported_immediately_and_logged_once_a_secon
     assert lines.count("the database does not answer") == 1
 
 
+@contextmanager
+def slow_keys(session: psycopg.Connection[Any]) -> Iterator[None]:
+    """Let the next request wait for ten seconds in the database: it records its key's use."""
+    session.execute("UPDATE accounts_apikey SET last_used_at = NULL")
+    session.execute(
+        "CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql"
+        " AS 'BEGIN PERFORM pg_sleep(10); RETURN NULL; END'"
+    )
+    session.execute(
+        "CREATE TRIGGER slow AFTER UPDATE ON accounts_apikey EXECUTE FUNCTION be_slow()"
+    )
+    try:
+        yield
+    finally:
+        session.execute("DROP FUNCTION be_slow CASCADE")
+
+
 def test_a_request_that_waits_for_a_silent_database_is_answered(service: Service) -> None:
     wait_until(lambda: service.get().response.ok)
-    with psycopg.connect(service.postgres.url) as other, ThreadPoolExecutor(1) as thread:
-        other.execute("UPDATE accounts_apikey SET last_used_at = NULL")
-        other.commit()
-        other.execute("SELECT 1 FROM accounts_apikey FOR UPDATE")  # requests record their key's use
+    with (
+        psycopg.connect(service.postgres.url, autocommit=True) as other,
+        ThreadPoolExecutor(1) as thread,
+        slow_keys(other),
+    ):
         waits = thread.submit(service.get)
-        locked = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        with psycopg.connect(service.postgres.url, autocommit=True) as observer:
-            wait_until(lambda: observer.execute(locked.encode()).fetchone())
+        sleeps = b"SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+        wait_until(lambda: other.execute(sleeps).fetchone())
         service.halt()
         try:
             assert service.get("/readyz").response.status_code == 503

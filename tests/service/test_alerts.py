@@ -15,12 +15,13 @@ import requests
 from django.conf import settings
 
 from accounts.models import Mail
-from chatbots.models import GeneralSettings, LlmModel
+from chatbots.models import Chatbot, GeneralSettings, LlmModel
 from config.database.ids import new_id
 from config.models import PeriodicWork
 from conversations import tasks
 from conversations.models import LedgerCheck, OwedReply
 from tests.bench import bulk
+from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory
 from tests.patience import PATIENCE
 from tests.servers import certificates, prometheus
@@ -37,7 +38,6 @@ from tests.servers.site import (
     all_settled,
     away,
     figure,
-    locked,
     now,
     slow_writes,
 )
@@ -230,17 +230,15 @@ def test_sending_switched_off(other: Web, talk: Talk) -> None:
 
 @pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no pool")
 def test_too_few_connections(other: Web, talk: Talk) -> None:
-    path = f"/v0/chatbots/chatbot/{talk.chatbot.pk}/settings/general"
+    bots = ChatbotFactory.create_batch(20, account=talk.chatbot.account)
     before = prometheus.scrape([other.address])
 
-    def change(_: int) -> int:
-        given = {"description": "new"}
+    def change(bot: Chatbot) -> int:
+        path, given = f"/v0/chatbots/chatbot/{bot.pk}/settings/general", {"description": "new"}
         return talk.call("PATCH", path, given, address=other.address).status_code
 
-    with ThreadPoolExecutor(20) as threads:
-        with locked(4.0):
-            answers = threads.map(change, range(20))
-        assert set(answers) == {200}
+    with ThreadPoolExecutor(20) as threads, slow_writes():
+        assert {*threads.map(change, bots)} == {200}
     wait_until(lambda: figure([other.address], "chatbots_database_pool_wait_seconds_total") > 20)
     check(
         {"SendingOff", "PoolExhausted", "RequestsSlow"}, before, prometheus.scrape([other.address])
