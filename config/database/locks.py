@@ -96,7 +96,8 @@ def update_at_once(rows: "QuerySet[Any]", **values: Any) -> int:
         # one statement: Django allows select_for_update() only in a transaction of several
         sql, params = rows.order_by().values("pk").query.sql_with_params()
         free = RawSQL(f"{sql} FOR UPDATE SKIP LOCKED", params)  # noqa: S611 - Django's own SQL
-        return rows.model._base_manager.filter(pk__in=free).update(**values)
+        same: QuerySet[Any] = rows.model._base_manager.filter(pk__in=free)
+        return same.update(**values)
     try:
         with database.writing(timeout=0):
             return rows.update(**values)
