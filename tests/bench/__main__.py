@@ -70,7 +70,7 @@ def main() -> int:
         if name == "report":
             continue
         found = run(name, options.size)
-        if options.keep and name in OF_SERVICE | scale.MEASURES | search.MEASURES:
+        if options.keep and name in OF_SERVICE | scale.MEASURES:
             into = "scale" if name in scale.MEASURES else ""
             report.keep(name, found, size=options.size, setup=installation(), into=into)
         figures |= {name: found} if name in OF_SERVICE else found

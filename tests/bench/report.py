@@ -238,15 +238,6 @@ def of_lists(stored: Stored) -> Table:
     yield from measured(stored)
 
 
-def of_search(stored: Stored) -> Table:
-    yield "| | p95 | slowest | asked |"
-    yield "|---|---|---|---|"
-    for title, one in both(stored):
-        most = max(value for name, value in one.items() if name.endswith("_most_ms"))
-        yield f"| {title} | **{one['search_p95_ms']:.0f} ms** | {most:.0f} ms | p95 below 50 ms |"
-    yield from measured(stored)
-
-
 def of_exports(stored: Stored) -> Table:
     yield "| | first byte, at most 1 s | memory beyond idle, at most 100 MB | whole export |"
     yield "|---|---|---|---|"
@@ -265,6 +256,5 @@ TABLES: dict[str, Callable[[Stored], Table]] = {
     "growth": of_growth,
     "scale": of_scale,
     "lists": of_lists,
-    "search": of_search,
     "exports": of_exports,
 }
