@@ -148,6 +148,17 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
         yield {"path": list(path), "message": str(detail)}
 
 
+def is_temporary(error: BaseException) -> bool:
+    """Return whether the same request may succeed later: the database is down, or a row is locked.
+
+    Logs a row that stayed locked. An outage has lines of its own.
+    """
+    if is_lock_timeout(error):
+        logger.warning("a request gave up waiting: %s", error, extra={"bounded": True})
+        return True
+    return unreachable(error)
+
+
 def as_api_error(error: Exception) -> ApiError:
     """Translate an exception of Django or DRF into an error of the contract."""
     match error:
@@ -165,10 +176,7 @@ def as_api_error(error: Exception) -> ApiError:
             return InvalidRequest.at([], "Too many parameters")
         case SuspiciousOperation() | UnreadablePostError():
             return InvalidRequest(message="bad request")
-        case _ if unreachable(error):
-            return Unavailable()
-        case _ if is_lock_timeout(error):
-            logger.warning("a request gave up waiting: %s", error, extra={"bounded": True})
+        case _ if is_temporary(error):
             return Unavailable()
         case _:
             logger.error("request failed", exc_info=error)
@@ -203,8 +211,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:
     """Return 500 for an uncaught error, or 503 if the database is down or a row stays locked."""
     error = sys.exc_info()[1]
-    waited = error is not None and (unreachable(error) or is_lock_timeout(error))
-    return plain_response(Unavailable() if waited else ApiError())
+    return plain_response(Unavailable() if error and is_temporary(error) else ApiError())
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

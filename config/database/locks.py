@@ -1,7 +1,7 @@
 """Rows that another PostgreSQL session keeps locked: only what needs such a row waits.
 
     limit_waits       a process's connections give up waiting for a lock after a given time
-    update_at_once    a value that is recorded if that needs no waiting
+    update_at_once    a row is updated only if that takes no waiting
     unlocked          claims and deletions leave locked rows out
     left_if_locked    work on an item whose row stays locked is left for later
     insist            a result is written again until it is recorded, on a new connection
