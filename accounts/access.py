@@ -28,7 +28,7 @@ from config.runtime.context import current
 RowsT = TypeVar("RowsT", bound="QuerySet[Any]")  # Any: rows of any model
 
 
-# An account with its plan, and the role and permissions of a person in it.
+# An account with its plan, and a given person's role and permissions in it.
 STANDING = prepared(
     lambda: (
         Account.objects.filter(pk=Given("account", UUIDField()))
@@ -69,7 +69,7 @@ def holdings(
 def open_account(caller: Caller, account_id: str, action: Action) -> Opened:
     """Find an account and check that the caller may perform the action in it.
 
-    Raises AccountNotFound, or Forbidden if the caller may not.
+    Raises AccountNotFound, and Forbidden if the action is not allowed.
     """
     if not Identifier.FORM.fullmatch(account_id):
         raise AccountNotFound
@@ -90,18 +90,21 @@ def open_account(caller: Caller, account_id: str, action: Action) -> Opened:
 
 
 def read_accounts(caller: Caller) -> list[tuple[UUID, str, str]]:
-    """Read the id, name and role of each account that a caller owns or belongs to."""
+    """Read the id and name of each account that `accounts_of` lists, and the caller's role."""
     bound = caller.key_account is not None
     return MINE.rows(bound, person=caller.pk, key_account=caller.key_account)
 
 
 def reached(rows: RowsT, caller: Caller, *, account: str = "account") -> RowsT:
-    """Keep the rows of accounts that the caller's key gives access to."""
+    """Limit rows to the account that the caller's key is bound to, if it is bound to one."""
     return rows.filter(**{account: caller.key_account}) if caller.key_account else rows
 
 
 def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its caller_role
-    """List the accounts that a caller owns or belongs to, with the role as `caller_role`."""
+    """List the accounts that a caller owns or belongs to and in which the caller's key works.
+
+    Each is annotated with the caller's role, as `caller_role`.
+    """
     membership = Membership.objects.filter(account=OuterRef("pk"), user=caller.pk)
     accounts = Account.objects.open_to(caller.pk, Action.ENTER_ACCOUNT)
     return reached(accounts, caller, account="pk").annotate(
@@ -113,7 +116,7 @@ def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its 
 
 
 def accounts_of_given(bound: bool) -> "QuerySet[Any]":
-    """List the accounts of a given person, or the given one that the person's key is bound to."""
+    """List a given person's accounts. With `bound`, only the one that their key is bound to."""
     person: Any = Given("person", UUIDField())
     key_account: Any = Given("key_account", UUIDField()) if bound else None
     return accounts_of(Caller(person, key_account))

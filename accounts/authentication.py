@@ -20,7 +20,7 @@ COLUMNS = ("pk", "digest", "prefix", "user", "account", "last_used_at")
 
 
 def read_key(*further: Any) -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Read COLUMNS of the key with a given digest if it works now, and further expressions."""
+    """Read COLUMNS and further expressions for the key with a given digest, if it works now."""
     alive = ApiKey.objects.alive(Given("now", DateTimeField()))
     return alive.filter(digest=Given("digest", CharField())).values_list(*COLUMNS, *further)
 
@@ -37,9 +37,9 @@ class BearerAuthentication(BaseAuthentication):
         statement: Prepared[tuple[Any, ...]] = KEY,
         **given: Any,
     ) -> tuple[Caller, list[Any]]:
-        """Return the caller, and what the statement reads beside the key.
+        """Return the caller, and the values that the statement reads after COLUMNS.
 
-        Raises InvalidKey, without a query if the key is malformed.
+        Raises InvalidKey. A malformed key costs no query.
         """
         scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not keys.well_formed(text):

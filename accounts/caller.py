@@ -1,4 +1,4 @@
-"""The caller of a request: a person, and the account that the key is bound to."""
+"""The caller of a request: a person, and the account, if any, that the key is bound to."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -6,11 +6,11 @@ from uuid import UUID
 
 @dataclass(frozen=True)
 class Caller:
-    """A person who acts, through the API or in the admin."""
+    """A person acting through the API or in the admin."""
 
     pk: UUID
-    key_account: UUID | None = None  # None: all accounts of the person
+    key_account: UUID | None = None  # None: the key works in all of the person's accounts
 
     def reaches(self, account_id: UUID) -> bool:
-        """Return whether the caller's key works in an account."""
+        """Return whether the caller's key is bound to this account or to none."""
         return self.key_account in (None, account_id)

@@ -6,13 +6,13 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from config.database.connections import release_connection
 
-AT_ONCE = 2  # in each process
+AT_ONCE = 2  # concurrent hashes in each process
 
 slots = threading.BoundedSemaphore(AT_ONCE)
 
 
 class PasswordHasher(PBKDF2PasswordHasher):
-    """Holds no database connection while waiting for a slot or hashing."""
+    """Releases the thread's database connection before it waits for a slot and hashes."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """Hash a password once a slot is free."""

@@ -1,7 +1,9 @@
 """The format of an API key: `cbk_<public part>_<secret><checksum>`. Uses no database.
 
-The secret part has 256 bits; only the key's SHA-256 is stored. The checksum rejects typing errors
-and garbage without a query. Open point: api-key-form.
+The secret has 256 bits. Only the prefix (the part before the secret) and the key's SHA-256 are
+stored. The checksum makes it possible to reject typing errors and garbage without a query.
+
+Open point: api-key-form.
 """
 
 import hashlib
@@ -45,7 +47,7 @@ def characters(length: int) -> str:
 
 
 def make(prefix: str = "") -> NewKey:
-    """Generate a new key, with this prefix if one is given."""
+    """Generate a new key, with the given prefix or else a random one."""
     prefix = prefix or f"{MARK}_{characters(PUBLIC_LENGTH)}"
     body = f"{prefix}_{characters(SECRET_LENGTH)}"
     text = body + checksum(body)
@@ -53,7 +55,7 @@ def make(prefix: str = "") -> NewKey:
 
 
 def well_formed(text: str) -> bool:
-    """Return whether a text has the length, prefix and checksum of a key."""
+    """Return whether a string has the length, prefix and checksum of a key."""
     if len(text) != len(MARK) + PUBLIC_LENGTH + SECRET_LENGTH + CHECK_LENGTH + 2:
         return False
     if not text.isascii() or not text.startswith(f"{MARK}_"):

@@ -35,7 +35,7 @@ MAY: dict[Action, Set[str]] = {
     Action.LIST_ACCOUNT_CHATBOTS: {Role.OWNER, Role.SUPER_ADMIN, CHATBOT_VIEW},
     Action.CREATE_CHATBOT: {Role.OWNER, Role.SUPER_ADMIN},
     Action.USE_CHATBOT: {Role.OWNER, Role.SUPER_ADMIN, ADDED},
-    Action.MANAGE_ACCOUNT: {Role.OWNER, Role.SUPER_ADMIN},  # its people, keys and secrets
+    Action.MANAGE_ACCOUNT: {Role.OWNER, Role.SUPER_ADMIN},  # the account's people, keys and secrets
     Action.ERASE: {Role.OWNER, Role.SUPER_ADMIN},  # chatbots, conversations, visitors and leads
 }
 

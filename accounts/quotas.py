@@ -1,7 +1,7 @@
 """Monthly message quotas and chatbot limits, enforced inside the caller's transaction.
 
 A message is counted by one conditional UPDATE in the transaction that stores it. The owner of an
-account gets a mail when WARNED_AT percent of the month's messages are used.
+account gets an email when the month's usage reaches a percentage in WARNED_AT.
 
 Specification: Limits. Open points: plans, quota-count, quota-body.
 """
@@ -17,7 +17,7 @@ from accounts.models import Account, Usage
 from config.api.errors import ApiError, TooManyRequests
 from config.database.prepared import Given, Update, prepared_update
 
-WARNED_AT = (100, 80)  # percent; each once a month
+WARNED_AT = (100, 80)  # percent of the quota; at most one email a month for each
 
 
 class ChatbotLimitReached(ApiError):
@@ -27,20 +27,23 @@ class ChatbotLimitReached(ApiError):
 
 
 class MessagesLimitReached(TooManyRequests):
-    """The account has used all messages of the month."""
+    """The account has used all of the month's messages."""
 
     code, message = "MESSAGES_LIMIT_REACHED", "monthly message quota exhausted"
 
 
 def month_of(moment: datetime) -> tuple[date, datetime]:
-    """Return the first day of the moment's month, and when the next month begins (UTC)."""
+    """Return the first day of the month that contains a time, and the next month's start (UTC)."""
     first = moment.astimezone(UTC).date().replace(day=1)
     following = (first + timedelta(days=32)).replace(day=1)
     return first, datetime(following.year, following.month, 1, tzinfo=UTC)
 
 
 def counted_message(bounded: bool) -> Update:
-    """Count one message of a given month, unless a given quota is used up."""
+    """Build the UPDATE that counts a message in a given month.
+
+    With `bounded`, it changes no row if a given quota is used up.
+    """
     usage = Usage.objects.filter(
         account=Given("account", UUIDField()), month=Given("month", DateField())
     )
@@ -53,9 +56,9 @@ TAKE = prepared_update(counted_message)
 
 
 def taken(account: Account, month: date) -> bool:
-    """Count one message if the quota allows it, and warn the owner if a share of it is reached.
+    """Count one message if the quota allows it, and warn the owner at each threshold.
 
-    Also False if the month has no row yet.
+    Returns False if the quota is used up, or if the month has no row yet.
     """
     quota = account.plan.monthly_messages
     usage = TAKE.first(quota is not None, account=account.pk, month=month, quota=quota)
@@ -67,7 +70,7 @@ def taken(account: Account, month: date) -> bool:
 def take_message(account: Account) -> None:
     """Take one message from the month's quota, inside the caller's transaction.
 
-    Raises MessagesLimitReached. A rollback gives it back.
+    Raises MessagesLimitReached. A rollback gives the message back.
     """
     now = timezone.now()
     month, end = month_of(now)
@@ -84,9 +87,9 @@ def take_message(account: Account) -> None:
 
 
 def warn(account: Account, month: date, messages: int, told: int) -> None:
-    """Mail the owner if a share of the quota has been reached. The caller has locked the row.
+    """Email the owner when usage reaches a threshold in WARNED_AT. The caller has locked the row.
 
-    `told` is the percentage of the last mail.
+    `told` is the threshold that the last email reported.
     """
     quota = account.plan.monthly_messages or 0
     reached = next((share for share in WARNED_AT if messages * 100 >= share * quota), 0)
@@ -98,7 +101,8 @@ def warn(account: Account, month: date, messages: int, told: int) -> None:
 def take_chatbot(account: Account, existing: QuerySet[Any]) -> None:
     """Check that the plan allows one more chatbot, inside the caller's transaction.
 
-    The account's row stays locked until the chatbot is stored. Raises ChatbotLimitReached.
+    If there is a limit, the account's row stays locked until the transaction ends. Raises
+    ChatbotLimitReached.
     """
     quota = account.plan.max_chatbots
     if quota is None:

@@ -1,4 +1,4 @@
-"""Sign in to the admin, with a rate limit that keeps passwords from being guessed."""
+"""The admin's sign-in form, with rate limits against password guessing."""
 
 import threading
 from collections.abc import Iterator
@@ -15,18 +15,21 @@ from config.api.errors import TooManyRequests
 from config.environment import Rate
 from config.middleware import counted_as
 
-FAILURES: Rate = (5, 900)  # of one person from one address
-FAILURES_OF_ADDRESS: Rate = (50, 900)  # for any person: each failure costs a hash
+FAILURES: Rate = (5, 900)  # failures and seconds, for one person from one address
+FAILURES_OF_ADDRESS: Rate = (
+    50,
+    900,
+)  # failures and seconds, for one address: each failure costs a hash
 MOST_WAITING = 8  # concurrent sign-ins in a process, which hashes two passwords at a time
 
 waiting = threading.BoundedSemaphore(MOST_WAITING)
 
 
-class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no types
+class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no types
     """Refuses further attempts after too many failures, even with the right password."""
 
     def clean(self) -> dict[str, Any]:
-        """Sign in. Raises ValidationError."""
+        """Check the password within the limits. Raises ValidationError."""
         address = counted_as(self.request.META.get("REMOTE_ADDR", ""))
         failure = None
         try:
@@ -51,7 +54,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no t
         return dict(self.cleaned_data)
 
     def subject(self) -> str:
-        """Return the key that failures are counted by: the user's id, else the name typed.
+        """Return the key that failures are counted by: the user's id, or else the typed name.
 
         The database may find a user by several spellings of a name.
         """
@@ -62,7 +65,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold gives no t
 
 @contextmanager
 def waiting_place() -> Iterator[None]:
-    """Hold one of the MOST_WAITING places. Raises ValidationError at once if all are taken."""
+    """Hold one of the MOST_WAITING places. Raises ValidationError immediately if none is free."""
     if not waiting.acquire(blocking=False):
         raise ValidationError(
             "Too many people are signing in right now. Try again in a few seconds.",

@@ -1,4 +1,4 @@
-"""Routes of pages that need no sign-in."""
+"""Routes for pages that need no sign-in."""
 
 from django.urls import path
 

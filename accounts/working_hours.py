@@ -1,8 +1,8 @@
 """Working hours, written as "Mon-Fri 09:00-17:00, Sat 22:00-06:00".
 
-The days are those on which a span begins. A span that ends at or before the time at which it
-begins ends on the next day. All times are those that a clock in the account's time zone shows, so a
-night on which the clocks change is an hour longer or shorter.
+The days are those on which a span begins. If a span's end time is earlier than its start time, it
+ends on the next day. All times are local to the account's time zone, so a span during which the
+clocks change is an hour longer or shorter.
 """
 
 import re
@@ -20,7 +20,7 @@ SPAN = re.compile(rf"{DAY_NAME}(?:-{DAY_NAME})? ({CLOCK})-({CLOCK}|24:00)")
 
 
 class Span(NamedTuple):
-    """A span of time on some days of the week; 0 is Monday. The times are minutes of the day."""
+    """A span of time on some days of the week; 0 is Monday. Times are in minutes since midnight."""
 
     days: range
     begin: int
@@ -55,7 +55,7 @@ def parse(text: str) -> list[Span]:
 
 
 def validate_hours(text: str) -> None:
-    """Check the form of working hours. Raises ValidationError."""
+    """Check the format of working hours. Raises ValidationError."""
     parse(text)
 
 
@@ -66,7 +66,7 @@ def validate_zone(name: str) -> None:
 
 
 def is_working_time(moment: datetime, hours: str, zone: str) -> bool:
-    """Return whether a time is within working hours in a zone. Without hours, it always is."""
+    """Return whether a time is within working hours in a zone. True if `hours` is empty."""
     spans = parse(hours)
     local = moment.astimezone(ZoneInfo(zone))
     return not spans or any(span.contains(local) for span in spans)

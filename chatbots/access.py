@@ -20,12 +20,13 @@ KEY_ACCOUNT: Any = Given("key_account", UUIDField())
 
 
 def key_and_chatbot() -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Read a key, with a given chatbot's fields of OpenChatbot and whether the key opens it.
+    """Read a key with the OpenChatbot fields of a given chatbot and whether the key opens it.
 
-    One statement costs less than two. The fields are None if there is no such chatbot.
+    One statement is cheaper than two. The fields are None if the chatbot does not exist.
     """
     rows = Chatbot.objects.filter(pk=Given("chatbot", UUIDField())).order_by()
-    within = rows.filter(account=Coalesce(OuterRef("account"), "account"))  # that the key reaches
+    # Empty if the key is bound to another account.
+    within = rows.filter(account=Coalesce(OuterRef("account"), "account"))
     is_open = Exists(within.ids_open_to(OuterRef("user")))
     return read_key(
         Subquery(rows.values("pk")),
@@ -68,14 +69,14 @@ class OpenChatbot(NamedTuple):
 def lock_chatbot(chatbot_id: UUID) -> None:
     """Lock a chatbot until the caller's transaction ends.
 
-    Take this lock before writing anything of which a chatbot has only one. No transaction then sees
-    a row half created or half deleted, and all of them take their locks in the same order.
+    Take this lock before writing a row that may exist only once per chatbot. One transaction at a
+    time then creates or deletes such rows, and all transactions take their locks in the same order.
     """
     Chatbot.objects.lock(chatbot_id)
 
 
 def open_to(caller: Caller) -> ChatbotQuerySet:
-    """Return the chatbots that a caller may use with the key of this request."""
+    """Return the chatbots that a caller may use with the key of the request."""
     return reached(Chatbot.objects.open_to(caller.pk), caller)
 
 
@@ -85,10 +86,10 @@ def open_to_person() -> ChatbotQuerySet:
 
 
 def open_to_bound_key() -> ChatbotQuerySet:
-    """Return the chatbots of a given account that a given person may use with a key bound to it."""
+    """Return the chatbots that a given person may use with a key bound to a given account."""
     return open_to(Caller(PERSON, KEY_ACCOUNT))
 
 
 def chatbots_of_account() -> ChatbotQuerySet:
-    """Return the chatbots of a given account, with no check of the caller."""
+    """Return a given account's chatbots without checking the caller."""
     return Chatbot.objects.filter(account=Given("account", UUIDField()))

@@ -1,6 +1,9 @@
-"""The models that the audit trail covers, and the columns that it leaves out."""
+"""The models that the audit trail covers, and the columns that it leaves out.
 
-# Every model of our apps is in one of the two lists; a test compares them.
+`config.database.trail` registers them with django-auditlog.
+"""
+
+# Every other model of our apps is in a test's list of models that need no trail.
 AUDITED = (
     "accounts.Account",
     "accounts.ApiKey",
@@ -22,7 +25,7 @@ AUDITED = (
     "webhooks.Endpoint",
 )
 
-# Secrets, e-mail addresses (a deleted person's must disappear), and columns that the service sets
+# Secrets, email addresses (a deleted person's must disappear), and columns that the service sets
 LEFT_OUT = frozenset(
     {
         *("id", "created_at", "updated_at", "version", "erased_at", "purge_at"),

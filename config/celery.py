@@ -1,4 +1,4 @@
-"""The Celery app. The database owns all work; Celery only carries messages about it."""
+"""The Celery app. A worker's dispatcher runs the tasks; no work is sent through the broker."""
 
 import logging
 import logging.config

@@ -69,7 +69,7 @@ def period(text: str) -> timedelta | None:
 
 
 def networks(text: str) -> tuple[Network, ...]:
-    """Parse comma-separated networks in CIDR form, or single addresses. Raises EnvError."""
+    """Parse comma-separated networks in CIDR notation, or addresses. Raises EnvError."""
     try:
         return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
@@ -97,7 +97,7 @@ def host(text: str) -> str:
 
 
 def allowed_hosts(text: str) -> list[str]:
-    """Parse comma-separated host names as Django matches them. Raises EnvError."""
+    """Parse comma-separated hosts in the form that ALLOWED_HOSTS takes. Raises EnvError."""
     names = [part.strip() for part in text.split(",") if part.strip()]
     for name in names:
         bracketed = name.startswith("[") and name.endswith("]") and is_address(name[1:-1])
@@ -110,7 +110,7 @@ def allowed_hosts(text: str) -> list[str]:
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text is an IP address."""
+    """Return whether a string is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -125,7 +125,7 @@ def web_url(text: str) -> str:
         parts = urlsplit(text)
         name = parts.hostname or ""
         valid = parts.port != 0 and (is_address(name) or HOST_NAME.fullmatch(name))
-    except ValueError:  # an invalid port, an unclosed bracket
+    except ValueError:  # an invalid port or an unclosed bracket
         valid = False
     if not valid or parts.scheme not in ("http", "https") or re.search(r"[\s?#@]", text):
         raise EnvError(expected)
@@ -133,12 +133,12 @@ def web_url(text: str) -> str:
 
 
 def optional_web_url(text: str) -> str:
-    """Check an http or https URL; an empty text is allowed. Raises EnvError."""
+    """Check an http or https URL; an empty string is allowed. Raises EnvError."""
     return web_url(text) if text else ""
 
 
 def database_url(text: str) -> str:
-    """Check the URL of a PostgreSQL database; an empty text is allowed.
+    """Check the URL of a PostgreSQL database; an empty string is allowed.
 
     Raises EnvError without quoting the URL, because it contains a password.
     """
@@ -157,7 +157,7 @@ def database_url(text: str) -> str:
 
 
 def redis_url(text: str) -> str:
-    """Check the URL of a Redis database; an empty text is allowed.
+    """Check the URL of a Redis database; an empty string is allowed.
 
     Raises EnvError without quoting the URL, because it may contain a password.
     """
@@ -193,7 +193,7 @@ def email_url(text: str) -> dict[str, Any]:
 
 
 def certificates(text: str) -> str:
-    """Check the path of a certificate file; an empty text is allowed. Raises EnvError."""
+    """Check the path of a certificate file; an empty string is allowed. Raises EnvError."""
     if not text:
         return ""
     try:
@@ -206,7 +206,7 @@ def certificates(text: str) -> str:
 
 
 def parser(read: Callable[[str], Any]) -> Callable[..., Any]:
-    """Make a text parser an environs parser method. It also parses defaults given as text."""
+    """Turn a string parser into a method for environs. It also parses defaults that are strings."""
 
     def method(value: Any, **_: Any) -> Any:
         return read(value) if isinstance(value, str) else value
@@ -221,10 +221,10 @@ READERS = (
 
 
 def environment(dotenv: Path) -> tuple[Env, Faults]:
-    """Make the reader of the environment. Real variables take precedence over those in `.env`.
+    """Create the environment's reader. Real variables take precedence over those in `.env`.
 
     The file's variables are added to the process's environment, where the models' keys are looked
-    up by name. Also returns the lines of the file that cannot be parsed.
+    up by name. If the file is invalid, none is added, and its faults are returned.
     """
     faults = unreadable(dotenv)
     if not faults:
@@ -236,7 +236,7 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
 
 
 def unreadable(dotenv: Path) -> Faults:
-    """Report lines that do not set a variable by their numbers, without quoting them."""
+    """Report an unreadable file, or the lines that set no variable, without quoting them."""
     try:
         text = dotenv.read_text()
     except FileNotFoundError:
@@ -275,6 +275,6 @@ def refuse(env: Env, faults: Faults) -> None:
 
 
 def refusal(faults: Faults) -> SystemExit:
-    """Make the SystemExit whose message lists all faults."""
+    """Build the SystemExit whose message lists all faults."""
     lines = [f"  {name}: {'; '.join(map(str, texts))}" for name, texts in faults.items()]
     return SystemExit("\n".join(["The environment is not valid:", *lines]))

@@ -1,10 +1,10 @@
 """The metrics of this process, for Prometheus. docs/monitoring.md lists all of them.
 
-`serve` gives the processes of one start a folder, METRICS_DIR. Each keeps its figures there, in
-files that outlive it, so the page adds up all processes, and no counter drops when one dies. A
-process without a folder shows only its own figures.
+`serve` creates a folder, METRICS_DIR, for the processes that it starts. Each keeps its metrics
+there, in files that outlive it. The page adds up all files, so no counter drops when a process
+dies. A process without a folder shows only its own metrics.
 
-Import Counter, Gauge and Histogram from here: the files must be prepared before the first of them.
+Import Counter, Gauge and Histogram from here: the files must exist before the first metric does.
 """
 
 import logging
@@ -35,15 +35,15 @@ from prometheus_client.registry import Collector
 __all__ = ["Counter", "Gauge", "Histogram"]
 
 # The size of each file in bytes. The library writes to memory-mapped files; on a full disk, a write
-# to unallocated space would kill the process. So the space is allocated at the start.
+# to unallocated space would kill the process. So the space is allocated at startup.
 SIZES = {"counter": 2**19, "histogram": 2**21, "gauge_livesum": 2**16, "gauge_livemin": 2**16}
-LOOK = 5.0  # seconds between two looks at the connection pool
+LOOK = 5.0  # seconds between checks of the connection pool
 
 logger = logging.getLogger(__name__)
 
 
 def reserve(folder: Path) -> None:
-    """Allocate this process's files on the disk, or count without files."""
+    """Allocate this process's files on the disk. If that fails, its metrics are kept in memory."""
     try:
         for kind, size in SIZES.items():
             path = folder / f"{kind}_{os.getpid()}.db"
@@ -117,10 +117,10 @@ def _pool() -> Any:  # psycopg's, which Django's types leave out
 
 
 class OwnMetrics:
-    """The metrics of all processes that share a folder, or else of this process."""
+    """The metrics of all processes that share a folder; without one, those of this process."""
 
     def collect(self) -> Iterable[Metric]:
-        """Add up the files of the folder."""
+        """Add up the files in the folder, if there is one."""
         if settings.METRICS_DIR is None:
             return REGISTRY.collect()
         forget_dead(settings.METRICS_DIR)
@@ -130,7 +130,7 @@ class OwnMetrics:
 
 
 def registry(*further: Collector) -> CollectorRegistry:
-    """Make the registry of a page: our figures, and those of further collectors."""
+    """Create the registry for a page: our metrics, and those of further collectors."""
     made = CollectorRegistry()
     for one in (OwnMetrics(), *further):
         made.register(one)
@@ -138,10 +138,10 @@ def registry(*further: Collector) -> CollectorRegistry:
 
 
 def forget_dead(folder: Path) -> None:
-    """Delete the gauges of processes that have ended. Their counters stay in the sums."""
+    """Delete the gauges of processes that have ended. Their counters remain in the totals."""
     for file in folder.glob("gauge_live*_*.db"):
         number = file.stem.rpartition("_")[2]
-        with suppress(PermissionError, FileNotFoundError):  # a live process of another user
+        with suppress(PermissionError, FileNotFoundError):  # another user's, or already deleted
             try:
                 os.kill(int(number), 0)
             except ProcessLookupError:
@@ -149,5 +149,5 @@ def forget_dead(folder: Path) -> None:
 
 
 def serve(address: str, port: int) -> None:
-    """Serve this page on a port of its own, from threads of this process. Raises OSError."""
+    """Serve the metrics on a port of their own, from threads of this process. Raises OSError."""
     start_http_server(port, address, registry())

@@ -1,4 +1,7 @@
-"""Middleware of all requests: id, address, rate limit and access log; then the API's views."""
+"""Middleware for all requests: id, address, rate limit and access log; then the API's views.
+
+Middleware that only pages need is in `page_middleware`.
+"""
 
 import ipaddress
 import logging
@@ -71,8 +74,8 @@ def address_of(hop: str) -> str | None:
 def hops_of(request: HttpRequest) -> list[str]:
     """List the client addresses that proxies report, in order.
 
-    A proxy that sets one of the two headers may pass on the other as the client sent it. If both
-    are present and differ, neither is trusted.
+    A proxy that sets X-Forwarded-For may pass on Forwarded as the client sent it, and vice versa.
+    If both are present and differ, neither is trusted.
     """
     given = request.META.get("HTTP_X_FORWARDED_FOR", "")
     listed = given.split(",") if given else []
@@ -94,7 +97,7 @@ def client_address(request: HttpRequest) -> str:
     return address
 
 
-@lru_cache(maxsize=10_000)  # parsing takes ten times as long
+@lru_cache(maxsize=10_000)  # parsing an address takes ten times as long as finding it here
 def counted_as(address: str) -> str:
     """Return the key that an address is counted under: itself, or its /64 for IPv6."""
     try:
@@ -110,13 +113,13 @@ def counted_as(address: str) -> str:
 
 @lru_cache(maxsize=5_000)
 def _of_request(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-    """Find a request's metrics. Looking them up by labels would cost more than counting."""
+    """Find a request's metrics, cached: a look-up by labels costs more than counting."""
     verb = method if method in METHODS else "other"
     return REQUESTS.labels(verb, route, str(status)), REQUEST_SECONDS.labels(verb, route)
 
 
 def count_request(method: str | None, route: str, status: int, seconds: float) -> None:
-    """Count an answered request. `route` is empty if its path has none."""
+    """Count an answered request. `route` is empty if the path has none."""
     requests, times = _of_request(method or "", route or "none", status)
     requests.inc()
     times.observe(seconds)
@@ -126,7 +129,8 @@ def log_access(request: HttpRequest, response: HttpResponseBase, ms: int) -> Non
     """Write a request's line to the access log: status, duration, route and caller.
 
     Errors are logged even without ACCESS_LOG. If the caller is unknown, the line contains the
-    address. Anyone can cause such lines, so a flood of them is summed up.
+    address. Anyone can cause 429s, and errors without a caller, so a flood of those lines is
+    summarized.
     """
     status = response.status_code
     quiet = request.path_info in HostMiddleware.PROBES or request.path_info.startswith(
@@ -148,7 +152,7 @@ def log_access(request: HttpRequest, response: HttpResponseBase, ms: int) -> Non
 
 
 class RequestMiddleware:
-    """Assign the request's id, trust only known proxies, and limit each address on /api.
+    """Assign the request's id, trust only known proxies, and limit the API calls of each address.
 
     Specification: Limits, per IP. The limit is checked before anything else.
     """
@@ -159,7 +163,7 @@ class RequestMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        # What is known about a request ends with the request.
+        # The context that is set during a request is discarded when the request ends.
         return copy_context().run(self.run, request)
 
     def run(self, request: HttpRequest) -> HttpResponseBase:
@@ -177,7 +181,7 @@ class RequestMiddleware:
         return response
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:
-        """Add the route and the admin's user to the request's log lines, and note who acts."""
+        """Add the route and the person signed in to the admin to the log lines; record who acts."""
         route = request.resolver_match.route if request.resolver_match else ""
         known = current.get()._replace(route=f"{request.method} /{route}")
         person = getattr(request, "user", None) if route.startswith("admin/") else None
@@ -186,7 +190,7 @@ class RequestMiddleware:
         current.set(known)
 
     def answer(self, request: HttpRequest) -> HttpResponseBase:
-        """Find the client's address and, on /api, count the call before it is answered."""
+        """Find the client's address. On paths in COUNTED, count the call before answering it."""
         if trusted(request.META.get("REMOTE_ADDR", "")):
             if request.headers.get("X-Forwarded-Proto") == "https":
                 request.META["wsgi.url_scheme"] = "https"
@@ -201,7 +205,7 @@ class RequestMiddleware:
 
 
 def security_headers(*, secure: bool) -> dict[str, str]:
-    """Return the headers that Django's middleware adds to each response, over https or not."""
+    """Return the headers that Django's middleware adds to each response over HTTPS or HTTP."""
     scheme = "https" if secure else "http"
     environ = {"REQUEST_METHOD": "GET", "wsgi.input": BytesIO(), "wsgi.url_scheme": scheme}
     request = WSGIRequest(environ)
@@ -213,7 +217,7 @@ def security_headers(*, secure: bool) -> dict[str, str]:
 
 
 class Found(NamedTuple):
-    """The view of a path, the path's names, and the route that describes it."""
+    """The view for a path, the values in the path by name, and the text of its route."""
 
     view: View
     names: dict[str, Any]
@@ -222,9 +226,9 @@ class Found(NamedTuple):
 
 @cache
 def table() -> dict[int, list[tuple[Any, View, str]]]:  # Any: Django's pattern of a route
-    """Return pattern, view and text of each route of the API, by its number of segments.
+    """Return the pattern, view and text of each API route, by its number of slashes.
 
-    Django's resolver would try every route in turn, and describe the one that it finds.
+    Django's resolver would try every route in turn, then build a ResolverMatch that nothing needs.
     """
     routes = defaultdict(list)
     for part in get_resolver().url_patterns:
@@ -239,7 +243,7 @@ def table() -> dict[int, list[tuple[Any, View, str]]]:  # Any: Django's pattern 
 
 
 def find(path: str) -> Found | None:
-    """Find the view of a path; None if the path is not one of the API's."""
+    """Find the view for a path; None if the path is not one of the API's."""
     if not path.startswith(f"/{PREFIX}"):
         return None
     rest = path[len(PREFIX) + 1 :]
@@ -250,9 +254,9 @@ def find(path: str) -> Found | None:
 
 
 class ApiMiddleware:
-    """Answers the requests of the API: the middleware below it is for pages.
+    """Answers API requests itself, because the middleware below it is for pages.
 
-    Django refuses unknown paths and hosts, as it does for pages.
+    Unknown paths and hosts are passed on: Django refuses them as it does for pages.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -284,10 +288,10 @@ def has_known_host(request: HttpRequest) -> bool:
 
 
 class HostMiddleware(CommonMiddleware):
-    """Refuse unknown hosts, except for probes, which call a machine by its address.
+    """Refuse unknown hosts, except on the paths of probes, which call a machine by its address.
 
-    CommonMiddleware also sets each response's Content-Length, so that servers need not send it in
-    chunks.
+    CommonMiddleware also sets each response's Content-Length, so that servers need not send the
+    body in chunks.
     """
 
     PROBES = ("/healthz", "/readyz", "/metrics")

@@ -1,7 +1,7 @@
 """Periodic work and its schedule.
 
 There is no scheduler process. A worker's dispatcher claims due work, as it does with deliveries: a
-claim is a token with a lease, and only its holder finishes the work.
+claim is a token with a lease, and only its holder can finish the work.
 """
 
 import time
@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from config.database.locks import insist, update_unlocked
 
-LEASE = timedelta(minutes=30)  # unfinished work is begun again after this
+LEASE = timedelta(minutes=30)  # unfinished work is started again after this
 # Any: values of columns of many types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_until": None}
 
@@ -24,13 +24,13 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
     """Add, claim, release and finish periodic work."""
 
     def add(self, names: Iterable[str]) -> None:
-        """Create the missing rows, due at once."""
+        """Create the missing rows, due immediately."""
         self.bulk_create(
             [self.model(name=name, due_at=timezone.now()) for name in names], ignore_conflicts=True
         )
 
     def claim(self) -> list[tuple[str, str]]:
-        """Claim due work for the length of a lease. Returns the name and the claim of each."""
+        """Claim due work for the length of a lease. Returns each name with its claim."""
         now, token = timezone.now(), uuid4()
         free = models.Q(claimed_until=None) | models.Q(claimed_until__lt=now)
         due = self.filter(free, due_at__lte=now)
@@ -41,13 +41,13 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
         ]
 
     def release(self, name: str, claim: str) -> None:
-        """Give back a claim whose work has not begun."""
+        """Give back a claim whose work has not started."""
         self.filter(name=name, claim=UUID(claim)).update(**NO_CLAIM)
 
     def finish(self, name: str, claim: str, *, next_due: datetime) -> bool:
         """Set the next due time of completed work. Returns False if its claim was lost.
 
-        Tries again while the row is locked, so that the work is not done twice.
+        Retries while the row is locked, so that the work is not done twice.
         """
         held = self.filter(name=name, claim=UUID(claim))
         until = time.monotonic() + LEASE.total_seconds()

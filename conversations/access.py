@@ -11,27 +11,27 @@ from conversations.models import Thread
 
 
 class ThreadNotFound(NotFound):
-    """Raised if the chatbot has no such thread, even if another chatbot has."""
+    """Raised if the chatbot has no such thread, even if another chatbot does."""
 
     message = "thread not found"
 
 
 def thread_key(thread_id: str) -> UUID:
-    """Parse a thread's id of the path. Raises ThreadNotFound."""
+    """Parse a thread's id from a URL path. Raises ThreadNotFound if it is malformed."""
     if not Identifier.FORM.fullmatch(thread_id):
         raise ThreadNotFound
     return UUID(thread_id)
 
 
 def given_thread() -> "QuerySet[Thread]":
-    """Return a given thread of a given chatbot."""
+    """Select a thread by its id and its chatbot's, both given when the prepared query runs."""
     return Thread.objects.filter(
         chatbot=Given("chatbot", UUIDField()), pk=Given("thread", UUIDField())
     )
 
 
 def present(thread: Thread | None) -> Thread:
-    """Return a thread that was found. Raises ThreadNotFound, also if its chatbot is erased."""
+    """Return a thread if it was found and its chatbot is not erased. Raises ThreadNotFound."""
     if thread is None or thread.chatbot.erased_at:
         raise ThreadNotFound
     return thread
@@ -42,8 +42,8 @@ def read_thread(thread_id: UUID) -> Thread:
     return present(Thread.objects.select_related("chatbot", "visitor").filter(pk=thread_id).first())
 
 
-# PostgreSQL reads locked rows as they are once it has the lock. The other rows are as they were
-# before it waited: they are never locked, so they may change at any time anyway.
+# PostgreSQL re-reads a locked row once it has the lock. Joined rows that are not locked stay as
+# they were before the wait, which is harmless: without a lock, they could change at any time.
 LOCKED = prepared(
     lambda of_chatbot: (
         (given_thread() if of_chatbot else Thread.objects.filter(pk=Given("thread", UUIDField())))
@@ -56,7 +56,7 @@ LOCKED = prepared(
 def lock_thread(thread_id: UUID, *, chatbot_id: UUID | None = None) -> Thread:
     """Lock a thread, then its visitor, until the transaction ends. Returns their current state.
 
-    Raises ThreadNotFound, also if the thread is not one of the given chatbot.
+    Raises ThreadNotFound, including when the thread does not belong to the given chatbot.
     """
     of_chatbot = chatbot_id is not None
     return present(LOCKED.first(of_chatbot, thread=thread_id, chatbot=chatbot_id))

@@ -24,7 +24,7 @@ ROLES = {
 
 
 def new_message(thread: Thread, message: Message) -> None:
-    """Record NEW_MESSAGE for a message of the visitor, the AI or an agent."""
+    """Record NEW_MESSAGE for a message from the visitor, the AI or an agent."""
     from_user = message.message_type == MessageType.USER_MESSAGE
     data = NewMessage(
         chatbot_id=thread.chatbot_id,
@@ -40,7 +40,7 @@ def new_message(thread: Thread, message: Message) -> None:
 
 
 def escalated_user(visitor: Visitor) -> EscalatedUser | None:
-    """Describe the visitor who asked for a person; None if no contact is known."""
+    """Describe the visitor who asked for a person, or return None if no contact is known."""
     if not visitor.identified:
         return None
     return EscalatedUser(
@@ -54,7 +54,7 @@ def escalated_user(visitor: Visitor) -> EscalatedUser | None:
 
 
 def lead_info(lead: Lead) -> LeadInfo | None:
-    """Describe a lead; None if its contact was withdrawn."""
+    """Describe a lead, or return None if its contact was withdrawn."""
     if not identified(lead.email, lead.phone):
         return None
     return LeadInfo(name=lead.name, email=lead.email, phone=lead.phone)

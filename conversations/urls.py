@@ -1,4 +1,4 @@
-"""The routes of threads and messages, with the specification's paths."""
+"""The routes for threads and messages, with the specification's paths."""
 
 from django.urls import path
 

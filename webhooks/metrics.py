@@ -1,7 +1,7 @@
-"""Read the figures of the queue of deliveries, at a cost that does not depend on its length.
+"""Measure the queue of deliveries, at a bounded cost.
 
-Only indexes are read, and at most MOST of their entries. A first attempt is due as soon as its row
-exists; positions give the order.
+Deliveries are counted in indexes, at most MOST entries of each. First attempts are due as soon as
+their rows exist, so their positions show which of them is the oldest and which are late.
 """
 
 from contextlib import nullcontext
@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from webhooks.engine import queue
 from webhooks.models.delivery import LONG_AGO
 
-MOST = 100_000  # deliveries that are counted
+MOST = 100_000  # deliveries counted in each index
 LATE = timedelta(seconds=60)
 
 FIRST = """WITH first AS MATERIALIZED (
@@ -37,7 +37,10 @@ RUNNING = """SELECT COUNT(*) FROM (SELECT d.running_of FROM webhooks_delivery d
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The due deliveries and those in flight; `late` ones have been due for more than LATE."""
+    """How many deliveries are due, late (due for LATE or longer) and in flight.
+
+    `oldest_s` is how long the oldest due delivery has been due, in seconds.
+    """
 
     due: int
     late: int
@@ -46,7 +49,7 @@ class Backlog:
 
 
 def read() -> Backlog:
-    """Count the due deliveries and those in flight."""
+    """Count the deliveries that are due, late and in flight, and measure the oldest one's delay."""
     with transaction.atomic() if connection.vendor == "postgresql" else nullcontext():
         queue.keep_to_indexes()
         now = queue.now()

@@ -1,4 +1,4 @@
-"""Record an event: its exact bytes and a delivery's row, inside the caller's transaction.
+"""Record an event: its exact bytes and a delivery row, inside the caller's transaction.
 
 The change and the delivery that reports it are committed together, or neither is.
 """
@@ -18,10 +18,10 @@ NOW = Now()  # the database's clock, which the engine uses
 def record(
     chatbot: Chatbot, data: payloads.Data, *, thread_id: UUID | None, message_id: UUID | None = None
 ) -> Delivery | None:
-    """Store a delivery, due at once, if the chatbot's endpoint subscribes to the event.
+    """Store a delivery, due immediately, if the chatbot's endpoint subscribes to the event.
 
-    Returns None if there is no endpoint, it is off or not subscribed, or the account has no
-    add-on. Specification: Events, 2 and 3. Open point: delivery-config.
+    Returns None if there is no endpoint, if it is off or not subscribed, or if the account lacks
+    the add-on. Specification: Events, 2 and 3. Open point: delivery-config.
     """
     endpoint = getattr(chatbot, "endpoint", None)
     if not (endpoint and endpoint.is_active and chatbot.account.webhooks_enabled):

@@ -1,7 +1,7 @@
-"""Define event kinds and the shapes of their data, for bytes, samples and the document.
+"""Define event kinds and the shapes of their data, for requests, samples and documents.
 
-To add a kind, add a member of `Event` and a subclass of `Data`, and record it in
-`conversations/events.py`; docs/webhooks.md shows its body.
+To add a kind, add a member of `Event` and a subclass of `Data`, record the event in
+`conversations/events.py`, and show its body in docs/webhooks.md.
 Specification: Events, Event kinds and Body shapes. Open point: event-strings.
 """
 
@@ -32,7 +32,7 @@ def event_choices() -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Context:
-    """What a sample takes from the chatbot whose webhook is tested."""
+    """The values of the tested chatbot that appear in a sample."""
 
     chatbot_id: UUID
     chatbot_name: str
@@ -41,7 +41,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Data(ABC):
-    """The data of an event; each kind is a frozen dataclass, whose docstring is published."""
+    """The data of an event. Each kind is a frozen dataclass whose docstring is published."""
 
     event: ClassVar[Event]
     open_points: ClassVar[tuple[str, ...]] = ()
@@ -49,10 +49,10 @@ class Data(ABC):
     @classmethod
     @abstractmethod
     def sample(cls, context: Context) -> Self:
-        """Make up the data of an event, for a test dispatch. Specification: Events, 4."""
+        """Return made-up data for a test dispatch. Specification: Events, 4."""
 
 
-# The visitor of the samples: name, email, phone
+# The visitor in the samples: name, email, phone
 VISITOR = ("Ada Example", "ada@example.com", "+1 555 0100")
 
 
@@ -74,7 +74,7 @@ class NewMessage(Data):
 
     @classmethod
     def sample(cls, context: Context) -> Self:
-        """Make up a visitor's question."""
+        """Return a visitor's question."""
         return cls(
             chatbot_id=context.chatbot_id,
             thread_id=new_id(),
@@ -89,7 +89,7 @@ class NewMessage(Data):
 
 @dataclass(frozen=True)
 class EscalatedUser:
-    """Who asked for a person."""
+    """The visitor who requested human support."""
 
     id: str
     email: str
@@ -123,7 +123,7 @@ class ConversationEscalated(Data):
 
     @classmethod
     def sample(cls, context: Context) -> Self:
-        """Make up the escalation of a visitor who has left a lead."""
+        """Return the escalation of a visitor who has left contact information."""
         name, email, phone = VISITOR
         user = EscalatedUser(
             str(new_id()), email, name, phone, verified=False, created_at=datetime.now(UTC)
@@ -161,7 +161,7 @@ class NewLead(Data):
 
     @classmethod
     def sample(cls, context: Context) -> Self:
-        """Make up a lead that was captured just now."""
+        """Return a lead that was captured just now."""
         return cls(
             chatbot_id=context.chatbot_id,
             chatbot_name=context.chatbot_name,
@@ -169,7 +169,7 @@ class NewLead(Data):
         )
 
 
-# In the order of `Event`; a member without a class fails here, when the service starts.
+# In the order of `Event`. A member without a class raises KeyError here, when the service starts.
 KINDS: dict[Event, type[Data]] = {
     event: {kind.event: kind for kind in Data.__subclasses__()}[event] for event in Event
 }

@@ -1,4 +1,4 @@
-"""Sign requests, so that a receiver can verify that they are ours: pure functions over bytes."""
+"""Sign requests, so that receivers can verify their origin. Reads no settings and no database."""
 
 import hashlib
 import hmac
@@ -21,7 +21,7 @@ def headers(body: bytes, secret: str) -> dict[str, str]:
 
 
 def headers_of(*, token: str, signature: str) -> dict[str, str]:
-    """Return the headers with these two values, or with texts that stand for them.
+    """Return the headers with these two values, which may be placeholders.
 
     Specification: Request headers.
     """
@@ -34,9 +34,9 @@ def headers_of(*, token: str, signature: str) -> dict[str, str]:
 
 
 def check_secret(secret: str) -> None:
-    """Raise ValueError for a secret that is too short, too long or cannot be sent in a header.
+    """Raise ValueError unless a secret has a valid length and only visible ASCII characters.
 
-    The error's text is the rule.
+    The error message states the rule.
     """
     if len(secret) < MIN_LENGTH:
         raise ValueError(f"secret must have at least {MIN_LENGTH} characters")

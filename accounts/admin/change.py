@@ -11,7 +11,7 @@ from accounts.admin.scope import AccountRows, ReadOnly
 from accounts.models import Change
 from config.admin.dates import at
 
-IN_A_LIST = 4  # fields of a change that the list names
+IN_A_LIST = 4  # changed fields that the list names for each change
 WORDS = {
     Change.Action.CREATE: "added",
     Change.Action.UPDATE: "changed",
@@ -44,7 +44,7 @@ class ChangeAdmin(ReadOnly, AccountRows):
 
     @display(description="who")
     def who(self, change: Change) -> str:
-        """Show the person by name, and how they acted; the service's own work has no person."""
+        """Show the person's name and how they acted, or only the latter if no person acted."""
         if change.actor is None:
             return change.via
         return f"{change.actor.get_full_name()}, {change.via}"
@@ -54,7 +54,7 @@ class ChangeAdmin(ReadOnly, AccountRows):
         label={"added": "success", "changed": "info", "deleted": "danger"},
     )
     def action_in_words(self, change: Change) -> str:
-        """Show the action as a word with a colour."""
+        """Show the action as a coloured label."""
         return WORDS.get(change.action, "seen")
 
     @display(description="what")
@@ -72,12 +72,12 @@ class ChangeAdmin(ReadOnly, AccountRows):
 
     @display(description="request id", empty_value="-")
     def request_id(self, change: Change) -> str | None:
-        """Show the id that the request's log lines contain, too."""
+        """Show the request id, which the request's log lines also contain."""
         return change.cid or None
 
     @display(description="fields")
     def fields_in_words(self, change: Change) -> str:
-        """Name the first changed fields."""
+        """Name the first changed fields and count the rest."""
         names = [name.replace("_", " ") for name in change.changes or {}]
         more = len(names) - IN_A_LIST
         return ", ".join(names[:IN_A_LIST]) + (f" and {more} more" if more > 0 else "")
@@ -98,7 +98,7 @@ class ChangeAdmin(ReadOnly, AccountRows):
         )
 
     def before_and_after(self, change: Change, values: Any) -> tuple[str, str]:
-        """Return both values; for a relation, the rows that were removed and added."""
+        """Return the two values or, for a relation, the rows removed and the rows added."""
         if isinstance(values, dict):
             rows = ", ".join(values.get("objects", []))
             return ("-", rows) if values.get("operation") == "add" else (rows, "-")

@@ -1,4 +1,4 @@
-"""A JSON form field with the same limits as a request body of the API."""
+"""A JSON form field that is as strict as the API."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from config.api.errors import InvalidRequest
 
 
 class StrictJson(forms.JSONField):
-    """Parses JSON as the API does: Django's own field fails on deep nesting and stores NUL."""
+    """Parses JSON as the API does: Django's own field crashes on deep nesting and accepts NUL."""
 
     def __init__(self, **options: Any) -> None:
         # Django renders a second, hidden copy of the value if the default is a function.
@@ -27,7 +27,7 @@ class StrictJson(forms.JSONField):
             raise forms.ValidationError(texts) from None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Show the typed text again, even if it is nested too deeply to parse."""
+        """Redisplay the submitted text, even if it is nested too deeply to parse."""
         try:
             return super().bound_data(data, initial)
         except RecursionError:

@@ -1,4 +1,4 @@
-"""The audit trail: who changed what. django-auditlog makes the entries."""
+"""The audit trail: who changed what. django-auditlog creates the entries."""
 
 import json
 from typing import Any
@@ -19,9 +19,9 @@ from config.database.prepared import insert
 from config.runtime.context import current, current_person, current_via
 from config.runtime.logs import masked
 
-KEPT = 500  # characters of each value; an instruction's versions have the whole text
-# Masking a value of 1 MiB takes 40 ms, so only its beginning is masked. A secret that is cut
-# there lies far beyond the part that is kept.
+KEPT = 500  # characters of each value; an instruction's versions keep the whole text
+# Masking a value of 1 MiB takes 40 ms, so only its beginning is masked. A secret that is cut off
+# at that point lies far beyond the part that is kept.
 MASKED = 8 * KEPT
 
 
@@ -37,7 +37,7 @@ def account_of(row: Any) -> UUID | None:
 
 
 def name_of(row: Any) -> str:
-    """Name a row without using an e-mail address, which must disappear with its person."""
+    """Name a row, but never by an email address, which must not outlive the person's deletion."""
     if not hasattr(row, "email") and not hasattr(row, "user"):
         return Truncator(masked(str(row))).chars(SHORT)
     person = row if hasattr(row, "is_staff") else getattr(row, "user", None)
@@ -51,7 +51,7 @@ def shortened(changes: dict[str, Any] | None) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for name, change in (changes or {}).items():
-        if isinstance(change, dict):  # of a many-to-many relation
+        if isinstance(change, dict):  # the change of a many-to-many relation
             found[name] = change
             continue
         old, new = map(document, change)
@@ -68,7 +68,7 @@ def shortened(changes: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def document(text: Any) -> Any:
-    """Parse the text of a JSON object; return any other text as it is."""
+    """Parse the text of a JSON object. Returns any other text unchanged."""
     if not str(text).startswith("{"):
         return text
     try:
@@ -78,17 +78,17 @@ def document(text: Any) -> Any:
 
 
 def in_trail(value: Any) -> str | None:
-    """Return a value as the trail stores it: masked and cut short. None stays None."""
+    """Return a value as the trail stores it: masked and cut short. None and "None" become None."""
     if value in (None, "None"):
         return None
     return Truncator(masked(str(value)[:MASKED])).chars(KEPT)
 
 
 class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has no types
-    """Makes entries with their account, without the queries of the library's own method."""
+    """Creates entries with their account, without the queries of the library's own method."""
 
     def log_create(self, instance: Any, force_log: bool = False, **given: Any) -> "Change | None":
-        """Record a change of a row, unless nothing changed."""
+        """Record a change to a row. Does nothing if nothing changed, unless `force_log` is true."""
         changes = shortened(given.get("changes"))
         if not (changes or force_log):
             return None
@@ -105,7 +105,7 @@ class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has n
         return entry
 
     def log_m2m_changes(self, *args: Any, **given: Any) -> "Change | None":
-        """Record rows added to, or removed from, a relation of a row."""
+        """Record the rows added to, or removed from, a row's relation."""
         instance = args[1]
         entry: Change | None = super().log_m2m_changes(
             *args,
@@ -117,7 +117,7 @@ class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has n
 
 
 class Change(AbstractLogEntry):  # type: ignore[misc]  # the library has no types
-    """One change of one row, with its author. Outlives the row and the author."""
+    """One change to one row, with its author. It outlives both."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     account = models.ForeignKey(
@@ -131,13 +131,13 @@ class Change(AbstractLogEntry):  # type: ignore[misc]  # the library has no type
         related_name="+",
     )
     via = models.CharField(max_length=SHORT, default=current_via)
-    # Columns of the library, without indexes that no query uses
+    # The library's columns, without the indexes that no query uses
     object_pk = models.CharField(max_length=SHORT)
     action = models.PositiveSmallIntegerField(choices=AbstractLogEntry.Action.choices)
     cid = models.CharField(max_length=SHORT, blank=True, null=True)
     timestamp = models.DateTimeField(default=timezone.now)
 
-    # Columns of the library that this service does not use
+    # The library's columns that this service does not use
     object_id = serialized_data = changes_text = additional_data = None
     remote_addr = remote_port = actor_email = None
 

@@ -1,4 +1,4 @@
-"""Memberships: the people of an account besides its owner, and their roles."""
+"""Memberships: an account's people other than its owner, and their roles."""
 
 from django.conf import settings
 from django.core.exceptions import ValidationError

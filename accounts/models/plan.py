@@ -1,4 +1,4 @@
-"""Plans: rate limits per minute, and quotas that staff may set. Specification: Limits."""
+"""Plans: rate limits per minute, and quotas that superusers may set. Specification: Limits."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from config.database.row import Row
 
 
 class Plan(Row):
-    """The limits and quotas that an account pays for. An empty quota is unlimited.
+    """The limits and quotas that an account pays for. An empty quota means no limit.
 
     Open point: plans.
     """

@@ -10,26 +10,26 @@ SMALLEST = 1024  # bytes; a smaller answer counts as this many, which also limit
 
 
 class StoredAnswer(models.Model):
-    """The answer to one caller's key on one route. Without a status the request still runs."""
+    """The answer to one caller's key on one route. It has no status until its request has ended."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    account = models.ForeignKey(  # the one that the path names; indexed below
+    account = models.ForeignKey(  # the account of the object that the path names; indexed below
         Account, on_delete=models.CASCADE, null=True, related_name="+", db_index=False
     )
     name = models.CharField(max_length=64)  # the SHA-256 of route and key
-    request_digest = models.CharField(max_length=64)  # of the body, byte for byte
+    request_digest = models.CharField(max_length=64)  # the SHA-256 of the body, byte for byte
     status = models.PositiveSmallIntegerField(null=True)
     body = models.BinaryField(null=True)
-    # in the answer; no foreign key: threads belong to an upper app
+    # the thread that the answer contains; no foreign key, because threads belong to an upper app
     thread_id = models.UUIDField(null=True)
-    size = models.PositiveIntegerField(null=True)  # of the answer in bytes, at least SMALLEST
-    claim = models.UUIDField()  # of the request's runner; changes with a takeover
+    size = models.PositiveIntegerField(null=True)  # the answer's bytes, at least SMALLEST
+    claim = models.UUIDField()  # the token of the request that runs; a takeover replaces it
     claimed_until = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
-        indexes = [  # includes the size, so that summing up an account reads only the index
+        indexes = [  # the first includes the size: an account's sizes are added up from the index
             models.Index(fields=["account", "created_at", "size"], name="answers_of_an_account"),
             models.Index(
                 fields=["thread_id"],

@@ -1,4 +1,4 @@
-"""Usage: the visitor messages of an account by month. Open point: quota-count."""
+"""Usage: each account's visitor messages by month. Open point: quota-count."""
 
 from django.db import models
 
@@ -6,14 +6,14 @@ from accounts.models.account import Account
 
 
 class Usage(models.Model):
-    """The visitor messages of an account in one month, stored as its first day (UTC)."""
+    """An account's visitor messages in one month, which is stored as its first day (UTC)."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="usages")
     month = models.DateField()
     messages = models.PositiveIntegerField(default=0)
     told = models.PositiveSmallIntegerField(
         default=0, editable=False
-    )  # the highest percentage of the quota that was mailed to the owner
+    )  # the highest percentage of the quota that the owner has been notified of
 
     class Meta:
         verbose_name_plural = "usage"

@@ -40,7 +40,7 @@ def offer(
 
 
 def collect(key: ApiKey) -> str | None:
-    """Generate the text of an offered key; None if it was collected before or is revoked."""
+    """Generate the text of an offered key; None if it has been collected or revoked."""
     made = keys.make(key.prefix)
     offered = ApiKey.objects.filter(pk=key.pk, digest=None, revoked_at=None)
     if not offered.update(digest=made.digest):
@@ -50,7 +50,7 @@ def collect(key: ApiKey) -> str | None:
 
 
 def revoke(key: ApiKey) -> bool:
-    """Revoke a key immediately. Returns False, and changes nothing, if it was revoked before."""
+    """Revoke a key immediately. Returns False, and changes nothing, if it was already revoked."""
     revoked = ApiKey.objects.filter(pk=key.pk).revoke()
     key.refresh_from_db()
     return bool(revoked)
@@ -60,8 +60,9 @@ def rotate(rows: ApiKeyQuerySet, *, grace_hours: float = 0) -> Iterator[tuple[Ap
     """Issue a new key for each working one. Yields rows and texts as they are created.
 
     An old key expires after the grace period, or at its own expiry if that comes first. A key that
-    an earlier rotation replaced gets no second successor, but expires no later than this grace
-    period. Each key is replaced in its own transaction: an interrupted rotation loses no key.
+    an earlier rotation replaced gets no second successor, but expires at the end of this grace
+    period, if not earlier. Each key is replaced in its own transaction, so an interrupted rotation
+    leaves no key half replaced.
     """
     end = timezone.now() + timedelta(hours=grace_hours)
     update_rows(rows.alive().filter(replaced_at__isnull=False, expires_at__gt=end), expires_at=end)
@@ -70,7 +71,7 @@ def rotate(rows: ApiKeyQuerySet, *, grace_hours: float = 0) -> Iterator[tuple[Ap
             free = ApiKey.objects.replaceable().filter(pk=old.pk)
             ends = Least(Coalesce("expires_at", end), end)
             if not update_rows(free, replaced_at=timezone.now(), expires_at=ends):
-                continue  # another rotation was faster
+                continue  # another request has replaced or revoked the key
             key, text = issue(old.user, label=old.label, account=old.account)
             key.expires_at = old.expires_at
             key.save(update_fields=["expires_at", "updated_at"])

@@ -1,4 +1,4 @@
-"""The base of viewsets whose POST requests can be repeated. Open point: idempotency."""
+"""The base of viewsets whose POST requests can be retried safely. Open point: idempotency."""
 
 from contextlib import nullcontext, suppress
 from typing import ClassVar
@@ -17,21 +17,21 @@ from config.api.viewsets import ApiViewSet
 class IdempotentViewSet(ApiViewSet):
     """Runs a POST with an Idempotency-Key only once, and returns its answer to each retry.
 
-    A subclass sets `account_id` before its checks end. It may read `run_as`, and set `thread_id`
-    while it runs.
+    A subclass sets `account_id` during its checks. Its actions may read `run_as` and set
+    `thread_id`.
     """
 
     waiting: ClassVar[frozenset[str]] = frozenset()  # actions that wait for a network peer
     account_id: UUID  # the account of the path's object; set on paths that accept POST
     thread_id: UUID | None = None  # the conversation that the answer to a POST contains
-    run_as: UUID | None = None  # identical for all requests with the same Idempotency-Key
+    run_as: UUID | None = None  # an id that a request shares with its retries with the same key
 
     caller: Caller
 
     def run_once(self, key: str, request: HttpRequest) -> HttpResponse:
         """Run a request and store its answer, or return the answer stored for its key.
 
-        A request that stalled and was taken over returns the answer of the request that took over.
+        If this request stalls and another takes over its claim, return the other request's answer.
         """
         if declared_length(request) > MAX_BYTES:
             return self.run(request)  # which refuses such a body
@@ -69,7 +69,7 @@ class IdempotentViewSet(ApiViewSet):
         return response
 
     def keep_refusal(self, claim: idempotency.Claim, response: HttpResponse) -> None:
-        """Store the answer of a request that failed, unless a retry can succeed.
+        """Store the answer to a failed request, unless a retry can succeed.
 
         Raises TakenOver.
         """

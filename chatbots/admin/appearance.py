@@ -1,4 +1,4 @@
-"""The form of an appearance: colours, suggestions, and a live preview beside the fields."""
+"""The form for an appearance: colours, suggestions, and a live preview beside the fields."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ class SuggestingInput(UnfoldAdminTextInputWidget):
 
 
 class AppearanceForm(ConflictForm):
-    """The appearance, validated by the model as in the API."""
+    """The appearance, validated by the model's rules, as in the API."""
 
     class Meta:
         model = Appearance

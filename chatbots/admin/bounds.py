@@ -1,4 +1,4 @@
-"""Enforce the bound of a chatbot's list on the chatbot's page."""
+"""Enforce the bounds of a chatbot's lists on the chatbot's page."""
 
 from typing import Any
 
@@ -8,10 +8,13 @@ from chatbots.models.base import ListFull
 
 
 class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # generic in the stubs only
-    """The rows of a list. The rows of a page are checked together. Open point: list-bounds."""
+    """The rows of a list. All rows added on a page are checked together.
+
+    Open point: list-bounds.
+    """
 
     def clean(self) -> None:
-        """Refuse more rows than the list holds. Raises ValidationError."""
+        """Reject more rows than the list can hold. Raises ValidationError."""
         super().clean()
         model: Any = self.model
         gone = self.deleted_forms

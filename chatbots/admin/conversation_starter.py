@@ -1,4 +1,4 @@
-"""The admin of conversation starters, each a JSON object that may be large."""
+"""The admin for conversation starters. Each is a JSON object, which may be large."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from chatbots.models import ConversationStarter
 from config.admin.conflict import ConflictForm
 from config.admin.dates import at
 
-SHOWN = 80  # characters of a starter in a list
+SHOWN = 80  # characters of a starter shown in a list
 
 
 class Beginning:
@@ -50,7 +50,7 @@ class StarterForm(ConflictForm):
 
 @admin.register(ConversationStarter)
 class ConversationStarterAdmin(Beginning, ChatbotRows):
-    """The pages of starters, linked from their chatbot."""
+    """The pages for starters, linked from the chatbot's page."""
 
     form = StarterForm
     large = ("content",)

@@ -1,4 +1,4 @@
-"""The form of a follow-up prompt: a button or a link, validated as in the API."""
+"""The form for a follow-up prompt: a button or a link, validated as in the API."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from config.api.errors import Refused
 
 
 class TypeField(forms.ChoiceField):
-    """The type of a prompt. It is not stored: the texts tell a button from a link."""
+    """The type of a prompt. It is not stored, because the texts tell a button from a link."""
 
     widget = UnfoldAdminSelectWidget
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Return False: only the script uses the field, to show the texts of one type."""
+        """Return False: only the script uses this field, to show one type's texts."""
         return False
 
 

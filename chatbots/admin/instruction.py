@@ -1,4 +1,4 @@
-"""The admin of instructions. At most one instruction of a chatbot is active."""
+"""The admin for instructions. At most one instruction per chatbot is active."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from config.admin.page import row_routes
 
 @admin.register(Instruction)
 class InstructionAdmin(VersionedAdmin):
-    """The pages of instructions, linked from their chatbot."""
+    """The pages for instructions, linked from the chatbot's page."""
 
     list_display = (
         "title",
@@ -50,7 +50,7 @@ class InstructionAdmin(VersionedAdmin):
         return bool(super().has_delete_permission(request, obj)) and (obj is None or obj.deletable)
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the route of the button on an instruction's page."""
+        """Add the route for the button on an instruction's page."""
         button = row_routes(self, activate=require_POST(self.activate_view))
         return [*button, *super().get_urls()]
 

@@ -1,4 +1,4 @@
-"""The admin of personas. Staff create them here; the API only changes them."""
+"""The admin for personas. Staff create them here; the API only changes them."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from config.admin.dates import at
 
 @admin.register(Persona)
 class PersonaAdmin(VersionedAdmin):
-    """The pages of personas, linked from their chatbot."""
+    """The pages for personas, linked from the chatbot's page."""
 
     list_display = (
         "title",

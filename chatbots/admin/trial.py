@@ -21,12 +21,12 @@ from config.api import limits
 from config.api.errors import TooManyRequests
 from config.database.lengths import LONG
 
-RATE = (20, 60)  # questions per person and minute: they count towards no quota
-REMEMBERED = 40  # messages of the trial, which only the page holds
+RATE = (20, 60)  # questions per person and minute, because no quota limits them
+REMEMBERED = 40  # messages of a trial; only the page itself stores them
 
 
 def said_before(text: str) -> list[Turn]:
-    """Parse the earlier messages that the page sends back; none if the text is malformed."""
+    """Parse the earlier messages that the page sends back. Malformed text yields none."""
     try:
         given = orjson.loads(text or "[]")
         turns = [
@@ -47,16 +47,16 @@ class QuestionForm(forms.Form):
 
 
 class TrialAdmin(ChatbotRows):
-    """Adds the page to the pages of a chatbot."""
+    """Adds the page "Try it" to a chatbot's pages."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the route of the page."""
+        """Add the page's route."""
         view = require_http_methods(["GET", "POST"])(self.trial_view)
         return [*row_routes(self, **{"try": view}), *super().get_urls()]
 
     @with_row("change")
     def trial_view(self, request: HttpRequest, chatbot: Chatbot) -> HttpResponse:
-        """Show the chat; a POST asks the model."""
+        """Show the chat. A POST asks the model."""
         form = QuestionForm(request.POST if "question" in request.POST else None)
         earlier = said = said_before(request.POST.get("said", ""))
         asked: dict[str, Any] = {}
@@ -75,7 +75,7 @@ class TrialAdmin(ChatbotRows):
                     "cut_off": len(result.system) > LONG_SYSTEM,
                 }
                 said = [*said, Turn("user", question)]
-                if not result.reply.failure:  # as in a conversation, no prompt has a fallback
+                if not result.reply.failure:  # as in a conversation, prompts contain no fallbacks
                     said.append(Turn("assistant", result.reply.content))
                 form = QuestionForm()
         response = page(

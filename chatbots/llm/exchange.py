@@ -1,11 +1,11 @@
-"""The records of an exchange with a model: the model, the turns, the reply or its failure."""
+"""Records of an exchange with a model: the model, the turns, and the reply or its failure."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from config.outbound.failures import Reason
 
-if TYPE_CHECKING:  # the built-in model works without Django's settings
+if TYPE_CHECKING:  # so that the built-in model works without Django's settings
     from chatbots.models import LlmModel
 
 Role = Literal["system", "user", "assistant"]
@@ -13,7 +13,7 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The model that answers. `key_variable` names an entry of LLM_KEYS, or is empty."""
+    """A model to ask. `key_variable` names an entry in LLM_KEYS, or is empty."""
 
     provider: str
     name: str = ""
@@ -42,8 +42,8 @@ class Failed:
 class Reply:
     """A model's reply and how long it took. Each source has a `title` and a `url`.
 
-    `failed` lists the models that were asked before. If `failure` is set, it holds the reason and
-    `content` is the bot's fallback message.
+    `failed` lists the models that were asked before this one and failed. If `failure` is set, it
+    holds the reason, and `content` is the bot's fallback message.
     """
 
     content: str
@@ -52,7 +52,7 @@ class Reply:
     failure: str = ""
     model: "LlmModel | None" = None
     failed: tuple[Failed, ...] = ()
-    temperature: float | None = None  # as sent
+    temperature: float | None = None  # as sent to the model
     turns_sent: int = 0
     input_tokens: int | None = None  # as reported by the model
     output_tokens: int | None = None
@@ -61,8 +61,8 @@ class Reply:
 class ReplyFailed(Exception):
     """Raised when a model gives no reply. The reason is for staff; it contains no key or URL.
 
-    `kind` is the label under which the failure is counted: a reason of the exchange, or the class
-    of an error's status. By default, the answer could not be used.
+    `kind` is the label under which the failure is counted: a transport reason, the class of an
+    error status, or KEY_NOT_SET. The default means that the answer could not be used.
     """
 
     def __init__(self, reason: str, kind: str = Reason.ANSWER_NOT_UNDERSTOOD) -> None:
@@ -71,7 +71,7 @@ class ReplyFailed(Exception):
 
 
 class AllFailed(ReplyFailed):
-    """Raised when none of the models that were asked in turn gave a reply."""
+    """Raised when none of the models asked in turn gave a reply."""
 
     def __init__(self, failed: tuple[Failed, ...]) -> None:
         reasons = [one.reason for one in failed]

@@ -1,7 +1,7 @@
 """Classify the errors of OpenAI-compatible endpoints and choose a remedy.
 
-Every server words its errors differently, so an error is recognised by its code if there is one,
-otherwise by its text. The text is used for nothing else: providers quote keys and prompts in it.
+Every server words its errors differently, so the remedy is chosen by the parameter, the status or
+the text of the error. The text is used for nothing else: providers quote keys and prompts in it.
 """
 
 import math
@@ -69,7 +69,7 @@ def refusal(status: int, body: bytes, retry_after: str | None = None) -> ModelFa
 
 
 def seconds(retry_after: str | None) -> float | None:
-    """Parse a Retry-After header, seconds or a date, to seconds; None if it is neither."""
+    """Convert a Retry-After header, seconds or a date, to seconds, or to None if it is neither."""
     text = (retry_after or "")[:40]
     try:
         wait = float(text)
@@ -82,7 +82,7 @@ def seconds(retry_after: str | None) -> float | None:
 
 
 def _error(body: bytes) -> dict[str, Any]:  # Any: a peer's JSON
-    """Find the error object of a response, in any of the shapes that servers use."""
+    """Find the error object in a response, in any of the shapes that servers use."""
     try:
         said: Any = orjson.loads(body)
     except ValueError:
@@ -103,7 +103,7 @@ def _name(error: dict[str, Any], status: int) -> str:
 
 
 def _remedy(status: int, name: str, parameter: object, text: str) -> Remedy:
-    """Choose a remedy by the parameter, the status or the text, in this order."""
+    """Choose a remedy by the parameter, the status and the text. The parameter takes precedence."""
     if parameter == "temperature":
         return Remedy.NO_TEMPERATURE
     if status == CONTENT_TOO_LARGE or any(words in text for words in TOO_LONG):

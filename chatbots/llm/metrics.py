@@ -1,4 +1,4 @@
-"""Metrics of the language models, in web and in the worker."""
+"""Metrics for the language models, in the web processes and the worker."""
 
 from config.metrics import Counter, Histogram
 from config.outbound.failures import Reason
@@ -16,7 +16,7 @@ FAILURES = Counter(
     "chatbots_reply_failures", "Times a model gave no reply, or none was asked", ["reason"]
 )
 
-# Create each series now: no rate can be computed for a series that begins with its first event.
+# Create each series now: the rate of a series that begins with its first event misses that event.
 for known in ("reply", "failure"):
     REPLY_SECONDS.labels(known)
 for known in (NO_DEFAULT_MODEL, TRIED_TOO_OFTEN, KEY_NOT_SET, "4xx", "5xx", *Reason.values):

@@ -1,8 +1,8 @@
 """The built-in model: answers from a bot's facts, or says that it does not know.
 
-It is deterministic and needs no network, so that new installations, demos and tests get replies.
+It is deterministic and needs no network, so new installations, demos and tests get replies.
 The facts are the sentences of the general description. Instructions and personas tell other models
-how to speak; this one has its own phrases and never shows theirs.
+how to speak. This model has its own phrases and never quotes an instruction or a persona.
 """
 
 import re
@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from chatbots.llm.exchange import Reply
 
-QUOTED = 2  # the most sentences in an answer
+QUOTED = 2  # the maximum number of sentences in an answer
 SENTENCE_LENGTH = 300
-STEM = 4  # words that share these first letters match: "delivery" and "deliveries"
+STEM = 4  # words that share this many first letters match: "delivery" and "deliveries"
 KNOWN_WEIGHT = 2  # weight of a known subject; any other word weighs 1
 
 UNKNOWN = "I am sorry, I do not know that. A member of our team will be glad to help you."
@@ -27,7 +27,7 @@ CHATBOT = "I am a chatbot. I answer common questions, and our team answers every
 WORD = re.compile(r"[^\W\d_]{3,30}")
 SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
 URL = re.compile(r"https?://[^\s<>\"'()\[\]]*[^\s<>\"'()\[\].,;:!?]")
-# These match whole messages
+# The following patterns match whole messages
 REMARK = re.compile(
     r"\W*(all right|alright|cool|fine|good|great|no|nope|ok|okay|perfect|yes)\W*", re.IGNORECASE
 )
@@ -40,11 +40,11 @@ IDENTITY = re.compile(
     r"|are you an? (real )?(ai|bot|chatbot|human|machine|person|robot))\W*",
     re.IGNORECASE,
 )
-# These match the beginning of messages that ask nothing
+# The following patterns match the beginning of a message, and count only if it has no topic
 GREETING = re.compile(r"\W*(hello|hi|hey|hallo|good (morning|day|evening))\b", re.IGNORECASE)
 THANKS = re.compile(r"\W*(thanks|thank you|thx|danke)\b", re.IGNORECASE)
-# Matches the beginning of sentences that tell a bot what to do. They belong in an instruction, but
-# are often written into the description.
+# Matches the beginning of sentences that tell a bot what to do. Such sentences belong in an
+# instruction, but are often written into the description.
 ORDER = re.compile(
     r"\W*(please )?(you are|you're|you (must|should|will|shall|act|answer|speak|help)"
     r"|your (name|job|role|task|goal|tone|answers?) |act|always|answer|avoid|be|behave|do not"
@@ -64,8 +64,8 @@ ORDINARY = frozenset(
         """
     )
 )
-# Subjects that visitors of shops and restaurants ask about. The words of a line are one subject,
-# named by the first. Words of four or more letters also match all words that begin with them.
+# Subjects that visitors to shops and restaurants ask about. The words on a line form one subject,
+# named after the first. Words of four or more letters also match all words that begin with them.
 SUBJECTS = (
     "open clos hours",
     "address locat direction map",
@@ -85,7 +85,7 @@ SUBJECTS = (
     "password login",
 )
 PLACE, PRICE = "address", "cost"
-MAY_BE_FREE = {"deliver", "park", "return"}  # free of charge; a free table is not about a price
+MAY_BE_FREE = {"deliver", "park", "return"}  # free of charge; a "free table" is an available one
 SUBJECT_OF = {word: line.split()[0] for line in SUBJECTS for word in line.split()}
 
 
@@ -143,16 +143,17 @@ def _courtesy(asked: str) -> str:
 
 
 def _sentences(facts: str) -> list[str]:
-    """Split facts into distinct sentences, in linear time, without orders to the bot."""
+    """Split facts into distinct sentences, in linear time, and drop orders to the bot."""
     parts = (part for line in facts.splitlines() for part in SENTENCE_ENDS.split(line.strip()))
     return [part for part in dict.fromkeys(parts) if part and not ORDER.match(part)]
 
 
 def _fitting(sentences: Sequence[str], topics: set[str]) -> list[str]:
-    """Choose the sentences that fit the question best, in their original order.
+    """Choose the sentences that best fit the question, in their original order.
 
-    A sentence is an answer if it names a subject of the question, or most of its topics. Among
-    sentences that share equally much with the question, those with the fewest subjects fit best.
+    A sentence is an answer if it names a subject of the question, or most of the question's topics.
+    The best sentences have the most in common with the question and, among those, name the fewest
+    subjects.
     """
     subjects, enough = set(SUBJECT_OF.values()), _weight(topics) / 2
     fits: dict[str, tuple[int, int]] = {}

@@ -1,4 +1,4 @@
-"""Build the prompt of a model from a bot's settings. Open points: prompt, default-model."""
+"""Build the prompt for a model from a bot's settings. Open points: prompt, default-model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from config.database.prepared import Given, prepared
 
 RowT = TypeVar("RowT", bound=VersionedRow)
 CHATBOT: Any = Given("chatbot", UUIDField())  # Any: stands for a uuid
-MODEL = (  # columns that asking a model needs
+MODEL = (  # the columns needed to ask a model
     "id",
     "version",
     "provider",
@@ -35,16 +35,16 @@ UNUSED = "unused"  # the id of a row's current version, if no reply has used it
 
 
 def with_unused(rows: "QuerySet[RowT]") -> "QuerySet[RowT]":
-    """Annotate rows with their current version, if no reply has used it."""
+    """Annotate rows with the id of their current version, if no reply has used it."""
     annotated: QuerySet[RowT] = rows.annotate(**{UNUSED: unused_version()})
     return annotated
 
 
 def settings_of_chatbot() -> "QuerySet[LlmModel, tuple[Any, ...]]":
-    """Select the MODEL columns of the model that answers, with the bot's OWN columns.
+    """Select the MODEL columns of the model that answers, and the OWN columns of the bot.
 
-    Selects nothing if there is no such model. A query of models needs one subquery for each of the
-    bot's own columns; a query of settings would need two for each column of the model.
+    Selects nothing if there is no such model. A query on models needs one subquery for each OWN
+    column; a query on settings would need two for each MODEL column.
     """
     own = with_unused(GeneralSettings.objects.filter(chatbot=CHATBOT))
     answering = LlmModel.objects.filter(
@@ -60,7 +60,7 @@ INSTRUCTION = prepared(
     lambda: with_unused(Instruction.objects.filter(chatbot=CHATBOT, is_active=True))
 )
 
-LONG_SYSTEM = 100_000  # characters of a system message, more than many models accept
+LONG_SYSTEM = 100_000  # characters in a system message, more than many models accept
 # Upper bounds for the earlier messages in a prompt, whatever the settings say
 HISTORY_MESSAGES = 100
 HISTORY_CHARACTERS = 60_000
@@ -74,13 +74,13 @@ class Briefing:
     system: str
     facts: str  # the part of `system` that may be shown to visitors
     temperature: float
-    history_length: int  # messages before the visitor's
+    history_length: int  # the maximum number of messages before the visitor's
     fallback: str
-    # The rows that `system` was built from, in their versions
+    # The rows that `system` was built from, at the versions used
     settings: GeneralSettings
     instruction: Instruction | None
     personas: Sequence[Persona]
-    unused: list[UUID]  # ids of those of the versions that no reply has used yet
+    unused: list[UUID]  # ids of those versions that no reply has used yet
 
 
 def system_message(
@@ -95,7 +95,7 @@ def system_message(
 
 
 def fitting(said: Sequence[Turn], most: int) -> Sequence[Turn]:
-    """Return the newest turns: at most `most`, and at most HISTORY_CHARACTERS, whole turns only."""
+    """Return the newest whole turns, at most `most`, with at most HISTORY_CHARACTERS in total."""
     newest = list(reversed(said))[:most]
     sizes = accumulate(len(turn.content) for turn in newest)
     count = sum(size <= HISTORY_CHARACTERS for size in sizes)
@@ -103,7 +103,7 @@ def fitting(said: Sequence[Turn], most: int) -> Sequence[Turn]:
 
 
 def system_length(chatbot_id: UUID) -> int:
-    """Return about how many characters a bot's system message has, without reading its texts."""
+    """Return the approximate length of a bot's system message, without reading its texts."""
     own = {"chatbot": chatbot_id}
     parts: tuple[tuple[Any, tuple[str, ...]], ...] = (  # Any: rows of any model
         (GeneralSettings.objects.filter(**own), ("description",)),
@@ -138,10 +138,10 @@ def briefing(chatbot_id: UUID) -> Briefing:
 
 
 def lasting_briefing(chatbot_id: UUID) -> Briefing:
-    """Read the settings that a bot's model needs, in versions that are kept for the reply's origin.
+    """Read the settings that a bot's model needs, and mark their versions as used by a reply.
 
-    A version that has been pruned since it was read is no longer the current one: the settings are
-    read again. Call it outside any transaction.
+    Used versions are kept. If a version was pruned after it was read, it is no longer the current
+    one, so the settings are read again. Call this outside any transaction.
     """
     known = briefing(chatbot_id)
     while known.unused and not use(known.unused):

@@ -12,12 +12,12 @@ COLOUR = RegexValidator(rf"^{COLOUR_FORM}\Z", "enter a colour such as #1a2b3c")
 
 
 def colour(default: str) -> Any:
-    """Declare a colour column, #rrggbb or #rgb."""
+    """Declare a column for a colour: #rrggbb or #rgb."""
     return models.CharField(max_length=7, default=default, validators=[COLOUR])
 
 
 class Appearance(ChatbotSettings):
-    """A chatbot's appearance, one row each. With the defaults a bot works out of the box."""
+    """A chatbot's appearance, one row per chatbot. The defaults work out of the box."""
 
     tooltip = text()
     welcome_message = long_text()

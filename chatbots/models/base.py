@@ -1,4 +1,4 @@
-"""Base models for a chatbot's rows: one row for each kind of settings, and bounded lists."""
+"""Base models for a chatbot's settings, with one row per kind, and for its bounded lists."""
 
 from typing import Any
 from uuid import UUID
@@ -15,11 +15,11 @@ MOST = 200  # rows in each list of a chatbot. Open point: list-bounds
 
 
 class ListFull(Refused):
-    """Raised if a list already has MOST rows."""
+    """Raised when adding rows would take a list past MOST."""
 
 
 class ListRow(Row):
-    """A row of a chatbot's list, which holds at most MOST rows.
+    """A row in one of a chatbot's lists, each of which holds at most MOST rows.
 
     Admin forms call `clean`; other code calls `make_room` before it adds rows.
     """
@@ -61,7 +61,7 @@ class ChatbotSettings(Row):
 
     @classmethod
     def own_fields(cls) -> list[str]:
-        """Return the names of the settings: all columns except the chatbot and ORDINARY ones."""
+        """Return the settings' names: all columns except the chatbot, version and ORDINARY."""
         return [
             field.name
             for field in cls._meta.concrete_fields

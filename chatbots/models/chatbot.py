@@ -1,4 +1,4 @@
-"""Chatbots, and the people who were added to them."""
+"""Chatbots, and the people added to them."""
 
 from typing import Any
 from uuid import UUID
@@ -20,10 +20,10 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
     """Selects chatbots by the people who may use them. Open points: roles, permissions."""
 
     def with_users(self) -> list[Rows]:
-        """Pair each chatbot with the people who may use it, one queryset for each reason.
+        """Pair chatbots with the people who may use them: one queryset for each kind of access.
 
         Each queryset is annotated with `person`, a user's id. A person added to a chatbot counts
-        only while a member of its account.
+        only while they are a member of its account.
         """
         pairs = by_role(self, Action.USE_CHATBOT, account="account__")
         if may(Action.USE_CHATBOT, {ADDED}):
@@ -36,7 +36,7 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
         return union((rows.filter(person=person) for rows in self.with_users()), "pk")
 
     def open_to(self, person: Any) -> "ChatbotQuerySet":
-        """Keep the chatbots that a person may use, without reading those of other tenants."""
+        """Select the chatbots that a person may use, without reading other tenants' chatbots."""
         if connection.vendor == "postgresql":
             return self.filter(pk__in=Collected(ids_sought(person)))
         return self.filter(pk__in=Chatbot.objects.ids_open_to(person))
@@ -59,9 +59,10 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
 def ids_sought(person: Any) -> Rows:
     """Return the ids of the chatbots that a person may use. PostgreSQL only.
 
-    The rule is that of `with_users`. In a join, PostgreSQL reads the chatbots of all accounts if it
-    expects many in each. Here it runs a subquery for each of the person's accounts, and seeks its
-    chatbots in an index: of a range with unknown bounds it expects few rows, whatever is stored.
+    The rule is the same as in `with_users`. With a join, PostgreSQL reads every account's chatbots
+    if it estimates many per account. Here it runs a subquery for each of the person's accounts and
+    finds the chatbots by index, because it always estimates few rows for a range with unknown
+    bounds.
     """
     chatbots = Chatbot.objects.order_by()
     within = chatbots.filter(account__gte=OuterRef("pk"), account__lte=OuterRef("pk"))
@@ -110,7 +111,7 @@ class Chatbot(ErasableRow):
 
 
 class ChatbotMember(Row):
-    """A person added to a chatbot. The role is a free string. Open point: roles."""
+    """A person added to a chatbot. The role is a free-form string. Open point: roles."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(

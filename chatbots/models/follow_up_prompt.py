@@ -36,10 +36,10 @@ class FollowUpPrompt(ListRow):
 
 
 def one_pair(given: Mapping[str, Any]) -> dict[str, str]:
-    """Return all four texts of a prompt: one complete pair as given, the other one empty.
+    """Return all four texts of a prompt: one complete pair as given, and the other pair empty.
 
     A missing text and None count as empty. A pair is complete if neither text is blank. Raises
-    Refused if texts of both pairs are given, or if no pair is complete.
+    Refused if texts from both pairs are given, or if neither pair is complete.
     """
     texts = {name: given.get(name) or "" for name in (*BUTTON, *LINK)}
     button, link = ([texts[name] for name in pair] for pair in (BUTTON, LINK))

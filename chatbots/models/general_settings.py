@@ -16,7 +16,7 @@ class GeneralSettingsQuerySet(models.QuerySet["GeneralSettings"]):
 
 
 class GeneralSettings(VersionedRow, ChatbotSettings):
-    """A chatbot's general settings, one row each."""
+    """A chatbot's general settings, one row per chatbot."""
 
     description = long_text()
     disable_smart_followup = flag()

@@ -1,4 +1,4 @@
-"""System instructions of bots. Specification: Resources, Instruction."""
+"""System instructions for bots. Specification: Resources, Instruction."""
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -13,14 +13,14 @@ DEFAULT_CREATIVITY = 0.5
 
 
 def creativity() -> "models.FloatField[float, float]":
-    """Declare a creativity level column, 0 to 1 inclusive."""
+    """Declare a column for a creativity level from 0 to 1 inclusive."""
     return models.FloatField(
         default=DEFAULT_CREATIVITY, validators=[MinValueValidator(0), MaxValueValidator(1)]
     )
 
 
 class Instruction(VersionedRow, ListRow):
-    """A system instruction. At most one of a chatbot is active. Open point: instruction-active."""
+    """A system instruction. At most one per chatbot is active. Open point: instruction-active."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="instructions")
     title = models.CharField(max_length=100)

@@ -13,7 +13,10 @@ USER_DATA = (
 
 
 class ShareDetails(models.TextChoices):
-    """Whether a visitor shares contact details. Specification: General and user-data settings."""
+    """Whether visitors must share contact details, may share them, or are not asked for them.
+
+    Specification: General and user-data settings.
+    """
 
     MANDATORY = "mandatory"
     OPTIONAL = "optional"
@@ -21,7 +24,7 @@ class ShareDetails(models.TextChoices):
 
 
 class FieldType(models.TextChoices):
-    """The input type of an extra field of the lead form. Specification: Lead settings."""
+    """The input type of an extra field in the lead form. Specification: Lead settings."""
 
     TEXT = "text"
     TEXTAREA = "textarea"
@@ -30,7 +33,7 @@ class FieldType(models.TextChoices):
 
 
 class LeadSettings(ChatbotSettings):
-    """A chatbot's lead settings, at most one row, created by the first POST.
+    """A chatbot's lead settings: at most one row, created by the first change.
 
     Open point: lead-repeat.
     """

@@ -1,4 +1,4 @@
-"""The interface texts of a bot, one set per locale. Specification: Localization text set."""
+"""A bot's interface texts, one set per locale. Specification: Localization text set."""
 
 from uuid import UUID
 
@@ -14,16 +14,16 @@ DEFAULT_LOCALE = "en"
 
 
 def complete(locale_code: str, texts: dict[str, str]) -> dict[str, str]:
-    """Complete changed texts with the shipped ones of the locale's language, else English."""
+    """Fill in missing texts with the shipped ones, in the locale's language or else in English."""
     shipped = shipped_texts(DEFAULT_LOCALE) | shipped_texts(locale_code)
     return {name: texts.get(name) or shipped[name] for name in NAMES}
 
 
 class LocalizationQuerySet(models.QuerySet["Localization"]):
-    """Orders text sets by their use."""
+    """Adds the order in which text sets are used for system messages."""
 
     def spoken_first(self) -> "LocalizationQuerySet":
-        """Put the set of the system messages first: English, else the oldest.
+        """Put the set used for system messages first: English, or else the oldest.
 
         Open point: system-locale.
         """
@@ -62,7 +62,7 @@ class Localization(ListRow):
 
     @property
     def complete_texts(self) -> dict[str, str]:
-        """All texts, as visitors get them."""
+        """All texts, as visitors see them."""
         return complete(self.locale_code, self.texts)
 
 

@@ -1,4 +1,4 @@
-"""Personas of bots. Specification: Resources, Persona."""
+"""Personas for bots. Specification: Resources, Persona."""
 
 from django.db import models
 

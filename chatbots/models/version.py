@@ -1,8 +1,8 @@
 """Versions of the rows that a prompt is built from, so that old prompts can be rebuilt.
 
-A text keeps its newest versions, and every version that a reply has used. A process that makes a
-reply sets `used` before it asks the model, and only unused versions are deleted. Each is a single
-statement on one row, so the database decides which of the two comes first.
+The newest versions of a row are kept, and so is each version that a reply has used. A process that
+makes a reply sets `used` before it asks the model, and pruning deletes only unused versions. Both
+are single statements on one row, so the database decides which of the two comes first.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,13 +20,13 @@ from config.database.prepared import Given, insert, prepared_delete
 from config.database.row import Row, save_changes
 from config.runtime.context import current_person, current_via
 
-NEWEST_KEPT = 200  # versions of each text
+NEWEST_KEPT = 200  # versions of each row
 
 
 class Version(Row):
-    """The content of a row after one change, with its author. Its content never changes.
+    """A row's content after one change, and who made the change. The content is never modified.
 
-    `row_id` is not a foreign key: the versions of a deleted row stay as long as its chatbot.
+    `row_id` is not a foreign key: the versions of a deleted row are kept as long as its chatbot.
     """
 
     chatbot = models.ForeignKey(
@@ -44,7 +44,7 @@ class Version(Row):
         related_name="+",
     )
     saved_via = models.CharField(max_length=SHORT, default=current_via)
-    used = models.BooleanField(default=False)  # a reply may name it, so it is never pruned
+    used = models.BooleanField(default=False)  # a reply may refer to it, so it is never pruned
 
     class Meta:
         constraints = [
@@ -56,7 +56,7 @@ class Version(Row):
 
 
 def content_at(row_id: UUID, number: int) -> dict[str, Any]:
-    """Return the exact content of a row in one version. Raises Version.DoesNotExist."""
+    """Return a row's exact content at one version. Raises Version.DoesNotExist."""
     found: dict[str, Any] = Version.objects.values_list("content", flat=True).get(
         row_id=row_id, number=number
     )
@@ -72,7 +72,8 @@ def unused_version() -> Subquery:
 def use(version_ids: Iterable[UUID]) -> bool:
     """Mark versions as used. Returns False if one no longer exists.
 
-    Call it outside any transaction: each mark commits by itself, so it holds one lock at a time.
+    Call this outside any transaction: each update then commits on its own, so only one lock is held
+    at a time.
     """
     return all(Version.objects.filter(pk=pk).update(used=True) for pk in version_ids)
 
@@ -113,13 +114,13 @@ class VersionedRow(models.Model):
                 self._keep()
 
     def content(self) -> dict[str, Any]:
-        """Return the values that a version keeps, as JSON."""
+        """Return the values that a version stores, as JSON types."""
         fields = [self._meta.get_field(name) for name in self.content_fields]
         values = {field.name: getattr(self, field.attname) for field in fields}  # type: ignore[union-attr]  # columns
         return {n: str(value) if isinstance(value, UUID) else value for n, value in values.items()}
 
     def change(self, changes: Mapping[str, Any]) -> Self:
-        """Save changes of a row that the caller has locked, and a version if its content is new."""
+        """Save changes to a row that the caller has locked, and a version if its content is new."""
         changed = copy(self)
         for name, value in changes.items():
             setattr(changed, name, value)
@@ -135,10 +136,12 @@ class VersionedRow(models.Model):
         return found
 
     def _keep(self) -> None:
-        """Store the current version, and delete the one that is no longer among the newest.
+        """Store the current version, and prune the one that is no longer among the newest.
 
-        Each change moves at most one version out of the newest. The versions of models have no
-        chatbot: replies do not mark them, and only superusers make them, so all of them are kept.
+        Each change pushes at most one version out of the newest NEWEST_KEPT. It is deleted if no
+        reply has used it. A language model's versions belong to no chatbot. They are all kept,
+        because replies do not mark them as used, and only superusers and the environment change
+        models.
         """
         chatbot_id = getattr(self, "chatbot_id", None)
         if chatbot_id and self.version > NEWEST_KEPT:

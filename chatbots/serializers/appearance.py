@@ -1,4 +1,4 @@
-"""The wire forms of an appearance. Open points: appearance-put, appearance-values."""
+"""The wire formats of an appearance. Open points: appearance-put, appearance-values."""
 
 from chatbots.models import Appearance
 from chatbots.serializers.base import SettingsRecord, settings_fields, settings_shape

@@ -1,4 +1,4 @@
-"""The wire forms of a conversation starter: any object. Open point: starters."""
+"""The wire formats of a conversation starter, which can be any object. Open point: starters."""
 
 from typing import Any
 
@@ -31,10 +31,10 @@ class StarterInput(Shape):
 
 
 class AnyObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # spectacular's
-    """Documents StarterInput, because a serializer without fields would give no body."""
+    """Documents StarterInput: without declared fields, its body would otherwise be left out."""
 
     target_class = StarterInput
 
     def map_serializer(self, auto_schema: AutoSchema, direction: str) -> dict[str, Any]:
-        """Return the schema of any JSON object."""
+        """Return a schema that accepts any JSON object."""
         return {"type": "object", "additionalProperties": True, "description": StarterInput.__doc__}

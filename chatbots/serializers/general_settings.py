@@ -1,4 +1,4 @@
-"""The wire forms of general settings. Open points: defaults, default-model."""
+"""The wire formats of general settings. Open points: defaults, default-model."""
 
 from chatbots.models import GeneralSettings
 from chatbots.serializers.base import SettingsRecord, like, settings_fields, settings_shape
@@ -14,7 +14,7 @@ GENERAL_FIELDS = settings_fields(GeneralSettings, without={"llm_model", "chat_st
         help_text="Can be set only if limitMessagesPerConversation is or becomes true.",
     ),
 }
-LIMITED = {  # a body cannot set a limit and switch it off
+LIMITED = {  # a body cannot both set the limit and switch it off
     "if": {"required": ["maxMessagesPerConversation"]},
     "then": {"properties": {"limitMessagesPerConversation": {"type": "boolean", "const": True}}},
 }

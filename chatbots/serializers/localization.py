@@ -1,4 +1,4 @@
-"""The wire form of a set of interface texts, completed with the shipped ones."""
+"""The wire format of a set of interface texts, completed with the shipped texts."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -22,13 +22,13 @@ class LocalizationRecord(Record):
         fields = ["id", "chatbot_id", "locale_code", "updated_at"]
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Add a string field for each text. The names need no conversion to camelCase."""
+        """Add a string field for each text. The names are already in camelCase."""
         return super().get_fields() | {name: Text(max_length=LONG) for name in NAMES}
 
     @classmethod
     @cache
     def paths(cls) -> tuple[str, ...]:
-        """Read all changed texts as one column."""
+        """List the columns to read. One column holds all changed texts."""
         return ("id", "chatbot_id", "locale_code", "updated_at", "texts")
 
     @classmethod
@@ -44,5 +44,5 @@ class LocalizationRecord(Record):
 class LocalizationSets(Shape):
     """The text sets of a chatbot, oldest first."""
 
-    data = LocalizationRecord(many=True)  # type: ignore[assignment]  # the contract's word
+    data = LocalizationRecord(many=True)  # type: ignore[assignment]  # the contract's name
     count = Whole()

@@ -1,4 +1,4 @@
-"""The wire forms of a persona."""
+"""The wire formats of a persona."""
 
 from chatbots.models import Persona
 from chatbots.serializers.base import like

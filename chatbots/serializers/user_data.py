@@ -1,4 +1,4 @@
-"""The wire forms of user-data settings, a part of the lead settings. Open point: user-data."""
+"""The wire formats of user-data settings, part of the lead settings. Open point: user-data."""
 
 from chatbots.models import LeadSettings
 from chatbots.models.lead_settings import USER_DATA, ShareDetails

@@ -35,7 +35,7 @@ def unique_name() -> Iterator[None]:
     Only the name can violate a constraint here, because foreign keys are checked at the commit.
     """
     try:
-        # One statement needs no transaction of its own; inside one, it needs a savepoint.
+        # A single statement needs no transaction, but inside one it needs a savepoint.
         with transaction.atomic() if connection.in_atomic_block else nullcontext():
             yield
     except IntegrityError:
@@ -63,7 +63,7 @@ def create_chatbot(account: Account, *, creator_id: UUID, name: str, description
 def erase_chatbot(chatbot: Chatbot) -> bool:
     """Hide a chatbot permanently and free its name. The worker deletes what belongs to it.
 
-    Returns False if it is already erased. The row itself stays while the log has its deliveries.
+    Returns False if it is already erased. The row itself is kept while the log has its deliveries.
     """
     present = Chatbot.objects.filter(pk=chatbot.pk)
     columns = {"name": f"erased {chatbot.pk}", "description": "", "is_active": False}
@@ -75,7 +75,10 @@ def erase_chatbot(chatbot: Chatbot) -> bool:
 
 
 def update_chatbot(chatbot_id: UUID, changes: Mapping[str, Any]) -> Chatbot:
-    """Apply changes by column name. Raises InvalidRequest if the new name is taken."""
+    """Apply changes by column name.
+
+    Raises ChatbotNotFound, and InvalidRequest if the new name is taken.
+    """
     with unique_name(), transaction.atomic():
         chatbot = LOCKED.first(chatbot=chatbot_id)
         if chatbot is None:

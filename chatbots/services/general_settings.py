@@ -44,8 +44,8 @@ def change_both(
 ) -> None:
     """Apply general and user-data settings in one transaction. Raises InvalidRequest.
 
-    Lead settings are created only if user data is given, because creating them starts the
-    collection of leads. Open point: settings-put.
+    Lead settings are created only if user data is given, because creating them starts lead
+    collection. Open point: settings-put.
     """
     with transaction.atomic():
         change(chatbot_id, general)

@@ -1,6 +1,6 @@
-"""Create, change and activate instructions, of which at most one is active.
+"""Create, change and activate instructions. At most one per chatbot is active.
 
-Every write of an instruction locks its chatbot first, so that activations run one at a time.
+Every write here locks the chatbot first, so that its activations run one at a time.
 Open points: instruction-active, instruction-select.
 """
 
@@ -53,15 +53,15 @@ def update(chatbot_id: UUID, instruction_id: UUID, changes: Mapping[str, Any]) -
 
 
 def activate(chatbot_id: UUID, instruction_id: UUID) -> Instruction:
-    """Make an instruction the active one of its chatbot. Raises NotFound."""
+    """Activate an instruction, which deactivates the chatbot's others. Raises NotFound."""
     return update(chatbot_id, instruction_id, {"is_active": True})
 
 
 def select_titled(chatbot_id: UUID, title: str, text: str) -> tuple[Instruction, bool]:
     """Activate the oldest instruction with a title, or create one with the text.
 
-    Returns the instruction, and whether it was created. Raises InvalidRequest if a new one lacks a
-    title or text, and ListFull.
+    Returns the instruction, and whether it was created. Raises InvalidRequest if a new one would
+    lack a title or text, and ListFull.
     """
     with transaction.atomic():
         lock_chatbot(chatbot_id)

@@ -27,5 +27,5 @@ def remove(chatbot_id: UUID) -> LeadSettings:
     with transaction.atomic():
         lock_chatbot(chatbot_id)
         row = first([*rows])
-        copy(row).delete()  # deleting it would clear the id of the returned row
+        copy(row).delete()  # deleting the row itself would clear its id
     return row

@@ -1,4 +1,4 @@
-"""Set the default model, and store the environment's model as a row.
+"""Set the default model, and store the model that the environment names as a row.
 
 See LLM_BASE_URL in the README.
 """
@@ -11,18 +11,19 @@ from config.database.trail import update_rows
 
 
 def make_default(model: LlmModel) -> None:
-    """Make a model active and the default of bots that have not chosen one."""
+    """Make a model active and the default for bots that have not chosen one."""
     with transaction.atomic():
-        # A second call that begins now waits here, and then sees this one's default.
+        # A concurrent call waits here, and then sees the default set by this one.
         list(LlmModel.objects.order_by("pk").select_for_update(no_key=True).values_list("pk"))
         update_rows(LlmModel.objects.filter(is_default=True).exclude(pk=model.pk), is_default=False)
         update_rows(LlmModel.objects.filter(pk=model.pk), is_default=True, is_active=True)
 
 
 def keep_environment_model() -> None:
-    """Make the environment's endpoint the default model, or the built-in model if it names none.
+    """Make the environment's endpoint the default model, if the environment names one.
 
-    While the environment names none, a default that staff chose stays.
+    Otherwise, deactivate a model that an earlier environment named. If no default is left, the
+    built-in model becomes the default.
     """
     with transaction.atomic():
         if settings.LLM_BASE_URL:

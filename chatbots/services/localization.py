@@ -9,7 +9,7 @@ from config.api.errors import InvalidRequest
 
 
 def copy_texts(source: Localization, locale_code: str) -> Localization:
-    """Copy a set's own texts to another locale of its chatbot, which is created if needed.
+    """Copy a set's own texts to another locale of its chatbot, creating that set if needed.
 
     Texts that the other set already has are kept. Raises InvalidRequest, ListFull.
     """

@@ -1,7 +1,7 @@
 """Read and change a chatbot's single row of one kind of settings, created on demand.
 
-Writers lock the chatbot. If two first readers race, the unique chatbot column makes one of them
-find the other's row. Open points: defaults, lead-repeat.
+Writers lock the chatbot. If two readers race to create the row, the unique chatbot column makes
+one of them find the other's row. Open points: defaults, lead-repeat.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def find_or_make(kind: type[SettingsT], chatbot_id: UUID) -> SettingsT:
 
 
 def lock(kind: type[SettingsT], chatbot_id: UUID) -> SettingsT:
-    """Find or create the row and lock it, with its chatbot, until the caller's transaction ends."""
+    """Find or create the row, and lock it and its chatbot until the caller's transaction ends."""
     lock_chatbot(chatbot_id)
     with disable_auditlog():
         row, _ = kind._default_manager.select_for_update().get_or_create(chatbot_id=chatbot_id)

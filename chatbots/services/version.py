@@ -7,7 +7,7 @@ from config.api.errors import NotFound
 
 
 def restore(row: Instruction | Persona, number: int) -> Instruction | Persona:
-    """Save the content of an earlier version again. Raises NotFound."""
+    """Save the content of an earlier version as the newest one. Raises NotFound."""
     try:
         content = content_at(row.pk, number)
     except Version.DoesNotExist:

@@ -1,6 +1,6 @@
-"""The interface texts: their names, and the shipped texts of each language.
+"""The interface texts: their names, and the texts shipped for each language.
 
-NAMES is the only list of names: records, forms and the OpenAPI document derive from it.
+NAMES is the only complete list of names: records, forms and the OpenAPI document derive from it.
 Specification: Resources, Localization text set.
 """
 
@@ -138,7 +138,7 @@ NAMES = (
 
 @cache
 def shipped_texts(locale_code: str) -> dict[str, str]:
-    """Read the shipped texts of a locale's language ("de" for "de-AT"); {} if there are none."""
+    """Return the shipped texts for a locale's language ("de" for "de-AT"), or {} if it has none."""
     language = locale_code.split("-")[0].lower()
     path = Path(__file__).parent / f"{language}.json"
     if not language.isalpha() or not path.is_file():

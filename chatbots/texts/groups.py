@@ -28,7 +28,7 @@ _GROUPS = {
     """,
 }
 _PLACED = {name: group for group, names in _GROUPS.items() for name in names.split()}
-REST = "Account"  # all others are about the visitor's account
+REST = "Account"  # the remaining texts are about the visitor's account
 
 GROUPS: dict[str, tuple[str, ...]] = {
     group: tuple(name for name in NAMES if _PLACED.get(name, REST) == group)

@@ -1,4 +1,4 @@
-"""Appearance of chatbots. Specification: Endpoints, Appearance and localization."""
+"""The appearance of chatbots. Specification: Endpoints, Appearance and localization."""
 
 from typing import Any
 

@@ -33,7 +33,7 @@ from config.runtime.context import current
 
 Start = tuple[Callable[[], Any], dict[str, Any]]
 COUNT = prepared(
-    # One group of all rows: Django groups by the other values, and leaves out constants.
+    # All rows form one group, because Django leaves constants out of GROUP BY.
     lambda rows: (
         rows()
         .order_by()
@@ -45,7 +45,7 @@ COUNT = prepared(
 
 
 class CallerViewSet(IdempotentViewSet):
-    """Opens the chatbot of the path, and reads rows that the caller may use."""
+    """Opens the chatbot that the path names, and reads rows that the caller may use."""
 
     found: list[Any]  # the chatbot as KEY_AND_CHATBOT read it; empty if the path names none
 
@@ -61,7 +61,7 @@ class CallerViewSet(IdempotentViewSet):
     def open_chatbot(self, *, account_id: str | None = None) -> OpenChatbot:
         """Return the path's chatbot if the key opens it.
 
-        Raises ChatbotNotFound, also if the chatbot is not in the given account, or
+        Raises ChatbotNotFound, including when the chatbot is not in the given account, or
         ChatbotForbidden.
         """
         if not self.found or self.found[0] is None:
@@ -75,25 +75,25 @@ class CallerViewSet(IdempotentViewSet):
         return opened
 
     def rows(self) -> Any:  # Any: each subclass returns the queryset of its model
-        """Start from the chatbots that the caller may use."""
+        """Return the chatbots that the caller may use."""
         return open_to(self.caller)
 
     def start(self) -> Start:
-        """Return the function that builds the queryset of `read`, and its given values."""
+        """Return the function that builds the queryset for `read`, and its parameters."""
         if self.caller.key_account is None:
             return open_to_person, {"person": self.caller.pk}
         given = {"person": self.caller.pk, "key_account": self.caller.key_account}
         return open_to_bound_key, given
 
     def read(self, reading: Reading, *shape: Any, **given: Any) -> list[dict[str, Any]]:
-        """Read records among the rows that this request may see."""
+        """Read records from the rows that this request may see."""
         rows, own = self.start()
         return reading.records(rows, *shape, **own, **given)
 
     def read_page(
         self, reading: Reading, query: dict[str, int], *, total: int | None = None
     ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-        """Read one page of records, with its PageFigures. Counts the rows without a `total`."""
+        """Read one page of records, with its PageFigures. Counts the rows if `total` is None."""
         rows, own = self.start()
         total = COUNT.first(rows, **own) or 0 if total is None else total
         offset = (query["page"] - 1) * query["limit"]
@@ -119,16 +119,16 @@ class ChatbotViewSet(CallerViewSet):
         return names
 
     def rows(self) -> Any:
-        """Start from the rows of this chatbot."""
+        """Return the rows of this chatbot."""
         return self.model.objects.filter(**{self.scope: self.chatbot.pk})
 
     @classmethod
     def given_rows(cls) -> Any:
-        """Start from the rows of a given chatbot."""
+        """Return the rows of a given chatbot."""
         return cls.model.objects.filter(**{cls.scope: Given("chatbot", UUIDField())})
 
     def start(self) -> Start:
-        """Return `given_rows`, and this chatbot."""
+        """Return `given_rows`, with this chatbot as its parameter."""
         return self.given_rows, {"chatbot": self.chatbot.pk}
 
     def key(self, text: str) -> UUID:
@@ -138,9 +138,9 @@ class ChatbotViewSet(CallerViewSet):
         return UUID(text)
 
     def row(self, text: str) -> Any:
-        """Return one row of this chatbot. Not named `get`, because DRF calls that for GET requests.
+        """Return one row of this chatbot. Raises NotFound, including for a malformed id.
 
-        Raises NotFound, also for a malformed id.
+        It is not named `get`, because DRF sets that attribute to the handler of GET requests.
         """
         found = self.rows().filter(pk=self.key(text)).first()
         if found is None:
@@ -151,7 +151,7 @@ class ChatbotViewSet(CallerViewSet):
 class AccountViewSet(CallerViewSet):
     """Opens the account that the path names, and reads only chatbots of that account."""
 
-    needs: ClassVar[dict[str, Action]]  # the action that each method requires, by its name
+    needs: ClassVar[dict[str, Action]]  # the action that each method requires, by method name
     opened: Opened
 
     def open(self, **names: str) -> dict[str, Any]:
@@ -162,9 +162,9 @@ class AccountViewSet(CallerViewSet):
         return names
 
     def rows(self) -> ChatbotQuerySet:
-        """Start from the chatbots of this account."""
+        """Return the chatbots of this account."""
         return Chatbot.objects.filter(account=self.account_id)
 
     def start(self) -> Start:
-        """Return a function of an account's chatbots, and this account."""
+        """Return the function that selects an account's chatbots, with this account's id."""
         return chatbots_of_account, {"account": self.account_id}

@@ -43,8 +43,8 @@ class AccountChatbotViewSet(AccountViewSet):
     def open(self, **names: str) -> dict[str, Any]:
         """Open the chatbot if the path names one, otherwise the account. Raises ApiError.
 
-        Everyone who may use a chatbot may enter its account, so the account is only opened to find
-        out whether the error is the account's.
+        Everyone who may use a chatbot may enter its account, so the account is opened only if the
+        chatbot cannot be. An error about the account then takes precedence.
         """
         if "chatbot_id" not in names:
             return super().open(**names)

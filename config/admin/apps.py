@@ -1,4 +1,4 @@
-"""Django's admin, whose pages are loaded with the routes that lead to them."""
+"""Django's admin, with its pages loaded along with the routes instead of at startup."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Tags, register
 
 
 class AdminConfig(SimpleAdminConfig):
-    """Loads no page at the start: a worker and most commands never use one."""
+    """Loads no pages at startup: a worker and most commands never use one."""
 
     def ready(self) -> None:
         """Register the system checks of the admin."""

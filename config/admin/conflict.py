@@ -1,4 +1,4 @@
-"""Warn the second of two people who edit the same row, so that the first one's work is kept."""
+"""Warn the second of two people who edit the same row before the first one's work is replaced."""
 
 from datetime import datetime
 from typing import Any
@@ -9,12 +9,12 @@ from django.forms.models import model_to_dict
 from django.utils.text import Truncator
 
 SEEN = "seen_at"  # the name of the form's hidden field
-SHOWN = 1_000  # characters of the other person's value
+SHOWN = 1_000  # maximum characters shown of the other person's value
 CONFLICT = (
     "This was changed while you were editing it. Your values are still in the form, and the saved "
     "ones are shown at the fields. Save again to replace them with yours."
 )
-# Complete in itself: the theme shows no other errors in the tabs of settings.
+# A complete message, because the settings tabs show only the errors of single fields.
 FIELD_CONFLICT = (
     "Changed while you were editing. Save again to replace the saved value, which is: {}"
 )
@@ -26,12 +26,12 @@ class SeenField(forms.CharField):
     widget = forms.HiddenInput
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Return False: it is not a value of the row."""
+        """Return False: the time is not a value of the row."""
         return False
 
 
 class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
-    """A form that is saved only if no other request has saved its row in the meantime."""
+    """A form that warns once before it replaces values that were saved after it was opened."""
 
     seen_at = SeenField(required=False)
 
@@ -40,8 +40,8 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
         self.initial[SEEN] = self.mark_of(self.instance)
 
     def mark_of(self, row: Any) -> str:
-        """Return a value that every save changes: the time of the last one. Empty for a new row."""
-        saved: datetime | None = getattr(row, "updated_at", None)  # pages that only show have none
+        """Return the time of the row's last save, as text. Empty for a new row."""
+        saved: datetime | None = getattr(row, "updated_at", None)  # read-only rows may have none
         return "" if row._state.adding or saved is None else saved.isoformat()
 
     def values_of(self, row: Model) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
     def clean(self) -> dict[str, Any] | None:
         """Compare the save times, with the row locked until the form is saved.
 
-        Columns that the form does not show keep what is stored now: saving writes all columns.
+        Saving writes all columns, so those that the form does not show get their stored values.
         """
         given = super().clean()
         seen = self.data.get(self.add_prefix(SEEN), "")
@@ -71,7 +71,7 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
     def report(self, stored: Model) -> None:
         """Show the saved value of each field that differs, and let the next save replace it."""
         self.initial = {**self.initial, **self.values_of(stored)}
-        vars(self).pop("changed_data", None)  # cached, against the values read before the lock
+        vars(self).pop("changed_data", None)  # cached from the values read before the lock
         differing = list(self.changed_data)
         if not differing:
             return

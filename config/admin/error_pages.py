@@ -1,4 +1,4 @@
-"""Error pages of the admin. Every other part of the service answers errors with JSON."""
+"""Error pages for the admin. Every other part of the service reports errors as JSON."""
 
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -44,7 +44,8 @@ REFUSED = ("This request was refused", "Go back and try again.")
 def previous_page(request: HttpRequest) -> str:
     """Return the path of the admin page that led here; empty if there was none.
 
-    A page that was opened directly does not lead back to itself; a form does.
+    A referrer that is this same page counts only for a POST: going back to the form makes sense,
+    but a GET would link to itself.
     """
     try:
         origin = urlsplit(request.META.get("HTTP_REFERER", ""))
@@ -72,7 +73,7 @@ class AdminErrorsMiddleware:
         if response.streaming or not isinstance(response, HttpResponse):
             return response
         if response.content and response.get("Content-Type", "").startswith("text/html"):
-            return response  # it is a page already
+            return response  # already a page
         title, text = PAGES.get(
             response.status_code, FAILED if response.status_code >= 500 else REFUSED
         )
@@ -86,10 +87,10 @@ class AdminErrorsMiddleware:
         }
         response.content = render_to_string("admin/error.html", context)
         response["Content-Type"] = "text/html; charset=utf-8"
-        response["Content-Length"] = str(len(response.content))  # it was the length of the JSON
+        response["Content-Length"] = str(len(response.content))  # so far the length of the JSON
         response["Cache-Control"] = "no-store"
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer a service's error with its status, such as 404 for a row erased meanwhile."""
+        """Turn a service's error into its response, such as 404 for a row that has been erased."""
         return plain_response(error) if isinstance(error, ApiError) else None

@@ -1,8 +1,8 @@
 """Export a list as CSV or JSON: all rows that match its filters, streamed in constant memory.
 
 Rows are read by key, CHUNK at a time, each chunk in one query, so an export holds neither a
-transaction nor a database connection while its client receives it. A page comes first. While the
-file is on its way, its script asks how many rows have been sent.
+transaction nor a database connection while its client receives it. A page describes the export
+before it starts. While the file downloads, the page's script polls for the number of rows sent.
 """
 
 import csv
@@ -31,8 +31,8 @@ from config.admin.keyset import filtered_list, place_of, rows_after
 from config.admin.page import REMEMBERED, SANE_TOKEN, page, with_cache
 from config.api.limits import CACHE_ERRORS
 
-CHUNK = 2_000  # rows
-COUNTED = 10_000  # rows, on the page before the export
+CHUNK = 2_000  # rows read by one query
+COUNTED = 10_000  # rows that the page shown before the export counts, at most
 TICKET = "ticket"
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
 INCOMPLETE = "The export is incomplete: the database did not answer. Export again."
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 def chunks(
     rows: "QuerySet[Any]", key: tuple[str, ...], columns: Iterable[str]
 ) -> Iterator[list[tuple[Any, ...]]]:
-    """Read columns of all rows in the order of a key, CHUNK rows at a time."""
+    """Yield the given columns of all rows, ordered by a key, in lists of up to CHUNK rows."""
     names = [column.lstrip("-") for column in key]
     rows = rows.select_related(None).prefetch_related(None).order_by(*key)
     rows, after = rows.values_list(*columns, *names), None
@@ -62,7 +62,7 @@ def plain(value: Any) -> Any:
 
 
 def cell(value: Any) -> Any:
-    """Convert a value to a spreadsheet's cell. A leading apostrophe keeps a text from being run."""
+    """Convert a value to a spreadsheet cell. A leading apostrophe keeps a formula from running."""
     if isinstance(value, (list, dict)):
         value = orjson.dumps(value).decode()
     if isinstance(value, str) and value.startswith(FORMULAS):
@@ -71,14 +71,14 @@ def cell(value: Any) -> Any:
 
 
 def as_csv(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iterator[bytes]:
-    """Write rows as CSV, with a line of names. An interrupted export says so in its last line."""
+    """Write rows as CSV with a header row. If the database fails, the last line says so."""
 
     def lines(rows: Iterable[Iterable[Any]]) -> bytes:
         text = StringIO()
         csv.writer(text).writerows(rows)
         return text.getvalue().encode()
 
-    yield b"\xef\xbb\xbf" + lines([names])  # the mark tells spreadsheets that it is UTF-8
+    yield b"\xef\xbb\xbf" + lines([names])  # the byte order mark: this is UTF-8
     try:
         for chunk in found:
             yield lines([cell(plain(value)) for value in row] for row in chunk)
@@ -88,7 +88,7 @@ def as_csv(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iter
 
 
 def as_json(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iterator[bytes]:
-    """Write rows as one JSON array of objects. An interrupted export has no closing bracket."""
+    """Write rows as one JSON array of objects. If the database fails, the array stays open."""
     labels, separator = list(names), b""
     yield b"[\n"
     try:
@@ -103,32 +103,32 @@ def as_json(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Ite
 
 
 class State(StrEnum):
-    """What has become of an export."""
+    """How far an export has got."""
 
     WAITING = "waiting"
     RUNNING = "running"
     DONE = "done"
     INCOMPLETE = "incomplete"  # the database did not answer
-    STOPPED = "stopped"  # the client left
+    STOPPED = "stopped"  # the client disconnected
 
 
 @dataclass(frozen=True)
 class Ticket:
-    """A name under which an export's progress is kept in the cache, for its person only."""
+    """The cache key of an export's progress, which only the person who exports can read."""
 
     name: str
 
     @classmethod
     def of(cls, request: HttpRequest, given: str) -> "Ticket | None":
-        """Return the ticket that a page has made; None if the request has none."""
+        """Return the ticket for a token from the page's script; None if it is malformed."""
         return cls(f"export-{request.user.pk}-{given}") if SANE_TOKEN.fullmatch(given) else None
 
     def note(self, rows: int, state: State) -> None:
-        """Keep the progress. An export goes on without a cache."""
+        """Store the progress. If the cache is down, the export continues without it."""
         with_cache(lambda: cache.set(self.name, (rows, state), timeout=REMEMBERED))
 
     def progress(self) -> tuple[int, State]:
-        """Return the rows that have been sent, and the state; WAITING without a cache."""
+        """Return the number of rows sent and the state: 0 and WAITING if the cache has neither."""
         try:
             found = cache.get(self.name)
         except CACHE_ERRORS:
@@ -136,7 +136,7 @@ class Ticket:
         return found or (0, State.WAITING)
 
     def follow(self, found: Iterator[list[tuple[Any, ...]]]) -> Iterator[list[tuple[Any, ...]]]:
-        """Pass chunks on, and note what has been sent."""
+        """Pass chunks on, and record how many rows have been sent."""
         rows, state = 0, State.STOPPED
         try:
             for chunk in found:
@@ -152,11 +152,11 @@ class Ticket:
 
 
 BOOLEANS = {"1": "yes", "0": "no"}
-ENDS = {"_from_0": "from ", "_to_0": "to "}  # of a time range, whose ends have two parameters
+ENDS = {"_from_0": "from ", "_to_0": "to "}  # words for the ends of a time range, by suffix
 
 
 def in_words(log: Any) -> list[str]:
-    """Describe the filters of a list, one phrase for each. Any: the theme's list has no types."""
+    """Describe a list's filters, one phrase for each. Any: the theme's list has no types."""
     filters = {name: one for one in log.filter_specs for name in one.expected_parameters()}
     found: dict[str, list[str]] = {}
     for name, value in parse_qsl(log.get_query_string().removeprefix("?")):
@@ -174,14 +174,14 @@ FORMATS = {"csv": (as_csv, "text/csv; charset=utf-8"), "json": (as_json, "applic
 
 
 class Exporting(ModelAdmin):
-    """Adds the routes that export a list; its template links to them with the list's filter."""
+    """Adds the routes that export a list. The list's template links to them with its filters."""
 
     export_columns: ClassVar[Mapping[str, str]] = {}  # a column's lookup, by its name in the file
-    # The values of these columns never change, unlike those of a list's order.
+    # The values in these columns never change, unlike those that a list may be ordered by.
     export_key: tuple[str, ...] = ("-created_at", "-id")
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the page of the export, its progress and its files."""
+        """Add the routes for the export page, its progress and its files."""
         views = {
             "": ("export_page", self.export_page_view),
             "progress/": ("export_progress", self.export_progress_view),
@@ -195,7 +195,7 @@ class Exporting(ModelAdmin):
         return [*routes, *super().get_urls()]
 
     def export_page_view(self, request: HttpRequest) -> HttpResponse:
-        """Say which rows and columns the file will have; link to it in each format."""
+        """Show how many rows and which columns the file will have, and link to each format."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         log = filtered_list(self, request)
@@ -215,7 +215,7 @@ class Exporting(ModelAdmin):
         )
 
     def export_progress_view(self, request: HttpRequest) -> HttpResponse:
-        """Tell the page's script how far an export of the same person has come."""
+        """Report to the page's script how far this person's export has got."""
         ticket = Ticket.of(request, request.GET.get(TICKET, ""))
         rows, state = ticket.progress() if ticket else (0, State.WAITING)
         response = JsonResponse({"rows": rows, "state": state})
@@ -228,7 +228,7 @@ class Exporting(ModelAdmin):
             raise PermissionDenied
         given: Any = request.GET.copy()  # Any: the stubs know only immutable ones
         ticket = Ticket.of(request, "".join(given.pop(TICKET, [])))
-        request.GET = given  # the ticket is no filter
+        request.GET = given  # the ticket is not a filter
         rows = filtered_list(self, request).queryset
         write, content_type = FORMATS[kind]
         found = chunks(rows, self.export_key, self.export_columns.values())

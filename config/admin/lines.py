@@ -1,4 +1,4 @@
-"""The form field of a long text."""
+"""The form field for long texts."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django import forms
 
 
 class TextLines(forms.CharField):
-    """A text with the line breaks of the API, LF: browsers send CRLF from a form."""
+    """A text with LF line breaks, as in the API. Browsers submit CRLF."""
 
     def to_python(self, value: Any) -> str | None:
         """Return the text with LF line breaks."""

@@ -1,4 +1,7 @@
-"""Request and response bodies: strict JSON only. Open points: body-bounds, status-closed."""
+"""Request and response bodies: strict JSON only. Open points: body-bounds, status-closed.
+
+`config.rsgi` has already received the body by then, and has refused one that arrived too slowly.
+"""
 
 import datetime
 import json
@@ -15,11 +18,11 @@ from config.api.errors import InvalidRequest
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
-MAX_VALUES = 10_000  # names and values of all levels together
-JSON = "application/json"  # the only type of bodies; Accept is not negotiated
+MAX_VALUES = 10_000  # names and values, at all levels together
+JSON = "application/json"  # the only content type; Accept is not negotiated
 REFUSAL = "config.refusal"  # key in request.META: the error for a body that was not received
 UNSENDABLE = re.compile("[\0\ud800-\udfff]")
-# One name or value, and the separators after it. Possessive quantifiers: linear for any text.
+# One name or value, and the separators after it. Possessive quantifiers keep it linear.
 TOKEN = re.compile(r'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[^\s,:\[\]{}"]++)[\s,:\]}]*+', re.DOTALL)
 
 
@@ -27,7 +30,7 @@ def declared_length(request: HttpRequest) -> int:
     """Return the length of a request's body as the web server reports it; 0 if it is invalid."""
     try:
         return int(request.META.get("CONTENT_LENGTH") or 0)
-    except ValueError:  # in this case Django reads nothing
+    except ValueError:  # Django then reads nothing
         return 0
 
 
@@ -45,7 +48,7 @@ def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def finite(text: str) -> float:
-    """Parse a number with a point or exponent. Raises InvalidRequest if it overflows a float."""
+    """Parse a number with a fraction or exponent. Raises InvalidRequest if it overflows a float."""
     number = float(text)
     if not math.isfinite(number):
         refuse("Number out of range")
@@ -55,7 +58,7 @@ def finite(text: str) -> float:
 def whole(text: str) -> int:
     """Parse an integer. Raises InvalidRequest if it overflows a float.
 
-    Converting thousands of digits is slow.
+    The range is checked first, because converting thousands of digits is slow.
     """
     finite(text)
     return int(text)
@@ -76,9 +79,9 @@ def examine(value: Any, path: tuple[str, ...] = ()) -> None:
 
 
 def bound_values(text: str) -> None:
-    """Refuse a text with too many names and values before it is parsed. Raises InvalidRequest.
+    """Refuse a body with too many names and values before it is parsed. Raises InvalidRequest.
 
-    1 MiB can contain half a million of them, and parsing those blocks the interpreter for a second.
+    1 MiB can contain half a million, and parsing that many blocks the interpreter for a second.
     """
     tokens = islice(TOKEN.finditer(text), MAX_VALUES + 1)
     if sum(1 for _ in tokens) > MAX_VALUES:
@@ -86,7 +89,7 @@ def bound_values(text: str) -> None:
 
 
 def parse(raw: bytes) -> Any:
-    """Parse a JSON text. Raises InvalidRequest if it is not JSON or exceeds our bounds."""
+    """Parse a JSON text. Raises InvalidRequest if it is not JSON or exceeds our limits."""
     try:
         text = raw.decode("utf-8")
         bound_values(text)
@@ -106,7 +109,7 @@ def parse(raw: bytes) -> Any:
 
 
 def read(request: HttpRequest) -> dict[str, Any]:
-    """Return a request's body, an object; empty without a body. Raises InvalidRequest."""
+    """Return the object in a request's body, or {} if it has no body. Raises InvalidRequest."""
     if not declared_length(request):
         return {}
     if (request.content_type or "").strip().lower() != JSON:
@@ -120,8 +123,9 @@ def read(request: HttpRequest) -> dict[str, Any]:
 
 
 def on_the_wire(value: Any) -> str:
-    """Format times in UTC with milliseconds, and uuids where `dumps` falls back from orjson.
+    """Format a value that JSON has no type for: a time, in UTC with milliseconds, or a uuid.
 
+    orjson formats uuids itself, so a uuid is passed only if `dumps` falls back to the json module.
     Raises TypeError for other types.
     """
     if isinstance(value, datetime.datetime):
@@ -140,5 +144,5 @@ def dumps(value: Any) -> bytes:
     """Encode a value as JSON: uuids as text, times as in `on_the_wire`."""
     try:
         return orjson.dumps(value, default=on_the_wire, option=orjson.OPT_PASSTHROUGH_DATETIME)
-    except orjson.JSONEncodeError:  # an integer beyond 64 bits, which a free object may contain
+    except orjson.JSONEncodeError:  # an integer beyond 64 bits, as a free-form object may contain
         return json.dumps(value, default=on_the_wire, ensure_ascii=False).encode()

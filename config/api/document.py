@@ -22,6 +22,6 @@ def document() -> bytes:
 @require_safe
 def openapi(request: HttpRequest) -> HttpResponse:
     """Return the document as JSON."""
-    with building:  # first callers wait for one build instead of each making their own
+    with building:  # concurrent first callers wait for one build instead of each starting their own
         body = document()
     return HttpResponse(body, content_type=OpenApiJsonRenderer.media_type)

@@ -1,4 +1,4 @@
-"""API errors, and the only place that makes their bodies.
+"""API errors, and the only place that builds their bodies.
 
 Specification: Errors, Response envelope.
 """
@@ -54,7 +54,7 @@ class InvalidRequest(ApiError):
 
     @classmethod
     def at(cls, path: list[str], message: str) -> "InvalidRequest":
-        """Make an error with a single fault."""
+        """Build an error with a single fault."""
         return cls([{"path": path, "message": message}])
 
     def body(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """The resource of the path does not exist."""
+    """The resource that the path names does not exist."""
 
     status_code, message = 404, "resource not found"
 
@@ -104,7 +104,7 @@ class MethodNotAllowed(ApiError):
 
 
 class TooManyRequests(ApiError):
-    """A limit is reached. Specification: Errors, Bodies, rate limit."""
+    """A limit has been reached. Specification: Errors, Bodies, rate limit."""
 
     status_code, message = 429, "too many requests"
 
@@ -128,7 +128,7 @@ class Unavailable(ApiError):
     """The service is temporarily unavailable. Open point: status-closed."""
 
     status_code, message = 503, "service unavailable"
-    RETRY_AFTER = 1  # seconds
+    RETRY_AFTER = 1  # seconds that callers are asked to wait before a retry
 
     def headers(self) -> dict[str, str]:
         return {"Retry-After": str(self.RETRY_AFTER)}
@@ -151,7 +151,7 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
 def is_temporary(error: BaseException) -> bool:
     """Return whether the same request may succeed later: the database is down, or a row is locked.
 
-    Logs a row that stayed locked. An outage has lines of its own.
+    Lock timeouts are logged here, outages elsewhere.
     """
     if is_lock_timeout(error):
         logger.warning("a request gave up waiting: %s", error, extra={"bounded": True})
@@ -160,7 +160,7 @@ def is_temporary(error: BaseException) -> bool:
 
 
 def as_api_error(error: Exception) -> ApiError:
-    """Translate an exception of Django or DRF into an error of the contract."""
+    """Translate an exception from Django or DRF into an error of the contract."""
     match error:
         case ApiError():
             return error

@@ -1,4 +1,4 @@
-"""Make examples for the OpenAPI document from its schemas: a value for each name or type."""
+"""Generate examples for the OpenAPI document from its schemas: a value for each name or type."""
 
 import re
 from typing import Any
@@ -67,7 +67,10 @@ VALUES: dict[str, Any] = {
 
 
 def example(schema: Schema, schemas: dict[str, Schema], name: str = "") -> Any:
-    """Make a value that fits a schema. `schemas` has the named ones; `name` is the property's."""
+    """Generate a value that fits a schema.
+
+    `schemas` contains the named schemas; `name` is the property's name.
+    """
     if "$ref" in schema:
         target = schema["$ref"].rpartition("/")[2]
         return example(schemas[target], schemas, name if name in VALUES else target)
@@ -89,13 +92,13 @@ def example(schema: Schema, schemas: dict[str, Schema], name: str = "") -> Any:
 
 
 def own_name(owner: str, name: str) -> str:
-    """Prefix a property's name with its owner if the property has an example of its own."""
+    """Add the owner's name as a prefix to `id`, and to a name with an example for this owner."""
     both = f"{owner}.{name}"
     return both if name == "id" or both in VALUES else name
 
 
 def of_type(schema: Schema, schemas: dict[str, Schema], name: str) -> Any:
-    """Make a value from a schema's type, for a name without its own example."""
+    """Generate a value from a schema's type, for a name without its own example."""
     if "enum" in schema:
         return schema["enum"][0]
     match schema.get("type"), schema.get("format"):

@@ -1,4 +1,4 @@
-"""One field class per JSON type, strict. Open points: types, texts, timestamps."""
+"""Strict fields: each accepts exactly one JSON type. Open points: types, texts, timestamps."""
 
 import re
 from collections.abc import Callable
@@ -14,16 +14,16 @@ from config.database.lengths import SHORT
 REQUIRED = "Required"
 
 
-def expected(kind: str) -> dict[str, Any]:  # Any: a text; DRF also takes lazy ones
-    """Return the messages of a field that takes one JSON type."""
+def expected(kind: str) -> dict[str, Any]:  # Any: a string; DRF also accepts lazy ones
+    """Return the error messages of a field that accepts one JSON type."""
     return {"invalid": f"Expected {kind}", "required": REQUIRED, "null": f"Expected {kind}"}
 
 
 class Text(serializers.CharField):
-    """A string, kept as it is. Unless it may be blank, it must hold more than white space."""
+    """A string, kept unchanged. Unless it may be blank, it must contain more than white space."""
 
-    # Of a string that must not be blank, for the OpenAPI document. In JSON Schema, \s does not
-    # include the separators U+001C to U+001F and U+0085, which str.isspace() does.
+    # Describes a string that must not be blank, for the OpenAPI document. In JSON Schema, \s does
+    # not include the separators U+001C to U+001F and U+0085, which str.isspace() does.
     PATTERN = r"[^\s\x1c-\x1f\x85]"
     default_error_messages = {
         **expected("string"),
@@ -72,7 +72,7 @@ class Whole(serializers.IntegerField):
 
 
 class QueryWhole(Whole):
-    """An integer of a query string, which is text: digits and nothing else."""
+    """An integer in a query string, written only with digits."""
 
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, str) or not (data.isascii() and data.isdecimal()):
@@ -96,7 +96,7 @@ class Number(serializers.FloatField):
 
 
 class Flag(serializers.BooleanField):
-    """true or false; neither 1 nor "true" is one."""
+    """A JSON true or false; 1 and "true" are rejected."""
 
     default_error_messages = expected("boolean")
     NULL_VALUES: set[Any] = set()
@@ -162,7 +162,7 @@ class TextList(serializers.ListField):
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
 class Json(serializers.JSONField):
-    """A JSON object of free form."""
+    """A free-form JSON object."""
 
     default_error_messages = expected("object")
 
@@ -178,7 +178,7 @@ def computed(
     of: Callable[..., Any],
     **options: Any,
 ) -> Any:
-    """Make a read-only field of type `kind` whose value is a pure function of its row's columns.
+    """Return a read-only field of type `kind` whose value is a pure function of its row's columns.
 
     The field gets a class of its own, because DRF copies a declared field by creating it again.
     """

@@ -8,5 +8,5 @@ def camel(name: str) -> str:
 
 
 def capitalised(name: str) -> str:
-    """Join the words of a name, each with a capital: `NEW_LEAD` to `NewLead`."""
+    """Capitalise the words of a name and join them: `NEW_LEAD` to `NewLead`."""
     return "".join(word.capitalize() for word in name.split("_"))

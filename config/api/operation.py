@@ -47,7 +47,7 @@ class Declared(NamedTuple):
 
 @cache
 def enveloped(record: type[Shape]) -> type[serializers.Serializer[Any]]:
-    """Make the shape of a record's success body, for the OpenAPI document."""
+    """Build the shape of a record's success body, for the OpenAPI document."""
     name = f"{record.__name__.removesuffix('Record')}Answer"
     made = type(
         name,
@@ -72,11 +72,11 @@ def operation(
     message: str = SUCCESS,
     open_points: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a viewset's method an operation of the API.
+    """Turn a viewset's method into an operation of the API.
 
     The method receives the validated query and body (dicts with Python names), then the
-    remaining names of the path. It returns a value for `answer.write`, or an `Answer`.
-    With `partial`, the dict has only the fields of the body. Specification: Endpoints.
+    remaining names from the path. It returns a value for `answer.write`, or an `Answer`.
+    With `partial`, the body's dict has only the fields that were sent. Specification: Endpoints.
     """
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:

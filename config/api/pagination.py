@@ -25,7 +25,7 @@ class PageFigures(Shape):
 
 
 def figures(query: dict[str, int], total: int) -> dict[str, int]:
-    """Return the PageFigures of a page of a list with `total` records."""
+    """Return the PageFigures for one page of a list with `total` records."""
     return {
         "page": query["page"],
         "limit": query["limit"],

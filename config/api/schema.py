@@ -1,4 +1,4 @@
-"""Complete the OpenAPI document beyond the shapes: names, errors, examples and exclusions."""
+"""Complete the OpenAPI document with what shapes do not define: names, errors and examples."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def library_classes() -> list[type]:
 
 
 def only_the_api(endpoints: list[Any]) -> list[Any]:
-    """Keep the paths below /api. Probes and pages are not part of the contract."""
+    """Keep only the paths below /api. Probes and pages are not part of the contract."""
     return [endpoint for endpoint in endpoints if endpoint[0].startswith("/api/")]
 
 
@@ -74,9 +74,9 @@ class OperationSchema(AutoSchema):
         return declared
 
     def get_operation_id(self) -> str:
-        """Name an operation by its action and resource: listThreads, updatePersona.
+        """Name an operation after its action and resource: listThreads, updatePersona.
 
-        A second HTTP method of an operation is appended: escalateThreadByPost.
+        An operation's second HTTP method is appended to the name: escalateThreadByPost.
         """
         resource = type(self.view).__name__.removesuffix("ViewSet")
         verb, _, rest = self.view.action.partition("_")
@@ -94,7 +94,7 @@ class OperationSchema(AutoSchema):
         line, *_ = super().get_description().splitlines()
         return str(line).removesuffix(".")
 
-    def get_description(self) -> str:  # type: ignore[override]  # spectacular's is called so
+    def get_description(self) -> str:  # type: ignore[override]  # spectacular calls it by this name
         """Return the rest of the method's docstring."""
         _, *rest = super().get_description().splitlines()
         return "\n".join(rest).strip()
@@ -120,12 +120,12 @@ class OperationSchema(AutoSchema):
         """List the error statuses of an operation. Its method exists, so 405 is not among them."""
         places = {parameter["in"] for parameter in operation.get("parameters", ())}
         reads = "requestBody" in operation or "query" in places
-        reads = reads or self.method.upper() == "POST"  # an Idempotency-Key
+        reads = reads or self.method.upper() == "POST"  # an Idempotency-Key may be invalid
         opens = "path" in places
         return [*([400] if reads else []), 401, *([403, 404] if opens else []), 429, 500]
 
     def _get_serializer_name(self, serializer: Any, direction: Any, *args: Any) -> str:
-        """Name a body's schema after its shape, with a suffix of GIVEN: ThreadInput, ThreadChanges.
+        """Name a body's schema after its shape, with a suffix from GIVEN: ThreadInput.
 
         Spectacular would append "Request".
         """
@@ -138,7 +138,7 @@ class OperationSchema(AutoSchema):
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Schema:
         """Mark required properties and open points.
 
-        All fields of a record are required, and none of a partial body.
+        Every field of a record is required. No field of a partial body is.
         """
         schema: Schema = super()._map_basic_serializer(serializer, direction)
         properties = schema["properties"]
@@ -147,7 +147,7 @@ class OperationSchema(AutoSchema):
         if direction == "request" and self.declared.partial:
             schema.pop("required", None)
         if rule := getattr(serializer, "rule", None):
-            schema["allOf"] = [rule]  # generators read a oneOf beside properties as a union
+            schema["allOf"] = [rule]  # generators read a oneOf next to properties as a union
         if direction == "response" and isinstance(serializer, Record):
             schema["required"] = sorted(properties)
         for name, points in getattr(serializer, "open_points", {}).items():
@@ -157,7 +157,7 @@ class OperationSchema(AutoSchema):
         return schema
 
     def _map_serializer_field(self, field: Any, direction: Any, *args: Any, **kwargs: Any) -> Any:
-        """Add the patterns that our fields require of a text in a request.
+        """Add a pattern to a request's texts that must not be blank, unless they have their own.
 
         The titles that models give their columns are left out: they are for the admin.
         """

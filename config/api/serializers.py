@@ -1,4 +1,4 @@
-"""Shapes of the wire: Python names inside, camelCase outside, records read from rows.
+"""Wire shapes: Python names inside, camelCase outside, records read from rows.
 
 A shape writes values. `Record.write` takes a queryset (read with one `values_list`), a model
 instance, or a list of either. `Shape.write` takes a mapping or an object with the fields' names.
@@ -40,10 +40,10 @@ class Computed(NamedTuple):
 
 
 class Shape(serializers.Serializer[Any]):
-    """A shape of the wire that is not tied to a model.
+    """A wire shape that is not tied to a model.
 
     Three attributes are for the OpenAPI document. `open_points` maps fields, by Python name, to
-    their open points. `example` is set if the fields' own examples do not fit each other. `rule`
+    their open points. `example` is set if the fields' own examples do not fit together. `rule`
     is a JSON Schema that several fields of a body must satisfy together.
     """
 
@@ -68,7 +68,7 @@ class Shape(serializers.Serializer[Any]):
     def shared(cls, *, partial: bool = False) -> "Shape":
         """Return an instance that validates input for all threads: `run_validation` keeps no state.
 
-        Making one takes longer than using it.
+        Creating an instance takes longer than using it.
         """
         return cls(partial=partial)
 
@@ -88,7 +88,7 @@ class Shape(serializers.Serializer[Any]):
 
     @classmethod
     def write(cls, value: Any) -> Any:
-        """Convert a value to the object that the renderer sends."""
+        """Convert a value to an object that `config.api.body.dumps` can encode."""
         if value is None:
             return None
         if isinstance(value, (list, tuple, QuerySet)):
@@ -104,7 +104,7 @@ class Shape(serializers.Serializer[Any]):
 
 
 class Record(Shape, serializers.ModelSerializer[Any]):
-    """The wire form of a model's row."""
+    """The wire format of a model's row."""
 
     serializer_field_mapping = {
         **serializers.ModelSerializer.serializer_field_mapping,
@@ -122,7 +122,7 @@ class Record(Shape, serializers.ModelSerializer[Any]):
     }
 
     def build_standard_field(self, field_name: str, model_field: Any) -> tuple[Any, dict[str, Any]]:
-        """Drop the database's bounds of an integer: they differ between databases."""
+        """Drop the database's upper bound on integers, which differs between databases."""
         kind, options = super().build_standard_field(field_name, model_field)
         if issubclass(kind, wire.Whole):
             options.pop("max_value", None)
@@ -137,7 +137,7 @@ class Record(Shape, serializers.ModelSerializer[Any]):
     @classmethod
     @cache
     def parts(cls) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], tuple[Computed, ...]]:
-        """Return a function that makes a record of a row of `paths`, and the fields to compute."""
+        """Return a function that turns a row of `paths` into a record, and the computed fields."""
         slots = cls.slots()
         ends = list(accumulate(len(slot.columns) for slot in slots))
         starts = [end - len(slot.columns) for slot, end in zip(slots, ends, strict=True)]
@@ -151,7 +151,7 @@ class Record(Shape, serializers.ModelSerializer[Any]):
 
     @classmethod
     def records(cls, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-        """Make records of rows with the columns of `paths`."""
+        """Turn rows with the columns of `paths` into records."""
         make, computed = cls.parts()
         records = []
         for row in rows:
@@ -168,14 +168,14 @@ class Record(Shape, serializers.ModelSerializer[Any]):
 
     @classmethod
     def write(cls, value: Any) -> Any:
-        """Convert a queryset, an instance or records already read to what the renderer sends."""
+        """Convert a queryset, an instance or records already read, as `Shape.write` does."""
         if isinstance(value, QuerySet):
             return cls.read(value)
         return value if isinstance(value, dict) else super().write(value)
 
     @classmethod
     def read_one(cls, rows: "QuerySet[Any]") -> dict[str, Any]:
-        """Read a queryset's only row as a record. Raises ValueError if it has none or several."""
+        """Read a queryset's only row as a record. Raises ValueError unless there is exactly one."""
         [record] = cls.read(rows)
         return record
 
@@ -183,7 +183,8 @@ class Record(Shape, serializers.ModelSerializer[Any]):
 class Reading:
     """Records that a prepared statement reads.
 
-    The function narrows the rows that a viewset starts from; `Given`s are the only values in it.
+    `narrow` restricts the rows that a viewset starts from. A value in it that varies must be a
+    `Given`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A request, from its checks to its answer. Open points: order-of-checks, envelope."""
+"""Handle a request, from its checks to its response. Open points: order-of-checks, envelope."""
 
 from typing import Any, ClassVar
 
@@ -16,22 +16,22 @@ IDEMPOTENCY_META = f"HTTP_{IDEMPOTENCY_KEY.upper().replace('-', '_')}"  # in req
 
 
 class ApiViewSet(GenericViewSet[Any]):
-    """Authenticate, limit, check the method, open what the path names, run."""
+    """Authenticate, apply the limit, check the method, open what the path names, and run."""
 
-    part: ClassVar[str]  # of the API, as the OpenAPI document divides it
+    part: ClassVar[str]  # the part of the API: a tag in the OpenAPI document
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     names: dict[str, Any]
     caller: Any  # as the authentication class returns it
 
     def dispatch(self, request: HttpRequest, *args: Any, **names: str) -> HttpResponse:
-        """Answer a request. DRF's own dispatch would negotiate what is the same in all of them."""
+        """Answer a request. DRF's own dispatch would negotiate content types, which are fixed."""
         method, allowed = str(request.method).lower(), ", ".join(self.allowed_methods)
         self.action = self.action_map.get(method, "")
         try:
             self.check(request, **names)
             key = request.META.get(IDEMPOTENCY_META) if method == "post" else None
             response = self.run(request) if key is None else self.run_once(key, request)
-        except Exception as error:  # every failure is answered in the contract's form
+        except Exception as error:  # every failure gets an error body of the contract
             response = plain_response(as_api_error(error))
         response["Allow"] = allowed
         return response
@@ -47,14 +47,14 @@ class ApiViewSet(GenericViewSet[Any]):
         limits.count("user", self.caller.pk, settings.RATE_LIMIT_USER)  # 429
         if not self.action:
             raise MethodNotAllowed(self.allowed_methods)  # 405
-        self.names = self.open(**names)  # 403, 404; the rest goes to the method
+        self.names = self.open(**names)  # 403, 404; the remaining names are for the method
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
         """Set the caller. Raises InvalidKey."""
         raise NotImplementedError
 
     def open(self, **names: str) -> dict[str, Any]:
-        """Open the resources of the path. Returns its remaining names for the method."""
+        """Open the resources that the path names. Returns the remaining names, for the method."""
         return names
 
     def run(self, request: HttpRequest) -> HttpResponse:
@@ -75,5 +75,5 @@ class ApiViewSet(GenericViewSet[Any]):
         return HttpResponse(bodies.dumps(envelope), bodies.JSON, OK)
 
     def run_once(self, key: str, request: HttpRequest) -> HttpResponse:
-        """Run a POST, only once for each key of a caller. Open point: idempotency."""
+        """Run a POST only once per caller and Idempotency-Key. Open point: idempotency."""
         raise NotImplementedError

@@ -6,8 +6,9 @@ from django.db import connection
 def release_connection() -> None:
     """Give the thread's connection back to the pool before waiting for a network peer.
 
-    Inside a transaction it keeps the connection, but no transaction may wait for a peer. SQLite has
-    no pool: a connection is kept as long as its thread, because opening one costs more than a send.
+    Does nothing inside a transaction, but no transaction should be open during such a wait. SQLite
+    has no pool: a connection lives as long as its thread, because opening one costs more than
+    sending a delivery.
     """
     if connection.vendor != "sqlite" and not connection.in_atomic_block:
         connection.close()

@@ -1,7 +1,7 @@
 """Rows with too many related rows to delete in one transaction.
 
-Erasing such a row hides it at once. The worker deletes it and the rows below it in batches, once
-`purge_at` has come.
+Erasing such a row hides it immediately. The worker deletes it and the rows that depend on it in
+batches, once `purge_at` has passed.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from config.database.row import Row, RowT
 
 
 class PresentRows(models.Manager[RowT]):
-    """Excludes erased rows. It is the default manager, so no query can forget the filter."""
+    """Excludes erased rows. It is the default manager, so queries need not repeat the filter."""
 
     def get_queryset(self) -> "models.QuerySet[RowT]":
         """Leave out erased rows."""
@@ -21,7 +21,7 @@ class PresentRows(models.Manager[RowT]):
 
 
 class ErasableRow(Row):
-    """A row that is hidden first and deleted later. Only `everything` and cascades still see it."""
+    """A row that is first hidden, then deleted. Only `everything` and cascades still find it."""
 
     erased_at = models.DateTimeField(null=True, editable=False)
     purge_at = models.DateTimeField(null=True, editable=False)
@@ -33,7 +33,7 @@ class ErasableRow(Row):
 
 
 def purge_index(name: str) -> models.Index:
-    """Make an index that contains only erased rows."""
+    """Return an index that contains only erased rows."""
     return models.Index(fields=["purge_at"], name=name, condition=models.Q(purge_at__isnull=False))
 
 

@@ -1,4 +1,7 @@
-"""The bounds of texts that several columns and fields share. Imports nothing: settings use it."""
+"""Length limits that several columns and fields share.
+
+This module imports nothing, because the settings import it.
+"""
 
 SHORT = 255  # characters of a string without a documented bound
 LONG = 65_535  # characters of a long text without a documented bound

@@ -1,15 +1,15 @@
 """Statements that are compiled once and run many times.
 
 Building and compiling a queryset costs far more than running it. `prepared` takes a function that
-builds a queryset, and calls it only once:
+builds a queryset, and calls it once for each shape (see below):
 
     CHATBOT = prepared(lambda: Chatbot.objects.filter(pk=Given("id", UUIDField())))
 
     chatbot = CHATBOT.first(id=chatbot_id)
 
 Keyword arguments are the given values. Positional arguments are passed to the function and choose
-a shape: a limit, the columns to read. Everything else that the function computes is fixed at the
-first run, so a time or a uuid in it must be a `Given`.
+a shape, such as a limit or the columns to read. Everything else that the function computes is fixed
+on the first run, so a time or a uuid in it must be a `Given`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -49,7 +49,7 @@ __all__ = [
     "update_each",
 ]
 
-SHAPES = 128  # kept by each statement; beyond this, the least recently used one is dropped
+SHAPES = 128  # shapes kept by each statement; beyond this, the least recently used is dropped
 ResultT = TypeVar("ResultT")
 RowT = TypeVar("RowT", bound=Model)
 Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
@@ -67,16 +67,16 @@ class Prepared(Generic[ResultT]):
         return self.compile_shape(*shape, database=connections[DEFAULT_DB_ALIAS])
 
     def execute(self, shape: tuple[Any, ...], given: dict[str, Any]) -> tuple[list[Any], int]:
-        """Run a shape. Returns what it reads, and the number of its rows."""
+        """Run a shape. Returns the results and the number of rows."""
         database = connections[DEFAULT_DB_ALIAS]
         return self.statement(database.vendor, *shape).execute(given, database)
 
     def rows(self, *shape: Any, **given: Any) -> list[ResultT]:
-        """Return all rows, as the queryset makes them."""
+        """Return all rows, as the queryset would."""
         return self.execute(shape, given)[0]
 
     def first(self, *shape: Any, **given: Any) -> ResultT | None:
-        """Return the first row. A queryset that may find many needs a slice of its own."""
+        """Return the first row. A queryset that may match many rows needs its own slice."""
         rows = self.rows(*shape, **given)
         return rows[0] if rows else None
 
@@ -90,7 +90,7 @@ class PreparedWrite(Prepared[tuple[Any, ...]]):
     """A statement that changes rows. It sends no signals."""
 
     def execute(self, shape: tuple[Any, ...], given: dict[str, Any]) -> tuple[list[Any], int]:
-        """Run a shape. A failure inside a transaction marks it, as in Django."""
+        """Run a shape. A failure inside a transaction marks it for rollback, as in Django."""
         database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
         with database.writing(), mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
             return super().execute(shape, given)
@@ -100,9 +100,9 @@ class PreparedWrite(Prepared[tuple[Any, ...]]):
         return self.execute(shape, given)[1]
 
     def write(self, *shape: Any, missing: str = "", **given: Any) -> None:
-        """Change the rows, at once or at the end of a `together` block.
+        """Change the rows immediately, or at the end of a `together` block.
 
-        Raises DatabaseError, with the text of `missing`, if there are none.
+        If no row was changed and `missing` is given, raises DatabaseError with that text.
         """
         database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
         if database.waiting_writes is not None:
@@ -125,8 +125,8 @@ class Write(NamedTuple):
 def together() -> Iterator[None]:
     """Send the writes of `insert`, `update_columns` and `write` in one round trip, at the end.
 
-    They must not depend on each other, and no row may be written twice. All other statements of
-    the block run at once. So do these writes on SQLite, where a statement is no round trip.
+    They must not depend on each other, and no row may be written twice. All other statements in
+    the block run immediately. On SQLite these writes do, too, because there is no round trip.
     """
     database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
     if not database.joins_writes:
@@ -153,7 +153,7 @@ def prepared(
 ) -> Prepared[ResultT]:
     """Prepare the queryset that a function builds.
 
-    SQLite stores times as text. With `times` that text is not parsed, but given to this function.
+    SQLite stores times as text. `times` converts that text in place of Django's parser.
     """
     return Prepared(lambda *shape, database: compile_select(build(*shape), database, times))
 
@@ -164,7 +164,7 @@ def prepared_update(build: Callable[..., Update]) -> PreparedWrite:
 
 
 def prepared_delete(build: "Callable[..., QuerySet[Any, Any]]") -> PreparedWrite:
-    """Prepare a DELETE of the rows of the queryset that a function builds, and of no others."""
+    """Prepare a DELETE of the rows of the queryset that a function builds. It does not cascade."""
     return PreparedWrite(lambda *shape, database: compile_delete(build(*shape), database))
 
 
@@ -198,8 +198,8 @@ _update_columns = prepared_update(_columns)
 def insert(*rows: Model, **computed: Expression) -> None:
     """Store new rows of one model in one statement. Raises IntegrityError.
 
-    The database computes generated columns and those that an expression is given for, here or by
-    the field itself. An expression must be a constant.
+    The database computes generated columns and those with an expression, which is given here or by
+    the field itself. The expression must be constant.
     """
     given = {}
     for number, row in enumerate(rows):
@@ -224,9 +224,9 @@ def update_columns(row: Model, names: Iterable[str]) -> None:
 
 
 def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> None:
-    """Update rows, given as the same columns by primary key, by one statement run many times.
+    """Update the same columns of several rows. `rows` maps each primary key to the new values.
 
-    Django's bulk_update would build a CASE for each column and row.
+    One statement runs many times. Django's bulk_update would build a CASE over all rows per column.
     """
     if not rows:
         return
@@ -239,11 +239,11 @@ def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> No
 
 
 def changed(row: Model, names: Iterable[str]) -> dict[str, Any]:
-    """Return what is to be stored in the named columns of a row, by field name."""
+    """Return the values to store in the named columns of a row, by field name."""
     fields: list[Any] = [row._meta.get_field(name) for name in sorted(names)]
     return {field.name: field.pre_save(row, add=False) for field in fields}
 
 
 def new(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Name the given values of `_update_columns`."""
+    """Name the values as `_update_columns` expects them."""
     return {f"new {name}": value for name, value in values.items()}

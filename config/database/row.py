@@ -1,4 +1,4 @@
-"""The base of every model: its id, its two times, and a function to save changes."""
+"""The base of most models: an id, two times, and a function to save changes."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -31,7 +31,7 @@ RowT = TypeVar("RowT", bound=models.Model)
 def save_changes(row: RowT, changes: Mapping[str, Any]) -> RowT:
     """Set the given attributes and save only their columns. Returns the row.
 
-    The audit trail records the change of an audited row, in the same transaction.
+    If the row is audited, the change is recorded in the audit trail in the same transaction.
     """
     audited = is_audited(type(row))
     old = copy(row) if audited else row

@@ -1,4 +1,7 @@
-"""Compile querysets to SQL with places for given values. `config.database.prepared` caches it."""
+"""Compile querysets to SQL with slots for given values.
+
+`config.database.prepared` caches the statements.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -31,16 +34,16 @@ from django.db.transaction import TransactionManagementError
 
 # Any, below: a database wrapper, a compiler or a model's field. Django's stubs do not type them.
 Row = tuple[Any, ...]
-WINDOW = 2_000_000_011, 2_100_000_011  # a slice that stands for given values
+WINDOW = 2_000_000_011, 2_100_000_011  # the slice of `page`, which `with_window` replaces
 decode_json = JSONDecoder().decode
 WINDOW_SQL = f"LIMIT {WINDOW[1] - WINDOW[0]} OFFSET {WINDOW[0]}"
-# A time or a uuid. On SQLite they are text when they reach the parameters.
+# Matches a time or a uuid. On SQLite, they are already text in the parameters.
 COMPUTED = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?|[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}")
 
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of a given value among a statement's parameters."""
+    """The position of a given value among a statement's parameters."""
 
     name: str
     field: Any
@@ -112,7 +115,7 @@ class Insert:
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL with its parameters, constants and slots, and a function that reads fetched rows."""
+    """SQL, its parameters (constants and slots), and a function that converts fetched rows."""
 
     sql: str
     parameters: tuple[Any, ...]
@@ -121,7 +124,7 @@ class Statement:
 
     @cached_property
     def slots(self) -> dict[str, Slot]:
-        """The slot of each name. A name that occurs several times is converted once."""
+        """The slot of each name. If a name occurs several times, its value is converted once."""
         slots = {part.name: part for part in self.parameters if isinstance(part, Slot)}
         for part in self.parameters:
             if isinstance(part, Slot) and part.form != slots[part.name].form:
@@ -134,15 +137,16 @@ class Statement:
         return [known[part.name] if isinstance(part, Slot) else part for part in self.parameters]
 
     def execute(self, given: Mapping[str, Any], database: Any) -> tuple[list[Any], int]:
-        """Run the statement. Returns what it reads, and the number of its rows."""
+        """Run the statement. Returns the results and the number of rows."""
         if self.locks and not database.in_atomic_block:
             raise TransactionManagementError("select_for_update needs a transaction")
         return self.run(self.values(given, database), database)
 
     def run(self, values: list[Any], database: Any) -> tuple[list[Any], int]:
-        """Run the statement with its parameters' values, as `execute` does."""
+        """Run the statement with its parameters' values. Returns what `execute` returns."""
         if database.queries_logged or database.execute_wrappers:
-            with database.cursor() as cursor:  # Django's, which tells them about the statement
+            # Django's cursor logs the statement and calls the wrappers.
+            with database.cursor() as cursor:
                 cursor.execute(self.sql, values)
                 fetched, count = cursor.fetchall() if self.read else [], cursor.rowcount
         else:
@@ -152,7 +156,7 @@ class Statement:
 
 @lru_cache(256)
 def joined(writes: tuple[str, ...]) -> Statement:
-    """Join the SQL of writes without results into one statement. It reads their numbers of rows.
+    """Join the SQL of writes without results into one statement that returns their row counts.
 
     PostgreSQL runs them all on the same snapshot, and checks foreign keys after the last one.
     """
@@ -193,7 +197,7 @@ def compile_update(update: Update, database: Any) -> Statement:
 
 
 def compile_insert(insert: Insert, database: Any) -> Statement:
-    """Compile an INSERT. Raises TypeError for a model whose rows Django must save."""
+    """Compile an INSERT. Raises TypeError for a model that needs Django's own way of saving."""
     returned = [field for field in insert.model._meta.db_returning_fields if not field.generated]
     if insert.model.save is not Model.save or returned:
         raise TypeError(f"{insert.model.__name__} has its own save(), or columns to read back")
@@ -226,7 +230,7 @@ def compile_delete(rows: "QuerySet[Any, Any]", database: Any) -> Statement:
 
 
 def checked(sql: str, parameters: Iterable[Any]) -> tuple[str, tuple[Any, ...]]:
-    """Refuse computed constants: later runs would repeat the first one's. Raises TypeError."""
+    """Refuse computed constants, which later runs would reuse. Raises TypeError."""
     for part in parameters:
         plain = isinstance(part, (Slot, str, int, float, timedelta, type(None)))
         if not plain or (isinstance(part, str) and COMPUTED.fullmatch(part)):
@@ -235,7 +239,7 @@ def checked(sql: str, parameters: Iterable[Any]) -> tuple[str, tuple[Any, ...]]:
 
 
 def with_window(sql: str, parameters: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Replace the slice WINDOW by the given values `limit` and `offset`."""
+    """Replace the WINDOW slice with slots named `limit` and `offset`."""
     before, window, after = sql.partition(WINDOW_SQL)
     if not window:
         return sql, parameters
@@ -253,10 +257,10 @@ def reader(
     make: Callable[[Row], Any],
     times: Callable[[str], str] | None = None,
 ) -> Callable[[list[Any], Any], list[Any]]:
-    """Return the function that converts fetched rows as Django does, and makes results of them.
+    """Return a function that converts fetched rows as Django does, and makes results from them.
 
-    It converts one column after the other, because most columns need no conversion. Where times
-    are stored as text, `times` may convert them instead.
+    It converts column by column, because most columns need no conversion. Where times are stored
+    as text, `times` may convert them instead.
     """
     own_times = times if compiler.connection.stores_times_as_text else None
     converters = [
@@ -277,7 +281,7 @@ def reader(
 
 
 def faster(column: Any, converts: list[Any], times: Callable[[str], str] | None) -> list[Any]:
-    """Replace Django's conversion of JSON, and the one of times if there is a function for it."""
+    """Replace Django's conversion of JSON, and of times if `times` is given."""
     kind = column.output_field
     if isinstance(column, Col) and type(kind) is JSONField and kind.decoder is None:
         return [stored_json]
@@ -294,7 +298,7 @@ def stored_json(value: str | None, *_: Any) -> Any:
 
 
 def making(rows: "QuerySet[Any, Any]", compiler: Any) -> Callable[[Row], Any]:
-    """Return the function that makes a queryset's result of a converted row."""
+    """Return a function that makes a queryset's result from a converted row."""
     kind = rows._iterable_class
     if rows._prefetch_related_lookups:  # type: ignore[attr-defined]  # the stubs lack it
         raise TypeError("a prepared statement cannot prefetch")
@@ -311,7 +315,7 @@ def making(rows: "QuerySet[Any, Any]", compiler: Any) -> Callable[[Row], Any]:
 
 
 def making_instances(compiler: Any) -> Callable[[Row], Any]:
-    """Return the function that makes an instance, with its related ones and annotations."""
+    """Return a function that makes an instance, with its related instances and annotations."""
     model, own = compiler.klass_info["model"], compiler.klass_info["select_fields"]
     first, last = own[0], own[-1] + 1
     names = [column.target.attname for column, *_ in compiler.select[first:last]]

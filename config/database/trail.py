@@ -1,7 +1,8 @@
-"""Record changes in the audit trail that are made without Django's signals.
+"""Record in the audit trail the changes that send none of Django's signals.
 
 django-auditlog listens to the signals of `Model.save` and `delete`. Prepared statements and
-`QuerySet.update` send none, so the functions that run them for audited rows call this module.
+`QuerySet.update` send none, so the functions that run them for audited rows call this module. The
+entries are made by `log_create` of `accounts.models.Change`.
 """
 
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from config.audited import LEFT_OUT
 
 
 def audit(models: Iterable[type[Model]]) -> None:
-    """Record all later changes of these models' rows, except for the columns in LEFT_OUT."""
+    """Record all later changes to these models' rows, except for the columns in LEFT_OUT."""
     for model in models:
         names = {field.name for field in model._meta.concrete_fields} - LEFT_OUT
         groups = {"groups"} & {field.name for field in model._meta.many_to_many}
@@ -26,7 +27,7 @@ def audit(models: Iterable[type[Model]]) -> None:
 
 
 def is_audited(model: type[Model]) -> bool:
-    """Return whether changes of a model's rows are recorded."""
+    """Return whether changes to a model's rows are recorded."""
     return bool(auditlog.contains(model))
 
 
@@ -46,7 +47,7 @@ def record_deletion(row: Model) -> None:
 
 
 def update_rows(rows: "QuerySet[Any]", **values: Any) -> int:
-    """Update audited rows and record the change of each. Returns their number."""
+    """Update audited rows and record the change to each. Returns their number."""
     with transaction.atomic():
         found = list(rows.select_for_update(of=("self",)))
         if not found:

@@ -1,8 +1,9 @@
-"""One deadline for a whole exchange, kept by its sockets and its name look-up.
+"""One deadline for a whole exchange, enforced by its sockets and its name look-up.
 
 A socket's timeout bounds a single step, and a peer that sends slowly can cause any number of steps.
-The time left is therefore set before every step. The deadline is a context variable, so it also
-applies to a connection kept from an earlier exchange, and each thread has its own.
+Before every step, the timeout is therefore set to the time left. The deadline is a context
+variable, so it also applies to a connection kept from an earlier exchange, and each thread has its
+own deadline.
 """
 
 import ipaddress
@@ -21,9 +22,11 @@ Addresses = tuple[Address, ...]
 
 WAITING = "while waiting for the answer"
 LOOK_UP_SECONDS = 3.0
-LOOK_UPS = 256  # concurrent look-ups; a silent name server blocks a thread for long
-KEPT_FREE = 64  # of these, reserved for names found last time: silent ones never fill them all
-NAMES_KNOWN = 4_096  # names remembered as found
+LOOK_UPS = 256  # concurrent look-ups; a silent name server blocks a thread for a long time
+# Of LOOK_UPS, this many are reserved for names whose latest look-up succeeded, so that silent names
+# never take all.
+KEPT_FREE = 64
+NAMES_KNOWN = 4_096  # names remembered because their latest look-up succeeded
 
 _ends: ContextVar[float] = ContextVar("_ends")
 
@@ -73,10 +76,10 @@ class _Timed(socket.socket):
 
 
 class TcpSocket(_Timed):
-    """A stream socket that keeps the deadline in every step."""
+    """A stream socket that enforces the deadline in every step."""
 
     def connect_in_share(self, address: tuple[str, int], share: int) -> None:
-        """Connect within the time left divided by `share`."""
+        """Connect within 1/`share` of the time left."""
         with _armed(self, doing="while connecting", share=share):
             self.connect(address)
 
@@ -87,7 +90,7 @@ class TcpSocket(_Timed):
 
 
 class TlsSocket(_Timed, ssl.SSLSocket):
-    """A TLS socket that keeps the deadline in every step."""
+    """A TLS socket that enforces the deadline in every step."""
 
     def do_handshake(self, block: bool = False) -> None:
         """Complete the TLS handshake before the deadline."""
@@ -153,14 +156,14 @@ def _asked(host: str) -> Future[Addresses]:
         answer: Future[Addresses] = Future()
         threading.Thread(target=_ask, args=(host, answer), name="look-up", daemon=True).start()
         _asking[host] = answer
-        _found.pop(host, None)  # a name that becomes silent takes a reserved place once
+        _found.pop(host, None)  # a name that has become silent takes a reserved thread only once
         return answer
 
 
 def _ask(host: str, answer: Future[Addresses]) -> None:
     """Look up a name, in its own thread, and set the answer or the error."""
     try:
-        # Bytes: for text Python applies its own IDNA codec, whose errors are not a gaierror.
+        # Bytes: for text Python applies its own IDNA codec, whose errors are not gaierrors.
         found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)
         addresses = tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
     except (OSError, ValueError) as error:

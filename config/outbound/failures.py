@@ -15,7 +15,7 @@ DETAIL_LENGTH = 200
 
 
 class Reason(TextChoices):
-    """Why there was no response: a name, and words for people; both are empty if there was one."""
+    """Why there was no response: a name, and a label for people. NONE if there was a response."""
 
     NONE = "", ""
     TIMEOUT = "TIMEOUT", "timeout"
@@ -45,7 +45,7 @@ class Failure(NamedTuple):
     detail: str
 
 
-# Sending and reading raise these when the peer or the network is at fault.
+# Sending and reading raise one of these if an exchange fails.
 FAILURES = (OSError, HTTPError, http.client.HTTPException, AddressNotAllowed)
 
 # The first match counts, so narrower types come before wider ones.
@@ -82,9 +82,9 @@ BY_VERIFY_CODE = {  # OpenSSL's X509_V_ERR_…
 }
 
 
-# This machine, not the peer, is at fault: no file descriptor, no memory, no buffer.
+# Errors of this machine, not of the peer: no file descriptors, memory or buffers are left.
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-LOOK_UP_DESCRIPTORS = 8  # more than one look-up opens
+LOOK_UP_DESCRIPTORS = 8  # more than a single look-up opens
 
 
 def is_shortage(error: BaseException) -> bool:
@@ -107,7 +107,7 @@ def is_shortage(error: BaseException) -> bool:
 
 
 def _lacks_resources(error: BaseException) -> bool:
-    if isinstance(error, socket.gaierror):  # its error numbers differ from errno's
+    if isinstance(error, socket.gaierror):  # getaddrinfo's error numbers differ from errno's
         return error.errno == socket.EAI_MEMORY or _lacks_descriptors()
     if isinstance(error, OSError):
         return error.errno in SHORTAGES
@@ -168,9 +168,9 @@ def _words(root: BaseException) -> str:
     if isinstance(root, ssl.SSLCertVerificationError):
         return root.verify_message
     if isinstance(root, ssl.SSLError):
-        # Python itself raises some of these, not OpenSSL, and some of them have no reason.
+        # Some of these come from Python itself, not from OpenSSL, and may have no reason.
         return str(getattr(root, "reason", None) or "").replace("_", " ").lower()
     if isinstance(root, OSError) and root.strerror:
         return root.strerror
-    # The texts of other wrappers quote the URL, which may contain a token.
+    # The messages of other wrappers quote the URL, which may contain a token.
     return "" if isinstance(root, (RequestException, HTTPError)) else str(root)

@@ -1,9 +1,9 @@
 """Prevent server-side request forgery: restrict the addresses that webhooks may reach.
 
 Webhooks may reach public addresses and the networks that the operator allows. `check_url` checks a
-URL's text when it is saved, to tell the user at once. It does not stop DNS rebinding, where a name
-resolves to another address later. The protection is `judge`: on every attempt the transport calls
-it with every address that the host's name resolves to.
+URL's text when it is saved, so that the user learns of a fault immediately. It does not stop DNS
+rebinding, where a name resolves to another address later. The protection is `judge`: on every
+attempt, the transport calls it with every address that the host's name resolves to.
 """
 
 import ipaddress
@@ -19,12 +19,12 @@ from config.outbound.deadline import Address
 from config.outbound.failures import AddressNotAllowed
 
 LONGEST = 2_048  # characters of a URL
-# Networks that ipaddress counts as global, at least up to Python 3.11.
+# Never public. Which of them ipaddress counts as global depends on the version of Python.
 NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
     for text in (
         "100.64.0.0/10",  # carrier-grade NAT
-        "168.63.129.16",  # Azure's machines learn about themselves here, in every network
+        "168.63.129.16",  # Azure's platform services, in every virtual network
         "192.0.0.0/24",  # IETF protocol assignments
         "192.88.99.0/24",  # 6to4 relays
         "::/96",  # IPv4-compatible
@@ -62,7 +62,7 @@ def judge(address: Address) -> None:
 
 
 def check_url(url: str) -> None:
-    """Raise ValueError for a URL that webhooks cannot or must not be sent to; its text is the rule.
+    """Check that webhooks can and may be sent to a URL. Raises ValueError, whose text is the rule.
 
     A name that resolves to a forbidden address passes: names are resolved when sending.
     Specification: Events, rule 3.
@@ -128,7 +128,7 @@ def _check_text(url: str) -> None:
 
 
 def _host(url: str) -> str:
-    # Use the code that prepares the URL for sending, so that both read the same host.
+    # Prepare the URL as for sending, so that the checked host is the one that is sent to.
     prepared = PreparedRequest()
     try:
         prepared.prepare_url(url, None)
@@ -140,7 +140,7 @@ def _host(url: str) -> str:
 def _shown_address(host: str) -> Address | None:
     """Parse a host that is an address, in any spelling. Returns None for a name.
 
-    Looks nothing up. Raises ValueError.
+    Does not resolve names. Raises ValueError if the address is malformed.
     """
     bare = host.rstrip(".")
     if LOCAL_NAME.fullmatch(bare):

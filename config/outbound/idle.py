@@ -1,4 +1,4 @@
-"""Idle connections, kept for the next request, with one bound for all hosts together."""
+"""Idle connections, kept for the next request, with one limit for all hosts together."""
 
 import threading
 import time
@@ -10,15 +10,15 @@ from urllib3.connection import HTTPConnection
 
 Host = tuple[str, str, int | None]  # scheme, name and port
 
-IDLE_SECONDS = 60.0  # firewalls silently drop connections that were idle for longer
-LOOK = 5.0  # seconds between two searches for connections that were idle for too long
+IDLE_SECONDS = 60.0  # firewalls may silently drop connections that have been idle for longer
+LOOK = 5.0  # seconds between searches for connections that have been idle for too long
 
 
 class IdleConnections:
-    """At most `most` idle connections, of all hosts together; safe to use from many threads.
+    """At most `most` idle connections, for all hosts together; safe to use from many threads.
 
-    Beyond that, the connection that has been idle for longest is closed. A thread closes those
-    that have been idle for IDLE_SECONDS; it runs only while there are any.
+    Beyond that, the connection that has been idle the longest is closed. A thread closes those
+    that have been idle for IDLE_SECONDS; it runs only while connections are kept.
     """
 
     def __init__(self, most: int) -> None:
@@ -30,7 +30,7 @@ class IdleConnections:
         self.watched = False
 
     def take(self, host: Host) -> HTTPConnection | None:
-        """Return the host's most recently used connection, or None if none is idle."""
+        """Remove and return the host's most recently used connection; None if there is none."""
         with self.lock:
             old = self._remove_old()
             found = self._remove(host, -1) if host in self.of_host else None
@@ -38,7 +38,7 @@ class IdleConnections:
         return found
 
     def put(self, host: Host, connection: HTTPConnection) -> None:
-        """Keep a connection whose response was read to its end."""
+        """Keep a connection whose response has been read to the end."""
         with self.lock:
             self.since[connection] = host, time.monotonic()
             self.of_host.setdefault(host, []).append(connection)

@@ -1,8 +1,8 @@
-"""HTTP by `requests` under one total deadline, for webhooks and for model clients.
+"""HTTP with `requests` under one total deadline, for webhooks and for model clients.
 
-A session with a `judge` prevents DNS rebinding, a way to server-side request forgery. Before every
-request it judges the addresses of the host's name, and it connects only to one of those addresses.
-The Host header, the TLS server name and the certificate check use the name.
+A session with a `judge` prevents DNS rebinding, a route to server-side request forgery. Before
+every request, it judges the addresses that the host's name resolves to, and connects only to one of
+them. The Host header, the TLS server name and the certificate check still use the name.
 """
 
 import http.client
@@ -35,20 +35,22 @@ from config.outbound.idle import IdleConnections
 Judge = Callable[[Address], None]
 
 KEPT = 1_024  # idle connections: enough for two endpoints per thread of a worker
-HOSTS = 1_024  # whose connection settings urllib3 keeps; these are small
-AT_ONCE = 0.5  # seconds; a round trip to the other side of the earth takes 0.3 s
-HEAD_BYTES = 32 * 1024  # for all heads of a response, interim ones too; Node's client takes 16 KiB
+HOSTS = 1_024  # hosts whose connection settings urllib3 keeps; they are small
+AT_ONCE = 0.5  # seconds in which a stale connection proves closed; a round trip takes up to 0.3 s
+HEAD_BYTES = (
+    32 * 1024
+)  # limit on a response's head, with those of interim responses; Node's client accepts 16 KiB
 PIECE_BYTES = 16 * 1024
 
-# Its warnings quote whole URLs, and they report no faults here (a partly malformed head, more
-# concurrent connections than are kept).
+# urllib3's warnings quote whole URLs, and they report nothing that is a fault here: a partly
+# malformed head, or more concurrent connections than are kept.
 logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 
 class LastRequest(threading.local):
     """How the current thread's last request was sent. The caller resets it before sending."""
 
-    repeated = False  # once more, because its kept connection had been closed
+    repeated = False  # sent once more, because its kept connection had been closed
 
 
 last_request = LastRequest()
@@ -98,13 +100,13 @@ class _Answer(http.client.HTTPResponse):
                 raise http.client.HTTPException("switched to another protocol unasked")
             if not 100 <= status < 200:
                 return version, status, text
-            left(WAITING)  # many of them may be buffered, where reading checks no deadline
+            left(WAITING)  # reading buffered responses checks no deadline, and there may be many
             while self.fp.readline(HEAD_BYTES) not in (b"\r\n", b"\n"):
                 pass
 
 
 class _Connection(HTTPConnection):
-    """A connection to one of the given addresses. It remembers which one while it is kept."""
+    """A connection to one of the given addresses, which it remembers while it is idle."""
 
     response_class = _Answer
     sock: Any  # urllib3 says any socket; ours are TcpSocket and TlsSocket
@@ -114,7 +116,7 @@ class _Connection(HTTPConnection):
     began = 0.0
 
     def aim(self, addresses: Addresses) -> None:
-        """Begin a request to these addresses. Closes a kept socket to another address."""
+        """Begin a request to these addresses. Closes a kept socket to any other address."""
         self.began = time.monotonic()
         self.addresses = addresses
         if self.sock and self.peer not in addresses:
@@ -122,9 +124,9 @@ class _Connection(HTTPConnection):
         self.kept = self.sock
 
     def went_stale(self) -> bool:
-        """Return whether a kept socket was closed at once, without a byte.
+        """Return whether a kept socket was closed immediately, before a byte was received.
 
-        A peer that closes it later has read the request and may have acted on it.
+        A peer that closes it later may have read the request and acted on it.
         """
         ended_at_once = time.monotonic() - self.began < AT_ONCE
         return self.kept is not None and self.kept.heard < self.began and ended_at_once
@@ -147,33 +149,33 @@ class _Pool(HTTPConnectionPool):
 
     # Any: urllib3 types only its own connections
     def _get_conn(self, timeout: float | None = None) -> Any:
-        """Return a connection that is idle, or a new one."""
+        """Return an idle connection, or a new one."""
         connection = self.idle.take((self.scheme, self.host, self.port))
         if connection is None:
             return self._new_conn()
         if not connection.is_connected:
-            connection.close()  # it connects again
+            connection.close()  # the connection is opened again for the request
         return connection
 
     def _put_conn(self, conn: Any) -> None:
-        """Keep a connection whose response was read."""
+        """Keep a connection whose response has been read."""
         if conn and conn.sock:
             self.idle.put((self.scheme, self.host, self.port), conn)
 
     def _validate_conn(self, conn: Any) -> None:  # Any: urllib3 types only its own connections
-        """Look up the host, judge every address, and connect unless a kept socket fits."""
+        """Look up the host, judge every address, and connect unless a kept socket can be reused."""
         addresses = look_up(conn._dns_host)  # the name with its trailing dot; `host` has none
         if self.judge is not None:
             for address in addresses:
                 self.judge(address)
         conn.aim(addresses)
         if conn.is_closed:
-            conn.connect()  # as urllib3 does for TLS; connecting on send would hide a reset
+            conn.connect()  # now, as urllib3 does for TLS: while sending, it ignores a reset
         super()._validate_conn(conn)
 
     # Any: an override that passes on a dozen arguments of urllib3
     def _make_request(self, conn: Any, *args: Any, **kwargs: Any) -> Any:
-        """Send a request, and once more if the peer closed the kept socket just before it."""
+        """Send a request. If the peer has just closed the kept socket, send it once more."""
         try:
             return super()._make_request(conn, *args, **kwargs)
         except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
@@ -219,8 +221,8 @@ class _Adapter(HTTPAdapter):
         super().close()
         self.idle.close()
 
-    # Only the context decides what is trusted: verification cannot be turned off, and no bundle is
-    # read again for each connection.
+    # Only the context decides what is trusted: verification cannot be turned off, and no CA bundle
+    # is read again for each connection.
     def build_connection_pool_key_attributes(self, *args: Any, **kwargs: Any) -> Any:
         host, _ = super().build_connection_pool_key_attributes(*args, **kwargs)
         return host, {}
@@ -231,7 +233,7 @@ class _Adapter(HTTPAdapter):
 
 class _Session(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> None:
-        # requests looks for one even if redirects are off, and reads the whole body first.
+        # Even if redirects are off, requests would read the whole body of a redirect.
         return None
 
 
@@ -241,13 +243,13 @@ def session(
     ca_bundle: str | None = None,
     kept: int = KEPT,
 ) -> requests.Session:
-    """Make a session whose requests keep the deadline of `config.outbound.deadline.within`.
+    """Create a session whose requests meet the deadline of `config.outbound.deadline.within`.
 
     `judge` is called with every address of the host, and raises AddressNotAllowed to refuse one.
     `ca_bundle` is a path; None means the system's certificates. The session keeps at most `kept`
-    idle connections for each scheme, of all hosts together; concurrent requests do not wait. It
-    reads nothing from the environment, keeps no cookies and follows no redirects. Send with
-    `stream=True` and read with `pieces`.
+    idle connections for each scheme, for all hosts together. Requests in progress are not limited.
+    The session reads nothing from the environment, keeps no cookies and follows no redirects. Send
+    with `stream=True` and read with `pieces`.
     """
     context = ssl.create_default_context(cafile=ca_bundle)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -262,7 +264,7 @@ def session(
 
 
 def pieces(response: requests.Response, *, most: int) -> Iterator[bytes]:
-    """Yield a streamed body as it arrives, never decompressed, and at most `most` bytes in all.
+    """Yield a streamed body as it arrives, never decompressed, and at most `most` bytes in total.
 
     Raises one of FAILURES.
     """

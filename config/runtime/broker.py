@@ -7,9 +7,9 @@ from celery.app.amqp import AMQP
 from kombu import Connection
 from kombu.transport import TRANSPORT_ALIASES, memory
 
-LOOK = 0.2  # seconds at most for which the consumer waits before it does its other work
+LOOK = 0.2  # maximum seconds that the consumer waits before it does its other work
 
-wake = threading.Event()  # set when a message has come, or to interrupt the consumer's wait
+wake = threading.Event()  # set when a message arrives, or to interrupt the consumer's wait
 
 # Any, below: these overrides pass on the arguments of Celery and kombu.
 
@@ -28,7 +28,7 @@ class WakingTransport(memory.Transport):
     Channel = WakingChannel
 
     def drain_events(self, connection: Any, timeout: float | None = None, **options: Any) -> None:
-        """Wait for one message and take it. Raises TimeoutError if none comes."""
+        """Wait for one message and take it. Raises TimeoutError if none arrives."""
         wake.clear()
         try:
             super().drain_events(connection, timeout=0)
@@ -42,10 +42,10 @@ TRANSPORT_ALIASES["waking"] = f"{__name__}:{WakingTransport.__name__}"
 
 
 class QuickConnection(Connection):
-    """A connection that retries a lost broker every second, instead of backing off further."""
+    """A connection that pauses for at most a second between attempts to reach a lost broker."""
 
     def ensure_connection(self, *args: Any, **options: Any) -> Any:
-        """Retry until connected, at most one second apart."""
+        """Retry until connected, waiting at most one second between attempts."""
         often = {"interval_start": 0.2, "interval_step": 0.2, "interval_max": 1}
         return super().ensure_connection(*args, **options | often)
 

@@ -1,7 +1,7 @@
-"""What is known about the request, command or task that runs: its id, its caller, who acts.
+"""What is known about the running request, command or task: its id, its caller, and who acts.
 
-Log lines, the access log, versions and the audit trail read it. Each step that finds something out
-replaces the context; what a request has found out ends with the request.
+Log lines, the access log, versions and the audit trail read the context. Each step that learns
+something replaces it. A request's context is discarded when the request ends.
 """
 
 from collections.abc import Iterator
@@ -12,24 +12,24 @@ from uuid import UUID
 
 
 class Context(NamedTuple):
-    """What is known; texts are empty until then. It never holds a request's contents."""
+    """The known facts. A string is empty until known. Never contains the contents of a request."""
 
     request_id: str = ""
-    route: str = ""  # with the method
+    route: str = ""  # the method and the path's pattern
     key: str = ""  # the public part of the caller's API key
-    user: str = ""  # the id of the admin's user
+    user: str = ""  # the id of the person signed in to the admin
     account: str = ""  # the id of the account that is acted on
-    person: UUID | None = None  # who acts, if it is a person
-    via: str = "service"  # "admin", "API key cbk_…", "command NAME"; the service's own work
+    person: UUID | None = None  # the person who acts, if any
+    via: str = "service"  # the service's own work; else "admin", "API key cbk_…", "command NAME"
 
 
-OWN_WORK = Context()  # of the service itself
+OWN_WORK = Context()  # for the service's own work
 current: ContextVar[Context] = ContextVar("current", default=OWN_WORK)
 
 
 @contextmanager
 def acting(context: Context) -> Iterator[None]:
-    """Run the block in a context, which later steps may replace; then return to the earlier one."""
+    """Run the block in a context that later steps may replace, then restore the earlier one."""
     token = current.set(context)
     try:
         yield
@@ -38,10 +38,10 @@ def acting(context: Context) -> Iterator[None]:
 
 
 def current_person() -> UUID | None:
-    """Return the id of the person who acts; None if it is not a person."""
+    """Return the id of the person who acts; None if no person does."""
     return current.get().person
 
 
 def current_via() -> str:
-    """Return the way in which the person, command or service acts."""
+    """Return what is acting: the service, the admin, an API key or a command."""
     return current.get().via

@@ -28,7 +28,7 @@ class MaskingReporter(ExceptionReporter):
 
 
 def secrets() -> Iterator[str]:
-    """Yield the secrets of the environment, both URL-encoded and decoded."""
+    """Yield the secrets of the environment, with passwords also in their URL-encoded form."""
     yield settings.SECRET_KEY
     yield from settings.ENCRYPTION_KEYS
     yield from settings.LLM_KEYS.values()

@@ -17,23 +17,23 @@ from config.database import upgrades
 from config.database.connections import release_connection
 from config.database.postgresql.outage import outage
 
-NOTICED_WITHIN = 0.8  # seconds
+NOTICED_WITHIN = 0.8  # seconds in which an outage of the database must be noticed
 
 UNAVAILABLE = "unavailable"
-WRITE_EVERY = 1.0  # seconds
+WRITE_EVERY = 1.0  # seconds between writes that test the database
 BUSY_SECONDS = 0.3
-LEAST_FREE = 1024 * 1024  # bytes; with less, the next message may not find room
+LEAST_FREE = 1024 * 1024  # bytes on the disk; with less, the next message may not fit
 
 _wrote_at = float("-inf")
 
 
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 as long as the process is up."""
+    """Respond with 200 while the process is up."""
     return JsonResponse({"status": "ok"})
 
 
 def database_state() -> str:
-    """Return "ok", or the reason why the database is not usable, within a second."""
+    """Return "ok", or the reason why the database is not usable, within about a second."""
     try:
         if outage.watched:
             outage.find_out(connection.get_connection_params(), within=NOTICED_WITHIN)
@@ -44,11 +44,11 @@ def database_state() -> str:
         return UNAVAILABLE
     finally:
         if not settings.EMBEDDED:
-            release_connection()  # the checks of the cache and the broker may take long
+            release_connection()  # checking the cache and the broker may take a while
 
 
 def takes_writes() -> bool:
-    """Return whether the database accepts a write, at most one write every WRITE_EVERY seconds.
+    """Return whether the database accepts writes. Writes at most once every WRITE_EVERY seconds.
 
     The probe is public and may be called at any rate.
     """
@@ -64,7 +64,7 @@ def takes_writes() -> bool:
 
 
 def write_a_row() -> None:
-    """Write a row unchanged. A standby, a read-only session and a full disk refuse even that."""
+    """Rewrite a row unchanged. A standby, a read-only session and a full disk refuse even that."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE django_migrations SET applied = applied"
@@ -93,7 +93,7 @@ def broker_answers() -> bool:
     """Ping the broker. Without Redis the broker is in the process and always answers."""
     if not settings.REDIS_URL:
         return True
-    import redis  # large, and without Redis not used
+    import redis  # large, and unused without Redis
 
     try:
         redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1).ping()
@@ -103,7 +103,10 @@ def broker_answers() -> bool:
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Report each part. The service is not ready without its database; else it is degraded."""
+    """Report the state of each part.
+
+    Without its database the service is unavailable. Without another part it is degraded.
+    """
     database = database_state()
     parts = {
         "database": database,

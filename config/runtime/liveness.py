@@ -1,7 +1,7 @@
-"""Detect dead workers: each holds a lock that the system releases the moment the worker dies.
+"""Detect dead workers: each holds a lock that is released when the worker dies.
 
-PostgreSQL: a session advisory lock on the worker's own connection. On one machine: a locked file,
-which also keeps out a second worker.
+With PostgreSQL, it is a session advisory lock on the worker's own connection. On one machine, it is
+a locked file, which also keeps out a second worker.
 """
 
 import secrets
@@ -17,11 +17,11 @@ from django.db import connection
 from config.database.postgresql.outage import outage
 from config.runtime.state import is_locked, locked
 
-ME = str(secrets.randbelow(2**31 - 2) + 1)  # this process; PostgreSQL's lock keys are int4
+ME = str(secrets.randbelow(2**31 - 2) + 1)  # names this process; PostgreSQL's lock keys are int4
 # Seconds from a worker's own lock until it declares others dead: after a restart of the database,
 # or of all workers, the others may be about to take their locks.
 PATIENCE = 2.0
-NAMESPACE = 0x77656268  # of our advisory locks
+NAMESPACE = 0x77656268  # the first key of our advisory locks
 HELD = """FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
@@ -53,7 +53,7 @@ class FileLife:
     """The only worker on a machine. While it holds the file, every other worker is dead."""
 
     def __init__(self) -> None:
-        # Any: an open file, or None before it is held
+        # Any: an open file, or None before the lock is held
         self.file: Any = None
 
     def hold(self) -> None:
@@ -85,7 +85,7 @@ class DatabaseLife:
                 self.own.execute("SELECT 1")
                 return
             self.own.close()
-            self.own, self.missed = None, set()  # the others were cut off, too: check twice again
+            self.own, self.missed = None, set()  # other workers may have lost their locks, too
         outage.check()
         self.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
         outage.watch(self.own)
@@ -94,7 +94,7 @@ class DatabaseLife:
         self.since = time.monotonic()
 
     def dead(self, workers: Collection[str]) -> set[str]:
-        """Return the workers whose lock was free twice in a row.
+        """Return the workers whose locks were free in two checks in a row.
 
         Once is not enough: after a restart of the database every worker has to lock again.
         """

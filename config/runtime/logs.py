@@ -10,7 +10,7 @@ from typing import Any
 
 from config.runtime.context import current
 
-FACTS = ("route", "key", "user", "account")  # of the context that lines show
+FACTS = ("route", "key", "user", "account")  # parts of the context that log lines show
 # Our API keys, bearer tokens, values that follow a secret's name, passwords in URLs
 SECRETS = re.compile(
     r"(cbk_[0-9A-Za-z]{8})_[0-9A-Za-z_-]+"
@@ -20,15 +20,15 @@ SECRETS = re.compile(
     r"|(\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,100}:)[^\s/@]+(?=@)",
     re.IGNORECASE,
 )
-# Each match contains one of these. Looking for them takes a twentieth of the time.
+# Each match contains one of these. Searching for them takes a twentieth of the expression's time.
 MARKS = ("cbk_", "bearer", "token", "authorization", "secret", "password", "key", "://")
-logging._srcfile = None  # the documented way not to look up each caller
+logging._srcfile = None  # the documented way to skip finding the code that logs each line
 logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 encode = json.JSONEncoder(ensure_ascii=False).encode
 ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
     *("message", "asctime", "request_id", "facts", "bounded"),
-    *("request", "status_code"),  # in Django's own lines; the facts contain both
+    *("request", "status_code"),  # in Django's own lines; the access log covers both
 }
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -66,7 +66,7 @@ class UnavailableFilter(logging.Filter):
 
 
 class ToldFilter(logging.Filter):
-    """Drop Django's lines that repeat the access log: those without a trace, and those about 503.
+    """Drop Django's lines that repeat the access log: those without a trace or about a 503.
 
     Django writes most of them after the request has ended, so they contain no request id.
     """
@@ -76,7 +76,7 @@ class ToldFilter(logging.Filter):
 
 
 class BoundFilter(logging.Filter):
-    """Limit the lines that anyone can cause: pass a few, and sum the others up in one line.
+    """Limit the lines that anyone can cause: pass a few, and summarize the rest in one line.
 
     These are records marked as `bounded`, and Django's refusals, such as an unknown Host header.
     """
@@ -146,19 +146,22 @@ class JsonFormatter(logging.Formatter):
 
 
 class LogStream:
-    """A text stream that logs what is written to it. It has no descriptor to bypass it with."""
+    """A text stream that logs what is written to it.
+
+    It has no file descriptor, so no writer can bypass the log.
+    """
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger
 
     def write(self, text: str) -> int:
-        """Log a text without its terminal colours."""
+        """Log a string without its terminal colours."""
         if words := COLOURS.sub("", text).strip():
             self.logger.info(words)
         return len(text)
 
     def flush(self) -> None:
-        """Do nothing: each text is logged at once."""
+        """Do nothing: each string is logged immediately."""
 
 
 LOGGING: dict[str, Any] = {

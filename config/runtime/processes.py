@@ -25,7 +25,7 @@ from django.conf import settings
 
 from config.runtime.state import locked, make_private
 
-LOOK = 0.25  # seconds between two checks of a server process on its parent
+LOOK = 0.25  # seconds between a server process's checks of its parent
 STOP_BEYOND = 10.0  # seconds for a part to stop, beyond the longest wait for a peer
 STOPPED_AFTER = 2.0  # seconds beyond that until remaining processes are killed
 KILL_TIMEOUT_MOST = 1800  # seconds; granian accepts no more
@@ -42,7 +42,7 @@ class CannotStart(Exception):
 
 
 def grace() -> int:
-    """Return the seconds that a stopping part has to finish what it has begun.
+    """Return the seconds that a stopping part has to finish its work.
 
     compose.yaml and docs/deployment.md give both parts a little more.
     """
@@ -94,11 +94,12 @@ def worker_command() -> list[str]:
 def hold(name: str) -> IO[str]:
     """Take a lock in the state folder and hold it while the returned file is open.
 
-    Raises CannotStart if another process holds the lock. Child processes inherit the file.
+    Raises CannotStart if another process holds the lock. The file stays open across os.execv.
     """
     path: Path = settings.STATE_DIR / f"{name}.lock"
     try:
-        make_private(settings.STATE_DIR)  # with PostgreSQL and Redis, nothing else creates it
+        # With PostgreSQL and Redis, nothing else creates the folder.
+        make_private(settings.STATE_DIR)
         file = locked(path)
     except BlockingIOError:
         raise CannotStart(
@@ -112,9 +113,9 @@ def hold(name: str) -> IO[str]:
 
 
 def share_metrics() -> None:
-    """Create an empty folder in which all processes of this start share their metrics.
+    """Create an empty folder in which the processes that `serve` starts share their metrics.
 
-    The folder is named after the port, which no other start can hold. Without the folder, each
+    The folder is named after the port, which no other `serve` can hold. Without the folder, each
     process shows only its own metrics.
     """
     folder: Path = settings.STATE_DIR / "metrics" / str(settings.PORT)
@@ -152,8 +153,8 @@ def end_with_parent() -> None:
 def end_without_parent() -> None:
     """End this web server process when its parent dies, even by SIGKILL.
 
-    Otherwise it would keep the port and share it with the next start, so that callers would get
-    the old code.
+    Otherwise it would keep the port and share it with the next `serve`, so that some callers would
+    reach the old code.
     """
     parent = multiprocessing.parent_process()
     if parent is None:
@@ -170,7 +171,7 @@ def end_without_parent() -> None:
 
 
 def raise_file_limit() -> None:
-    """Raise the limit of open files of this process and its children to the system's maximum."""
+    """Raise the limit on open files, for this process and its children, to the system's maximum."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):  # some systems report an infinite limit but have one
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -178,12 +179,12 @@ def raise_file_limit() -> None:
 
 @dataclass
 class Family:
-    """The running parts of one start, by name."""
+    """The processes that `serve` has started, by name."""
 
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, name: str, command: list[str]) -> None:
-        """Start a process in its own session: Ctrl-C reaches only us, and we end the processes."""
+        """Start a process in its own session: Ctrl-C reaches only `serve`, which stops the rest."""
         if name in self.running:
             _end_group(self.running[name])
         self.running[name] = subprocess.Popen(  # noqa: S603 - our own command line
@@ -219,7 +220,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 def answers(url: str) -> bool:
     """Return whether web answers its probe within a second."""
     try:
-        directly = build_opener(ProxyHandler({}))  # ignores proxies of the environment
+        directly = build_opener(ProxyHandler({}))  # ignores the environment's proxies
         with directly.open(f"{url}/healthz", timeout=1) as answer:
             return bool(answer.status == 200)
     except (URLError, OSError):

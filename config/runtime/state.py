@@ -1,4 +1,4 @@
-"""The state folder of one installation: secrets and locks, inaccessible to other users."""
+"""The state folder of one installation: secrets, locks and database, closed to other users."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ OURS = ("*.sqlite3*", "*.lock", "*secret_key*", "*encryption_key*")  # files of 
 
 
 def obstacle(folder: Path) -> str:
-    """Return why a folder cannot be created or written to, or an empty text if it can."""
+    """Return why a folder cannot be created or written to, or an empty string if it can."""
     try:
         there = next(path for path in (folder, *folder.parents) if path.exists())
     except OSError as error:
@@ -36,12 +36,12 @@ def make_private(folder: Path) -> None:
 
 
 def private_file(path: Path) -> IO[str]:
-    """Open a file for appending, and create it for its owner only. Raises OSError."""
+    """Open a file for appending. A new one is accessible only to its owner. Raises OSError."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a")
 
 
 def locked(path: Path) -> IO[str]:
-    """Lock a file while it is open. Raises BlockingIOError if it is locked already."""
+    """Open a file and lock it until it is closed. Raises BlockingIOError if it is locked."""
     file = private_file(path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -52,7 +52,7 @@ def locked(path: Path) -> IO[str]:
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether a process holds the lock of a file.
+    """Return whether a process holds a file's lock.
 
     Takes a shared lock for an instant. A process that tries to lock at that instant fails.
     """

@@ -32,7 +32,7 @@ def is_collected(folder: Path) -> bool:
 
 
 class Storage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # it has no types
-    """Gives files their hashed names, or their own names while they are not collected."""
+    """Gives files their hashed names, or their own names until they have been collected."""
 
     def stored_name(self, name: str) -> str:
         """Return the name that a file is served under."""

@@ -1,4 +1,4 @@
-"""The webhooks of chatbots, with the figures that the home page counts too."""
+"""The admin for chatbots' webhooks, with the same delivery counts as the home page."""
 
 from datetime import UTC
 from uuid import UUID

@@ -1,7 +1,7 @@
 """The home page's figures over a span of time, for the chatbots that the user may see.
 
-Past hours are read from Activity, and the hours since are counted live. The cost of neither grows
-with the number of messages or deliveries.
+Hours that have been counted are read from Activity, and later ones are counted live. Neither cost
+grows with the total number of messages or deliveries.
 """
 
 import json
@@ -21,7 +21,7 @@ from conversations.services import activity
 from conversations.services.activity import day_of, hour_of
 
 LIVE_MOST = 3 * ONE_HOUR  # if no worker has counted for longer, the figures have a gap
-CLOCK = timedelta(seconds=1)  # rows of the current second count
+CLOCK = timedelta(seconds=1)  # added to the current time, to include rows of the current second
 NAMES = Activity.CONVERSATIONS + Activity.DELIVERIES
 FIVE_MINUTES = timedelta(minutes=5)
 
@@ -40,7 +40,7 @@ class Span:
     length: timedelta
     step: timedelta
     floor: Callable[[datetime], datetime]
-    form: str  # the format of a bucket's time
+    form: str  # how a bucket's time is formatted
 
     def since(self, now: datetime) -> datetime:
         """Return when the span begins, at the beginning of a bucket."""
@@ -61,7 +61,7 @@ DEFAULT_SPAN = "24h"
 
 @dataclass(frozen=True)
 class Figures:
-    """Counts of a span by bucket, oldest first."""
+    """The counts for a span by bucket, oldest first."""
 
     span: Span
     since: datetime
@@ -87,7 +87,7 @@ class Figures:
         return f"first answer after {in_words(mean)}"
 
     def table(self, names: Sequence[str]) -> list[tuple[str, list[int]]]:
-        """Return the rows of a table: the time of each bucket and its counts."""
+        """Return the rows of a table: each bucket's time and counts."""
         return [
             (f"{begins:{self.span.form}}", [counts[name] for name in names])
             for begins, counts in self.buckets.items()
@@ -95,11 +95,11 @@ class Figures:
 
 
 def read(span: Span, now: datetime, chatbots: list[UUID] | None) -> Figures:
-    """Read the figures of some chatbots, or of all. Costs three queries."""
+    """Read the figures for some chatbots, or for all. Costs at most three queries."""
     since = span.since(now)
     rows = {} if span.floor is slot_of else stored(span, since, now, chatbots)
     counted = [begins for hours, begins in rows if hours == HOUR]
-    newest = hour_of(now) - LIVE_MOST  # of the hours that may be counted live
+    newest = hour_of(now) - LIVE_MOST  # the earliest hour that may be counted live
     live_since = max(since, newest, *(begins + ONE_HOUR for begins in counted))
     buckets: dict[datetime, Counter[str]] = {}
     begins = since
@@ -135,7 +135,7 @@ def stored(
 
 @dataclass(frozen=True)
 class Series:
-    """A line of a chart's legend: its column, label and colour."""
+    """An entry in a chart's legend: its column, label and colour."""
 
     name: str
     label: str
@@ -144,7 +144,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A bar chart, with the same figures as a table."""
+    """A bar chart, with the same figures in a table."""
 
     title: str
     figures: Figures
@@ -153,7 +153,7 @@ class Chart:
 
     @property
     def sentence(self) -> str:
-        """Describe the chart in words, for people who do not see it."""
+        """Describe the chart in words, for people who cannot see it."""
         total = self.figures.total
         parts = ", ".join(f"{one.label} {total[one.name]:,}" for one in self.series)
         return f"{self.title} over {self.figures.span.label}: {parts}. The table has the figures."

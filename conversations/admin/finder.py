@@ -1,4 +1,4 @@
-"""What Ctrl+K finds: entries of the menu, and the person's chatbots, threads and deliveries."""
+"""What Ctrl+K finds: menu entries, and the person's chatbots, threads and deliveries."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ from conversations.services import search
 from webhooks.models import Delivery
 from webhooks.services.selection import with_id
 
-MOST = 5  # rows of a kind
+MOST = 5  # rows of each kind
 
 
 def find(request: HttpRequest, text: str) -> list[SearchResult]:
@@ -36,7 +36,7 @@ def find(request: HttpRequest, text: str) -> list[SearchResult]:
 
 
 def entries(request: HttpRequest, text: str) -> Iterator[SearchResult]:
-    """Find entries of the person's menu with a word that begins with the text."""
+    """Find entries in the person's menu with a word that begins with the text."""
     begun = text.lower()
     for group in navigation(request):
         for item in group["items"]:
@@ -52,7 +52,7 @@ def chatbots(request: HttpRequest, text: str, wanted: UUID | None) -> Iterator[S
 
 
 def threads(request: HttpRequest, text: str, wanted: UUID | None) -> Iterator[SearchResult]:
-    """Find the latest threads of visitors whose name or address has the words, or one by its id."""
+    """Find the latest threads by the visitor's name or email address, or one by its id."""
     mine: Any = rows(request, Thread)
     found = mine.filter(pk=wanted) if wanted else search.named(mine, text, scope(request))
     for thread in found.select_related("visitor", "chatbot").order_by(*LATEST)[:MOST]:
@@ -60,7 +60,7 @@ def threads(request: HttpRequest, text: str, wanted: UUID | None) -> Iterator[Se
 
 
 def deliveries(request: HttpRequest, wanted: UUID) -> Iterator[SearchResult]:
-    """Find deliveries by their id, their thread's or their message's, newest first."""
+    """Find deliveries by their own, their thread's or their message's id, newest first."""
     found = with_id(rows(request, Delivery), wanted).defer("body").select_related("chatbot")
     for delivery in found.order_by("-created_at", "-id")[:MOST]:
         said = f"Delivery, {delivery.chatbot}, {delivery.created_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -68,6 +68,6 @@ def deliveries(request: HttpRequest, wanted: UUID) -> Iterator[SearchResult]:
 
 
 def result(row: Model, title: str, description: str, icon: str) -> SearchResult:
-    """Make the result that leads to a row's page."""
+    """Build the result that links to a row's page."""
     name = row._meta.label_lower.replace(".", "_")
     return SearchResult(title, description, reverse(f"admin:{name}_change", args=[row.pk]), icon)

@@ -1,6 +1,6 @@
-"""The filters of the inbox. The live list's poll applies them, too.
+"""The inbox's filters. The live list's poll also applies them.
 
-A filter by tag or lead keeps only the newest threads that match, so its cost has a bound.
+A filter by tag or lead keeps only the newest threads that match, so its cost is bounded.
 """
 
 from collections.abc import Callable
@@ -27,29 +27,29 @@ FLAGS = ("escalated", "important", "resolved", "archived")
 
 
 def scope(request: HttpRequest) -> list[UUID] | None:
-    """Return the ids of the chatbots that the person may see; None stands for all."""
+    """Return the ids of the chatbots that the person may see, or None for all."""
     return None if person(request).is_superuser else open_chatbots(request)
 
 
 def of_chatbot(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
-    """Keep the threads of a chatbot."""
+    """Select the threads of a chatbot."""
     wanted = whole_id(value)
     return rows.filter(chatbot=wanted) if wanted else rows.none()
 
 
 def of_account(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
-    """Keep the threads of an account's chatbots."""
+    """Select the threads of an account's chatbots."""
     wanted = whole_id(value)
     return rows.filter(chatbot__in=chatbots_of(wanted)) if wanted else rows.none()
 
 
 def with_tag(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
-    """Keep the newest threads with a tag; its last word may be incomplete."""
+    """Select the newest threads with the words in their tags. The last word may be incomplete."""
     return search.tagged(rows, value, scope(request))
 
 
 def with_lead(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
-    """Keep the threads of the newest leads."""
+    """Select the threads of the newest leads."""
     if value != "1":
         return rows.none()
     leads, chatbots = Lead.objects.order_by("-id"), scope(request)
@@ -59,12 +59,12 @@ def with_lead(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQ
 
 
 def from_platform(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
-    """Keep the threads that began on a platform. The second condition names the index."""
+    """Select threads that began on a platform. The second condition matches the partial index."""
     return rows.filter(platform_source=value, platform_source__gt="")
 
 
 def flagged(name: str) -> Keep:
-    """Make the function that keeps the threads with a flag, or those without it."""
+    """Return a function that keeps the threads with a flag, or those without it."""
 
     def keep(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
         return rows.filter(**{name: value == "1"}) if value in ("0", "1") else rows.none()
@@ -92,16 +92,16 @@ def applied(request: HttpRequest, rows: ThreadQuerySet) -> ThreadQuerySet:
 
 
 class Kept(SimpleListFilter):
-    """A filter by one of the functions above, named by its parameter."""
+    """A filter that applies one of the functions above, chosen by its parameter's name."""
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        """Keep the threads that match."""
+        """Select the threads that match."""
         value = self.value()
         return KEPT[str(self.parameter_name)](request, queryset, value) if value else queryset
 
 
 class TagFilter(Kept, TextFilter):
-    """Filters by the words of a tag."""
+    """Filters by the words in a tag."""
 
     title = parameter_name = "tag"
 
@@ -113,22 +113,22 @@ class PlatformFilter(Kept, TextFilter):
 
 
 class LeadFilter(Kept, DropdownFilter):
-    """Filters by threads that have a lead."""
+    """Filters for threads that have a lead."""
 
     title = parameter_name = "lead"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the threads with a lead."""
+        """Offer the only choice: threads with a lead."""
         return [("1", "captured")]
 
 
 class FlagFilter(Kept, RadioFilter):
-    """Filters by a flag that is set or not set."""
+    """Filters by whether a flag is set."""
 
     form_class: ClassVar[Any] = HorizontalRadioForm
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer both."""
+        """Offer yes and no."""
         return [("1", "Yes"), ("0", "No")]
 
 

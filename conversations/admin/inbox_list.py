@@ -1,4 +1,4 @@
-"""The list of the inbox: one view at a time, its tabs, its empty states and its footer."""
+"""The inbox's list: one view at a time, with its tabs, its empty states and its footer."""
 
 from collections import Counter
 from datetime import datetime
@@ -29,7 +29,7 @@ def found(request: HttpRequest) -> Hits:
 
 
 def answered(last: tuple[datetime, str] | None) -> SafeString | str:
-    """Say when and by which agent the last answer was given; empty without one."""
+    """Describe when the last answer was given and by which agent, or return "" if there is none."""
     if last is None:
         return ""
     moment, agent = last
@@ -55,7 +55,7 @@ class InboxList(KeysetChangeList):
     def get_queryset(
         self, request: HttpRequest, exclude_parameters: list[str] | None = None
     ) -> "QuerySet[Any]":
-        """Keep the threads of the view."""
+        """Select the threads of the view."""
         self.params.pop(VIEW, None)
         self.filter_params.pop(VIEW, None)
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
@@ -66,7 +66,7 @@ class InboxList(KeysetChangeList):
 
     def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Read each thread with its visitor, its chatbot and the words that the list quotes."""
-        page: Any = Thread.objects.filter(pk__in=rows.values("pk"))  # Any: of threads
+        page: Any = Thread.objects.filter(pk__in=rows.values("pk"))  # Any: a queryset of threads
         kept = inbox_views.with_words(page, found=self.hits.messages)
         return kept.select_related("visitor", "chatbot").order_by(*self.order)
 
@@ -77,27 +77,27 @@ class InboxList(KeysetChangeList):
         if self.query:
             return
         self.counts = inbox_views.counts(self.root_queryset, person(request))
-        once(request, "waiting_count", lambda: self.counts["waiting"])  # for the menu
+        once(request, "waiting_count", lambda: self.counts["waiting"])  # for the menu's count
         if self.view == "waiting" and not self.result_list:
             self.last_answer = inbox_views.last_answer(self.root_queryset, person(request))
 
     def get_key(self, request: HttpRequest) -> tuple[str, ...]:
-        """Return the order of the view, or of a search."""
+        """Return the order of the view or of a search."""
         return self.order
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Return the columns of the order."""
+        """Return the columns to order by."""
         return LATEST if self.query else VIEWS[self.view].key
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
-        """Keep the view in every link of the list."""
+        """Keep the view in every link on the list."""
         text: str = super().get_query_string({VIEW: self.view} | (new_params or {}), remove)
         return text
 
     @property
     def empty_text(self) -> str:
-        """Return the text of an empty view."""
+        """Return the text for an empty view."""
         if self.view == "waiting":
             link = '{}{} <a class="link" href="?view=open">Show all open conversations</a>'
             return format_html(link, "Nobody is waiting.", answered(self.last_answer))
@@ -112,7 +112,7 @@ class InboxList(KeysetChangeList):
 
     @property
     def bounded(self) -> int:
-        """Return how many threads a filter keeps at most; 0 without such a filter."""
+        """Return how many threads a bounded filter keeps at most, or 0 if none is applied."""
         return NEWEST_KEPT if BOUNDED & set(self.params) else 0
 
     @property
@@ -130,7 +130,7 @@ class InboxList(KeysetChangeList):
 
     @property
     def more_hits(self) -> int:
-        """Return the number of hits if a search has found more; otherwise 0."""
+        """Return the limit on hits of one kind if a search exceeded it, otherwise 0."""
         return NEWEST if self.hits.more else 0
 
     def tabs(self) -> list[dict[str, Any]]:
@@ -147,13 +147,13 @@ class InboxList(KeysetChangeList):
 
     @property
     def live(self) -> str:
-        """Return the query string of the poll; empty if the list is not a first page."""
+        """Return the query string for the poll, or "" if the list is not live."""
         if self.query or set(self.params) - set(KEPT) or self.paginator.first_url:
             return ""
         return self.get_query_string()
 
     @property
     def stamps(self) -> str:
-        """Return the rows and their states, which the live list compares with the poll's."""
+        """Return a stamp for each row, which the live list compares with the stamps in a poll."""
         rows = self.result_list
         return " ".join(inbox_views.stamp(thread.pk, thread.updated_at) for thread in rows)

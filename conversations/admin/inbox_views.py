@@ -1,4 +1,4 @@
-"""The views of the inbox, the number of threads in each, and what a live list compares."""
+"""The inbox's views, the number of threads in each, and what a live list compares."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -16,8 +16,8 @@ from conversations.models.message import MessageType
 from conversations.models.thread import ThreadQuerySet
 
 CAP = 100  # a count from here on is shown as "99+"
-SHOWN = 25  # rows
-WORDS = 200  # characters
+SHOWN = 25  # rows on a page
+WORDS = 200  # characters read of each last message, whose content may be long
 
 LATEST = ("-updated_at", "-id")
 LONGEST_WAIT = ("waiting_since", "id")
@@ -41,16 +41,16 @@ VIEWS = {
     "archived": View("Archived", lambda rows, person: rows.filter(archived=True)),
 }
 DEFAULT_VIEW = "open"
-LAST = "last"  # in a query string: the view that the person used last, otherwise "waiting"
+LAST = "last"  # in a query string: the view that the person used last, or else "waiting"
 
 
 def chosen(name: str | None) -> str:
-    """Return the name of the view that a query string asks for, or of the default."""
+    """Return the name of the view that a query string asks for, or of the default view."""
     return "waiting" if name == LAST else name if name in VIEWS else DEFAULT_VIEW
 
 
 def shown(count: int) -> int | str:
-    """Return a number of threads that was counted up to CAP, as it is shown."""
+    """Format a number of threads that was counted up to CAP."""
     return f"{CAP - 1}+" if count >= CAP else count
 
 
@@ -59,7 +59,7 @@ def slices(
 ) -> "QuerySet[Any, Any]":
     """Read several slices of threads in one query, each row with its slice's name first.
 
-    SQLite allows a limit only below the parts of a UNION, so each part selects by id.
+    SQLite does not allow LIMIT in a part of a UNION, so each part selects by the ids of a subquery.
     """
     named = [
         Thread.objects.filter(pk__in=rows.values("pk"))
@@ -79,7 +79,7 @@ def counts(rows: ThreadQuerySet, person: User) -> Counter[str]:
 
 
 def last_answer(rows: ThreadQuerySet, person: User) -> tuple[datetime, str] | None:
-    """Find when and by which agent the last answer was given, in the threads of latest activity."""
+    """Find when and by which agent the last answer was given, among the latest threads."""
     latest = ("open", "resolved", "archived")
     parts = [(name, VIEWS[name].keep(rows, person).order_by(*LATEST)[:SHOWN]) for name in latest]
     said = Message.objects.filter(thread=OuterRef("pk"), message_type=MessageType.AGENT_MESSAGE)
@@ -93,21 +93,22 @@ def last_answer(rows: ThreadQuerySet, person: User) -> tuple[datetime, str] | No
 
 
 class News(NamedTuple):
-    """The first page of a view as a live list compares it: a tag, and each row with a stamp."""
+    """What a live list compares: a digest of all that it shows, and a stamp for each row."""
 
     tag: str
     rows: list[str]
 
 
 def stamp(key: UUID, updated: datetime) -> str:
-    """Name a row and its state, so that a live list can count the changed rows."""
+    """Identify a row and its state, so that a live list can count the changed rows."""
     return f"{key}:{updated.timestamp()}"
 
 
 def news(rows: ThreadQuerySet, person: User, name: str, *, minute: int) -> News:
     """Read what the first page of a view and the menu's count of waiting threads depend on.
 
-    `minute` renews a page of waiting threads, whose waiting times are in minutes.
+    If a thread on the page is waiting, the tag changes with `minute`, because the page shows the
+    waiting time in minutes.
     """
     view = VIEWS[name]
     first = view.keep(rows, person).order_by(*view.key)[:SHOWN]
@@ -124,7 +125,7 @@ def news(rows: ThreadQuerySet, person: User, name: str, *, minute: int) -> News:
 def with_words(rows: ThreadQuerySet, *, found: Iterable[UUID] = ()) -> ThreadQuerySet:
     """Annotate threads with the words to quote: the visitor's last ones, or else the last message.
 
-    Of a thread with messages in `found`, the newest of those is quoted. `words` is the beginning of
+    In a thread with messages in `found`, the newest of those is quoted. `words` is the beginning of
     the text and `speaker` the type of the message; both are null if there is no message.
     """
     said = Message.objects.filter(thread=OuterRef("pk")).order_by("-position")

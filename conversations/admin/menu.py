@@ -1,4 +1,4 @@
-"""The admin's menu, with counts of the work that waits for staff.
+"""The admin's menu, with counts of the work that is waiting for staff.
 
 Each count is capped, limited to the rows that the user may see, and read from an index.
 """
@@ -26,7 +26,7 @@ from webhooks.models.delivery import State
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the menu, hidden from users who may not view its model."""
+    """A menu entry, hidden from users who cannot view its model."""
 
     title: str
     icon: str
@@ -35,7 +35,7 @@ class Entry:
     badge: str = ""
 
     def item(self) -> dict[str, Any]:
-        """Return the entry in the format of the admin's menu."""
+        """Return the entry in the format that the admin's menu expects."""
         link = reverse(f"admin:{self.model.replace('.', '_')}_changelist") + self.query
         item = {"title": self.title, "icon": self.icon, "link": link}
         return item | ({"badge": self.badge, "badge_variant": "danger"} if self.badge else {})
@@ -71,12 +71,12 @@ MENU = {
 
 
 def favicon(request: HttpRequest) -> str:
-    """Return the URL of the browser tab's icon."""
+    """Return the favicon's URL."""
     return static("pages/favicon.svg")
 
 
 def exposure(request: HttpRequest) -> list[str] | None:
-    """Return the banner of every page: sending is off, or a demo is open to the network."""
+    """Return the banner for every page if sending is off or a demo is open to the network."""
     words = {"Sending is off": not settings.SENDING, "Demo, open to the network": settings.EXPOSED}
     shown = [text for text, applies in words.items() if applies]
     return ["; ".join(shown), "danger"] if shown else None
@@ -109,7 +109,7 @@ def may_view(request: HttpRequest, model: str) -> bool:
 
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """Make the menu from the lists that the user may open."""
+    """Build the menu from the lists that the user may open."""
     home = {"title": "Home", "icon": "home", "link": reverse("admin:index")}
     groups = []
     for title, entries in MENU.items():
@@ -119,7 +119,7 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def rows(request: HttpRequest, model: type[Model]) -> "QuerySet[Any]":
-    """Select the rows of a model that the user may see, in no order."""
+    """Select the rows of a model that the user may see, without an order."""
     return scoped_rows(admin.site, model, request).order_by()
 
 
@@ -134,12 +134,12 @@ def figure(count: int, cap: int = CAP) -> str:
 
 
 def waiting_count(request: HttpRequest) -> int:
-    """Count the threads that wait for a person, once per request."""
+    """Count the threads that are waiting for a person, once per request."""
     return once(request, "waiting_count", lambda: capped(waiting(rows(request, Thread))))
 
 
 def failed_count(request: HttpRequest) -> int:
-    """Count the failed deliveries of the last 24 hours without tests, once per request."""
+    """Count the failed deliveries of the last 24 hours, excluding tests, once per request."""
 
     def count() -> int:
         since = timezone.now() - ONE_DAY
@@ -154,10 +154,10 @@ def failed_count(request: HttpRequest) -> int:
 
 
 def waiting_badge(request: HttpRequest) -> str:
-    """Return the number of waiting threads for the menu; empty if there are none."""
+    """Return the number of waiting threads for the menu, or "" if there are none."""
     return figure(waiting_count(request)) if waiting_count(request) else ""
 
 
 def failed_badge(request: HttpRequest) -> str:
-    """Return the number of failed deliveries for the menu; empty if there are none."""
+    """Return the number of failed deliveries for the menu, or "" if there are none."""
     return figure(failed_count(request)) if failed_count(request) else ""

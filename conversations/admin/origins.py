@@ -7,7 +7,7 @@ from uuid import UUID
 from chatbots.models import Version
 from conversations.models import Message, ReplyOrigin
 
-Key = tuple[UUID, int]  # a row and the number of its version
+Key = tuple[UUID, int]  # a row's id and a version's number
 
 
 def explained(messages: Iterable[Message]) -> dict[UUID, list[str]]:
@@ -27,10 +27,10 @@ def _keys(origin: ReplyOrigin) -> Iterator[Key]:
 
 
 def _names(keys: set[Key]) -> dict[Key, str]:
-    """Read the titles that rows had in these versions."""
+    """Read the titles that rows had at these versions."""
     if not keys:
         return {}
-    # More versions than needed, but SQLite accepts at most 1,000 alternatives of row and number.
+    # Reads more versions than needed: SQLite accepts at most 1,000 pairs joined with OR.
     rows = Version.objects.filter(
         row_id__in={row_id for row_id, _ in keys}, number__in={number for _, number in keys}
     )

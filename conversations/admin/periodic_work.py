@@ -16,7 +16,7 @@ CLAIMED = at("claimed_until", "running, at most until", empty="not running")
 
 @admin.register(PeriodicWork)
 class PeriodicWorkAdmin(ReadOnly, ScopedAdmin):
-    """The periodic work of the workers. Only superusers see it: it belongs to no account."""
+    """The workers' periodic work. Only superusers see it, because it belongs to no account."""
 
     key = ("name",)
     list_display = ("name", DUE, CLAIMED)
@@ -24,5 +24,5 @@ class PeriodicWorkAdmin(ReadOnly, ScopedAdmin):
     empty_text = "No worker has started yet."
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep no rows."""
+        """Select no rows."""
         return rows.none()

@@ -1,4 +1,4 @@
-"""How long a visitor has waited, in words, with a sign and a colour for a long wait."""
+"""How long a visitor has waited, in words, with a mark and a colour for a long wait."""
 
 from datetime import datetime, timedelta
 
@@ -13,12 +13,12 @@ LONG, TOO_LONG = timedelta(minutes=5), timedelta(minutes=15)
 
 
 def ago(moment: datetime | None) -> str:
-    """Return the time since a moment in words; empty without one."""
+    """Return the time since a moment in words, or "" if there is none."""
     return in_words(max(timezone.now() - moment, timedelta())) if moment else ""
 
 
 def level(span: timedelta) -> tuple[str, str]:
-    """Return the CSS class and the remark of a wait. A short wait has neither."""
+    """Return the CSS class and the remark for a wait. A short wait has neither."""
     if span > TOO_LONG:
         return "bad", "‼ too long"
     return ("busy", "! long") if span > LONG else ("", "")

@@ -1,7 +1,7 @@
 """The tables of conversations, the triggers that count each chatbot's threads, and the search index.
 
-The triggers go with their tables: on SQLite a later migration that rebuilds a table drops its
-triggers, and must run `create_triggers` again.
+A table's triggers are dropped with it. On SQLite, a later migration that rebuilds a table must
+therefore create its triggers again.
 """
 
 import uuid
@@ -63,11 +63,11 @@ SQLITE = (
 
 # The words of messages, of visitors' names and addresses, and of tags. Each entry also has a word
 # that names the chatbot, so that a search reads only entries of the searcher's chatbots. It begins
-# with "bot:" on PostgreSQL and with U+E000 on SQLite, where no word of a text can contain these
-# characters. The statements of conversations/services/search.py read these indexes.
+# with "bot:" on PostgreSQL and with U+E000 on SQLite; no word of a text can begin like that. The
+# statements in conversations/services/search.py read these indexes.
 POSTGRESQL_SEARCH = (
     # Words are letters and digits, without accents, as SQLite's tokenizer sees them. PostgreSQL's
-    # parser would keep an e-mail address, a file name or 12.50 in one piece.
+    # parser would keep an email address, a file name or 12.50 in one piece.
     r"""
     CREATE FUNCTION conversations_words(said text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

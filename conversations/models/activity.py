@@ -1,4 +1,4 @@
-"""Counts of events in each chatbot, by hour and by day, so that figures need few rows."""
+"""Counts of each chatbot's events by hour and by day, so that figures need few rows."""
 
 from django.db import models
 from django.db.models import Q
@@ -9,32 +9,32 @@ HOUR, DAY = 1, 24
 
 
 def number() -> "models.PositiveIntegerField[int, int]":
-    """Declare a column that counts."""
+    """Declare a counter column."""
     return models.PositiveIntegerField(default=0)
 
 
 class Activity(models.Model):
-    """The figures of one chatbot in one hour or one day (UTC). Quiet hours have no row.
+    """One chatbot's figures for one hour or one day (UTC). Periods without events get no row.
 
-    Periodic work writes it (services/activity.py).
+    Periodic work writes the rows (services/activity.py).
     """
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="activity")
     hours = models.PositiveSmallIntegerField(choices=[(HOUR, "hour"), (DAY, "day")])
     begins_at = models.DateTimeField()
     messages = number()  # without system messages
-    ai_replies = number()  # fallbacks included
+    ai_replies = number()  # including fallbacks
     fallbacks = number()
     escalations = number()  # requested by visitors
-    answers = number()  # the first answer of a person after an escalation
-    answer_seconds = number()  # the sum of the visitors' waits for these answers
+    answers = number()  # a person's first answers after an escalation
+    answer_seconds = number()  # the total time that visitors waited for these answers
     leads = number()
-    pending = number()  # this and the next three: deliveries by current state, without tests
+    pending = number()  # this and the next three: deliveries by current state, excluding tests
     retrying = number()
     success = number()
     failed = number()
-    stale_at = models.DateTimeField(null=True)  # when counted rows were last erased
-    deliveries_stale_at = models.DateTimeField(null=True)  # when they were found to have changed
+    stale_at = models.DateTimeField(null=True)  # when the hour was marked to be counted again
+    deliveries_stale_at = models.DateTimeField(null=True)  # the same for its deliveries
 
     CONVERSATIONS = (
         "messages",

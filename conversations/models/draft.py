@@ -8,7 +8,7 @@ from conversations.models.message import Message
 
 
 class Draft(Row):
-    """A model's reply that came after an agent had taken the thread over."""
+    """A model's reply that came after the thread had been escalated."""
 
     message = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="draft")
     content = models.TextField()

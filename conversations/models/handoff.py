@@ -1,4 +1,4 @@
-"""Handoffs: a visitor's request for a person, and what became of it. The figures count them."""
+"""Handoffs: visitors' requests for a person, with the outcomes that the home page counts."""
 
 from django.db import models
 from django.utils import timezone
@@ -9,7 +9,10 @@ from conversations.models.thread import Thread
 
 
 class Handoff(Row):
-    """One request for a person in a thread. A time is null until the event has happened."""
+    """One request for a person in a thread.
+
+    Each time except `asked_at` is null until its event has happened.
+    """
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="+", db_index=False)
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="handoffs")

@@ -1,4 +1,4 @@
-"""The daily check of the ledger: how far it has come, and what the last complete one found."""
+"""The daily check of the ledger: its progress, and what the last complete check found."""
 
 from uuid import UUID
 
@@ -9,25 +9,25 @@ START = UUID(int=0)
 
 
 class LedgerCheck(models.Model):
-    """The only row: the check that is under way, and the result of the last one that ended."""
+    """The table's only row: the check under way, and the result of the last complete one."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
-    table = models.PositiveSmallIntegerField(default=0)  # the place in the ledger's tables
-    after = models.UUIDField(default=START)  # the last row of that table that was checked
+    table = models.PositiveSmallIntegerField(default=0)  # the index in ledger.TABLES
+    after = models.UUIDField(default=START)  # the last row checked in that table
     found = models.JSONField(default=dict)  # gaps by kind, so far
     gaps = models.JSONField(default=dict)  # gaps by kind, of the last complete check
-    finished_at = models.DateTimeField(null=True)  # the last complete check
+    finished_at = models.DateTimeField(null=True)  # when the last complete check ended
 
     def __str__(self) -> str:
         return f"{sum(self.gaps.values())} gaps"
 
     @classmethod
     def last(cls) -> "LedgerCheck | None":
-        """Return the row, if a check has begun."""
+        """Return the row, or None if no check has started yet."""
         return cls.objects.first()
 
     def finish(self) -> None:
-        """Keep the result of a complete check, and begin at the start next time."""
+        """Store the result of a complete check, and reset the position for the next one."""
         self.gaps, self.found = self.found, {}
         self.table, self.after = 0, START
         self.finished_at = timezone.now()

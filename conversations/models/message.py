@@ -26,7 +26,7 @@ class SystemMessageType(models.TextChoices):
 
 
 class Message(Row):
-    """A message of a thread. `position` counts from 1, in the order of insertion."""
+    """A message in a thread. `position` counts from 1, in the order of insertion."""
 
     thread = models.ForeignKey(
         Thread, on_delete=models.CASCADE, related_name="messages", db_index=False
@@ -72,7 +72,7 @@ class Message(Row):
             ),
         ]
         indexes = [
-            # For checking whether a model is in use, however many messages it has.
+            # Makes it cheap to check whether a model is in use, however many messages it has.
             models.Index(
                 fields=["llm_model"],
                 name="message_llm_model",

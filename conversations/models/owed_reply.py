@@ -1,4 +1,4 @@
-"""Owed replies: stored visitors' messages without an answer yet. Open point: reply-owed."""
+"""Owed replies: stored visitor messages that have not been answered yet. Open point: reply-owed."""
 
 from django.db import models
 
@@ -6,19 +6,19 @@ from conversations.models.message import Message
 
 
 class OwedReply(models.Model):
-    """The reply that a message waits for, and the lease of the process that makes it.
+    """The reply that a message is waiting for, and the lease of the process that is making it.
 
     The row is written in the message's transaction and deleted in the one that stores the reply
-    or decides that there is none.
+    or decides that there will be none.
     """
 
     message = models.OneToOneField(
         Message, primary_key=True, on_delete=models.CASCADE, related_name="owed_reply"
     )
-    claim = models.UUIDField()  # changes with each process that begins to make the reply
+    claim = models.UUIDField()  # changes each time that a process claims the reply
     claimed_by = models.CharField(max_length=20, blank=True)  # a worker; empty for a web process
     claimed_until = models.DateTimeField()
-    begun = models.PositiveSmallIntegerField(default=0)  # number of attempts begun
+    begun = models.PositiveSmallIntegerField(default=0)  # number of attempts started
 
     class Meta:
         verbose_name_plural = "owed replies"

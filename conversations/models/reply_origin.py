@@ -7,7 +7,7 @@ from conversations.models.message import Message
 
 
 class ReplyOrigin(models.Model):
-    """The origin of an AI message. The message itself has its model, time and fallback reason.
+    """The origin of an AI message. Its model, response time and fallback reason are in the message.
 
     The ids and numbers refer to the chatbots app's Version, which outlives the row it describes.
     A number is 0 if there is no version: a bot without general settings uses the defaults.
@@ -22,7 +22,7 @@ class ReplyOrigin(models.Model):
     settings_version = models.PositiveIntegerField()
     instruction_id = models.UUIDField(null=True)
     instruction_version = models.PositiveIntegerField(default=0)
-    personas = models.JSONField(default=list)  # pairs of an id and a number, in their order
+    personas = models.JSONField(default=list)  # pairs of an id and a number, in the prompt's order
     temperature = models.FloatField(null=True)  # null: none was sent
     history_length = models.PositiveSmallIntegerField()  # earlier messages in the prompt
     input_tokens = models.PositiveIntegerField(null=True)  # null: the model reported none

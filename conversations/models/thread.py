@@ -25,17 +25,17 @@ SELECTIVE_VIEWS: dict[str, tuple[tuple[str, ...], dict[str, bool | str]]] = {
 
 
 class Mode(models.TextChoices):
-    """The side that answers in a thread. Open point: mode."""
+    """Who answers in a thread. Open point: mode."""
 
     AI = "AI"
     AGENT = "AGENT"
 
 
-MODES: dict[bool, str] = {False: Mode.AI.value, True: Mode.AGENT.value}  # by `escalated`
+MODES: dict[bool, str] = {False: Mode.AI.value, True: Mode.AGENT.value}  # the mode by `escalated`
 
 
 class ThreadQuerySet(models.QuerySet["Thread"]):
-    """Queries for threads, as their records need them."""
+    """Adds the annotations, orders and filters that lists of threads need."""
 
     def with_llm(self) -> "ThreadQuerySet":
         """Annotate the model that answers: `llm_id`, `llm_provider`, `llm_title`."""
@@ -50,25 +50,26 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         return self.order_by("-updated_at", "-id")
 
     def open(self) -> "ThreadQuerySet":
-        """Keep the threads that are neither resolved nor archived."""
+        """Select the threads that are neither resolved nor archived."""
         return self.filter(resolved=False, archived=False)
 
     def waiting(self) -> "ThreadQuerySet":
-        """Keep the open threads whose visitor waits for a person."""
+        """Select the open threads whose visitor is waiting for a person."""
         return self.open().filter(waiting_since__isnull=False)
 
 
 class Thread(ErasableRow):
     """A conversation between a visitor and a bot.
 
-    Every message takes its `position` from `last_position`, under this row's lock. That number
-    is the history's order, cursor and index.
+    Every message takes its `position` from `last_position`, under this row's lock. The history is
+    ordered, paged and indexed by that number.
     """
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="threads")
     visitor = models.ForeignKey(Visitor, on_delete=models.CASCADE, related_name="threads")
     title = models.CharField(max_length=SHORT, blank=True)
-    # The caller's value, until the visitor's contact is added or removed. None: see `anonymous`.
+    # The caller's value. Null if the caller gave none, or once the visitor's contact was added or
+    # removed: `anonymous` in models/visitor.py then derives the value from the contact.
     anonymous = models.BooleanField(null=True)
     escalated = models.BooleanField(default=False)
     important = models.BooleanField(default=False)
@@ -96,22 +97,22 @@ class Thread(ErasableRow):
         related_name="+",
         db_index=False,
     )
-    # When the visitor began to wait for a person: with the escalation, or with the first message
+    # When the visitor began to wait for a person: at the escalation, or with the first message
     # since a person's last answer.
     waiting_since = models.DateTimeField(null=True, editable=False)
-    reminded_at = models.DateTimeField(null=True, editable=False)  # of the last reminder to staff
+    reminded_at = models.DateTimeField(null=True, editable=False)  # when staff were last reminded
 
     objects = PresentRows.from_queryset(ThreadQuerySet)()
 
     class Meta:
         default_manager_name = "objects"
         indexes = [
-            # With `erased_at`; without it, a page of a list would read the rows before it.
+            # Includes `erased_at`: otherwise, a page would fetch the rows of all earlier pages.
             models.Index(
                 fields=["chatbot", "-updated_at", "-id", "erased_at"], name="thread_latest"
             ),
-            # The views of the inbox and its filter by platform, for people who see all chatbots
-            # and for those who see some.
+            # For the inbox's views and its platform filter. Each selective one has two indexes: for
+            # people who see all chatbots, and for people who see some.
             models.Index(
                 fields=["-updated_at", "-id"],
                 name="thread_open",

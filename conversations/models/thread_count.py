@@ -1,4 +1,4 @@
-"""The number of threads of each chatbot, stored because counting 100,000 rows takes long."""
+"""The number of threads of each chatbot, stored because counting 100,000 rows takes too long."""
 
 from uuid import UUID
 
@@ -9,13 +9,13 @@ from config.database.prepared import Given, prepared
 
 
 class ThreadCount(models.Model):
-    """The number of a chatbot's threads.
+    """The number of a chatbot's threads, not counting erased ones.
 
     Database triggers update it in the transaction that inserts or deletes a thread, so it is
-    correct for cascades and bulk statements too. Each insertion locks the chatbot's row until it
-    commits, so threads of one chatbot are created one after the other; other chatbots have rows
-    of their own. On SQLite, a migration that rebuilds the threads table drops the triggers and
-    must create them again.
+    correct for cascades and bulk statements too. Each insertion locks the chatbot's count until it
+    commits, so threads of the same chatbot are created one at a time. Other chatbots are not
+    affected. On SQLite, a migration that rebuilds the threads table drops the triggers and must
+    create them again.
     """
 
     chatbot = models.OneToOneField(

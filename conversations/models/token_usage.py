@@ -10,10 +10,10 @@ from config.database.prepared import Given, Update, prepared_update
 
 
 class TokenUsage(models.Model):
-    """The tokens of one chatbot and one model in one day (UTC).
+    """The tokens that one chatbot used with one model on one day (UTC).
 
     Counted in the transaction that stores the reply, and kept when the message is erased.
-    `model_id` is not a foreign key, so a model can be deleted and its usage remains.
+    `model_id` is not a foreign key, so usage remains when its model is deleted.
     """
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="token_usages")
@@ -35,7 +35,7 @@ class TokenUsage(models.Model):
 
     @staticmethod
     def add(*, input_tokens: int, output_tokens: int, **day: Any) -> None:
-        """Count a reply's tokens, in its transaction. `day` holds the other unique columns.
+        """Count a reply's tokens, in its transaction. `day` holds the unique columns.
 
         The row stays locked until the transaction ends, so call this last.
         """
@@ -46,7 +46,7 @@ class TokenUsage(models.Model):
 
 
 def added() -> Update:
-    """Add given tokens to a given day."""
+    """Build the update that adds the given tokens to the row for the given day."""
     row = TokenUsage.objects.filter(
         chatbot=Given("chatbot_id", models.UUIDField()),
         model_id=Given("model_id", models.UUIDField()),

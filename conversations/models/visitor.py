@@ -10,13 +10,13 @@ from chatbots.models import Chatbot
 from config.database.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import SHORT
 
-SHORTENED = 24  # characters
+SHORTENED = 24  # characters of a visitor's id that a page shows
 
 
 def short(external_id: str) -> str:
-    """Shorten a visitor's id for display: a uuid to its last digits, others only if very long.
+    """Shorten a visitor's id for display: a UUID to its last digits, another id only if it is long.
 
-    The first digits are a time in our own ids, the same for all visitors of a minute.
+    The ids that we issue begin with a time, so visitors of the same minute share the first digits.
     """
     try:
         return str(UUID(external_id))[-8:]
@@ -25,15 +25,15 @@ def short(external_id: str) -> str:
 
 
 def identified(email: str, phone: str) -> bool:
-    """Return whether an e-mail address or a phone number is known. A name does not count.
+    """Return whether an email address or a phone number is known.
 
-    White space does not count either.
+    Neither a name nor white space counts.
     """
     return any(text.strip() for text in (email, phone))
 
 
 def anonymous(given: bool | None, email: str, phone: str) -> bool:
-    """Return whether a thread is anonymous: as given, otherwise if no contact is known.
+    """Return whether a thread is anonymous: as given, or else whether no contact is known.
 
     Open point: thread-fields.
     """
@@ -41,7 +41,7 @@ def anonymous(given: bool | None, email: str, phone: str) -> bool:
 
 
 class Visitor(ErasableRow):
-    """A visitor of one chatbot, identified by the id that the caller chose."""
+    """A visitor of one chatbot, identified by the caller's id for them, or else a generated one."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="visitors")
     external_id = models.CharField("visitor id", max_length=SHORT)  # visitorId on the wire
@@ -68,5 +68,5 @@ class Visitor(ErasableRow):
 
     @property
     def identified(self) -> bool:
-        """Return whether this visitor's e-mail address or phone number is known."""
+        """Return whether this visitor's email address or phone number is known."""
         return identified(self.email, self.phone)

@@ -1,4 +1,4 @@
-"""The wire forms of a message and of the history."""
+"""The wire formats of a message and of the history."""
 
 from rest_framework import serializers
 
@@ -12,7 +12,7 @@ from conversations.models.visitor import anonymous
 
 
 def anonymity() -> Flag:
-    """Declare the field that says whether a thread is anonymous."""
+    """Declare the field that shows whether a thread is anonymous."""
     made: Flag = computed(Flag, "anonymous", "visitor.email", "visitor.phone", of=anonymous)
     return made
 
@@ -34,7 +34,7 @@ class MessageRecord(Record):
         help_text="CONVERSATION_ESCALATED or CONVERSATION_RETURNED_TO_AI; null on other messages.",
     )
     content_timestamp = Timestamp(source="created_at")
-    source = Source(many=True)  # type: ignore[assignment]  # the contract's word is DRF's, too
+    source = Source(many=True)  # type: ignore[assignment]  # DRF's fields use this name, too
     open_points = {
         "message_type": ["message-type"],
         "system_message_type": ["system-type"],

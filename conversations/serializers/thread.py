@@ -1,4 +1,4 @@
-"""The wire forms of a thread, one for each documented shape. Specification: Thread."""
+"""The wire formats of a thread, one for each documented shape. Specification: Thread."""
 
 from config.api.fields import Flag, Identifier, Text, TextList, Timestamp, Whole, computed
 from config.api.pagination import PageFigures
@@ -14,18 +14,18 @@ ICONS = ["bot_icon_src", "user_icon_src", "agent_icon_src", "bubble_icon_src"]
 
 
 def known(text: str | None) -> str:
-    """Return a missing text as an empty string. Open point: event-strings."""
+    """Return the text, or "" if it is missing. Open point: event-strings."""
     return text or ""
 
 
 def icon(name: str) -> Text:
-    """Make a field that reads an icon from the chatbot's appearance."""
+    """Return a field that reads an icon from the chatbot's appearance."""
     made: Text = computed(Text, f"chatbot.appearance.{name}", of=known)
     return made
 
 
 def model_of(key: object, provider: str, title: str) -> dict[str, object] | None:
-    """Build the model part from its columns; None without a model."""
+    """Build the model part from its columns, or return None if there is no model."""
     return {"id": key, "provider": provider, "title": title} if key else None
 
 
@@ -38,7 +38,7 @@ class LlmModelPart(Shape):
 
 
 class ThreadRecord(Record):
-    """A thread as it is escalated, listed and changed."""
+    """A thread as returned when it is created, escalated, listed or changed."""
 
     visitor_id = Text(source="visitor.external_id")
     anonymous = anonymity()

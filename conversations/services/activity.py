@@ -1,8 +1,8 @@
-"""Count the events of each chatbot: by hour for the past, and live for the current hour.
+"""Count each chatbot's events: by hour for the past, and live for the current hour.
 
-All counts read ranges of primary keys, because an id begins with the time of its row. An hour is
-counted when it is over, and again while it is the newest one, to include rows that were committed
-late. It is also counted again if rows of it are erased or one of its deliveries is attempted.
+All counts read ranges of primary keys, because an id begins with its row's time. An hour is counted
+when it is over, and again while no later hour has been counted, to include rows committed late. It
+is also counted again if one of its rows is erased or one of its deliveries is attempted.
 """
 
 from collections import Counter
@@ -40,14 +40,14 @@ from webhooks.models import Attempt, Delivery
 
 HOURS_KEPT, DAYS_KEPT = timedelta(days=32), timedelta(days=400)
 CLOCKS_DIFFER = timedelta(minutes=1)
-# An hour with a mark has these columns counted again
+# The columns that are recounted for an hour with this mark
 MARKS = {"stale_at": Activity.CONVERSATIONS, "deliveries_stale_at": Activity.DELIVERIES}
 Key = Any  # a chatbot's id, or a minute
 Counts = dict[Key, Counter[str]]
 
 PRESENT = Message.objects.filter(thread__erased_at=None)
 BY_VISITOR = Q(system_message_type=SystemMessageType.CONVERSATION_ESCALATED, agent=None)
-# Each row counts under one of these names; the figures of messages add some of them up
+# Each row is counted under one of these names; `Range.count` then adds some of them up
 NAME_OF_MESSAGE = Case(
     When(fallback_reason__isnull=False, then=Value("fallbacks")),
     When(message_type=MessageType.AI_MESSAGE, then=Value("ai_replies")),
@@ -77,7 +77,7 @@ def by_name(rows: "QuerySet[Any]", name: Any) -> "QuerySet[Any]":  # Any: an exp
 
 
 class Range:
-    """A range of time, in all chatbots or some, counted by chatbot or by minute."""
+    """Counts what happened in a range of time, in all chatbots or some, by chatbot or by minute."""
 
     def __init__(
         self, since: datetime, until: datetime, *, chatbots: list[UUID] | None, by_minute: bool
@@ -86,7 +86,7 @@ class Range:
         self.chatbots, self.by_minute = chatbots, by_minute
 
     def rows(self, rows: "QuerySet[Any]", chatbot: str) -> "QuerySet[Any]":
-        """Keep the rows in the range, and annotate `key`. `chatbot` is the path to it."""
+        """Select the rows in the range, with `key`. `chatbot` is the path from a row to its bot."""
         if self.chatbots is not None:
             rows = rows.filter(**{f"{chatbot}__in": self.chatbots})
         key = TruncMinute("created_at") if self.by_minute else F(chatbot)
@@ -103,12 +103,12 @@ class Range:
         return by_name(rows, NAME_OF_LEAD)
 
     def deliveries(self) -> "QuerySet[Any]":
-        """Count deliveries by key and current state, without tests."""
+        """Count deliveries by key and current state, excluding tests."""
         rows = self.rows(Delivery.objects.filter(is_test=False), "chatbot")
         return by_name(rows, NAME_OF_DELIVERY)
 
     def count(self, columns: tuple[str, ...]) -> Counts:
-        """Count some columns of Activity. Costs two queries."""
+        """Count the given columns of Activity. Costs at most two queries."""
         kinds: list[QuerySet[Any]] = []
         if Activity.CONVERSATIONS[0] in columns:
             kinds += [self.messages(), self.leads()]
@@ -127,7 +127,7 @@ class Range:
         return counts
 
     def first_answers(self) -> Iterable[tuple[Key, Any, Any]]:
-        """Find the first answer of a person after each escalation by a visitor."""
+        """Find a person's first answer after each escalation by a visitor."""
         earlier = Message.objects.filter(
             message_type__in=[MessageType.AGENT_MESSAGE, MessageType.SYSTEM_MESSAGE],
             thread=OuterRef("thread"),
@@ -151,23 +151,23 @@ def live(since: datetime, until: datetime, chatbots: list[UUID] | None) -> Count
 
 
 def stored_until() -> datetime | None:
-    """Return the end of the newest hour that has been counted; None if there is none."""
+    """Return the end of the newest counted hour, or None before the first one."""
     newest = Activity.objects.filter(hours=HOUR).aggregate(Max("begins_at"))["begins_at__max"]
     return newest + ONE_HOUR if newest else None
 
 
 def mark_stale(keys: Iterable[UUID]) -> None:
-    """Mark the hours of erased rows to be counted again. `keys` are the rows' ids."""
+    """Mark the hours of erased rows for a recount. `keys` are the rows' ids."""
     hours = {hour_of(time_of(key)) for key in keys}
     Activity.objects.filter(hours=HOUR, begins_at__in=hours).update(stale_at=timezone.now())
 
 
 def count(last_run: datetime) -> Iterator[None]:
-    """Count the hours that are new or have changed since the last run; yields after each.
+    """Count the hours that are new or have changed since the last run. Yields after each.
 
-    It is safe to stop at any point. New hours come first; they are finished once they are stored.
-    Changed hours are marked at once and counted in the order of their marks, so the next run
-    continues with those that are left, and no amount of changes keeps an hour from being counted.
+    It is safe to stop at any point. New hours come first, and each is complete once it is stored.
+    Changed hours are marked immediately and counted in the order of their marks, so the next run
+    continues with the rest, and every hour is counted in turn, however many others change.
     """
     now = timezone.now()
     Activity.objects.filter(hours=HOUR, begins_at__lt=day_of(now) - HOURS_KEPT).delete()
@@ -185,9 +185,9 @@ def count(last_run: datetime) -> Iterator[None]:
 
 
 def mark_changed(last_run: datetime, *, newest: datetime | None) -> None:
-    """Mark the newest counted hour, and those whose deliveries were attempted since the last run.
+    """Mark the newest counted hour, and hours whose deliveries were attempted since the last run.
 
-    An hour keeps an earlier mark, and so its place among the stale hours.
+    An hour that is already marked keeps its mark, and thus its position among the stale hours.
     """
     now, counted = timezone.now(), Activity.objects.filter(hours=HOUR)
     last = {newest} if newest else set()
@@ -200,7 +200,7 @@ def mark_changed(last_run: datetime, *, newest: datetime | None) -> None:
 
 
 def stale_hours() -> list[tuple[datetime, tuple[str, ...]]]:
-    """Return the marked hours, the oldest mark first, and the columns to count again."""
+    """Return the marked hours, oldest mark first, each with the columns to recount."""
     found: dict[datetime, tuple[datetime, tuple[str, ...]]] = {}
     for mark, columns in MARKS.items():
         rows = Activity.objects.filter(hours=HOUR, **{f"{mark}__isnull": False})
@@ -214,7 +214,7 @@ def stale_hours() -> list[tuple[datetime, tuple[str, ...]]]:
 
 
 def busy_hour(since: datetime) -> datetime | None:
-    """Return the first hour since a time in which there are rows to count."""
+    """Return the first hour since a given time that has rows to count."""
     firsts = (
         model._default_manager.filter(pk__gte=first_id_of(since))
         .order_by("pk")
@@ -227,7 +227,7 @@ def busy_hour(since: datetime) -> datetime | None:
 
 
 def logged_since() -> datetime:
-    """Return the first hour that has all its deliveries. Older ones keep their counts of them."""
+    """Return the first hour that still has all its deliveries. Older hours keep their counts."""
     kept = timezone.now() - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)
     return hour_of(kept) + ONE_HOUR
 
@@ -243,7 +243,7 @@ def changed_hours(last_run: datetime) -> set[datetime]:
 
 
 def write(hour: datetime, columns: tuple[str, ...]) -> None:
-    """Count some columns of an hour in all chatbots, and add up its day again."""
+    """Recount the given columns for an hour in all chatbots, and add up its day again."""
     began = timezone.now()
     counts = Range(hour, hour + ONE_HOUR, chatbots=None, by_minute=False).count(columns)
     day = day_of(hour)
@@ -255,7 +255,7 @@ def write(hour: datetime, columns: tuple[str, ...]) -> None:
             if marked[0] in columns:
                 rows.filter(**{f"{mark}__lte": began}).update(**{mark: None})
         whole = Activity.objects.filter(hours=HOUR, begins_at__gte=day, begins_at__lt=day + ONE_DAY)
-        sums: Any = {f"sum_{name}": Sum(name) for name in columns}  # Any: names of our own
+        sums: Any = {f"sum_{name}": Sum(name) for name in columns}  # Any: our own names
         rows_of_day: Any = whole.values("chatbot").annotate(**sums)
         added = {
             row["chatbot"]: Counter({name: row[f"sum_{name}"] for name in columns})
@@ -265,7 +265,7 @@ def write(hour: datetime, columns: tuple[str, ...]) -> None:
 
 
 def _store(hours: int, begins_at: datetime, counts: Counts, columns: tuple[str, ...]) -> None:
-    """Insert or update the rows of one hour or day, in the caller's transaction."""
+    """Insert or update the rows for one hour or day, in the caller's transaction."""
     Activity.objects.bulk_create(
         [
             Activity(

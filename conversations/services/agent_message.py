@@ -12,7 +12,7 @@ from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import escalation, handoffs, history
 
-ANSWERS_SHOWN = 10  # of other agents
+ANSWERS_SHOWN = 10  # answers from other agents, at most
 
 
 class AnsweredMeanwhile(Exception):
@@ -34,8 +34,8 @@ def answer(
 ) -> Message:
     """Store an agent's message and record its event, in one transaction.
 
-    In AI mode the agent takes the thread over first. A form's token is stored with its message:
-    sending the form again returns the stored message. The draft that the answer was made from is
+    In AI mode, the agent first takes the thread over. A form's token is stored with its message, so
+    sending the form again returns that message. The draft that the answer was made from is
     deleted. Raises ThreadNotFound, ValueError for a blank message, and AnsweredMeanwhile if
     another agent has answered since `newest_seen`, a message of the thread.
     """

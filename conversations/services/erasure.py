@@ -1,8 +1,8 @@
-"""Erase conversations, visitors and leads, and delete the rows below erased ones.
+"""Erase conversations, visitors and leads, and delete erased rows with their dependents.
 
-Erasing hides a row in one short transaction. The worker later deletes the rows below it in batches,
-so no transaction lasts long, however many rows there are. Deliveries keep their line in the log,
-but not their body.
+Erasing hides a conversation or a visitor in one short transaction. A worker later deletes the rows
+that depend on it in batches, so no transaction lasts long, however many rows there are. Deliveries
+stay in the log, but without their body.
 """
 
 import time
@@ -29,15 +29,15 @@ from webhooks.models import Delivery, Endpoint
 from webhooks.payloads import Event
 from webhooks.services import erasure as deliveries
 
-BATCH = 1_000  # messages
-TOGETHER = 100  # conversations: most are short
+BATCH = 1_000  # messages or visitors deleted together, at most
+TOGETHER = 100  # conversations deleted together; most are short
 PAUSE = 0.02  # seconds between two batches, for other writers: SQLite allows one at a time
-AGAIN = timedelta(days=1)  # until the next try to delete a chatbot that the log still refers to
-OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)  # hold a lead's contact
+AGAIN = timedelta(days=1)  # until the next attempt to delete a chatbot that the log still refers to
+OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)  # contain a lead's contact
 
 
 def erase_thread(thread_id: UUID) -> None:
-    """Hide a conversation for good; delete its lead, mails, stored answers and owed replies.
+    """Hide a conversation for good, and delete its lead, mails, stored answers and owed replies.
 
     Raises ThreadNotFound.
     """
@@ -62,7 +62,7 @@ def erase_visitor(visitor_id: UUID) -> None:
             return
         keys = _keys(threads)
         _hide(threads)
-        # The caller may reuse the visitor's id, for another visitor.
+        # The caller may reuse the visitor's id for another visitor.
         contact = {"external_id": f"erased {visitor_id}", "name": "", "email": "", "phone": ""}
         Visitor.objects.filter(pk=visitor_id).update(**contact, **erased())
     _erase_unsent(keys)
@@ -83,10 +83,10 @@ def erase_lead(lead: Lead) -> None:
 
 
 def purge() -> Iterator[None]:
-    """Delete erased rows and the rows below them, and yield after each batch.
+    """Delete erased rows and the rows that depend on them. Yields after each batch.
 
-    It pauses between batches to let others write. It is safe to stop at any point, and to run in
-    several processes at once.
+    Pauses between batches to let others write. It is safe to stop at any point, and to run in
+    several processes at the same time.
     """
     for step in _purge():
         yield step
@@ -94,7 +94,7 @@ def purge() -> Iterator[None]:
 
 
 def _hide(threads: "QuerySet[Thread]") -> None:
-    """Hide threads and delete what must not outlive them, in the caller's transaction."""
+    """Hide threads, and delete what must not outlive them, in the caller's transaction."""
     leads = Lead.objects.filter(thread__in=threads.values("pk"))
     activity.mark_stale(_keys(leads))
     leads.delete()
@@ -108,7 +108,7 @@ def _hide(threads: "QuerySet[Thread]") -> None:
 
 
 def _erase_unsent(threads: list[UUID]) -> None:
-    """Erase the waiting deliveries of threads: the worker could send them before it erases them."""
+    """Erase the threads' waiting deliveries now, so that no worker sends them later."""
     for _ in deliveries.erase(Delivery.objects.filter(thread_id__in=threads, due_at__isnull=False)):
         pass
 
@@ -120,7 +120,7 @@ def _purge() -> Iterator[None]:
         with left_if_locked(f"the deletion of visitor {visitor}"):
             threads = Thread.everything.filter(visitor=visitor)
             yield from _delete_threads(threads)
-            if not threads.exists():  # the cascade would leave the deliveries of a locked one
+            if not threads.exists():  # a cascade would not erase a locked thread's deliveries
                 Visitor.everything.filter(pk=visitor).delete()
         yield
     for chatbot in _keys(_due(Chatbot)):
@@ -142,9 +142,9 @@ def _free_keys(rows: "QuerySet[Any]") -> list[UUID]:
 
 
 def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
-    """Delete threads in batches: first the rows below them, then the empty threads.
+    """Delete threads in batches: first the rows that depend on them, then the threads.
 
-    Locked threads stay.
+    Locked threads are skipped.
     """
     while keys := _free_keys(threads[:TOGETHER]):
         for _ in deliveries.erase(Delivery.objects.filter(thread_id__in=keys)):
@@ -152,7 +152,7 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
         # Newest first: replies are deleted before, or together with, the messages they answer.
         messages = Message.objects.filter(thread__in=keys).order_by("-thread", "-position")
         while some := _keys(messages[:BATCH]):
-            # First: once they are deleted, no other run finds their hours.
+            # Mark their hours first: once they are deleted, no later run can find those hours.
             activity.mark_stale(some)
             Message.objects.filter(pk__in=some).only("pk").delete()
             yield
@@ -163,7 +163,7 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
 
 
 def _delete_empty(threads: "QuerySet[Any]") -> None:
-    """Delete erased threads that have no rows below them; the thread count stays correct."""
+    """Delete erased threads without dependent rows, and keep the thread count correct."""
     with transaction.atomic():
         rows = threads.filter(erased_at__isnull=False).order_by("pk").select_for_update()
         # A trigger subtracts each deleted row. These were already subtracted when they were hidden.
@@ -173,13 +173,13 @@ def _delete_empty(threads: "QuerySet[Any]") -> None:
 
 
 def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
-    """Delete a chatbot and everything below it, in batches.
+    """Delete a chatbot and everything that depends on it, in batches.
 
-    While the log has deliveries of the chatbot, or a thread is locked, its row stays; the deletion
-    is tried again later.
+    The chatbot's row stays while the log has its deliveries or one of its threads is locked. The
+    deletion is then retried later.
     """
     # Deleted first, so that pending deliveries are no longer sent.
-    with disable_auditlog():  # the trail has an entry since the chatbot was hidden
+    with disable_auditlog():  # the trail recorded the deletion when the chatbot was hidden
         Endpoint.objects.filter(chatbot=chatbot_id).delete()
     threads = Thread.everything.filter(chatbot=chatbot_id)
     yield from _delete_threads(threads)

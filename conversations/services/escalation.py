@@ -1,5 +1,8 @@
 """Hand a conversation to a human agent, and back to the AI.
 
+`visitor_message` calls `request` if a prompt escalates, and `leads` when it captures a lead, if the
+lead settings say so. The endpoint calls `toggle`.
+
 Specification: States and transitions, Thread.escalated. Open points: escalated-event, system-type.
 """
 
@@ -25,9 +28,9 @@ TEXTS = {
 
 
 def set_escalated(thread: Thread, *, escalated: bool, agent: User | None = None) -> Message:
-    """Set `escalated` on a locked thread and append the system message, in the bot's own text.
+    """Set `escalated` on a locked thread, and append the system message with the bot's own text.
 
-    `agent` is the person who takes the thread over, if there is one.
+    `agent` is the person who takes the thread over, if any.
     """
     kind = (
         SystemMessageType.CONVERSATION_ESCALATED
@@ -46,12 +49,12 @@ def set_escalated(thread: Thread, *, escalated: bool, agent: User | None = None)
         system_text(thread.chatbot_id, TEXTS[kind]),
         changes=changes | ({"last_agent": agent} if agent else {}),
         system_message_type=kind,
-        agent=agent,  # no endpoint shows it; it tells a takeover from a visitor's request
+        agent=agent,  # not in the API; distinguishes a takeover from a visitor's request
     )
 
 
 def taken_over(thread: Thread, agent: User) -> dict[str, Any]:
-    """Return the changes to a thread that an agent takes over or already has."""
+    """Return the changes to a thread that an agent is taking over or has already taken over."""
     begun = thread.taken_over_at if thread.taken_over_by_id == agent.pk else timezone.now()
     return {"taken_over_by": agent, "taken_over_at": begun}
 
@@ -73,7 +76,7 @@ def request(thread: Thread) -> Message | None:
 def toggle(thread_id: UUID, *, chatbot_id: UUID | None = None) -> tuple[Thread, Message]:
     """Flip `escalated`. Setting it counts as the visitor's request.
 
-    Raises ThreadNotFound, also if the thread is not one of the given chatbot.
+    Raises ThreadNotFound, including when the thread does not belong to the given chatbot.
     """
     with transaction.atomic():
         thread = lock_thread(thread_id, chatbot_id=chatbot_id)
@@ -96,7 +99,7 @@ def take_over(thread_id: UUID, *, agent: User) -> Thread:
 
 
 def return_to_ai(thread_id: UUID) -> Thread:
-    """Let the AI answer again. No effect if it already does. Raises ThreadNotFound."""
+    """Let the AI answer again. Does nothing if it already does. Raises ThreadNotFound."""
     with transaction.atomic():
         thread = lock_thread(thread_id)
         if thread.escalated:

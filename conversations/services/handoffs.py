@@ -1,6 +1,6 @@
 """Record the outcome of visitors' requests for a person, and count the outcomes.
 
-Callers hold the thread's lock and the transaction, except for `outcomes`.
+The caller of any function except `outcomes` holds the thread's lock and the transaction.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from config.database.prepared import insert
 from conversations.models import Handoff, Thread
 
 COMES_BACK = timedelta(days=7)
-COUNTED = 10_000  # requests, so that the cost has a bound
+COUNTED = 10_000  # requests that are counted, at most, so that the cost is bounded
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Outcomes:
 
     asked: int  # at most COUNTED
     answered: int
-    first_answer: timedelta | None  # the mean
+    first_answer: timedelta | None  # the mean time until a person first answered
     resolved: int
     came_back: int
 
@@ -37,7 +37,7 @@ def asked(thread: Thread) -> None:
 def answered(thread: Thread) -> None:
     """Record a person's first answer to the newest request.
 
-    Earlier ones without an answer went back to the AI.
+    Older unanswered requests stay so, because the AI got the thread back before anyone answered.
     """
     newest = thread.handoffs.order_by("-asked_at", "-pk").values("pk")[:1]
     thread.handoffs.filter(pk__in=newest, answered_at=None).update(answered_at=timezone.now())
@@ -49,13 +49,13 @@ def resolved(thread: Thread) -> None:
 
 
 def came_back(thread: Thread) -> None:
-    """Record that the visitor has written again, if the thread was resolved recently."""
+    """Record that the visitor wrote again, if the thread was resolved recently."""
     lately = thread.handoffs.filter(resolved_at__gte=timezone.now() - COMES_BACK)
     lately.filter(came_back_at=None).update(came_back_at=timezone.now())
 
 
 def outcomes(since: datetime, chatbots: Sequence[UUID] | None) -> Outcomes:
-    """Count the newest requests since a given time in some chatbots; None means all.
+    """Count the newest requests since a given time in some chatbots, or in all if None.
 
     Costs one query.
     """

@@ -32,7 +32,7 @@ def change_contact(visitor: Visitor, contact: dict[str, str], *columns: str) -> 
 
 
 def allowed(thread: Thread, settings: LeadSettings) -> dict[str, str]:
-    """Return the parts of the visitor's contact that the bot's settings allow, blanks as ""."""
+    """Return the parts of the visitor's contact that the bot's settings allow. Blanks become ""."""
     visitor = thread.visitor
     taken = {
         "name": visitor.name if settings.customer_name_take else "",
@@ -43,11 +43,11 @@ def allowed(thread: Thread, settings: LeadSettings) -> dict[str, str]:
 
 
 def capture(thread: Thread) -> Lead | None:
-    """Create the lead of a locked thread, with its event and mails, or update an existing one.
+    """Create the lead of a locked thread, with its event and mail, or update an existing one.
 
-    Returns None if lead collection is off, or if there is no lead yet and no e-mail address or
-    phone number that may be taken. Raises ChatbotNotFound if the chatbot was erased in the
-    meantime. Specification: Events, NEW_LEAD.
+    Returns None if lead collection is off, or if there is no lead yet and no email address or
+    phone number to take. Raises ChatbotNotFound if the chatbot was erased in the meantime.
+    Specification: Events, NEW_LEAD.
     """
     chatbot = CHATBOT.first(chatbot=thread.chatbot_id)
     if chatbot is None:

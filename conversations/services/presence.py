@@ -9,16 +9,16 @@ from django.core.cache import cache
 from accounts.models import User
 from config.api.limits import CACHE_ERRORS
 
-HERE = 10  # seconds since the last poll
+HERE = 10  # seconds after a poll until the agent counts as gone
 
 logger = logging.getLogger(__name__)
 
 
 def renew(thread_id: UUID, agent: User) -> list[str]:
-    """Note that an agent is here. Returns the names of the other agents.
+    """Record that an agent is here. Returns the names of the other agents.
 
-    Of two simultaneous polls one may be lost, until the next poll. If the cache fails, no other
-    agent is reported.
+    One of two simultaneous polls may be lost until that agent polls again. If the cache fails, no
+    other agent is reported.
     """
     name, now = f"here-{thread_id}", time.time()
     try:

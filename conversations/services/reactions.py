@@ -13,7 +13,7 @@ COUNTERS = {"POSITIVE": "positive_count", "NEGATIVE": "negative_count"}
 
 
 def counter(reaction: str | None) -> str | None:
-    """Return the thread's counter that a reaction changes; None if it changes none."""
+    """Return the thread's counter that a reaction changes, or None if it changes none."""
     return COUNTERS.get((reaction or "").upper())
 
 
@@ -31,7 +31,7 @@ def react(message: Message, reaction: str | None) -> Message:
         for name in changed:
             setattr(thread, name, getattr(thread, name) + steps[name])
         if changed:
-            update_columns(thread, changed)  # no activity: the thread keeps its place
+            update_columns(thread, changed)  # not activity: the thread keeps its list position
         save_changes(message, {"reaction": reaction})
     message.thread = thread
     return message

@@ -29,7 +29,7 @@ def welcome(chatbot_id: UUID, external_id: str | None, contact: dict[str, str]) 
         visitor = Visitor(chatbot_id=chatbot_id, total_sessions=1, **named)
         insert(visitor)
         return visitor
-    # A single step: if the visitor is erased in the meantime, a new one is created.
+    # A single call, which creates a new visitor if the old one has just been erased.
     visitor, _ = Visitor.objects.select_for_update().get_or_create(
         chatbot_id=chatbot_id, external_id=external_id
     )
@@ -40,9 +40,9 @@ def welcome(chatbot_id: UUID, external_id: str | None, contact: dict[str, str]) 
 
 
 def create(chatbot_id: UUID, given: dict[str, Any]) -> Thread:
-    """Create a thread from a ThreadInput. A contact in it may create a lead.
+    """Create a thread from a ThreadInput. Contact information in it may create a lead.
 
-    Raises ChatbotNotFound if the chatbot was erased since the caller opened it.
+    Raises ChatbotNotFound if the chatbot has been erased since the caller opened it.
     """
     own = {
         name: given[name]
@@ -60,8 +60,8 @@ def create(chatbot_id: UUID, given: dict[str, Any]) -> Thread:
 def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None = None) -> Thread:
     """Change a thread and its visitor's contact, as given by ThreadChanges or a form.
 
-    Changed contact may create or update the lead. Raises ThreadNotFound, also if the thread is not
-    one of the given chatbot.
+    A changed contact may create or update the lead. Raises ThreadNotFound, including when the
+    thread does not belong to the given chatbot.
     """
     contact = contact_of(changes)
     own = {name: value for name, value in changes.items() if name not in CONTACT}
@@ -75,7 +75,7 @@ def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None 
             known = thread.visitor.identified
             leads.change_contact(thread.visitor, contact)
             if thread.visitor.identified != known:
-                own["anonymous"] = None  # from now on the contact decides
+                own["anonymous"] = None  # from now on derived from the contact
         for name, value in own.items():
             setattr(thread, name, value)
         update_columns(thread, [*own, "updated_at"])
@@ -97,7 +97,7 @@ def add_tag(thread_id: UUID, tag: str) -> bool:
 
 
 def remove_tag(thread_id: UUID, tag: str) -> None:
-    """Remove a tag from a thread, which may not have it. Raises ThreadNotFound."""
+    """Remove a tag from a thread, if the thread has it. Raises ThreadNotFound."""
     with transaction.atomic():
         thread = lock_thread(thread_id)
         if tag in thread.tags:

@@ -50,7 +50,7 @@ class Incoming(NamedTuple):
     ai_replies_per_minute: int
     escalated: bool
     escalates: bool  # the message is the text of an escalating follow-up prompt
-    most_messages: int | None  # of the visitor in one conversation
+    most_messages: int | None  # the visitor's limit in one conversation
 
     @property
     def waits(self) -> bool:
@@ -59,7 +59,7 @@ class Incoming(NamedTuple):
 
 
 def known_before() -> "QuerySet[Thread, tuple[Any, ...]]":
-    """Read the fields of Incoming after the content, of a given thread and content."""
+    """Select all fields of Incoming except `content`, for a given thread and content."""
     plan, settings = "chatbot__account__plan__", "chatbot__generalsettings__"
     escalating = FollowUpPrompt.objects.filter(
         chatbot=OuterRef("chatbot"), esclate=True, button_message=Given("content", TextField())
@@ -90,14 +90,14 @@ COUNT_MESSAGE = prepared_update(
 
 @dataclass(frozen=True)
 class Sent:
-    """A visitor's message, followed by the AI reply if there is one, and the thread after that."""
+    """A visitor's message, followed by the AI reply if any, and the thread as it is afterwards."""
 
     messages: list[Message]
     thread: Thread
 
 
 def receive(chatbot_id: UUID, thread_id: UUID, content: str) -> Incoming:
-    """Read what a send needs to know first. Raises ThreadNotFound."""
+    """Read what must be known before a message is sent. Raises ThreadNotFound."""
     found = KNOWN_BEFORE.first(chatbot=chatbot_id, thread=thread_id, content=content)
     if found is None:
         raise ThreadNotFound
@@ -107,9 +107,9 @@ def receive(chatbot_id: UUID, thread_id: UUID, content: str) -> Incoming:
 def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
     """Send a visitor's message, and wait for the AI reply.
 
-    With a `message_id` the call can be repeated after a process died: nothing is done twice.
-    Raises TooManyRequests, MessagesLimitReached or Refused; in these cases nothing is stored or
-    used up. Raises Unavailable if the message is stored but its reply has to wait.
+    With a `message_id`, the call can be repeated after a process has died, and nothing is done
+    twice. Raises TooManyRequests, MessagesLimitReached or Refused before anything is stored or used
+    up, and Unavailable if the message is stored but its reply has to wait.
     """
     begun = find(incoming, message_id)
     if begun:
@@ -124,10 +124,10 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
                 limits.taken("replies", account, replies) as give_back,
             ):
                 message, claim = store(incoming, message_id or new_id())
-            if claim is None:  # an agent answers in the thread
+            if claim is None:  # a person answers in the thread
                 give_back()
                 return Sent([message], message.thread)
-            # If it does not wait, an agent gave the thread back before the message was stored.
+            # If `waits` is false, the AI got the thread back before the message was stored.
             with nullcontext() if waits else late_place(incoming):
                 return exchange(message, ai_reply.answer(message, claim))
     except IntegrityError:  # this process was suspended, and another one stored the message
@@ -138,7 +138,7 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
 
 
 def find(incoming: Incoming, message_id: UUID | None) -> Message | None:
-    """Find the message of an earlier send with the same id; None without an id."""
+    """Find the message that an earlier send with the same id stored, if any."""
     if message_id is None:
         return None
     return Message.objects.filter(thread=incoming.thread_id, pk=message_id).first()
@@ -152,7 +152,7 @@ def resume(incoming: Incoming, message: Message) -> Sent:
 
 @contextmanager
 def late_place(incoming: Incoming) -> Iterator[None]:
-    """Hold a place to wait for the reply to a message that is stored. Raises Unavailable.
+    """Hold a place to wait for the reply to a stored message. Raises Unavailable.
 
     TooManyRequests would tell the caller that nothing was stored, and the caller would send the
     message again under another id.
@@ -167,8 +167,9 @@ def late_place(incoming: Incoming) -> Iterator[None]:
 def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
     """Store a message, its event and its owed reply in one transaction.
 
-    The claim is None if an agent answers in the thread. The quota's row is locked last. Raises
-    Refused if the conversation has as many messages as it may have, and MessagesLimitReached.
+    The claim is None if the thread is escalated, or if this message escalates it. The quota's row
+    is locked last. Raises ThreadNotFound, Refused if the conversation has reached its limit of
+    messages, and MessagesLimitReached.
     """
     with transaction.atomic():
         thread = lock_thread(incoming.thread_id)
@@ -190,7 +191,7 @@ def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
 
 
 def exchange(message: Message, reply: Message | None) -> Sent:
-    """Return a message with its reply, and the thread as the reply or an agent left it."""
+    """Return a message with its reply, if any, and the thread's state afterwards."""
     if reply:
         return Sent([message, reply], reply.thread)
     return Sent([message], read_thread(message.thread_id))

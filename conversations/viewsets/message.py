@@ -34,7 +34,7 @@ PAGE = Reading(
 
 
 class MessageViewSet(ChatbotViewSet):
-    """Send messages, read the history, react."""
+    """Send messages, read the history, and react to messages."""
 
     model = Message
     part = "Messages"
@@ -64,7 +64,7 @@ class MessageViewSet(ChatbotViewSet):
         ),
     )
     def create(self, given: dict[str, Any], thread_id: str) -> Sent:
-        """Send a visitor's message. The response contains the AI reply."""
+        """Send a visitor's message. The response contains the AI reply, if there is one."""
         self.thread_id = thread_key(thread_id)
         incoming = visitor_message.receive(self.chatbot.pk, self.thread_id, given["content"])
         return visitor_message.send(incoming, message_id=self.run_as)

@@ -26,7 +26,7 @@ from conversations.services import escalation, threads
 THREAD = Given("thread", UUIDField())
 ONE = Reading(ThreadRecord, lambda threads: threads.filter(pk=THREAD).with_llm())
 DETAILS = Reading(ThreadDetails, lambda threads: threads.filter(pk=THREAD))
-# The page's ids first: rows before the page then cost one index entry each and no joins.
+# Select the page's ids first: each row before the page then costs an index entry and no joins.
 PAGE = Reading(
     ThreadRecord,
     lambda threads: (

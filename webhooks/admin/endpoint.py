@@ -26,14 +26,14 @@ class StateFilter(DropdownFilter):
         return [(state, state) for state in STATES]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the endpoints in the chosen state."""
+        """Select the endpoints in the chosen state."""
         return queryset.filter(STATES[self.value()]) if self.value() in STATES else queryset
 
 
 class EndpointAdmin(ReadOnly, EndpointPageAdmin, ChatbotRows):
     """Webhooks by chatbot; each is configured on its own page.
 
-    The app above registers it, with the figures that it counts.
+    The app above registers a subclass, which adds counts of deliveries.
     """
 
     list_display = (

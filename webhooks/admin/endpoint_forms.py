@@ -40,7 +40,7 @@ class SecretForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Require a secret if the form's choice is an own one, and reject it otherwise."""
+        """Require a secret if the user chose to enter one, and reject it otherwise."""
         given = self.cleaned_data
         own, secret = given.get("secret_choice") == OWN, given.get("secret")
         if own and not secret:
@@ -57,7 +57,7 @@ class SecretForm(forms.Form):
 
 
 class EndpointForm(ConflictForm):
-    """The configuration of a chatbot's webhook. It never changes a secret."""
+    """The configuration of a chatbot's webhook. It does not change the secret."""
 
     class Meta:
         model = Endpoint

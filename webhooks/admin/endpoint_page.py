@@ -59,7 +59,7 @@ def samples() -> dict[str, str]:
 
 
 class EndpointPageAdmin(ScopedAdmin):
-    """A chatbot's webhook, which has a page before it is set up."""
+    """A chatbot's webhook, which has a page even before it is set up."""
 
     def get_urls(self) -> list[URLPattern]:
         """Add the page of a chatbot's webhook, and the routes of its buttons."""
@@ -111,7 +111,7 @@ class EndpointPageAdmin(ScopedAdmin):
         return endpoint
 
     def is_writable(self, request: HttpRequest, chatbot: Chatbot) -> bool:
-        """Return whether the user may configure the webhook; this takes the account's add-on."""
+        """Return whether the user may configure the webhook. The account must have the add-on."""
         permitted: bool = person(request).has_perm("webhooks.change_endpoint")
         return chatbot.account.webhooks_enabled and permitted
 
@@ -127,7 +127,7 @@ class EndpointPageAdmin(ScopedAdmin):
         if request.method == "POST":
             if not self.is_writable(request, chatbot):
                 raise PermissionDenied
-            if endpoint and "secret_choice" in request.POST:  # the form of a first configuration
+            if endpoint and "secret_choice" in request.POST:  # the form for a first configuration
                 messages.warning(request, SET_UP_MEANWHILE)
                 return HttpResponseRedirect(page_url(chatbot.pk))
             with transaction.atomic():  # the form compares with the locked row
@@ -142,7 +142,7 @@ class EndpointPageAdmin(ScopedAdmin):
     def configuration_form(
         self, request: HttpRequest, chatbot: Chatbot, endpoint: Endpoint | None
     ) -> EndpointForm:
-        """Make the form that configures the webhook; the first one includes the secret."""
+        """Build the form that configures the webhook, or that sets it up with its secret."""
         if endpoint is None:
             every = [event.value for event in Event]
             return NewEndpointForm(
@@ -212,7 +212,7 @@ class EndpointPageAdmin(ScopedAdmin):
         )
 
     def health(self, endpoint: Endpoint) -> dict[str, Any]:
-        """Return what the page shows of the last 24 hours."""
+        """Return the figures of the last 24 hours, and how many deliveries are waiting now."""
         hours = self.hours(endpoint.chatbot_id)
         return {
             "ok": sum(hour.ok for hour in hours),
@@ -226,7 +226,7 @@ class EndpointPageAdmin(ScopedAdmin):
     def hours(self, chatbot_id: UUID) -> list[Hour]:
         """Count a chatbot's deliveries in each of the last 24 hours, oldest first.
 
-        The app that counts what happens implements this.
+        The app that counts activity overrides this.
         """
         raise NotImplementedError
 
@@ -241,7 +241,7 @@ class EndpointPageAdmin(ScopedAdmin):
     def secret_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
         """Ask for one confirmation, then replace the secret and show the new one once.
 
-        A form that is sent twice replaces it once. The browser's Back button leads to a page
+        A form that is submitted twice replaces it once. The browser's Back button leads to a page
         without a form, which names the user who has just replaced the secret.
         """
         endpoint = self.writable_endpoint(request, chatbot_id)
@@ -272,7 +272,7 @@ class EndpointPageAdmin(ScopedAdmin):
     def replace(
         self, request: HttpRequest, endpoint: Endpoint, form: SecretForm
     ) -> HttpResponse | None:
-        """Replace the secret and show it. Returns None if the service rejects the user's own."""
+        """Replace the secret and show it. Returns None if the service rejects that."""
         try:
             secret = service.replace_secret(
                 endpoint, form.own_secret, by=person(request).get_full_name()

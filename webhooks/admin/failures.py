@@ -15,14 +15,14 @@ from config.admin.page import page
 from webhooks.admin.advice import advice
 from webhooks.services.selection import cause_in_words, is_code
 
-ENDPOINTS = 3  # that a group names
+ENDPOINTS = 3  # endpoints named in each group
 
 
 class FailuresAdmin(ScopedAdmin):
     """The page of the log that groups failures."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the page of the causes."""
+        """Add the page that groups failures by cause."""
         view = self.admin_site.admin_view(self.causes_view)
         return [path("causes/", view, name="webhooks_delivery_causes"), *super().get_urls()]
 
@@ -51,7 +51,7 @@ class FailuresAdmin(ScopedAdmin):
 
 
 def described(cause: str, chatbots: "Counter[str]", log: Any) -> dict[str, Any]:
-    """Return the context that shows a cause. Any: the theme's list has no types."""
+    """Return the context that shows a cause. Any: the theme's list is untyped."""
     code = int(cause) if is_code(cause) else None
     names = [name for name, _ in chatbots.most_common(ENDPOINTS)]
     more = len(chatbots) - len(names)

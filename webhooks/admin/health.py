@@ -14,7 +14,7 @@ from webhooks.models.delivery import State
 from webhooks.models.reason import Refusal
 
 UNREADABLE = Refusal.SECRET_UNREADABLE
-LOOKED_AT = 1_000  # deliveries, the newest ones of the last day
+LOOKED_AT = 1_000  # newest deliveries of the last day that are examined, at most
 STATES = {
     "failing": Q(is_active=True, failing_since__isnull=False),
     "healthy": Q(is_active=True, failing_since=None, last_success_at__isnull=False),
@@ -40,16 +40,16 @@ def state_of(endpoint: Endpoint) -> str:
 class Times:
     """How long the receiver took, in milliseconds, for deliveries of the last 24 hours.
 
-    Only deliveries that succeeded count, and no tests.
+    Tests and deliveries that did not succeed are left out.
     """
 
     median: int | None
     p95: int | None
-    capped: bool  # there were more than LOOKED_AT
+    capped: bool  # LOOKED_AT were examined, and there may be more
 
 
 def response_times(endpoint: Endpoint) -> Times:
-    """Summarise the newest deliveries of the last 24 hours, at a cost that has a bound."""
+    """Summarise the newest deliveries of the last 24 hours, at a bounded cost."""
     rows = Delivery.objects.filter(
         chatbot=endpoint.chatbot_id, created_at__gte=timezone.now() - ONE_DAY, is_test=False
     )

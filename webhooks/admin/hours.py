@@ -1,10 +1,10 @@
-"""The deliveries of a webhook by the hour, as bars that need neither a script nor a style."""
+"""A webhook's deliveries by the hour, as bars that need neither a script nor inline styles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-WIDTH, HEIGHT = 10, 100  # of an hour's column, in units of the drawing
+WIDTH, HEIGHT = 10, 100  # size of an hour's column, in units of the chart
 GAP = 1
 
 
@@ -19,7 +19,7 @@ class Hour:
 
 @dataclass(frozen=True)
 class Bar:
-    """The column of an hour: where its two parts lie in the drawing."""
+    """An hour's bar in the chart: its position, and the heights of its two parts."""
 
     hour: Hour
     x: int
@@ -28,12 +28,12 @@ class Bar:
 
     @property
     def ok_top(self) -> int:
-        """Return the upper edge of the part that succeeded; it stands on the ground."""
+        """Return the upper edge of the part that succeeded, which starts at the bottom."""
         return HEIGHT - self.ok
 
     @property
     def failed_top(self) -> int:
-        """Return the upper edge of the part that failed; it stands on the other one."""
+        """Return the upper edge of the part that failed, which is stacked on the other."""
         return self.ok_top - self.failed
 
 
@@ -48,12 +48,12 @@ class Bars:
 
     @property
     def width(self) -> int:
-        """Return the width of the drawing."""
+        """Return the width of the chart."""
         return WIDTH * len(self.hours)
 
     @property
     def most(self) -> int:
-        """Return the deliveries of the busiest hour, which the highest bar stands for."""
+        """Return the number of deliveries in the busiest hour, which has the highest bar."""
         return max((hour.ok + hour.failed for hour in self.hours), default=0)
 
     @property
@@ -65,11 +65,11 @@ class Bars:
         ]
 
     def scaled(self, count: int) -> int:
-        """Return the height of a number of deliveries; both parts together fit the drawing."""
+        """Return the height for a number of deliveries. Both parts together fit into the chart."""
         return max(1, count * (HEIGHT - 1) // self.most) if count else 0
 
     @property
     def sentence(self) -> str:
-        """Describe the chart in words, for people who do not see it."""
+        """Describe the chart in words, for people who cannot see it."""
         ok, failed = sum(hour.ok for hour in self.hours), sum(hour.failed for hour in self.hours)
         return f"Deliveries per hour: {ok:,} ok, {failed:,} failed. The table has the figures."

@@ -1,5 +1,7 @@
 """Make one attempt: sign the stored bytes with the endpoint's current secret and send them.
 
+`post.Outcome` decides what counts as success, and `schedule` when a failure is tried again.
+
 Specification: Events, Request headers and Delivery rules. Open point: delivery-config.
 """
 
@@ -15,7 +17,7 @@ from webhooks.models.reason import Refusal
 
 
 def send(work: Work) -> Result:
-    """Send a delivery once. Holds no transaction and no connection while the receiver answers."""
+    """Send a delivery, or refuse it. Holds no database connection during the request."""
     if not work.body:
         return Result(refusal=Refusal.CONTENT_ERASED, final=True)
     target = work.target

@@ -3,10 +3,11 @@
 Pure logic: no database and no clock. An attempt is never skipped, because the schedule is the
 contract; three rules keep slots free for healthy endpoints instead:
 
-1. Each endpoint has a limit of attempts in flight, over all workers (see `health`).
-2. Endpoints that were never tried, or whose last attempt timed out, share half of a worker's slots,
-   and no endpoint takes more slots than it leaves free.
-3. Accounts take turns, and so do the endpoints of an account.
+1. Each endpoint has a limit on its attempts in flight, across all workers (see `health`).
+2. Endpoints that have never been tried, or whose last attempt timed out, share half of a worker's
+   slots. No endpoint of any kind gets another slot while it holds more slots than are free.
+3. The account with the fewest attempts in flight goes first, and within it the endpoint with the
+   fewest.
 """
 
 import itertools
@@ -23,8 +24,8 @@ REMEMBERED = 10_000  # accounts and endpoints whose place in the rotation is kep
 class Candidate:
     """A due delivery.
 
-    `in_order` is a first attempt or a manual retry: it waits while another delivery of its thread
-    is in flight. A `suspect` may be killing workers: only one of them runs at a time.
+    `in_order` marks a first attempt or a manual retry, which waits while another delivery of its
+    thread is in flight. A `suspect` may be killing workers: a worker runs only one at a time.
     """
 
     delivery_id: UUID
@@ -35,19 +36,19 @@ class Candidate:
 
 @dataclass(slots=True)
 class Waiting:
-    """An endpoint (by its chatbot) with due deliveries, in the order in which they should start."""
+    """An endpoint (identified by its chatbot) and its due deliveries, in starting order."""
 
     chatbot_id: UUID
     account_id: UUID
     limit: int
-    slow: bool  # its last attempt timed out, or it was never tried
-    in_flight: int = 0  # on all workers
+    slow: bool  # its last attempt timed out, or it has never been tried
+    in_flight: int = 0  # attempts on all workers
     due: deque[Candidate] = field(default_factory=deque)
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The attempts of the claiming worker that are in flight to one endpoint."""
+    """The claiming worker's attempts in flight to one endpoint."""
 
     chatbot_id: UUID
     account_id: UUID
@@ -89,7 +90,7 @@ class Slots:
 
 
 class Rotation:
-    """Remembers which account and endpoint was served last, so that equals take turns."""
+    """Remembers the order in which accounts and endpoints were last served, to break ties."""
 
     def __init__(self) -> None:
         self._served: Counter[UUID] = Counter()
@@ -117,7 +118,7 @@ class Rotation:
         heapify(heap)
         while heap and slots.free > 0:
             ranked, number, one = heappop(heap)
-            if (now := rank(one)) != ranked:  # others have started since it was queued
+            if (now := rank(one)) != ranked:  # other deliveries have started since
                 heappush(heap, (now, number, one))
                 continue
             if not slots.admit(one) or not (candidate := _next(one, threads, slots)):
@@ -136,7 +137,7 @@ class Rotation:
 
 
 def _next(one: Waiting, threads: set[UUID], slots: Slots) -> Candidate | None:
-    """Take an endpoint's next delivery that may start beside those in flight."""
+    """Take an endpoint's next delivery that may start alongside those chosen or in flight."""
     while one.due:
         candidate = one.due.popleft()
         if candidate.suspect and slots.suspects:

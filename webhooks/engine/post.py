@@ -14,8 +14,8 @@ from config.outbound.failures import FAILURES, Reason, clean, explain, is_shorta
 from config.outbound.guard import check_url, judge
 from config.outbound.transport import last_request, pieces, session
 
-BODY_SECONDS = 1.0  # the status decides; the body is only for people to read
-BODY_READ = 16 * 1024  # the connection of a longer body is not reused
+BODY_SECONDS = 1.0  # seconds to read a body: the status decides, and only people read the body
+BODY_READ = 16 * 1024  # bytes; after a longer body, the connection is not reused
 BODY_KEPT = 4 * 1024
 
 
@@ -23,9 +23,10 @@ BODY_KEPT = 4 * 1024
 class Outcome:
     """The outcome of one attempt: a response with its code, or the reason why there is none.
 
-    `repeated` means that the request was sent twice: its kept connection had just been closed.
-    `response_ms` is the time until the end of the response's headers, or until the failure.
-    Headers are clean lines; the body is the beginning of the received body, as received.
+    `repeated` means that the request was sent twice: the idle connection had just been closed.
+    `response_ms` is the time until the end of the response's headers, or until the failure. Each
+    header is one line of printable characters. `response_body` is the beginning of the body,
+    unchanged except that the secret is masked.
     """
 
     response_ms: int
@@ -50,11 +51,11 @@ def post(
     timeout: float,
     hide: Callable[[str], str] = str,
 ) -> Outcome:
-    """Send the body unchanged, once; the whole exchange ends within `timeout` seconds.
+    """Send the body unchanged. The whole exchange ends within `timeout` seconds.
 
-    `hide` masks the secret in the outcome, even where a text is cut off within the secret: some
-    receivers echo the request. If this machine, not the receiver, is the reason for a failure,
-    raises an error that `is_shortage` recognises.
+    Some receivers echo the request, so `hide` masks the secret in the outcome, even where a string
+    ends within the secret. If this machine, not the receiver, causes a failure, raises an error
+    that `is_shortage` recognises.
     """
     began = time.monotonic()
     try:
@@ -105,4 +106,4 @@ def _beginning(response: requests.Response, hide: Callable[[str], str]) -> bytes
     with suppress(*FAILURES), within(BODY_SECONDS):
         for piece in pieces(response, most=BODY_READ):
             read += piece
-    return hide(read.decode("latin-1")).encode("latin-1")[:BODY_KEPT]  # otherwise unchanged
+    return hide(read.decode("latin-1")).encode("latin-1")[:BODY_KEPT]  # latin-1 keeps every byte

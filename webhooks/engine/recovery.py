@@ -1,6 +1,6 @@
-"""Recover from faults: dead workers, lost messages, a clock that was set.
+"""Recover from faults: dead workers, expired claims, a changed clock.
 
-Taking over a delivery is guarded by the claim that was read, as in `schedule`.
+A delivery is taken over only if it still has the claim that was read, as in `schedule`.
 """
 
 import logging
@@ -19,9 +19,9 @@ from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 from webhooks.models.reason import Refusal
 
-# With the condition of the index, which does not name `claim`
+# Repeats the condition of the index `delivery_claimed`, which `claim IS NOT NULL` does not imply
 HELD = Q(claimed_by__gt="", claim__isnull=False)
-INTERRUPTIONS = 3  # then the delivery, not the workers, is assumed to be the cause
+INTERRUPTIONS = 3  # after which the delivery, not the workers, is assumed to be the cause
 
 logger = logging.getLogger(__name__)
 
@@ -37,9 +37,9 @@ def claimers() -> set[str]:
 def take_over(dead: set[str]) -> int:
     """Free the claims of dead workers and the claims that have expired.
 
-    An attempt that had begun is marked as interrupted and made again at once, under the same
+    An attempt that had begun is marked as interrupted and repeated immediately, under the same
     number. The third interruption ends the delivery as FAILED. Returns how many claims expired
-    before an attempt began, those of dead workers not counted.
+    before an attempt began, not counting those of dead workers.
     """
     current_time = now()
     gone = Q(claimed_by__in=dead) | Q(claimed_until__lt=current_time)
@@ -61,16 +61,16 @@ def take_over(dead: set[str]) -> int:
 
 def release_all(worker: str) -> None:
     """Give back the claims of a stopping worker whose attempts have not begun."""
-    rows = Delivery.objects.filter(HELD, claimed_by=worker)  # locked: an attempt just begins
+    rows = Delivery.objects.filter(HELD, claimed_by=worker)  # a locked row's attempt is beginning
     update_unlocked(rows.filter(claimed_until__lte=now() + START), **NO_CLAIM)
 
 
 def follow_clock(jump: timedelta, *, since: float) -> None:
     """Move due times and leases by `jump` after this machine's clock was set.
 
-    `since` is the monotonic time at which the clock was last known to be unchanged. Rows written
-    after that may already use the new clock and are left as they are. On PostgreSQL the engine
-    uses the database's clock, and this function is not called.
+    `since` is the monotonic time at which the clock was last known to be unchanged. Due times set
+    after that, and leases of attempts begun after that, may already use the new clock and are left
+    unchanged. On PostgreSQL the engine uses the database's clock, and this function is not called.
     """
     current_time = now()
     lately = (current_time - timedelta(seconds=time.monotonic() - since), current_time)
@@ -79,7 +79,7 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
     with transaction.atomic():
         waiting = Delivery.objects.filter(due_at__isnull=False).exclude(updated_at__range=lately)
         waiting.update(due_at=F("due_at") + jump)
-        # A claim without an attempt may expire too early because of this: it is claimed again.
+        # A claim without an attempt may then expire too early: its delivery is claimed again.
         old = claimed.exclude(pk__in=begun.filter(delivery__in=claimed).values("delivery"))
         old.update(claimed_until=F("claimed_until") + jump)
 
@@ -95,7 +95,7 @@ def _free(row: Delivery, attempt: Attempt | None, current_time: datetime) -> Non
 def _interrupt(row: Delivery, attempt: Attempt, current_time: datetime) -> None:
     last = row.interruptions + 1 >= INTERRUPTIONS
     reason = Refusal.INTERRUPTED_TOO_OFTEN if last else Refusal.INTERRUPTED
-    # Any: values of columns of many types
+    # Any: column values of many types
     columns: dict[str, Any] = {"due_at": current_time}
     if last:
         columns = {

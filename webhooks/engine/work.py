@@ -11,7 +11,7 @@ from webhooks.models.reason import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery whose attempt this worker may begin, once."""
+    """A delivery that this worker has claimed and may attempt once."""
 
     delivery_id: UUID
     claim: UUID
@@ -36,10 +36,10 @@ class Work:
     attempt_id: UUID
     chatbot_id: UUID
     number: int
-    once: bool  # a test dispatch or a manual retry: no other attempt follows
+    once: bool  # a test dispatch or a manual retry: no automatic retry follows
     body: bytes = field(repr=False)
     target: Target | None  # None: the webhook was deleted
-    late: timedelta = timedelta(0)  # from the due time to the beginning
+    late: timedelta = timedelta(0)  # time from when the attempt was due to its start
     begun: float = field(default_factory=time.monotonic)
 
     def seconds_since_due(self) -> float:
@@ -49,15 +49,15 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of an attempt: an outcome if something was sent, otherwise the refusal."""
+    """The result of an attempt: an outcome, or the refusal if this service did not try to send."""
 
     outcome: Outcome | None = None
     signature: str = ""
     refusal: Refusal | None = None
-    final: bool = False  # a refusal that no later attempt can change
+    final: bool = False  # no automatic retry follows
 
     def without_content(self) -> "Result":
-        """Drop the response and make the result final: the delivery was erased meanwhile."""
+        """Drop the response's content and make the result final, for an erased delivery."""
         if self.outcome is None:
             return replace(self, final=True)
         outcome = replace(self.outcome, response_headers={}, response_body=b"")

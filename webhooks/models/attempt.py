@@ -11,22 +11,22 @@ from webhooks.models.reason import in_words
 
 
 class Attempt(models.Model):
-    """One try to deliver; its row is written when it begins and completed when it settles."""
+    """One try at delivery. Its row is inserted when it begins and completed when it is settled."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     delivery = models.ForeignKey(
         Delivery, on_delete=models.CASCADE, related_name="attempts", db_index=False
     )
-    number = models.PositiveIntegerField()  # an interrupted attempt is made again under its number
+    number = models.PositiveIntegerField()  # an interrupted attempt is repeated under its number
     status = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     interrupted = models.BooleanField(default=False)
-    repeated = models.BooleanField(default=False)  # sent twice: a kept connection had been closed
-    by = models.CharField(max_length=lengths.SHORT, blank=True)  # who requested it, if a person did
+    repeated = models.BooleanField(default=False)  # sent twice: an idle connection had been closed
+    by = models.CharField(max_length=lengths.SHORT, blank=True)  # who requested the test or retry
     url = models.CharField("URL", max_length=LONGEST, blank=True)
     signature = models.CharField(max_length=100, blank=True)
     response_code = models.PositiveIntegerField(null=True)
     response_ms = models.PositiveIntegerField("response time (ms)", null=True)
-    reason = models.CharField(max_length=30, blank=True)  # of Reason or Refusal
+    reason = models.CharField(max_length=30, blank=True)  # a name in Reason or Refusal
     detail = models.CharField(max_length=DETAIL_LENGTH, blank=True)
     response_headers = models.JSONField(default=dict)
     response_body = models.BinaryField(default=bytes)

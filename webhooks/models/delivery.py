@@ -1,6 +1,6 @@
 """Deliveries: an event's exact bytes, and the schedule for sending them to the endpoint.
 
-Only `due_at` tells whether an attempt remains to be made; `claim` tells that a worker has taken it.
+Only `due_at` shows whether an attempt remains to be made; `claim` shows that a worker has taken it.
 Specification: States and transitions, Webhook delivery. Open point: delivery-states.
 """
 
@@ -31,7 +31,7 @@ class State(models.TextChoices):
 
 WAITS = models.Q(due_at__isnull=False, claim__isnull=True)
 RUNS = models.Q(claim__isnull=False)
-# The due time of first attempts: they are due at once, even if the clock is set back
+# `starts_at` of first attempts, which are due immediately, even if the clock is set back
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -47,24 +47,24 @@ class Lane(models.IntegerChoices):
 
 
 class NextPosition(models.Func):
-    """The next number of the database's own sequence: a web machine's clock gives no order."""
+    """The next number, taken from the database because the clocks of web machines differ."""
 
     output_field = models.BigIntegerField()
 
     # Any, below: as in the base class
     def as_postgresql(self, *_: Any, **__: Any) -> tuple[str, tuple[str | int, ...]]:
-        """Take it from the sequence that the migration creates."""
+        """Take the number from the sequence that the migration creates."""
         return "nextval('webhooks_delivery_position')", ()
 
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: Any
     ) -> tuple[str, tuple[str | int, ...]]:
-        """Take the row's own number: one process writes at a time."""
+        """Take the number that the row will get as its rowid: only one writer runs at a time."""
         return "(SELECT COALESCE(MAX(rowid), 0) + 1 FROM webhooks_delivery)", ()
 
 
 class PositionField(models.BigIntegerField[Any, Any]):
-    """A number that the database gives when the row is inserted."""
+    """A number that the database assigns when the row is inserted."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         """Let the database number a new row."""
@@ -74,21 +74,21 @@ class PositionField(models.BigIntegerField[Any, Any]):
 def generated(
     *cases: models.When, output: models.Field[Any, Any], default: Any = None
 ) -> "models.GeneratedField":
-    """Make a column that the database computes from other columns of the row.
+    """Declare a column that the database computes from other columns of the row.
 
-    The engine finds rows only through these columns, so no other index can serve its statements
-    and their plans do not depend on statistics.
+    The engine finds a chatbot's rows only through such columns, so no other index can serve its
+    statements, and outdated statistics do not change their plans.
     """
     return models.GeneratedField(
         expression=models.Case(*cases, default=default), output_field=output, db_persist=True
     )
 
 
-NO_ANSWER = 0  # of `answer_class`
+NO_ANSWER = 0  # a value of `answer_class`
 
 
 def failed_answer_class() -> "models.GeneratedField":
-    """Make a column with the first digit of a failed attempt's code, or NO_ANSWER.
+    """Declare a column for the first digit of a failed attempt's code, or NO_ANSWER.
 
     It is null before the first attempt and after a success, so its index contains failures only.
     """
@@ -116,7 +116,7 @@ class Delivery(Row):
     thread_id = models.UUIDField(null=True)  # no foreign key: threads live in the app above
     message_id = models.UUIDField(null=True)
     event = models.CharField(max_length=30, choices=event_choices)
-    # Made once: the same bytes are stored, signed and sent. Empty once the content is erased.
+    # Created once: the same bytes are stored, signed and sent. Empty once the content is erased.
     body = models.BinaryField()
     is_test = models.BooleanField("tests", default=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
@@ -124,13 +124,15 @@ class Delivery(Row):
     interruptions = models.PositiveIntegerField(default=0)
     last_code = models.PositiveIntegerField(null=True)
     last_ms = models.PositiveIntegerField(null=True)
-    last_reason = models.CharField(max_length=30, blank=True)  # of Reason or Refusal
+    last_reason = models.CharField(max_length=30, blank=True)  # a name in Reason or Refusal
     last_detail = models.CharField(max_length=DETAIL_LENGTH, blank=True)
     due_at = models.DateTimeField(null=True)
     claim = models.UUIDField(null=True)  # fencing token: only its holder may write
-    claimed_by = models.CharField(max_length=64, blank=True)  # the worker, whose death is detected
-    claimed_until = models.DateTimeField(null=True)  # the lease, as a last resort
-    retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the manual attempt
+    claimed_by = models.CharField(max_length=64, blank=True)  # the worker's name in `liveness`
+    claimed_until = models.DateTimeField(
+        null=True
+    )  # when the claim expires, if nothing has released it before
+    retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the test or retry
     position = PositionField(editable=False)  # the order of a thread's events
     # The chatbot while the delivery waits, and while its attempt is in flight
     waiting_of = generated(
@@ -151,7 +153,7 @@ class Delivery(Row):
         default=models.F("due_at"),
         output=models.DateTimeField(null=True),
     )
-    # For the log and retry jobs. Their indexes add no cost to attempts that succeed.
+    # For the log and retry jobs. Their indexes cost nothing if the first attempt succeeds.
     failed_of = generated(
         models.When(state=State.FAILED, then=models.F("chatbot")),
         output=models.UUIDField(null=True),
@@ -161,7 +163,7 @@ class Delivery(Row):
     class Meta:
         verbose_name_plural = "deliveries"
         indexes = [
-            # No index contains `claim`: confirming an attempt changes none (a HOT update).
+            # No index contains `claim`, so confirming an attempt changes no index (a HOT update).
             models.Index(
                 fields=["waiting_of", "lane", "starts_at", "position"],
                 name="delivery_waiting",
@@ -197,7 +199,7 @@ class Delivery(Row):
                 condition=models.Q(failed_of__isnull=False),
             ),
             models.Index(
-                # With the chatbot, so that other chatbots' rows are skipped inside the index.
+                # Includes the chatbot, so that other chatbots' rows are skipped inside the index.
                 fields=["answer_class", "-created_at", "-id", "chatbot"],
                 name="delivery_by_class",
                 condition=models.Q(answer_class__isnull=False),
@@ -214,5 +216,5 @@ class Delivery(Row):
 
     @property
     def erased(self) -> bool:
-        """Whether the content was erased: only the entry in the log is left."""
+        """Whether the content has been erased, which leaves only the entry in the log."""
         return not self.body

@@ -8,11 +8,11 @@ from config.database.row import Row
 from config.outbound.guard import LONGEST
 from webhooks.payloads import Event
 
-FIRST_LIMIT = 2  # attempts in flight to an endpoint that has not shown what it can take
+FIRST_LIMIT = 2  # attempts in flight to an endpoint that has not yet shown what it can take
 
 
 def all_events() -> list[str]:
-    """Return every event kind: the default subscription of an endpoint."""
+    """Return every event kind, the default subscription of an endpoint."""
     return [event.value for event in Event]
 
 
@@ -32,10 +32,10 @@ class Endpoint(Row):
     failing_since = models.DateTimeField(null=True, editable=False)
     last_failure_at = models.DateTimeField(null=True, editable=False)
     failures_in_a_row = models.PositiveIntegerField(default=0, editable=False)
-    timed_out = models.BooleanField(default=False, editable=False)  # the last attempt
-    # Limit of attempts in flight: grows with each success, halves when it times out
+    timed_out = models.BooleanField(default=False, editable=False)  # at the last attempt
+    # Limit on attempts in flight: grows with each success and is halved by a timeout
     attempts_limit = models.PositiveIntegerField(default=FIRST_LIMIT, editable=False)
-    # Written with the emails; null again once the owner was told that it works
+    # When the owner was told that the endpoint fails; null again once told that it works
     owner_told_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Reasons why an attempt has no response: their names are stored, and their words are shown."""
+"""Reasons why an attempt has no response. Their names are stored, and their labels are shown."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from config.outbound.failures import Reason
 
 
 class Refusal(models.TextChoices):
-    """Reasons that arise in this service; those of the exchange itself are in `Reason`."""
+    """Reasons that arise in this service. Those from the exchange itself are in `Reason`."""
 
     WEBHOOK_DELETED = "WEBHOOK_DELETED", "webhook deleted"
     SWITCHED_OFF = "SWITCHED_OFF", "webhook switched off"

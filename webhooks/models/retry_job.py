@@ -1,4 +1,4 @@
-"""Retry jobs: many FAILED deliveries that staff chose by a filter, retried at a steady pace."""
+"""Retry jobs: each retries the FAILED deliveries that match a filter, at a steady pace."""
 
 from django.db import models
 from django.db.models import Q
@@ -20,10 +20,10 @@ class RetryJob(Row):
     """One bulk retry. Deliveries that fail after its start are not part of it."""
 
     by = models.CharField("started by", max_length=SHORT)
-    filter = models.JSONField()  # of webhooks.services.selection
+    filter = models.JSONField()  # as Selection.as_json returns it
     per_second = models.PositiveIntegerField("deliveries a second per endpoint")
     failed_before = models.DateTimeField()
-    expected = models.PositiveIntegerField()  # at its start; capped
+    expected = models.PositiveIntegerField()  # deliveries that matched at the job's start; capped
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.RUNNING)
     stopped_by = models.CharField(max_length=SHORT, blank=True)
     finished_at = models.DateTimeField(null=True)
@@ -41,16 +41,16 @@ class RetryJob(Row):
 
 
 class RetryPart(Row):
-    """The part of a retry job that concerns one endpoint, and how far it has come."""
+    """The part of a retry job that concerns one endpoint, and its progress."""
 
     job = models.ForeignKey(RetryJob, on_delete=models.CASCADE, related_name="parts")
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="+")
     is_active = models.BooleanField(default=True)  # the job runs, and deliveries remain
     is_done = models.BooleanField(default=False)
     retried = models.PositiveIntegerField(default=0)
-    place_at = models.DateTimeField(null=True)  # of the last delivery that was looked at
+    place_at = models.DateTimeField(null=True)  # creation time of the last delivery examined
     place_id = models.UUIDField(null=True)
-    next_due = models.DateTimeField(null=True)  # of the next attempt, by the job's pace
+    next_due = models.DateTimeField(null=True)  # due time of the next attempt at the job's pace
 
     class Meta:
         constraints = [

@@ -1,7 +1,7 @@
 """Erase the content of deliveries. Their rows stay in the log: event, state, times and codes.
 
 An erased delivery is not sent again: its next attempt ends it as FAILED (open point:
-delivery-config), and an attempt in progress stores nothing of the response (`schedule`).
+delivery-config), and an attempt in progress stores no content of the response (`schedule`).
 """
 
 from collections.abc import Iterator
@@ -16,19 +16,19 @@ BATCH = 500
 
 
 def with_content(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Keep the deliveries whose content has not been erased."""
+    """Select the deliveries whose content has not been erased."""
     return deliveries.exclude(body=b"")
 
 
 def erase(deliveries: "QuerySet[Delivery]") -> Iterator[int]:
-    """Erase the content of deliveries, oldest first; yields the size of each batch.
+    """Erase the content of deliveries, oldest first. Yields the size of each batch.
 
     Each batch is one short transaction.
     """
     rows = with_content(deliveries).order_by("id")
     while True:
         with transaction.atomic():
-            # Lock deliveries before attempts, in the same order as settling does.
+            # Lock deliveries before attempts, as settling does, to avoid deadlocks.
             ids = list(rows.select_for_update().values_list("pk", flat=True)[:BATCH])
             Delivery.objects.filter(pk__in=ids).update(body=b"", updated_at=timezone.now())
             Attempt.objects.filter(delivery__in=ids).update(response_headers={}, response_body=b"")

@@ -1,4 +1,8 @@
-"""Delete old deliveries that have ended, in batches."""
+"""Delete old deliveries that have ended, in batches. `webhooks.tasks.prune` does so once a day.
+
+Old means older than WEBHOOK_RETENTION_DAYS. `accounts.tasks` prunes sessions, mails and the audit
+trail.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,7 +18,7 @@ BATCH = 1_000
 
 
 def prunable(before: datetime) -> "QuerySet[Delivery]":
-    """Return the deliveries from before a time that have ended and have no retry requested."""
+    """Select the deliveries created before a time that have ended, without a requested retry."""
     return Delivery.objects.filter(
         created_at__lt=before,
         state__in=[State.SUCCESS, State.FAILED],

@@ -1,4 +1,4 @@
-"""Request one more attempt of FAILED deliveries. Specification: Events, Delivery rules, 3."""
+"""Request one more attempt for FAILED deliveries. Specification: Events, Delivery rules, 3."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,34 +12,37 @@ from webhooks.models import Delivery
 from webhooks.models.delivery import State
 from webhooks.services.erasure import with_content
 
-PER_SECOND = 10  # per endpoint, in bulk retries: its receiver has just been down
-BATCH = 100  # per transaction; on the embedded default it blocks all other writes
+PER_SECOND = 10  # retries a second per endpoint, whose receiver may only just be up again
+BATCH = 100  # deliveries per transaction, which on the embedded default blocks all other writes
 
 
 def retryable_alone(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Keep the deliveries that may be retried: FAILED, not yet requested, and not erased."""
+    """Select the deliveries that may be retried: FAILED, no retry requested, and not erased."""
     return with_content(deliveries.filter(state=State.FAILED, due_at=None, claim=None))
 
 
 def erased(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Keep the FAILED deliveries that can no longer be retried: their content was erased."""
+    """Select the FAILED deliveries that can no longer be retried: their content was erased."""
     return deliveries.filter(state=State.FAILED, body=b"")
 
 
 def retryable(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Keep the deliveries that may be retried in bulk; test dispatches are retried one by one."""
+    """Select the deliveries that may be retried in bulk; test dispatches are retried one by one."""
     return retryable_alone(deliveries).filter(is_test=False)
 
 
 def retry(deliveries: "QuerySet[Delivery]", by: str) -> int:
-    """Request one attempt of each delivery now; `by` names the requester. Returns how many."""
+    """Request one attempt for each retryable delivery, due now. Returns how many were requested.
+
+    `by` names the requester.
+    """
     return schedule.retry(list(retryable_alone(deliveries).values_list("pk", flat=True)), by=by)
 
 
 def retry_slowly(deliveries: "QuerySet[Delivery]", by: str) -> Iterator[int]:
-    """Request one attempt of each delivery, in the order of events, PER_SECOND for each endpoint.
+    """Request one attempt for each delivery, in event order, at PER_SECOND for each endpoint.
 
-    Deliveries that fail from now on are not included. Yields how many attempts were requested,
+    Deliveries that fail after the start are not included. Yields how many attempts were requested,
     batch by batch. If the caller stops early, the remaining deliveries are unchanged.
     """
     rows = retryable(deliveries).order_by("chatbot", "id").values_list("chatbot", "pk")

@@ -1,13 +1,13 @@
 """Retry all FAILED deliveries that match a filter, as a stored job that workers carry out.
 
-    start    a job is stored, with a part for each endpoint; an endpoint has one job at a time
+        start    a job is stored, with a part for each endpoint, which has at most one running job
     advance  the next attempts are requested, a little ahead of time, in the order of the events
     stop     nothing more is requested; attempts that are already requested are still made
     resume   the job continues where it stopped
 
-The parts' rows hold each endpoint's place, and it moves in the transaction that requests the
-attempts: a worker that is killed loses and repeats nothing. A delivery that was settled after the
-job's start is not part of it. Specification: Events, Delivery rules, 3.
+Each part's row records how far its endpoint has got. This position advances in the transaction that
+requests the attempts, so a killed worker neither loses nor repeats any. A delivery that is settled
+after the job's start is not part of it. Specification: Events, Delivery rules, 3.
 """
 
 from collections.abc import Collection, Iterable
@@ -28,12 +28,12 @@ from webhooks.models.retry_job import JobState
 from webhooks.services.retry import retryable
 from webhooks.services.selection import Selection
 
-AHEAD = timedelta(seconds=3)  # from the request of an attempt to its due time, at most
-COUNTED = 10_000  # matching deliveries, at most
+AHEAD = timedelta(seconds=3)  # how long before they are due attempts are requested, at most
+COUNTED = 10_000  # matching deliveries counted, at most
 
 
 class NotStarted(ValueError):
-    """Raised when a job can be neither started nor resumed; its text says why."""
+    """Raised when a job can be neither started nor resumed. Its message says why."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def start(
 
 
 def stop(job: RetryJob, *, by: str) -> bool:
-    """Request nothing more. Returns False if the job does not run."""
+    """Stop a job, so that it requests nothing more. Returns False if it is not running."""
     with transaction.atomic():
         parts = RetryPart.objects.select_for_update().filter(job=job).order_by("pk")
         list(parts.values_list("pk", flat=True))
@@ -97,7 +97,7 @@ def stop(job: RetryJob, *, by: str) -> bool:
 
 
 def resume(job: RetryJob) -> None:
-    """Continue a stopped job where it stopped. Raises NotStarted."""
+    """Continue a stopped job from where it stopped. Raises NotStarted."""
     remaining = RetryPart.objects.filter(job=job, is_done=False)
     try:
         with transaction.atomic():
@@ -109,12 +109,12 @@ def resume(job: RetryJob) -> None:
 
 
 def is_running() -> bool:
-    """Return whether any job runs."""
+    """Return whether any job is in progress."""
     return RetryJob.objects.filter(state=JobState.RUNNING).exists()
 
 
 def advance() -> None:
-    """Request the attempts of all running jobs that are due soon, and finish completed jobs."""
+    """Request the next attempts of all running jobs, and mark completed jobs as done."""
     running = RetryPart.objects.filter(is_active=True, job__state=JobState.RUNNING)
     for part in running.select_related("job").order_by("pk"):
         with left_if_locked(f"retry job {part.job_id}"):
@@ -129,7 +129,7 @@ def advance() -> None:
 
 
 def _advance(part: RetryPart) -> None:
-    """Request an endpoint's next attempts, unless the job was stopped or moved on meanwhile."""
+    """Request an endpoint's next attempts, unless the job has since been stopped or moved on."""
     current_time, rate = queue.now(), part.job.per_second
     begins = max(part.next_due or current_time, current_time)
     room = int((current_time + AHEAD - begins).total_seconds() * rate)
@@ -157,7 +157,7 @@ def _advance(part: RetryPart) -> None:
 
 
 def _remaining(part: RetryPart) -> "QuerySet[Delivery, tuple[UUID, datetime]]":
-    """Return an endpoint's deliveries after the job's place, in the order of their events."""
+    """Return an endpoint's deliveries after the job's position, in the order of their events."""
     rows = retryable(Selection.from_json(part.job.filter).rows()).filter(
         failed_of=part.chatbot_id, updated_at__lte=part.job.failed_before
     )

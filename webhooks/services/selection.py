@@ -1,4 +1,4 @@
-"""Choose deliveries by the filter of the log, of a retry job or of `retry_deliveries`."""
+"""Select deliveries by the filter of the log, of a retry job or of `retry_deliveries`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -15,24 +15,24 @@ from webhooks.models.delivery import NO_ANSWER, State
 from webhooks.models.reason import WORDS
 
 CLASSES = {"3xx": 3, "4xx": 4, "5xx": 5, "none": NO_ANSWER}
-DELETED = "deleted"  # in place of a name
+DELETED = "deleted"  # shown in place of a name
 SUCCEEDED = "2xx"  # exactly the deliveries that are SUCCESS
 
 
 def is_code(cause: str) -> bool:
-    """Return whether a cause is the code of an answer, not the name of a reason."""
+    """Return whether a cause is the code of a response, not the name of a reason."""
     return len(cause) == 3 and cause.isascii() and cause.isdecimal()
 
 
 def in_class(deliveries: "QuerySet[Delivery]", name: str) -> "QuerySet[Delivery]":
-    """Keep the deliveries whose last answer was of a class of codes, or that had no answer."""
+    """Select by the class of the last response's code; "none" means tried without a response."""
     if name == SUCCEEDED:
         return deliveries.filter(state=State.SUCCESS)
     return deliveries.filter(answer_class=CLASSES[name])
 
 
 def with_cause(deliveries: "QuerySet[Delivery]", cause: str) -> "QuerySet[Delivery]":
-    """Keep the deliveries whose last attempt failed with a code, or for a named reason."""
+    """Select the deliveries whose last attempt failed with a code, or for a named reason."""
     if is_code(cause):
         code = int(cause)
         return deliveries.filter(answer_class=code // 100, last_code=code)
@@ -45,7 +45,7 @@ def cause_in_words(cause: str) -> str:
 
 
 def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Delivery]":
-    """Keep the deliveries with an id: their own, or that of their thread or message."""
+    """Select the deliveries with an id: their own, or that of their thread or message."""
     rows = Delivery.objects.order_by()
     found = (
         rows.filter(pk=wanted)
@@ -60,7 +60,7 @@ def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Deliver
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """A filter. Its parts are combined; an empty part keeps everything."""
+    """A filter for deliveries. All of its parts must match; an empty part matches everything."""
 
     chatbot: UUID | None = None
     account: UUID | None = None
@@ -69,7 +69,7 @@ class Selection:
     cause: str = ""
     since: datetime | None = None
     until: datetime | None = None
-    id: UUID | None = None  # of a delivery, a thread or a message
+    id: UUID | None = None  # the id of a delivery, a thread or a message
 
     def rows(self) -> "QuerySet[Delivery]":
         """Return the matching deliveries, of every chatbot."""
@@ -87,7 +87,7 @@ class Selection:
         return with_id(rows, self.id) if self.id else rows
 
     def words(self, names: Mapping[UUID, str] | None = None) -> list[str]:
-        """Describe the filter for people, one phrase for each part; `names` saves reading them."""
+        """Describe the filter for people, one phrase per part. Looks up `names` if not given."""
         known = names_of([self]) if names is None else names
         parts = {
             "state": State.FAILED,
@@ -103,12 +103,12 @@ class Selection:
         return [f"{name}: {value}" for name, value in parts.items() if value]
 
     def as_json(self) -> dict[str, str]:
-        """Return the parts that are set, as texts."""
+        """Return the parts that are set, as strings."""
         return {name: str(value) for name, value in asdict(self).items() if value}
 
     @classmethod
     def from_json(cls, parts: dict[str, str]) -> "Selection":
-        """Read what `as_json` returned."""
+        """Rebuild a selection from what `as_json` returned."""
         kinds: dict[str, Any] = {
             **dict.fromkeys(("chatbot", "account", "id"), UUID),
             **dict.fromkeys(("since", "until"), datetime.fromisoformat),

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 VALID = timedelta(days=365)
-RENEWED = timedelta(days=7)  # before expiry; a running sink keeps using the old one until then
+RENEWED = timedelta(days=7)  # time before expiry; a running sink keeps the old certificate
 NAMES = (
     x509.DNSName("localhost"),
     x509.IPAddress(ipaddress.ip_address("127.0.0.1")),

@@ -18,24 +18,24 @@ from psycopg_pool import PoolTimeout
 
 from config.database.postgresql.outage import outage
 
-# Seconds, less than two in all: first for a pooled connection or its answer, then to find out
-# whether the database is down. A busy machine may take most of a second to connect.
+# Seconds, less than two in total: WAIT for a pooled connection or its answer, then VERDICT to find
+# out whether the database is down. A busy machine may take most of a second to connect.
 WAIT = 0.5
 VERDICT = 1.4
-PATIENT_WAIT = 5.0  # of a worker: its pool is often busy, and a slow server is no outage
-RECENT = 0.05  # seconds for which an answer shows that the server is not silent
+PATIENT_WAIT = 5.0  # WAIT of a worker, whose pool is often busy; a slow server is not an outage
+RECENT = 0.05  # seconds for which an answer proves that the server is not silent
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper, except that it never hands out a dead connection.
 
-    Django's CONN_HEALTH_CHECKS would check too, but the pool then sleeps between one dead
-    connection and the next, and waits without a limit for a server that is suspended.
+    Django's CONN_HEALTH_CHECKS would also check, but the pool then sleeps between dead connections
+    and waits indefinitely for a suspended server.
     """
 
     stores_times_as_text = False
     joins_writes = True
-    waiting_writes: list[Any] | None = None  # of a block of `config.database.prepared.together`
+    waiting_writes: list[Any] | None = None  # for a `config.database.prepared.together` block
     answered_at = 0.0  # when this process last gave back a connection that worked (monotonic)
 
     def get_connection_params(self) -> dict[str, Any]:
@@ -46,16 +46,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
         params: dict[str, Any] = super().get_connection_params()
         params["context"] = with_loaders_in_c(params["context"])
         if settings.PREPARED_STATEMENTS:
-            params["prepare_threshold"] = 0  # from the first run: `run_prepared` is for hot SQL
+            params["prepare_threshold"] = 0  # on first use: only hot SQL uses `run_prepared`
         return params
 
     def _set_autocommit(self, autocommit: bool) -> None:
-        # Pooled connections have it already, and psycopg takes a lock to set it again.
+        # Pooled connections already have this mode, and psycopg takes a lock to set it again.
         if self.connection.autocommit != autocommit:
             super()._set_autocommit(autocommit)  # type: ignore[misc] # the stubs lack it
 
     def create_cursor(self, name: str | None = None) -> Any:  # Any: psycopg's
-        """Make a cursor that keeps the connection's loaders. A name makes one on the server."""
+        """Create a cursor that keeps the connection's loaders. A name makes it a server cursor."""
         kinds: Any = base  # Any: the stubs lack the arguments of its cursors
         if name:
             held = self.connection.autocommit
@@ -67,7 +67,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def run_prepared(
         self, sql: str, values: list[Any], *, reads: bool
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Run a statement without Django's cursor. Returns the rows that it reads and their number.
+        """Run a statement without Django's cursor. Returns the rows it reads, and the row count.
 
         The server parses and plans the statement once per connection.
         """
@@ -108,14 +108,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 outage.find_out(conn_params, within=left if outage.patient else VERDICT)
 
     def writing(self) -> AbstractContextManager[object]:
-        """Surround one statement that writes. Outside a transaction it is one by itself."""
+        """Surround one writing statement. Outside a transaction, it is a transaction of its own."""
         return nullcontext()
 
     def unspoiled(self, connection: psycopg.Connection[Any]) -> bool:
-        """Return whether a pooled connection needs no round trip to know that it works.
+        """Return whether a pooled connection is known to work without a round trip.
 
-        The server has just answered this process, and has not ended this connection: if it had,
-        there would be something to read.
+        True if the server has just answered this process and has not closed this connection: if it
+        had, there would be something to read.
         """
         if time.monotonic() - self.answered_at > RECENT:
             return False
@@ -131,9 +131,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 @lru_cache(1_024)
 def with_numbers(sql: str) -> str:
-    """Convert a statement to PostgreSQL's own form, with its parameters numbered.
+    """Convert a statement to PostgreSQL's own format, with numbered parameters.
 
-    psycopg would convert it at each run if it is long or has many parameters.
+    psycopg would convert it on every run if it is long or has many parameters.
     """
     numbers = count(1)
     return re.sub("%[%s]", lambda found: "%" if found[0] == "%%" else f"${next(numbers)}", sql)
@@ -141,7 +141,7 @@ def with_numbers(sql: str) -> str:
 
 @cache
 def with_loaders_in_c(adapters: AdaptersMap) -> AdaptersMap:
-    """Return Django's adapters with psycopg's loader of times."""
+    """Return Django's adapters with psycopg's own loader for times."""
     faster = AdaptersMap(adapters)
     faster.register_loader("timestamptz", TimestamptzLoader)
     return faster
@@ -155,7 +155,7 @@ def wait() -> float:
 def answers(connection: psycopg.Connection[Any]) -> bool:
     """Send an empty query on an idle connection, and return whether the server answers in time.
 
-    Each wait is bounded. psycopg's own calls would wait as long as the server is silent.
+    Each wait is bounded. psycopg's own calls would wait for as long as the server is silent.
     """
     server, poll = connection.pgconn, select.poll()
     poll.register(server.socket, select.POLLIN)

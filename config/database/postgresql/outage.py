@@ -1,4 +1,4 @@
-"""Detect database outages, so that requests fail at once instead of waiting for a timeout."""
+"""Detect database outages, so that requests fail immediately instead of after a timeout."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ import psycopg
 from django.db import DatabaseError
 from psycopg import OperationalError
 
-ASK_AGAIN = 0.5  # seconds between two attempts while the database is down
+ASK_AGAIN = 0.5  # seconds between attempts while the database is down
 ATTEMPT = 2  # seconds for one attempt; psycopg accepts no less
 FULL = ("too many clients", "too many connections", "remaining connection slots")
 
@@ -25,14 +25,14 @@ class Outage:
 
     A request that gets no connection cannot tell a busy pool from a database that is down. It
     calls `find_out`, which starts a thread that tries to connect until the outage is over. During
-    an outage requests fail at once. A worker does the same, but is `patient`: it takes longer to
-    call a slow database an outage.
+    an outage, requests fail immediately. A worker does the same, but is `patient`: it waits longer
+    before it treats a slow database as down.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.watched = self.patient = self.under_way = False
-        self.verdict: threading.Event | None = None  # set when the current attempt ends
+        self.verdict: threading.Event | None = None  # set when the first attempt ends
         self.lent: WeakSet[psycopg.Connection[Any]] = WeakSet()
 
     def watch(self, connection: psycopg.Connection[Any]) -> None:
@@ -46,7 +46,7 @@ class Outage:
             raise OperationalError("the database does not answer")
 
     def find_out(self, parameters: dict[str, Any], *, within: float) -> None:
-        """Raise OperationalError unless the database accepts a connection within `within` s."""
+        """Raise OperationalError unless the database is found to be up within `within` seconds."""
         with self.lock:
             if (verdict := self.verdict) is None:
                 verdict = threading.Event()
@@ -75,20 +75,20 @@ class Outage:
         verdict.set()
 
     def interrupt(self) -> None:
-        """Shut down the connections in use: their requests would wait for a silent server."""
+        """Shut down the connections in use, whose requests would wait for a silent server."""
         with self.lock:
             connections = list(self.lent)
             self.lent.clear()
         for connection in connections:
             with (
-                suppress(OperationalError, OSError),  # it has ended already
+                suppress(OperationalError, OSError),  # the connection has ended already
                 socket.socket(fileno=os.dup(connection.pgconn.socket)) as shared,
             ):
                 shared.shutdown(socket.SHUT_RDWR)
 
 
 def failure(parameters: dict[str, Any]) -> Exception | None:
-    """Try to connect. Returns the error if the database is down, not if it is only full."""
+    """Try to connect. Returns the error if the database is down, but not if it is only full."""
     try:
         psycopg.connect(**parameters).close()
     except (psycopg.Error, OSError) as error:

@@ -11,8 +11,8 @@ from django.db.backends.sqlite3 import base, operations
 
 from config.database.sqlite.write_queue import WriteQueue
 
-LONG = 10_000  # characters of a statement that is not remembered
-WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")  # the first letters of a statement that writes
+LONG = 10_000  # characters from which a statement is too long to cache
+WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")  # the first six letters of writing statements
 
 _queue = WriteQueue()  # one is enough: there is one database
 
@@ -29,7 +29,7 @@ def identifier(value: str | None, *_: Any) -> UUID | None:
 
 @lru_cache(4_096)
 def known_uuid(text: str) -> UUID:
-    """Parse a uuid. The rows of a page share most of theirs: a chatbot's, a thread's, a model's."""
+    """Parse a uuid, cached: rows on a page share the ids of their chatbot, thread and model."""
     return UUID(int=int(text, 16))
 
 
@@ -50,12 +50,12 @@ class DatabaseOperations(operations.DatabaseOperations):
 
 
 class Cursor(base.SQLiteCursorWrapper):
-    """A cursor whose single writes wait in the queue, too, and that remembers conversions."""
+    """A cursor that also queues writes outside a transaction, and caches converted statements."""
 
     database: "DatabaseWrapper"
 
     def execute(self, query: str, params: Any = None) -> Any:  # Any: as in the base class
-        """Run a statement; a write outside a transaction acquires the write lock."""
+        """Run a statement. A write outside a transaction acquires the write lock."""
         if not self._is_single_write(query):
             return super().execute(query, params)
         self.database.acquire_write_lock()
@@ -65,7 +65,7 @@ class Cursor(base.SQLiteCursorWrapper):
             self.database.release_write_lock()
 
     def executemany(self, query: str, param_list: Any) -> Any:
-        """Run a statement many times; outside a transaction, writes share one write lock."""
+        """Run a statement many times. Outside a transaction, the lock is acquired once for all."""
         if not self._is_single_write(query):
             return super().executemany(query, param_list)
         self.database.acquire_write_lock()
@@ -78,7 +78,7 @@ class Cursor(base.SQLiteCursorWrapper):
         return not self.database.holds_write_lock and query.lstrip()[:6].upper() in WRITES
 
     def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
-        """Convert a statement to the form of sqlite3."""
+        """Convert a statement's parameters to the style of sqlite3."""
         if param_names is None and len(query) < LONG:
             return with_question_marks(query)
         converted: str = super().convert_query(query, param_names=param_names)
@@ -101,11 +101,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     holds_write_lock = False
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Leave all conversion to DatabaseOperations: sqlite3's own would come before it."""
+        """Leave all conversion to DatabaseOperations: sqlite3's own would run first."""
         return super().get_connection_params() | {"detect_types": 0, "cached_statements": 512}
 
     def create_cursor(self, name: str | None = None) -> Any:
-        """Make a cursor that knows whether this connection holds the write lock."""
+        """Create a cursor that knows whether this connection holds the write lock."""
         cursor = self.connection.cursor(factory=Cursor)
         cursor.database = self
         return cursor
@@ -113,9 +113,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def run_prepared(
         self, sql: str, values: list[Any], *, reads: bool
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Run a statement without Django's cursor. Returns the rows that it reads and their number.
+        """Run a statement without Django's cursor. Returns the rows it reads, and the row count.
 
-        SQLite keeps its plan. A statement that writes runs inside `writing`.
+        sqlite3 caches its plan. A statement that writes runs inside `writing`.
         """
         self.ensure_connection()
         self.validate_no_broken_transaction()
@@ -125,10 +125,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def writing(self, *, timeout: float | None = None) -> Iterator[None]:
-        """Surround one statement that writes. Outside a transaction it is one by itself.
+        """Surround one writing statement. Outside a transaction, it is a transaction of its own.
 
-        A statement that returns rows ends when they are read: the write lock is held until then.
-        Raises OperationalError after `timeout` seconds, or else after the database's timeout.
+        A statement that returns rows ends once they are read, so the write lock is held until then.
+        Raises OperationalError after `timeout` seconds, by default the database's timeout.
         """
         if self.holds_write_lock:
             yield

@@ -1,7 +1,7 @@
 """One queue for all writers of the embedded database, in every thread and process.
 
-SQLite's own waiting polls now and then, in no order: of fifty concurrent writers most sleep while
-the database is free, and a process that writes without a pause starves the other one.
+SQLite's own waiting polls at intervals, in no order: of fifty concurrent writers, most sleep while
+the database is free, and a process that writes without pause starves the others.
 """
 
 import fcntl
@@ -13,22 +13,22 @@ from pathlib import Path
 from django.db import OperationalError
 
 NEXT, WRITER = 0, 1  # bytes of the lock file: the next process to write, and the one that writes
-LOOKS = (0.0002, 0.002)  # seconds between two looks at a lock, at first and later
-OFTEN = 0.02  # seconds until looks become rare
+LOOKS = (0.0002, 0.002)  # seconds between checks of a lock, at first and later
+OFTEN = 0.02  # seconds until checks become less frequent
 
 
 class WriteQueue:
     """Lets one writer through at a time.
 
-    Threads of a process wait for its lock. Their first one then waits for the other processes, for
-    at most one write of each: it holds the byte NEXT while it waits for the byte WRITER, so that
-    a process that has just written cannot overtake it. SQLite's own lock keeps the data correct;
-    without its file, the queue orders the threads of one process only.
+    The threads of a process wait for its lock. The one that gets it then waits for the other
+    processes, for at most one write of each: it holds the byte NEXT while it waits for the byte
+    WRITER, so that a process that has just written cannot overtake it. SQLite's own lock keeps the
+    data correct. Without the lock file, the queue orders only the threads of one process.
     """
 
     def __init__(self) -> None:
         self.threads = threading.Lock()
-        self.file: int | None = None  # its descriptor
+        self.file: int | None = None  # the descriptor of the lock file
 
     def acquire(self, database: str, timeout: float) -> None:
         """Wait until this thread may write. Raises OperationalError after `timeout` seconds."""
@@ -55,7 +55,7 @@ class WriteQueue:
             self.threads.release()
 
     def _lock_file(self, database: str) -> int | None:
-        # Opened once: closing any descriptor of the file would end this process's locks.
+        # Opened once: closing any descriptor of the file would release this process's locks.
         if self.file is None and Path(database).is_file():
             try:
                 self.file = os.open(f"{database}.queue", os.O_RDWR | os.O_CREAT, 0o600)
@@ -65,7 +65,7 @@ class WriteQueue:
 
 
 def _lock(file: int, byte: int, ends: float) -> None:
-    # A blocking call has no timeout, and the holder may be halted.
+    # A blocking call has no timeout, and the holder may be suspended.
     began = time.monotonic()
     while True:
         try:

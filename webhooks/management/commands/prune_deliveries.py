@@ -25,7 +25,7 @@ class Command(RecordCommand):
         )
 
     def run(self, *, older_than: int, **_: Any) -> dict[str, Any]:
-        """Delete the deliveries batch by batch. Returns how many."""
+        """Delete the deliveries batch by batch. Returns their number."""
         before = timezone.now() - timedelta(days=older_than)
         batches = -(-prunable(before).count() // BATCH)
         deleted = 0

@@ -1,4 +1,4 @@
-"""Request one more attempt of many FAILED deliveries."""
+"""Request one more attempt for many FAILED deliveries."""
 
 from argparse import ArgumentTypeError
 from datetime import UTC, datetime
@@ -56,10 +56,10 @@ class Command(RecordCommand):
     def run(
         self, *, chatbot: UUID | None, since: datetime | None, event: str | None, **_: Any
     ) -> dict[str, Any]:
-        """Request the attempts; the worker makes them.
+        """Request the attempts, which a worker then makes.
 
-        Raises CommandError while sending is off, so that the retries are not all sent at once when
-        it resumes.
+        Raises CommandError while sending is off, so that the retries are not all sent together
+        when it resumes.
         """
         if not settings.SENDING:
             raise CommandError("SENDING=off: nothing is retried; run this again when sending is on")
