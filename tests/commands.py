@@ -1,4 +1,4 @@
-"""Run commands of manage.py as typed."""
+"""Run manage.py commands as an operator types them."""
 
 import io
 import json
@@ -10,14 +10,14 @@ from django.core.management import CommandError, call_command
 
 
 def run(name: str, *words: UUID | str) -> str:
-    """Run a command as typed; returns its output."""
+    """Run a command with these arguments. Returns its standard output."""
     output = io.StringIO()
     call_command(name, *words, stdout=output)
     return output.getvalue()
 
 
 def record(name: str, *words: UUID | str) -> Any:
-    """Run a command with --json; returns its record, the only output."""
+    """Run a command with --json. Returns the record, which must be its only output line."""
     output = run(name, *words, "--json")
     assert output.count("\n") == 1
     return json.loads(output)

@@ -1,4 +1,4 @@
-"""Delete the tests' counters and no other keys: a shared server may hold other data, too."""
+"""Delete the tests' counters and no other keys, because a shared server may hold other data."""
 
 from functools import cache as once
 
@@ -11,7 +11,7 @@ from config.api.limits import OwnCounters, counters
 
 @once
 def server() -> redis.Redis:
-    """Keep one connection: tests that replace name look-ups must not need a new one."""
+    """Keep one connection, because a test that replaces name look-ups may be unable to open one."""
     return redis.Redis.from_url(settings.REDIS_URL)
 
 

@@ -1,7 +1,7 @@
 """Choose what the tests run on, before Django reads its settings.
 
-It is the embedded default, or the servers that TEST_DATABASE_URL and TEST_REDIS_URL name. The
-caller's own environment and .env do not configure the service under test.
+They run on the embedded default, or on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name.
+The caller's own environment and .env do not configure the service under test.
 """
 
 import os
@@ -14,7 +14,7 @@ database, cache = os.environ.get("TEST_DATABASE_URL", ""), os.environ.get("TEST_
 if bool(database) != bool(cache):
     raise SystemExit("set both TEST_DATABASE_URL and TEST_REDIS_URL, or neither")
 
-if "TEST_STATE_DIR" not in os.environ:  # first process; parallel workers inherit it
+if "TEST_STATE_DIR" not in os.environ:  # in the first process; parallel workers inherit it
     os.environ["TEST_STATE_DIR"] = tempfile.mkdtemp(prefix="chatbots-test-")
     os.environ["TEST_ENCRYPTION_KEY"] = Fernet.generate_key().decode()
     os.environ["TEST_RUN"] = Path(os.environ["TEST_STATE_DIR"]).name

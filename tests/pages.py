@@ -8,7 +8,7 @@ from django.test import Client
 
 
 class Fields(HTMLParser):
-    """Collects names and values; unchecked boxes and a formset's empty template are not sent."""
+    """Collects names and values, except those of unchecked boxes and a formset's empty template."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Fields(HTMLParser):
         if tag == "select":
             self.select = None
         elif tag == "textarea":
-            # Browsers drop the line break that HTML allows before the text
+            # Browsers drop the line break that HTML allows before a textarea's text
             if self.textarea:
                 self.values[self.textarea] = self.values[self.textarea].removeprefix("\n")
             self.textarea = None
@@ -53,14 +53,14 @@ class Fields(HTMLParser):
 
 
 def fields_of(page: HttpResponse) -> dict[str, Any]:
-    """Return the fields of a page's forms."""
+    """Return the fields of a page's forms, without the CSRF token."""
     parser = Fields()
     parser.feed(page.content.decode())
     return {name: value for name, value in parser.values.items() if name != "csrfmiddlewaretoken"}
 
 
 def submit(client: Client, address: str, **changes: Any) -> HttpResponse:
-    """Open a page, change some fields, and submit its form."""
+    """Open a page, change some fields, and submit its form. Asserts that the page opens."""
     page = client.get(address)
     assert page.status_code == 200, page.content[-500:]
     return client.post(address, fields_of(page) | changes)

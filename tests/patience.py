@@ -3,14 +3,14 @@
 import os
 from typing import Any
 
-PATIENCE = 180.0  # seconds
+PATIENCE = 180.0  # seconds to wait for a lock, a connection or Redis
 
 
 def give_time(database: dict[str, Any], cache: dict[str, Any]) -> None:
     """Set long timeouts for locks, connections and the tests' Redis.
 
-    In a service each is shorter, and ends in a 500 or leaves the limits open. A cache that a test
-    manipulates keeps its timeouts.
+    Production's timeouts are shorter; when one expires, a request gets a 500 or rate limits fail
+    open. A cache at any other address, such as one that a test kills, keeps its timeouts.
     """
     if pool := database["OPTIONS"].get("pool"):
         pool["timeout"] = PATIENCE

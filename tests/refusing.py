@@ -1,4 +1,4 @@
-"""A database that rejects rows of one kind."""
+"""A database that rejects new rows of one model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
-"""Follow the route of a call through the project's own files.
+"""Record the route that a call takes through the project's own files.
 
-The mechanism of database statements is left out: each statement enters it in the same way.
+The files that run database statements are left out, because every statement passes through them.
 """
 
 import sys
@@ -17,7 +17,7 @@ MECHANISM = f"{ROOT / 'config' / 'database'}/"
 
 @dataclass
 class Route:
-    """The files of the project that a call entered, one after the other."""
+    """The project's files that a call entered, in order."""
 
     stops: list[str] = field(default_factory=list)
 
@@ -34,7 +34,7 @@ class Route:
 
 @contextmanager
 def followed() -> Iterator[Route]:
-    """Record the route of what this thread calls within the block."""
+    """Record the route of this thread's calls within the block."""
     route = Route()
 
     def note(frame: FrameType, event: str, _: object) -> None:

@@ -1,7 +1,7 @@
 """Count the SQL statements that reach the database, below Django and its query log.
 
-PostgreSQL: the messages that libpq sends. SQLite: the statements that it starts. So a prepared
-statement counts like any other, and turning the count on changes nothing above the driver.
+On PostgreSQL, these are the messages that libpq sends; on SQLite, the statements that it starts.
+So a prepared statement counts like any other, and counting changes nothing above the driver.
 """
 
 import re
@@ -13,8 +13,8 @@ from django.db import connection
 
 # Statements that begin, end or nest a transaction are not counted: a test runs inside one.
 CONTROL = re.compile(r'\s*"?(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)\b', re.IGNORECASE)
-INSIDE = re.compile("-- ")  # what triggers and FTS5 tables do belongs to the statement before
-EMPTY = ' ""'  # a query that only asks whether the server still answers
+INSIDE = re.compile("-- ")  # the work of triggers and FTS5 tables belongs to the previous one
+EMPTY = ' ""'  # a query that only checks whether the server still answers
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def counted() -> Iterator[list[str]]:
 
 @contextmanager
 def sent_by_libpq(recorded: list[str]) -> Iterator[None]:
-    """Record each Query and each Execute that libpq sends, with the text it was last given."""
+    """Record the SQL of each Query and each Execute that libpq sends."""
     server = connection.connection.pgconn
     with tempfile.TemporaryFile("w+") as log:
         server.trace(log.fileno())
@@ -46,8 +46,8 @@ def sent_by_libpq(recorded: list[str]) -> Iterator[None]:
 
 
 def statements_of(log: Iterable[str]) -> Iterator[str]:
-    """Read the statements out of libpq's trace of its messages."""
-    texts: dict[str, str] = {}  # by the name of the prepared statement
+    """Read the statements from libpq's trace of its messages."""
+    texts: dict[str, str] = {}  # SQL by the name of the prepared statement
     bound = ""
     for line in log:
         _, side, _, message, content, *_ = [*line.rstrip("\n").split("\t"), *[""] * 4]
@@ -68,8 +68,8 @@ def statements_of(log: Iterable[str]) -> Iterator[str]:
 def started_by_sqlite(recorded: list[str]) -> Iterator[None]:
     """Record each statement that SQLite starts.
 
-    It also reports the steps of a trigger, under the text of the statement that fired it, and what
-    the full-text index does for a statement, as comments.
+    SQLite also reports each step of a trigger with the text of the statement that fired it, and the
+    work of the full-text index as comments. Neither is recorded.
     """
     database = connection.connection
 

@@ -1,6 +1,6 @@
 """The packages' static files, found once for all test clients.
 
-A service makes its middleware once. Each test client makes its own, and the search for all files
+A service creates its middleware once. Each test client creates its own, whose search for all files
 would take longer than most requests.
 """
 
@@ -10,7 +10,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 
 def find_once() -> None:
-    """Share what the first middleware finds with all later ones."""
+    """Share the files that the first middleware finds with all later ones."""
     find, found = WhiteNoiseMiddleware.add_files_from_finders, dict[str, Any]()
 
     def add(middleware: WhiteNoiseMiddleware) -> None:

@@ -7,10 +7,10 @@ INSTRUCTION = {"title": "Greet", "instruction": "Say hello."}
 
 
 def path_of(thread: Thread) -> str:
-    """Return the path to send a message to a thread."""
+    """Return the path for sending a message to a thread."""
     return f"/v1/chatting/{thread.chatbot_id}/thread/{thread.pk}/message"
 
 
 def instructions(chatbot: Chatbot) -> str:
-    """Return the path to create an instruction."""
+    """Return the path for creating an instruction."""
     return f"/v1/chatbots/chatbot/{chatbot.pk}/instructions"

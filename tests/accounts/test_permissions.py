@@ -1,4 +1,4 @@
-"""The lines of the permission table fit each other."""
+"""The rows of the permission table are consistent."""
 
 from accounts.permissions import ADDED, MAY, MEMBER_ROLES, Action
 

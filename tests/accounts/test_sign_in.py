@@ -1,4 +1,4 @@
-"""Signing in: five failures of a name from one address block further attempts for a while."""
+"""Signing in: five failures for a name from one address block further attempts for a while."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -112,7 +112,7 @@ def test_a_letter_that_matches_only_in_upper_case_finds_no_person(db: None, name
 def test_a_spelling_that_the_database_treats_as_equal_counts_against_the_same_person(
     db: None, name: str
 ) -> None:
-    """Databases differ in which spellings they treat as equal; none gives extra attempts."""
+    """Databases differ in which spellings they treat as equal. No spelling gives extra attempts."""
     UserFactory(email="admin@example.com")
     if not User.objects.find(name):
         pytest.skip("this database tells them apart")

@@ -1,4 +1,4 @@
-"""Many copies of one row, made inside the database: a million in seconds to a minute."""
+"""Copy a row many times inside the database. A million copies take up to a minute."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,14 +24,14 @@ def new_id() -> str:
 
 
 def later() -> str:
-    """Return the expression of a time that differs from copy to copy."""
+    """Return an SQL expression for `updated_at`: each copy is a millisecond later than the last."""
     return LATER[connection.vendor]
 
 
 def copy(row: Model, count: int, columns: Mapping[str, str] = {}, *, source: str = "") -> None:
-    """Insert copies of a row; `columns` gives the SQL of those that differ, by `s.n` from 1.
+    """Insert copies of a row. `columns` gives the SQL of columns that differ; `s.n` counts from 1.
 
-    `source` is a query in place of the series, whose columns are then those of `s`.
+    `source` is a query that replaces the series of `count` numbers. `s` then has its columns.
     """
     table, key = row._meta.db_table, row._meta.pk
     assert key is not None

@@ -1,4 +1,4 @@
-"""What the reads cost as data grows: long histories, many threads, many bots, other tenants."""
+"""The cost of reads as the data grows: long histories, many threads, many bots, other tenants."""
 
 import shutil
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from tests.statements import counted
 
 MESSAGES, THREADS, BOTS, FOREIGN = 1_000_000, 100_000, 10_000, 100_000
 FEW = 1_000
-ASKED = 300  # how often each request is made
+ASKED = 300  # number of times that each request is sent
 PAGE = 20
 
 
@@ -41,7 +41,7 @@ class Asked:
 
 @contextmanager
 def copy_of_database() -> Iterator[str]:
-    """Copy this run's database; yields the copy's name."""
+    """Copy this run's database. Yields the copy's name."""
     name = str(connection.settings_dict["NAME"])
     copied = f"{name}_small"
     connection.close()
@@ -70,7 +70,7 @@ def close_pool() -> None:
 
 
 def interleaved(pairs: dict[str, tuple[Asked, Asked]], size: float) -> dict[str, Any]:
-    """Ask both requests of each pair in turn; returns p50 and p99 of both and their ratios."""
+    """Send both requests of each pair in turn. Returns p50 and p99 of both, and their ratios."""
     figures = {}
     opened = {
         each.web.port: wire.Connection(each.web.port, b"")
@@ -126,7 +126,7 @@ def thread_with(chatbot: Chatbot, messages: int) -> Thread:
 
 
 def chatbot_with(account: Account, threads: int) -> Chatbot:
-    """Create a chatbot with the given number of threads."""
+    """Create a chatbot with the given number of threads. Asserts that their count is correct."""
     chatbot = ChatbotFactory(account=account)
     bulk.copy(ThreadFactory(chatbot=chatbot), threads - 1, {"updated_at": bulk.later()})
     assert ThreadCount.of(chatbot.pk) == threads
@@ -134,12 +134,12 @@ def chatbot_with(account: Account, threads: int) -> Chatbot:
 
 
 def before(thread: Thread, position: int) -> str:
-    """Return the query of a history page that ends before a position."""
+    """Return the query string of a history page that ends before a position."""
     return f"?before={Message.objects.get(thread=thread, position=position).pk}"
 
 
 def add_foreign(count: int) -> None:
-    """Give another account this many chatbots, threads and members."""
+    """Create this many chatbots, threads and members in another account."""
     account = AccountFactory()
     chatbot = chatbot_with(account, count)
     bulk.copy(chatbot, count, {"name": "'foreign ' || s.n"})
@@ -154,7 +154,7 @@ def add_foreign(count: int) -> None:
 
 
 def long_lists(web: Web, account: Account, size: float) -> dict[str, tuple[Asked, Asked]]:
-    """Build the histories and thread lists, and pair the long ones with the short ones."""
+    """Create long and short histories and thread lists. Returns pairs of requests for them."""
     many, few = round(MESSAGES * size), max(60, round(FEW * size))
     key = api_key.issue(account.owner)[1]
     chatbot = chatbot_with(account, round(THREADS * size))
@@ -186,7 +186,10 @@ def long_lists(web: Web, account: Account, size: float) -> dict[str, tuple[Asked
 
 
 def many_bots(web: Web, size: float) -> dict[str, float]:
-    """Measure my-chatbots with ten thousand bots."""
+    """Measure my-chatbots for an account with ten thousand bots.
+
+    Asserts that the response counts all of them.
+    """
     count = round(BOTS * size)
     chatbot = ChatbotFactory()
     bulk.copy(chatbot, count - 1, {"name": "'bot ' || s.n"})
@@ -203,7 +206,7 @@ def many_bots(web: Web, size: float) -> dict[str, float]:
 
 
 def reads_of(chatbot: Chatbot, ids: dict[str, str]) -> dict[str, bytes]:
-    """Return the request of every operation that only reads."""
+    """Return a request for every operation that only reads."""
     key = api_key.issue(chatbot.account.owner)[1]
     return {
         str(each): wire.request("GET", each.path.format(**ids), key)
@@ -213,7 +216,7 @@ def reads_of(chatbot: Chatbot, ids: dict[str, str]) -> dict[str, bytes]:
 
 
 def measure(size: float) -> dict[str, Any]:
-    """Measure the reads on much and on little data; returns all figures."""
+    """Measure the reads on large and small amounts of data. Returns all figures."""
     Plan.objects.update(messages_per_minute=999_999_999)
     chatbot = ChatbotFactory()
     requests = reads_of(chatbot, ids_of(chatbot))

@@ -16,7 +16,7 @@ from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Attempt, Delivery, Endpoint
 
 MESSAGES = 1_000_000
-OF_THREAD, AT_ONCE = 20, 100  # messages of a thread, and threads that are written to at once
+OF_THREAD, AT_ONCE = 20, 100  # messages per thread, and threads whose messages alternate
 BLOCK = OF_THREAD * AT_ONCE
 ID = {
     "postgresql": "('{kind}' || lpad(to_hex({number}), 30, '0'))::uuid",
@@ -28,7 +28,7 @@ BY_VISITOR = f"{POSITION} %% 2 = 1"
 
 
 def of(kind: str, number: str = "s.n") -> str:
-    """Return the expression of an id that grows with its number, as ids do in time."""
+    """Return an SQL expression for an id that grows with its number, as ids grow with time."""
     return ID[connection.vendor].format(kind=kind, number=number)
 
 
@@ -75,7 +75,10 @@ def fill(messages: int) -> Chatbot:
 
 
 def measure(size: float) -> dict[str, Any]:
-    """Store the rows, and check the ledger; returns the seconds."""
+    """Store the rows, and check the ledger. Returns the messages and the seconds.
+
+    Asserts that the check finds no gap.
+    """
     messages = round(MESSAGES * size / BLOCK) * BLOCK
     fill(messages)
     began, found = time.monotonic(), dict[str, ledger.Gaps]()

@@ -1,4 +1,4 @@
-"""The benchmark's load: endpoints, events with realistic bodies, and figures of the arrivals."""
+"""The benchmark's load: endpoints, events with realistic bodies, and statistics of arrivals."""
 
 import math
 import time
@@ -52,13 +52,13 @@ def event(endpoint: Endpoint) -> Delivery:
 
 
 def commit(deliveries: Iterable[Delivery]) -> float:
-    """Store deliveries in one transaction; returns the time of the commit."""
+    """Store deliveries in one transaction. Returns the time of the commit."""
     Delivery.objects.bulk_create(deliveries, batch_size=1_000)
     return time.monotonic()
 
 
 def commit_evenly(deliveries: Iterable[Delivery], *, a_second: float) -> dict[str, float]:
-    """Store deliveries one by one at a steady rate; returns the commit time of each."""
+    """Store deliveries one by one at a steady rate. Returns the commit time of each."""
     began, committed = time.monotonic(), {}
     for number, delivery in enumerate(deliveries):
         time.sleep(max(0.0, began + number / a_second - time.monotonic()))
@@ -80,6 +80,6 @@ def delays(committed: dict[str, float], arrived: Iterable[Arrived]) -> list[floa
 
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """Return the value that this share of the values does not exceed."""
+    """Return a percentile by the nearest-rank method; `share` is between 0 and 1."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(len(ordered) * share) - 1)]

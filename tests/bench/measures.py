@@ -1,6 +1,6 @@
-"""The measures of the delivery engine: seconds, shares of a core, ratios within one run.
+"""The benchmarks of the delivery engine: seconds, shares of a core, ratios within one run.
 
-Each measure takes a receiver and a size (1 is full size), runs a worker as an operator would,
+Each benchmark takes the receivers and a size (1 is full size), runs a worker as an operator would,
 and returns its figures by name.
 """
 
@@ -26,14 +26,14 @@ from webhooks.models import Attempt, Delivery
 Figures = dict[str, float]
 Post = Callable[..., requests.Response]
 
-SLOTS = 512  # the default of WORKER_CONCURRENCY
+SLOTS = 512  # a worker's slots: the default of WORKER_CONCURRENCY
 POOL = 32  # threads of a plain pool; more threads make it slower
-LEAST = 0.025  # seconds; shorter times are rounded up to this, because their ratio means nothing
+LEAST = 0.025  # seconds; shorter times are rounded up to this: their ratio would mean nothing
 
 
 @contextmanager
 def worker(sink: Sink, *, timeout: float = 10, retry_after: float = 1) -> Iterator[Worker]:
-    """Run a worker; yields it once it has made a delivery."""
+    """Run a worker. Yields it once it has made a delivery."""
     delays = f"{retry_after:g},5,25"
     given = {"WEBHOOK_TIMEOUT": f"{timeout:g}", "WEBHOOK_RETRY_DELAYS": delays}
     with Worker(slots=SLOTS, **given) as running:
@@ -45,7 +45,7 @@ def worker(sink: Sink, *, timeout: float = 10, retry_after: float = 1) -> Iterat
 
 
 def arrival(sink: Sink, size: float) -> Figures:
-    """Measure commit to arrival at ten events a second."""
+    """Measure the time from commit to arrival, at ten events a second."""
     with worker(sink):
         events = load.events(load.endpoints(sink, "/take", 10), round(300 * size))
         took = delays_of(sink, events, a_second=10)
@@ -56,7 +56,7 @@ def arrival(sink: Sink, size: float) -> Figures:
 
 
 def arrival_idle(sink: Sink, size: float) -> Figures:
-    """Measure commit to arrival with an event every eleven seconds; the engine polls less then."""
+    """Measure the same times with an event every eleven seconds: the engine polls less often."""
     with worker(sink):
         events = load.events(load.endpoints(sink, "/take", 10), max(2, round(20 * size)))
         took = delays_of(sink, events, a_second=1 / (11 if size > 0.2 else 1))
@@ -64,9 +64,9 @@ def arrival_idle(sink: Sink, size: float) -> Figures:
 
 
 def idle(sink: Sink, size: float) -> Figures:
-    """Measure the share of a core that an idle worker takes."""
+    """Measure the share of a core that an idle worker uses."""
     with worker(sink) as running:
-        time.sleep(12 if size > 0.2 else 1)  # a worker polls more often after it was busy
+        time.sleep(12 if size > 0.2 else 1)  # a worker polls more often after it has been busy
         before, began = cpu_seconds(running), time.monotonic()
         time.sleep(30 * size)
         used = cpu_seconds(running) - before
@@ -74,9 +74,9 @@ def idle(sink: Sink, size: float) -> Figures:
 
 
 def throughput(sink: Sink, size: float) -> Figures:
-    """Drain a backlog for twenty receivers; compare plain thread pools that post the same bodies.
+    """Drain a backlog for twenty receivers, and compare thread pools that post the same bodies.
 
-    One pool opens a connection per request, as scripts do; the other keeps its connections. Neither
+    One pool opens a connection per request, as scripts do. The other keeps its connections. Neither
     stores anything.
     """
     count = round(3_000 * size)
@@ -109,7 +109,10 @@ def keeping_session() -> requests.Session:
 
 
 def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
-    """Post bodies from a thread pool; returns the seconds taken."""
+    """Post bodies from a thread pool. Returns the seconds taken.
+
+    Asserts that each one is accepted.
+    """
     trusted = certificates.ca_file()
 
     def send(number: int, body: bytes) -> None:
@@ -127,7 +130,7 @@ def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
 def fairness(sink: Sink, size: float) -> Figures:
     """Measure healthy receivers on their own, then beside 3,000 deliveries to hanging ones."""
     figures: Figures = {}
-    # they were never tried, or they succeeded until a moment ago
+    # the hanging endpoints have either never been tried, or succeeded a moment ago
     for name, known in (("untried", False), ("known", True)):
         alone, beside = (load.percentile(took, 0.99) for took in hang(sink, size, known=known))
         figures |= {
@@ -141,7 +144,7 @@ def fairness(sink: Sink, size: float) -> Figures:
 def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[float]]:
     """Return the delays of healthy receivers, first on their own, then beside hanging ones.
 
-    The deliveries to hanging receivers are many times the slots of the worker.
+    The deliveries to hanging receivers far outnumber the worker's slots.
     """
     count, rate, hanging = round(400 * size), 20.0, min(3_000, round(30_000 * size))
     with worker(sink):
@@ -152,9 +155,12 @@ def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[flo
 
 
 def retries(sink: Sink, size: float) -> Figures:
-    """Let a thousand deliveries fail once, and measure how late their second attempts start."""
+    """Let a thousand deliveries fail once, and measure the lateness of their second attempts.
+
+    Asserts that each has a second attempt.
+    """
     count, rate = round(1_000 * size), 100.0
-    after = count / rate + 2  # seconds; by then the last one is waiting, too
+    after = count / rate + 2  # seconds: by the first retry, even the last delivery has failed once
     with worker(sink, retry_after=after):
         load.commit_evenly(load.events(load.endpoints(sink, "/again", 50), count), a_second=rate)
         load.all_settled(after + 60)
@@ -166,7 +172,7 @@ def retries(sink: Sink, size: float) -> Figures:
 
 
 def deadline(sink: Sink, size: float) -> Figures:
-    """Let twenty receivers drip their headers; measure how late each attempt is cut off."""
+    """Let twenty receivers drip their headers, and measure how late the attempts are cut off."""
     timeout = 10 * size
     with worker(sink, timeout=timeout, retry_after=600):
         load.commit(load.events(load.endpoints(sink, "/drip", 20), 20))
@@ -177,7 +183,7 @@ def deadline(sink: Sink, size: float) -> Figures:
 
 
 def delays_of(sink: Sink, events: list[Delivery], *, a_second: float) -> list[float]:
-    """Commit events at a steady rate; returns how long each took to reach its receiver."""
+    """Commit events at a steady rate. Returns how long each took to reach its receiver."""
     sink.take()
     committed = load.commit_evenly(events, a_second=a_second)
     ids = [each.pk for each in events]

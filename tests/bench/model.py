@@ -9,7 +9,7 @@ from tests.servers.model import ModelServer, saying
 
 
 def serve_model(pipe: Pipe, seconds: float) -> None:
-    """Run a model that takes its time, until the process is killed."""
+    """Run a slow model until the process is killed."""
     with ModelServer() as model:
         model.say(saying("Tomorrow.", delay=seconds))
         pipe.send(model.base_url)
@@ -18,12 +18,12 @@ def serve_model(pipe: Pipe, seconds: float) -> None:
 
 @contextmanager
 def slow_model(seconds: float) -> Iterator[str]:
-    """Run a model that answers after this many seconds; yields its address."""
+    """Run a model that answers after this many seconds. Yields its address."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=serve_model, args=(theirs, seconds), daemon=True)
     process.start()
-    theirs.close()  # so that a process that cannot start ends the wait for its address
+    theirs.close()  # otherwise, if the process cannot start, the wait for its address would not end
     try:
         yield ours.recv()
     finally:

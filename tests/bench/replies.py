@@ -1,4 +1,4 @@
-"""What waiting replies cost everyone else, and how many sends a second keep up with deliveries."""
+"""What replies in flight cost other requests, and the rate of sends at which deliveries keep up."""
 
 import threading
 import time
@@ -17,15 +17,15 @@ from tests.servers.processes import Web, Worker, wait_until
 
 IN_FLIGHT, ACCOUNTS = 250, 5
 MODEL_SECONDS = 5.0
-# A process lets four of five of its threads wait for models.
+# A process lets at most four in five of its threads wait for models.
 THREADS = str(IN_FLIGHT * 2)
-LEAST = 0.005  # seconds; shorter times are rounded up to this, because their ratio means nothing
+LEAST = 0.005  # seconds; shorter times are rounded up to this: their ratio would mean nothing
 PAUSE = 0.02  # seconds between two reads
 SENDERS = 16
 
 
 def sending(chats: list[Chats]) -> list[bytes]:
-    """Return a request for each thread that sends a message."""
+    """Return, for each thread, a request that sends a message to it."""
     return [
         wire.request("POST", f"{path}/message", each.key, {"content": QUESTION})
         for each in chats
@@ -46,7 +46,7 @@ def reading(made: rows.Rows) -> list[bytes]:
 
 
 def read(web: Web, requests: list[bytes], seconds: float) -> list[float]:
-    """Read one after the other for this many seconds; returns how long each took."""
+    """Send the requests in turn for this many seconds. Returns how long each took."""
     connection, took = wire.Connection(web.port, b""), []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -58,7 +58,7 @@ def read(web: Web, requests: list[bytes], seconds: float) -> list[float]:
 
 
 class Senders(threading.Thread):
-    """The visitors whose messages wait for the model, as a context manager."""
+    """Visitors whose messages wait for the model, as a context manager."""
 
     def __init__(self, web: Web, requests: list[bytes]) -> None:
         super().__init__()
@@ -87,9 +87,9 @@ class Senders(threading.Thread):
 
 
 def replies(size: float) -> dict[str, Any]:
-    """Measure reads with and without 250 replies in flight, and how long the sends take."""
+    """Measure reads with and without 250 replies in flight, and the time that the sends take."""
     made = rows.make(connections=1)
-    in_flight = round(IN_FLIGHT * min(1.0, 4 * size))  # all of them from a quarter of the size
+    in_flight = round(IN_FLIGHT * min(1.0, 4 * size))  # all replies from size 0.25
     chats = rows.add_accounts(ACCOUNTS, threads=in_flight // ACCOUNTS)
     requests, seconds = reading(made), 20 * size
     with ExitStack() as stack:
@@ -118,7 +118,7 @@ def replies(size: float) -> dict[str, Any]:
         "reads_p50_without_s": percentile(without, 0.5),
         "reads_p99_ratio": max(LEAST, with_them) / max(LEAST, without_them),
         "sends": senders.heard.responses,
-        "sends_p50_s": percentile(senders.heard.took, 0.5),  # the model's seconds included
+        "sends_p50_s": percentile(senders.heard.took, 0.5),  # includes the model's seconds
         "sends_p99_s": percentile(senders.heard.took, 0.99),
         "database_connections": connections,
         "memory_mib": memory,
@@ -127,7 +127,7 @@ def replies(size: float) -> dict[str, Any]:
 
 
 def sends(size: float) -> dict[str, Any]:
-    """Measure messages a second until both deliveries of the last one have arrived."""
+    """Measure messages per second, in the time until all their deliveries have arrived."""
     chats = rows.add_accounts(4, threads=SENDERS // 4)
     with ExitStack() as stack:
         sink = stack.enter_context(Sink())

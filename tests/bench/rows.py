@@ -14,7 +14,7 @@ from tests.factories.chatbots import ChatbotFactory, LeadSettingsFactory
 from tests.factories.conversations import ThreadFactory
 
 BOTS, THREADS, MESSAGES = 8, 100, 60
-WITHOUT_BOUND = 1_000_000_000  # of a plan's limits, which still count
+WITHOUT_BOUND = 1_000_000_000  # a plan's limits, which count the requests but refuse none
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Rows:
     key: str
     account: str
     chatbot: str
-    thread: str  # the one that is read
-    threads: tuple[str, ...]  # one for each connection that sends messages
+    thread: str  # the thread that is read
+    threads: tuple[str, ...]  # the threads that messages are sent to: one per connection
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Chats:
 
 
 def make(*, connections: int) -> Rows:
-    """Create the rows, with a thread of its own for each connection that sends messages."""
+    """Create the rows, with a separate thread for each connection that sends messages."""
     demo.seed()
     Plan.objects.update(messages_per_minute=WITHOUT_BOUND, ai_replies_per_minute=WITHOUT_BOUND)
     account = Account.objects.get(name="Acme")
@@ -65,7 +65,7 @@ def make(*, connections: int) -> Rows:
 
 
 def add_threads(chatbot: Chatbot) -> None:
-    """Give a bot a hundred threads, each with its visitor."""
+    """Create a hundred threads for a bot, each with its own visitor."""
     visitors = Visitor.objects.bulk_create(
         Visitor(
             chatbot=chatbot,

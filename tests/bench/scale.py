@@ -1,6 +1,6 @@
-"""The measures of delivery at scale: many endpoints, workers and waiting deliveries, one endpoint.
+"""The benchmarks of delivery at scale: many endpoints, workers or deliveries, or one endpoint.
 
-Each compares two loads in one run, so that a busy machine changes both.
+Most compare two loads in one run, so that a busy machine affects both.
 """
 
 import threading
@@ -21,14 +21,14 @@ from webhooks.engine import claims
 from webhooks.models import Delivery, Endpoint
 
 Figures = dict[str, float]
-SLOTS = 512  # the default of WORKER_CONCURRENCY
-PATIENCE = 600.0  # seconds
+SLOTS = 512  # a worker's slots: the default of WORKER_CONCURRENCY
+PATIENCE = 600.0  # seconds that all deliveries may take
 HELD = """SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = %s
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1"""
 
 
 def drained(sink: Sink, endpoints: Sequence[Endpoint], count: int, *, workers: int = 1) -> float:
-    """Store deliveries for the endpoints in turn, then run workers; returns arrivals a second."""
+    """Store deliveries for the endpoints in turn, then run workers. Returns arrivals a second."""
     sink.take()
     load.commit(load.events(endpoints, count))
     with ExitStack() as stack:
@@ -38,13 +38,13 @@ def drained(sink: Sink, endpoints: Sequence[Endpoint], count: int, *, workers: i
         moments = sorted(one.moment for one in sink.take())
         load.all_settled(PATIENCE)
     Delivery.objects.all().delete()
-    # The first tenth belongs to the start of the processes.
+    # The first tenth is left out: the processes are still starting.
     first = moments[len(moments) // 10]
     return (len(moments) * 9 / 10) / max(0.001, moments[-1] - first)
 
 
 def many_endpoints(sink: Sink, size: float) -> Figures:
-    """Deliver to 5,000 endpoints with one delivery each, then as many to 20 endpoints."""
+    """Make one delivery to each of 5,000 endpoints, then the same number to 20 endpoints."""
     count = round(5_000 * size)
     many = drained(sink, load.endpoints(sink, "/take", count), count)
     few = drained(sink, load.endpoints(sink, "/take", 20), count)
@@ -52,7 +52,7 @@ def many_endpoints(sink: Sink, size: float) -> Figures:
 
 
 def slow_endpoints(sink: Sink, size: float) -> Figures:
-    """Deliver to 1,000 endpoints that take 0.5 s, then as many to 20 such endpoints."""
+    """Deliver to 1,000 endpoints that take 0.5 s, then the same number to 20 such endpoints."""
     count = round(3_000 * size)
     many = drained(sink, load.endpoints(sink, "/slow", round(1_000 * size)), count)
     few = drained(sink, load.endpoints(sink, "/slow", 20), count)
@@ -60,7 +60,7 @@ def slow_endpoints(sink: Sink, size: float) -> Figures:
 
 
 class Locked(threading.Thread):
-    """Looks how often any worker holds a lock of its claims, as a context manager."""
+    """A context manager that samples whether any worker holds a lock for its claims."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Locked(threading.Thread):
 
     @property
     def share(self) -> float:
-        """The share of the looks between the first and the last one that found a lock."""
+        """The share of samples that found a lock, from the first to the last that did."""
         found = [number for number, one in enumerate(self.looks) if one]
         return len(found) / (found[-1] - found[0] + 1) if found else 0.0
 
@@ -90,7 +90,7 @@ class Locked(threading.Thread):
 
 
 def workers(sink: Sink, size: float) -> Figures:
-    """Let one, two and four workers drain a backlog of receivers that take 0.5 s."""
+    """Let one, two and four workers drain a backlog for receivers that take 0.5 s."""
     figures: Figures = {}
     for number in (1, 2, 4) if connection.vendor == "postgresql" else (1,):
         endpoints = load.endpoints(sink, "/slow", round(400 * size))
@@ -103,7 +103,7 @@ def workers(sink: Sink, size: float) -> Figures:
 
 
 def one_endpoint(sink: Sink, size: float) -> Figures:
-    """Send 250 events a second to one endpoint that takes 0.2 s, and measure the last delays."""
+    """Send 250 events a second to one endpoint that takes 0.2 s, and measure the final delays."""
     count = round(250 * 60 * size)
     with worker(sink) as running:
         events = load.events(load.endpoints(sink, "/fifth", 1), count)
@@ -127,9 +127,10 @@ def one_endpoint(sink: Sink, size: float) -> Figures:
 
 
 def arrival_beside_sends(sink: Sink, size: float) -> Figures:
-    """Measure commit to arrival of ten events a second, alone and while visitors send messages.
+    """Measure commit to arrival at ten events a second, first without, then with visitors' sends.
 
     Each of 200 visitors waits five seconds for its reply: 40 messages and 80 events a second.
+    Asserts that no send gets a wrong response.
     """
     count, visitors = round(300 * size), round(200 * min(1.0, 4 * size))
     chats = rows.add_accounts(4, threads=visitors // 4)
@@ -164,7 +165,10 @@ def claim_time(sink: Sink, size: float) -> Figures:
 
 
 def timed_claim() -> float:
-    """Claim up to 128 deliveries and release them; returns the milliseconds of the claim."""
+    """Claim deliveries for 256 slots, and release them. Returns the milliseconds of the claim.
+
+    Asserts that deliveries were due.
+    """
     began = time.monotonic()
     claimed = claims.claim("1", slots=256)
     took = 1000 * (time.monotonic() - began)
@@ -175,7 +179,7 @@ def timed_claim() -> float:
 
 
 def stale_statistics(sink: Sink, size: float) -> Figures:
-    """Drain bursts with statistics from when nothing waited, then with fresh ones."""
+    """Drain bursts with statistics from an empty queue, then with fresh ones."""
     if connection.vendor != "postgresql":
         return {}
     figures: Figures = {}
@@ -195,13 +199,16 @@ def stale_statistics(sink: Sink, size: float) -> Figures:
 
 
 def analyze() -> None:
-    """Take the statistics of the deliveries' table."""
+    """Update the database's statistics on the table of deliveries."""
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE webhooks_delivery")
 
 
 def claim_all() -> float:
-    """Claim and end 3,000 waiting deliveries; returns how many a second, and ends the others."""
+    """Claim 3,000 waiting deliveries and mark them as sent. Returns deliveries a second.
+
+    The remaining ones are then marked as sent without being claimed.
+    """
     began, done = time.monotonic(), 0
     while done < 3_000 and (claimed := claims.claim("1", slots=256)):
         ids = [one.delivery_id for one in claimed]

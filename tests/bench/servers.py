@@ -1,4 +1,4 @@
-"""The measured servers: the service as it is deployed, and the floor; their costs from /proc."""
+"""The measured servers (the service as deployed, and the floor), and their costs from /proc."""
 
 import contextlib
 import os
@@ -14,11 +14,11 @@ from django.db import connection
 from tests.servers.processes import Process, Web
 
 TICK = os.sysconf("SC_CLK_TCK")
-OUT_OF_THE_WAY = "999999999"  # calls: the limits count, and refuse nothing
+OUT_OF_THE_WAY = "999999999"  # calls allowed: the limits count but refuse nothing
 
 
 def service(**environment: str) -> Web:
-    """Return the web server, with its own number of processes and threads."""
+    """Return the web server with rate limits that count but never refuse."""
     limits = {
         "RATE_LIMIT_IP": f"{OUT_OF_THE_WAY}/1s",
         "RATE_LIMIT_USER": f"{OUT_OF_THE_WAY}/60s",
@@ -27,7 +27,7 @@ def service(**environment: str) -> Web:
 
 
 class Floor(Web):
-    """The floor under the same server: two threads in each of its processes."""
+    """The floor, run by granian like the service, with two threads in each process."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -90,7 +90,7 @@ def memory_mib(process: Process) -> float:
 
 
 def database_connections(process: Process) -> int:
-    """Count the connections of all processes to the database but ours, or the open files of it."""
+    """Count the database connections except ours; on SQLite, the server's handles of its file."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(

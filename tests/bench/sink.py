@@ -1,7 +1,7 @@
 """Receivers in a separate process that reports each arrival and its time.
 
-`/take` answers immediately, `/late` after 50 ms, `/fifth` after 0.2 s, `/slow` after 0.5 s,
-`/hang` never; `/drip` sends bytes forever; `/again` fails each body once.
+`/take` responds immediately, `/late` after 50 ms, `/fifth` after 0.2 s, `/slow` after 0.5 s,
+`/hang` never; `/drip` sends its headers byte by byte without end; `/again` fails each body once.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from tests.servers import certificates
 from tests.servers.behaviours import Arrival, Step, answer, drip_headers, stall
 from tests.servers.receiver import Receiver
 
-LATE, FIFTH, SLOW = 0.05, 0.2, 0.5  # seconds
+LATE, FIFTH, SLOW = 0.05, 0.2, 0.5  # seconds before a receiver responds
 HOSTS = 20  # receivers, each on its own port
 
 
@@ -56,7 +56,7 @@ class Sink:
         return int(self.pipe.recv())
 
     def take(self) -> list[Arrived]:
-        """Return the arrivals since the last call."""
+        """Return the arrivals since the previous call."""
         self.pipe.send("take")
         return [Arrived(*each) for each in self.pipe.recv()]
 

@@ -1,4 +1,4 @@
-"""The measure of verify_ledger, at a small size: it works, and nothing is absurdly slow."""
+"""The benchmark of verify_ledger, at a small size: it works, and nothing is absurdly slow."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""Every measure of the benchmark, at a small size: it works, and nothing is absurdly slow.
+"""Every benchmark of the delivery engine, at a small size: it works, and nothing is absurdly slow.
 
-The ceilings are loose because the machine may be busy; `make bench` gives the figures.
+The ceilings are loose because the machine may be busy. `make bench` gives the real figures.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Every measure of delivery at scale, at a small size: it works, and nothing is absurdly slow."""
+"""Every benchmark of delivery at scale, at a small size: it works, and nothing is absurdly slow."""
 
 import pytest
 

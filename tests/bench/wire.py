@@ -1,6 +1,6 @@
-"""Load on loopback: kept connections, one request at a time on each, raw sockets and one thread.
+"""Load over loopback, from one thread: persistent raw sockets, with one request at a time on each.
 
-A request costs the generator some tens of microseconds, so that it is not what is measured.
+A request costs the generator only tens of microseconds, so the figures are those of the server.
 """
 
 import re
@@ -19,14 +19,14 @@ OK = b"HTTP/1.1 200 "
 
 @dataclass
 class Heard:
-    """The responses of one run: how many in how many seconds, and all that was wrong."""
+    """The responses of one run: their number, the seconds they took, and every fault."""
 
     responses: int = 0
     seconds: float = 0.0
-    took: list[float] = field(default_factory=list)  # seconds of each
+    took: list[float] = field(default_factory=list)  # seconds per response
     bodies: list[bytes] = field(default_factory=list)
     wrong: list[bytes] = field(default_factory=list)
-    cpu_seconds: float = 0.0  # of the generator
+    cpu_seconds: float = 0.0  # processor time of the generator
 
     @property
     def a_second(self) -> float:
@@ -43,7 +43,7 @@ def request(method: str, path: str, key: str, body: object = None) -> bytes:
 
 
 class Connection:
-    """One kept connection, and the response that it is receiving."""
+    """A persistent connection, and the response that it is receiving."""
 
     def __init__(self, port: int, request: bytes) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -57,7 +57,7 @@ class Connection:
         self.socket.sendall(self.request)
 
     def receive(self) -> tuple[bytes, bytes] | None:
-        """Receive what has arrived; returns head and body once they are whole."""
+        """Receive what has arrived. Returns head and body once they are complete, else None."""
         part = self.socket.recv(262_144)
         if not part:
             raise ConnectionError("the server closed a connection")
@@ -73,7 +73,10 @@ class Connection:
 
 
 def ask(connection: Connection, request: bytes) -> tuple[float, bytes]:
-    """Send one request and wait for its response; returns the seconds and the body."""
+    """Send one request and wait for its response. Returns the seconds and the body.
+
+    Asserts that the status is 200.
+    """
     connection.request = request
     connection.send()
     while (response := connection.receive()) is None:
@@ -111,9 +114,10 @@ def load(
     spread: float = 0.0,
     stopped: Callable[[], bool] = bool,
 ) -> Heard:
-    """Send each request over its own connection, repeatedly for a number of seconds.
+    """Send each request over its own connection, again and again for this many seconds.
 
-    With `kept` all bodies are kept; otherwise each must equal its connection's first.
+    With `kept`, all bodies are kept; otherwise, each must equal the first on its connection.
+    Asserts that a response arrives within every ANSWERED_WITHIN seconds.
     """
     heard = Heard()
     opened = {each.socket.fileno(): each for each in (Connection(port, one) for one in requests)}

@@ -1,4 +1,4 @@
-"""Pages that no address leads to: each is the response to a form."""
+"""Pages that have no address of their own: each is the response to a form."""
 
 from collections.abc import Callable
 from typing import Any
@@ -112,7 +112,7 @@ SUBMISSIONS: tuple[Callable[[Page, Tenant], None], ...] = (
 
 
 def queries(tenant: Tenant) -> list[str]:
-    """Return addresses of pages that look different with a query."""
+    """Return addresses whose queries change what their pages show."""
     bot = tenant.chatbot.pk
     [instruction] = tenant.keys_of(Instruction)
     lists = ("conversations_thread", "conversations_lead", "webhooks_delivery", "accounts_apikey")

@@ -72,7 +72,7 @@ def test_the_preview_follows_the_fields_and_warns_of_unreadable_text(
     colour = page.get_by_role("textbox", name="Brand primary color").first
     device.write(colour, "#00ff00")
     expect(head).to_have_css("background-color", "rgb(0, 255, 0)")
-    # The browser's own window of colours is outside the page
+    # The browser's colour picker is not part of the page, so its input event is sent instead
     page.get_by_label("Pick: Brand primary color").evaluate(
         "picker => { picker.value = '#ffff00'; picker.dispatchEvent(new Event('input')); }"
     )
@@ -162,7 +162,7 @@ def test_follow_up_prompts_are_ordered_with_alt_and_an_arrow(device: Device, sho
     first = page.locator("[name=follow_up_prompts-0-button_title]")
     device.write(first, "First")
     for key, order in (
-        ("Alt+ArrowUp", ["First", "Two", "Three"]),  # it is the first already
+        ("Alt+ArrowUp", ["First", "Two", "Three"]),  # already the first
         ("Alt+ArrowDown", ["Two", "First", "Three"]),
         ("Alt+ArrowDown", ["Two", "Three", "First"]),
         ("Alt+ArrowDown", ["Two", "Three", "First"]),
@@ -182,7 +182,7 @@ def test_follow_up_prompts_are_ordered_with_alt_and_an_arrow(device: Device, sho
 def test_follow_up_prompts_are_ordered_by_dragging_their_handles(
     page: Page, shop: Chatbot, width: int
 ) -> None:
-    page.set_viewport_size({"width": width, "height": 4_000})  # all rows are in sight
+    page.set_viewport_size({"width": width, "height": 4_000})  # so that all rows are in view
     page.goto(bot_page(shop, "follow_up_prompts"))
 
     def row(title: str) -> Locator:

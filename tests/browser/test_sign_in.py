@@ -16,7 +16,7 @@ PASSWORD = "correct horse battery"
 
 @pytest.fixture(autouse=True)
 def password(page: Page, person: User) -> None:
-    """Give Kim a password, and sign Kim out."""
+    """Set Kim's password, and sign Kim out."""
     person.set_password(PASSWORD)
     person.save()
     page.context.clear_cookies()
@@ -24,7 +24,7 @@ def password(page: Page, person: User) -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The clock of the limits, which stands still until a test moves it."""
+    """The clock that the limits use, which stands still until a test moves it."""
     clock = SimpleNamespace(now=time.time(), monotonic=time.monotonic, sleep=time.sleep)
     clock.time = lambda: clock.now
     monkeypatch.setattr("config.api.limits.time", clock)

@@ -1,4 +1,4 @@
-"""A chatbot's account and addresses, its members, and concurrent callers."""
+"""A chatbot's account and API paths, its members, and concurrent calls."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +30,7 @@ def here_v0(chatbot: Chatbot) -> str:
 
 
 def member(account: Account, **fields: Any) -> Api:
-    """Create a member of an account; returns a caller with a key of this person."""
+    """Create a member of an account. Returns a caller with this person's key."""
     return caller(MembershipFactory(account=account, **fields).user)
 
 
@@ -41,7 +41,7 @@ def stored(row: models.Model) -> dict[str, Any]:
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
-    """Run calls in as many threads, started together; returns their results."""
+    """Run calls in as many threads, started together. Returns their results."""
     together = Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:

@@ -150,7 +150,7 @@ WRONG: dict[type, list[Any]] = {  # values that a strict reader rejects, by the 
 
 
 def settable(shape: dict[str, Any], *, without: set[str] | None = None) -> list[str]:
-    """Return the fields of a settings record that a request body may set, too."""
+    """Return the fields of a settings record that a request body may also set."""
     return [name for name in shape if name not in NOT_SETTABLE | (without or set())]
 
 

@@ -1,4 +1,4 @@
-"""The settings as an environment produces them, without the start of a process for each case."""
+"""The settings that an environment produces, without starting a process for each case."""
 
 import os
 import runpy
@@ -11,15 +11,15 @@ from tests.house.source import ROOT
 
 
 def bare(folder: Path, **environment: str) -> dict[str, str]:
-    """Return these variables with a state folder and what every process needs; nothing else."""
+    """Return an environment of these variables, a state folder, and what every process needs."""
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return plain | {"STATE_DIR": str(folder)} | environment
 
 
 def import_settings(folder: Path, **environment: str) -> dict[str, Any]:
-    """Run the settings module again with only these variables. Raises SystemExit for errors.
+    """Run the settings module again in a bare environment. Raises SystemExit if it is invalid.
 
-    The settings of this process stay as they are.
+    The settings of this process do not change.
     """
     given = bare(folder, **environment)
     with patch.dict(os.environ, given, clear=True), warnings.catch_warnings():

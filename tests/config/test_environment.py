@@ -1,4 +1,4 @@
-"""The parsers of the project's own kinds of setting."""
+"""The parsers for the project's own kinds of setting."""
 
 import ipaddress
 import os

@@ -95,7 +95,7 @@ OPERATIONS = [
 
 
 def routes() -> set[tuple[str, str]]:
-    """Return method and path of every route below /api, in the notation of the table."""
+    """Return the method and path of every route below /api, in the notation of the table."""
     return {
         (method.upper(), f"/{path}".replace("<str:", "{").replace("_id>", "}"))
         for part in get_resolver().url_patterns
@@ -109,7 +109,7 @@ def routes() -> set[tuple[str, str]]:
 
 
 def ids_of(chatbot: Chatbot) -> dict[str, str]:
-    """Create one row of each kind below a chatbot; returns their ids by their names in paths."""
+    """Create one row of each kind below a chatbot. Returns the ids by their names in paths."""
     thread = ThreadFactory(chatbot=chatbot)
     LeadSettingsFactory(chatbot=chatbot)
     rows = {
@@ -125,7 +125,7 @@ def ids_of(chatbot: Chatbot) -> dict[str, str]:
 
 
 def filled(value: Any, ids: dict[str, str]) -> Any:
-    """Replace placeholders of a body with ids: {"threadId": "{thread}"}."""
+    """Replace the placeholders in a body with ids: {"threadId": "{thread}"}."""
     return value.format(**ids) if isinstance(value, str) else value
 
 
@@ -144,7 +144,7 @@ def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
 
 
 def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
-    """Create a caller for every relation to the chatbot that a key holder may have."""
+    """Create a caller for every relation that a key's owner may have to the chatbot."""
     return {
         "owner": caller(chatbot.account.owner),
         "super_admin": member(chatbot, role=Role.SUPER_ADMIN),

@@ -1,7 +1,8 @@
-"""Tenant isolation: every operation, every kind of id in each place, every kind of caller.
+"""Tenant isolation: every operation, every kind of id in each position, every kind of caller.
 
-The cells follow from the routes' own methods and places (test_roles.py compares the operations
-with the URLconf, so a new route without an entry fails). One rule gives the expected answers.
+The combinations are derived from the operations' paths and bodies. test_authentication_roles.py
+compares the operations with the URLconf, so it fails for a new route without an entry. `expected`
+gives the response to each combination.
 """
 
 import re
@@ -37,8 +38,8 @@ from tests.house.source import ROOT
 
 OWN, SIBLING, FOREIGN, MISSING, MALFORMED = "own", "sibling", "foreign", "missing", "malformed"
 ALL, ABSENT = (OWN, SIBLING, FOREIGN, MISSING, MALFORMED), {MISSING, MALFORMED}
-MARK = "zebracrossing"  # part of every text of the foreign account
-KINDS = {  # meanings of an id, by its name in paths and bodies
+MARK = "zebracrossing"  # every text of the foreign account contains it
+KINDS = {  # the models that ids refer to, by the ids' names in paths and bodies
     "account": Account,
     "chatbot": Chatbot,
     "follow_up_prompt": FollowUpPrompt,
@@ -47,7 +48,7 @@ KINDS = {  # meanings of an id, by its name in paths and bodies
     "thread": Thread,
     "message": Message,
 }
-# Ids in bodies and queries; the last two are optional in valid calls, so they get separate calls.
+# Ids in bodies and queries. Valid calls can omit instructionId and before: these get extra calls.
 NAMED = {"threadId", "instructionId", "before"}
 SELECT = f"{BOT}/instructions/select-instruction"
 OLDER = f"{CHAT}/thread/{{thread}}/messages?before={{message}}"
@@ -61,28 +62,32 @@ SHARED = {"llmModelId", "visitorId"}
 
 
 def places(operation: Operation) -> list[str]:
-    """List the ids of a call, including those in its body."""
+    """List the names of a call's ids, including those in its body."""
     return re.findall(r"\{(\w+)\}", f"{operation.path} {operation.body}")
 
 
 def cells(operation: Operation) -> list[dict[str, str]]:
-    """List kinds of ids by place: each kind in one place among own ids, and in all places."""
+    """List the combinations of ids: all ids of one kind, or one id of any kind among own ids.
+
+    A combination maps the name of each id to its kind.
+    """
     names = places(operation)
     alike = [dict.fromkeys(names, kind) for kind in ALL]
     own = alike[0]
     mixed = [own | {name: kind} for name in names for kind in ALL]
     unlike = {tuple(each.values()): each for each in alike + mixed}
-    return [each for each in unlike.values() if each.get("account") != SIBLING]  # it has none
+    # An account has no sibling.
+    return [each for each in unlike.values() if each.get("account") != SIBLING]
 
 
 def missing(name: str) -> tuple[int, dict[str, Any]]:
-    """Return the expected answer for a row that does not exist."""
+    """Return the expected response for a row that does not exist."""
     body = {"success": False, "message": f"{KINDS[name]._meta.verbose_name} not found"}
     return 404, body | ({"code": "CHATBOT_NOT_FOUND"} if name == "chatbot" else {})
 
 
 def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
-    """Return the expected status and body by the order of checks; None for the body of a success.
+    """Return the expected status and body, by the order of checks. A success has None for its body.
 
     Open points: order-of-checks, roles, permissions, foreign-chatbot, ids.
     """
@@ -104,7 +109,7 @@ def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int
         cursor = below.pop("message")
         if cursor == MALFORMED or (cursor != chatbot and below["thread"] == chatbot):
             return 400, UNKNOWN_CURSOR
-    for name, kind in below.items():  # an id that is not this chatbot's does not exist
+    for name, kind in below.items():  # another chatbot's id counts as one that does not exist
         if kind != chatbot:
             return missing(name)
     return 200, None
@@ -129,14 +134,18 @@ class World:
             SIBLING: ids_of(ChatbotFactory(account=chatbot.account)),
             FOREIGN: {name: self.foreign.keys_of(model)[0] for name, model in KINDS.items()},
             MISSING: dict.fromkeys(KINDS, "0190a000-0000-7000-8000-000000000000"),
-            MALFORMED: {name: key.replace("-", "") for name, key in own.items()},  # still readable
+            # Without hyphens, which uuid.UUID would accept
+            MALFORMED: {name: key.replace("-", "") for name, key in own.items()},
         }
         self.callers = callers(chatbot, stranger)
         self.before = self.foreign.snapshot()
         self.hidden = [MARK, *self.ids[FOREIGN].values()]
 
     def ask(self, operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
-        """Call an operation; returns status and body. No foreign row may be shown or changed."""
+        """Call an operation. Returns its status, and the body of an error.
+
+        Asserts that the response shows no foreign row, and that a success changes none.
+        """
         ids = {name: self.ids[kind][name] for name, kind in kinds.items()}
         answer = call(self.callers[who], operation, ids)
         told = answer.serialize().decode()
@@ -165,7 +174,7 @@ def test_every_kind_of_id_gets_its_expected_response_and_reveals_and_changes_not
             awaited = expected(operation, kinds, who)
             with transaction.atomic():
                 told = world.ask(operation, kinds, who)
-                transaction.set_rollback(told[0] == awaited[0] == 200)  # a permitted change
+                transaction.set_rollback(told[0] == awaited[0] == 200)  # undo a permitted change
             assert told == awaited, (who, kinds)
     assert all_rows() == before
 

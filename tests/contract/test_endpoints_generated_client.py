@@ -1,4 +1,4 @@
-"""A client generated from the OpenAPI document does the main job and parses every response."""
+"""A client generated from the OpenAPI document can do the main job, and parses every response."""
 
 import importlib
 import subprocess
@@ -19,7 +19,7 @@ NAME = "client_of_the_document"
 
 @pytest.fixture(scope="module")
 def client_package(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A freshly generated package; a warning of the generator fails the test."""
+    """A freshly generated package. A warning from the generator fails the test."""
     folder = tmp_path_factory.mktemp("client")
     (folder / "generator.yaml").write_text("post_hooks: []\n")
     done = subprocess.run(
@@ -44,7 +44,7 @@ def test_the_served_document_names_the_address_of_the_service(service: Service) 
 
 
 class Calls:
-    """Calls generated functions with one key; each response must have its generated type."""
+    """Calls generated functions with one key. Each response must have its generated type."""
 
     def __init__(self, service: Service) -> None:
         client = importlib.import_module(NAME)

@@ -17,7 +17,8 @@ from tests.house.source import ROOT
 
 KEY = {"$ref": "#/components/parameters/IdempotencyKey"}
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
-# Examples per operation. A few find general faults; CI runs more, and sequences, too.
+# Examples per operation; 0 stands for three, which find general faults. CI sets more, and then
+# sequences of calls are tried, too.
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "0"))
 SEED = os.environ.get("SCHEMATHESIS_SEED", "")  # set to explore; by default all runs are identical
 RANDOM = ("examples", "fuzzing", "stateful") if EXAMPLES else ("examples", "fuzzing")
@@ -33,9 +34,9 @@ def document_without_keys() -> dict[str, Any]:
 
 
 def bare(part: Any) -> Any:
-    """Return the document with only the bounds that describe valid values.
+    """Return the document without examples and without the pattern that all texts share.
 
-    Where a part has an example or a pattern, schemathesis tries no text as long as its bound.
+    Where a part has either, schemathesis does not try a text of the maximum length.
     """
     if isinstance(part, list):
         return [bare(inner) for inner in part]
@@ -81,7 +82,7 @@ def test_schemathesis_finds_no_violation(
             *("--phases", ",".join(phases), "--max-examples", str(EXAMPLES or 3)),
             *(("--seed", SEED) if SEED else ("--generation-deterministic",)),
             *("--continue-on-failure", "--warnings", "off"),
-            *("--suppress-health-check", "too_slow"),  # it depends on the machine's speed
+            *("--suppress-health-check", "too_slow"),  # depends on the machine's speed
         ],
         cwd=tmp_path,
         env=os.environ | ids | {"API_KEY": service.key},

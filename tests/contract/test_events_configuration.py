@@ -1,4 +1,4 @@
-"""A chatbot's webhook: how it is configured, who may do so, and what is then sent."""
+"""A chatbot's webhook: how it is configured, what is rejected, and what is then sent."""
 
 import io
 import json
@@ -20,14 +20,17 @@ SECRET = "correct-horse-battery-staple"
 
 
 def configure(chatbot: Chatbot, *words: str) -> Any:
-    """Configure a webhook with the command; returns its record."""
+    """Configure a webhook with the command. Returns its record."""
     said = io.StringIO()
     call_command("configure_webhook", str(chatbot.pk), *words, "--json", stdout=said)
     return json.loads(said.getvalue())
 
 
 def talk(api: Api, chatbot: Chatbot) -> None:
-    """Trigger every event once: a message with its reply, a lead, an escalation."""
+    """Trigger every event once: a message with its reply, a lead, an escalation.
+
+    Asserts that each request succeeds.
+    """
     api.post(f"/v1/chatbots/chatbot/{chatbot.pk}/lead-settings", ALL_LEADS)
     thread = ThreadFactory(chatbot=chatbot)
     base = f"/v1/chatting/{chatbot.pk}/thread"

@@ -32,7 +32,7 @@ def fresh_windows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def refused(answer: Any, *, limit: int, window: int, code: str | None = None) -> int:
-    """Assert that a response is a 429 with exactly its fields; returns the seconds to wait."""
+    """Assert that a response is a 429 with the documented fields. Returns the seconds to wait."""
     assert answer.status_code == 429
     told = answer.json()
     later = told["retryAfter"]
@@ -100,12 +100,12 @@ def test_a_new_window_starts_at_zero(settings: Any, api: Api) -> None:
     settings.RATE_LIMIT_USER = (1, HOUR)
     api.get("/v1/chatbots")
     refused(api.get("/v1/chatbots"), limit=1, window=HOUR)
-    counters.forget()  # as at the end of the window
+    counters.forget()  # as when the window ends
     assert api.get("/v1/chatbots").status_code == 200
 
 
 class TestPlan:
-    """The limits and quota of a plan, shared by an account."""
+    """The limits and the quota of a plan, which the whole account shares."""
 
     @pytest.fixture
     def plan(self, chatbot: Chatbot) -> Plan:
@@ -147,8 +147,8 @@ class TestPlan:
         assert self.send(api, there).status_code == 200
         refused(self.send(api, there), limit=1, window=60)
         api.patch(there.replace("/message", "/escalate"))
-        assert self.send(api, there).status_code == 200  # this send calls no model
-        assert self.send(api, there).status_code == 200  # the refused send was given back
+        assert self.send(api, there).status_code == 200  # a send that calls no model
+        assert self.send(api, there).status_code == 200  # the refused send does not count
         refused(self.send(api, there), limit=3, window=60)
 
     @pytest.mark.proves("Limits/quota", "Codes/MESSAGES_LIMIT_REACHED", "HTTP statuses/429")

@@ -1,4 +1,4 @@
-"""A thread for messages, and a model that answers them."""
+"""A thread for messages, and a model that replies to them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ def here(base: str, thread: Thread) -> str:
 
 @pytest.fixture
 def send(api: Api, here: str) -> Send:
-    """Send a message that must be accepted; returns the messages of the response."""
+    """Send a message that must be accepted. Returns the messages of the response."""
 
     def sent(content: str = "Hello") -> list[dict[str, Any]]:
         answer = api.post(f"{here}/message", {"content": content})
@@ -44,7 +44,7 @@ def send(api: Api, here: str) -> Send:
 
 @pytest.fixture
 def asked(model: ModelServer, chatbot: Chatbot) -> ModelServer:
-    """Let the chatbot ask the server of a model; returns the server."""
+    """Make the chatbot use a model server. Returns the server."""
     row = LlmModel.objects.create(
         provider="openai", title="Real", name="m-1", base_url=model.base_url
     )

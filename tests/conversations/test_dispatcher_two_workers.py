@@ -39,7 +39,7 @@ def run(sql: str) -> None:
 
 @pytest.fixture
 def _noted() -> Iterator[None]:
-    """Let the database note the worker of each claim, and "" when it is given back."""
+    """Let the database record the worker of each claim, and "" when the claim is released."""
     run(NOTE)
     yield
     run(FORGET)
@@ -62,7 +62,7 @@ def test_each_of_two_workers_runs_what_it_claimed_within_its_concurrency() -> No
             for _ in range(ENDPOINTS)
         ]
         with Worker(slots=CONCURRENCY) as one, Worker(slots=CONCURRENCY):
-            # the first to start could finish all of the work before the other is ready
+            # otherwise the first could finish all of the work before the other is ready
             wait_until(lambda: liveness.living() == 2, told=one.said)
             with transaction.atomic():
                 for endpoint in endpoints:
@@ -77,6 +77,6 @@ def test_each_of_two_workers_runs_what_it_claimed_within_its_concurrency() -> No
             in_flight[owners[delivery][0]] -= 1
         owners[delivery].append(worker)
         most |= in_flight
-    # claimed, begun by the same worker, and ended
+    # claimed, started by the same worker, and released
     assert all(each == [each[0], each[0], ""] for each in owners.values())
     assert len(most) == 2 and max(most.values()) <= CONCURRENCY

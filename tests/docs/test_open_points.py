@@ -1,4 +1,4 @@
-"""docs/open-points.md, the code that implements the choices, and the OpenAPI document agree."""
+"""docs/open-points.md agrees with the code that implements its choices and the OpenAPI document."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ MENTION = re.compile(r"Open points?: ([a-z-]+(?:,\s+[a-z-]+)*)")
 
 
 def named(document: object) -> set[str]:
-    """Collect every id in a document, at any depth."""
+    """Collect the open points that a document names, at any depth."""
     if isinstance(document, dict):
         inner = [named(value) for name, value in document.items() if name != "x-open-point"]
         return set().union(document.get("x-open-point", ()), *inner)

@@ -1,4 +1,4 @@
-"""The README's first screen: its blocks as written, on ports of this test."""
+"""The README's first screen: its blocks run as written, but with the test's ports and folders."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def blocks() -> list[str]:
 
 
 def typed(block: str, places: dict[str, str]) -> str:
-    """Replace a block's places with those of this test; each must occur."""
+    """Replace parts of a block, such as ports, with the test's own. Each part must occur."""
     for documented, own in places.items():
         assert documented in block
         block = block.replace(documented, own)
@@ -44,7 +44,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 @pytest.fixture
 def terminal(installation: Installation, tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """The first terminal: runs a block; returns the file with its output."""
+    """Run a block in the first terminal. Returns the file with its output."""
     running = []
 
     def run(block: str) -> Path:

@@ -14,7 +14,7 @@ recorded = ContextVar("recorded", default=False)
 
 @contextmanager
 def in_trail() -> Iterator[None]:
-    """Record the rows that factories create meanwhile in the audit trail."""
+    """Record the rows that factories create within the block in the audit trail."""
     token = recorded.set(True)
     try:
         yield
@@ -23,12 +23,12 @@ def in_trail() -> Iterator[None]:
 
 
 def out_of_trail() -> AbstractContextManager[None]:
-    """Record nothing meanwhile, except within in_trail()."""
+    """Record nothing within the block, except inside in_trail()."""
     return nullcontext() if recorded.get() else disable_auditlog()
 
 
 class RowFactory(DjangoModelFactory):
-    """Creates rows without entries in the audit trail, which would take half of the time."""
+    """Creates rows without audit trail entries, which would take as long to write as the rows."""
 
     class Meta:
         abstract = True

@@ -1,4 +1,4 @@
-"""Staff of the admin: users in a group, signed in."""
+"""Users of the admin: members of a group, superusers, and their signed-in clients."""
 
 from typing import Any
 

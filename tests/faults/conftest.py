@@ -1,4 +1,4 @@
-"""An endpoint that delivers to the receiver, and the waits of a worker."""
+"""An endpoint at the receiver's address, and lock waits as short as a worker's."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""The broker dies, loses all its data and comes back; no delivery depends on it."""
+"""The broker dies, loses all its data and comes back. No delivery depends on it."""
 
 import signal
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""A delivery that kills its worker every time does not take concurrent deliveries with it."""
+"""A delivery that kills its worker every time does not make concurrent deliveries fail."""
 
 import signal
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ BESIDE = 10
 
 
 class Poison:
-    """Kills its worker: twice after all other requests have arrived, then as soon as possible."""
+    """Kills its worker: twice after all other requests have arrived, then after half a second."""
 
     def __init__(self, receiver: Receiver) -> None:
         self.receiver, self.worker, self.deaths = receiver, None, 0
@@ -35,14 +35,14 @@ class Poison:
 def test_concurrent_deliveries_survive_one_that_kills_every_worker(
     receiver: Receiver, endpoint: Endpoint, settings: Any
 ) -> None:
-    settings.WEBHOOK_TIMEOUT = 600.0  # no attempt ends by itself
+    settings.WEBHOOK_TIMEOUT = 600.0  # no attempt times out
     poison, others = Poison(receiver), []
     receiver.on("/hook", poison)
     for number in range(BESIDE):
         path = f"/beside/{number}"
         receiver.on(path, stall(), stall(), answer(delay=1.0))
         beside = EndpointFactory(url=receiver.url(path), last_success_at=timezone.now())
-        if number == BESIDE // 2:  # some of the others are older, some younger
+        if number == BESIDE // 2:  # some of the others are older, some newer
             killer = DeliveryFactory(chatbot=endpoint.chatbot)
         others.append(DeliveryFactory(chatbot=beside.chatbot))
     state_dir = None

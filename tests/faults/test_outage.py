@@ -1,4 +1,4 @@
-"""PostgreSQL stops or hangs, and comes back: a database server that belongs to the test."""
+"""PostgreSQL stops or hangs, and comes back. The tests run their own server."""
 
 import json
 import os
@@ -25,8 +25,8 @@ pytestmark = [
     pytest.mark.proves("Response envelope"),
 ]
 
-AT_ONCE = 40  # requests, far more than the pool has connections
-GIVEN_UP = 2.0  # seconds: the limit of a response's time
+AT_ONCE = 40  # concurrent requests, far more than the pool has connections
+GIVEN_UP = 2.0  # seconds: the limit for a response
 PROBED = 1.0
 PATH = "/api/v1/chatbots"
 
@@ -39,7 +39,7 @@ class Took(NamedTuple):
 
 
 class Service(NamedTuple):
-    """Web on a database server that may disappear."""
+    """A web server whose database server may disappear, with the logins of its callers."""
 
     web: Web
     postgres: Postgres
@@ -57,7 +57,7 @@ class Service(NamedTuple):
             return list(threads.map(lambda _: self.get(), range(AT_ONCE)))
 
     def backends(self) -> list[int]:
-        """List the server's own processes, one for each connection among them."""
+        """List the server's child processes, which include one for each connection."""
         server = str(self.postgres.running.pid)
         told = subprocess.run(
             ["ps", "-o", "pid=", "--ppid", server], capture_output=True, check=True
@@ -65,13 +65,13 @@ class Service(NamedTuple):
         return [int(number) for number in told.stdout.split()]
 
     def halt(self) -> None:
-        """Stop the server, and then its processes: those that end meanwhile are not reaped."""
+        """Halt the server before its child processes, so that it reaps none that exit meanwhile."""
         self.postgres.running.send_signal(signal.SIGSTOP)
         for process in self.backends():
             os.kill(process, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Resume the server's processes, and then the server."""
+        """Resume the server's child processes, and then the server."""
         for process in self.backends():
             os.kill(process, signal.SIGCONT)
         self.postgres.running.send_signal(signal.SIGCONT)
@@ -118,7 +118,7 @@ def test_an_unreachable_database_is_reported_immediately_and_logged_once_a_secon
     service: Service, leave: Callable[[Service], None], come_back: Callable[[Service], None]
 ) -> None:
     wait_until(lambda: service.get().response.ok)
-    assert {took.response.status_code for took in service.get_many()} == {200}  # the pool fills
+    assert {took.response.status_code for took in service.get_many()} == {200}  # fills the pool
     logged, began = len(service.web.said()), time.monotonic()
     leave(service)
     try:
@@ -152,7 +152,7 @@ def test_an_unreachable_database_is_reported_immediately_and_logged_once_a_secon
 
 @contextmanager
 def slow_keys(session: psycopg.Connection[Any]) -> Iterator[None]:
-    """Let the next request wait for ten seconds in the database: it records its key's use."""
+    """Let the next request wait ten seconds in the database when it records its key's use."""
     session.execute("UPDATE accounts_apikey SET last_used_at = NULL")
     session.execute(
         "CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql"

@@ -33,7 +33,7 @@ from webhooks.models import Delivery
 pytestmark = pytest.mark.proves("Threads and messages")
 
 FALLBACK = "Please ask again later."
-SECONDS = 20.0  # "within seconds", on a machine that runs other tests, too
+SECONDS = 20.0  # "within seconds", on a machine that also runs other tests
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def caller(thread: Thread) -> Iterator[Caller]:
 
 
 def replies() -> list[str]:
-    """Return the replies; assert that every message, replies included, has one event."""
+    """Return the replies. Asserts that every message, replies included, has one event."""
     rows = Message.objects.filter(message_type=MessageType.AI_MESSAGE)
     said = list(rows.values_list("content", flat=True))
     assert Delivery.objects.count() == Message.objects.count()
@@ -111,7 +111,7 @@ def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
         sent = caller.send(web)
         wait_until(lambda: model.arrivals, told=web.said)
         web.signal(signal.SIGTERM)
-        wait_until(lambda: not web.answers(), told=web.said)  # it accepts no more connections
+        wait_until(lambda: not web.answers(), told=web.said)  # web no longer accepts connections
         model.ready.set()
         assert sent.result(PATIENCE).json()["data"]["messages"][1]["content"] == "First."
         assert web.wait() == 0
@@ -120,7 +120,7 @@ def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
 
 
 def lapse() -> None:
-    """Expire every lease now; the halted process renews none."""
+    """Expire every lease now. The halted process renews none."""
     past = timezone.now() - timedelta(seconds=1)
     StoredAnswer.objects.update(claimed_until=past)
     OwedReply.objects.update(claimed_until=past)
@@ -130,7 +130,7 @@ def lapse() -> None:
 def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
     caller: Caller, model: HeldModel, ended: bool
 ) -> None:
-    """It resumes before or after the other process stores its reply."""
+    """The halted process resumes either before or after the other one stores its reply."""
     second = threading.Event()
 
     def slowly(arrival: Arrival) -> Iterator[Step]:
@@ -162,7 +162,7 @@ def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
 
 
 def renewed() -> bool:
-    """Return whether the second process still holds the reply once the first had time to resume."""
+    """Return whether the second process holds the reply after the first has had time to resume."""
     time.sleep(0.5)
     return OwedReply.objects.filter(claimed_until__gt=timezone.now()).exists()
 

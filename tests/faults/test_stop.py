@@ -1,4 +1,4 @@
-"""PostgreSQL refuses, is silent or slow: a worker outlives it, and ends in time if asked to."""
+"""PostgreSQL is unreachable, silent or slow: a worker survives, and stops in time if told to."""
 
 import os
 import signal
@@ -18,8 +18,8 @@ from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
 STOPPED_WITHIN = 40.0  # seconds with the default LLM_TIMEOUT, as docs/deployment.md says
-ATTEMPTS = 40  # to connect; a pool gives up after far fewer
-NOTICED = 3.0  # seconds, usually at most: a busy machine takes a while to notice a signal
+ATTEMPTS = 40  # attempts to connect, far more than a pool makes before it gives up
+NOTICED = 3.0  # seconds in which even a busy machine notices a signal
 
 
 @pytest.fixture
@@ -29,7 +29,10 @@ def proxy() -> Iterator[Proxy]:
 
 
 def worker_through(proxy: Proxy, **environment: str) -> Worker:
-    """A worker with the service's own timeouts, except for a short one for receivers."""
+    """Return a worker that reaches PostgreSQL through a proxy, with the service's own timeouts.
+
+    Only the timeout for receivers is shorter.
+    """
     server = urlsplit(os.environ["TEST_DATABASE_URL"])
     where = f"{server.netloc.rpartition('@')[0]}@127.0.0.1:{proxy.port}"
     url = server._replace(netloc=where, path=f"/{connection.settings_dict['NAME']}").geturl()
@@ -83,7 +86,7 @@ def test_a_worker_outlives_a_silent_database_and_then_delivers(
 def test_a_worker_never_stops_trying_to_connect(
     receiver: Receiver, endpoint: Endpoint, proxy: Proxy
 ) -> None:
-    """The pool starts an attempt only for a new request, so none may wait for long."""
+    """Once a pool has given up, only a request makes it try again, so no request may wait long."""
     with worker_through(proxy, DJANGO_SETTINGS_MODULE="tests.servers.settings") as worker:
         wait_until(lambda: "is ready" in worker.said(), told=worker.said)
         proxy.fail("cut")

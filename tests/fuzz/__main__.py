@@ -1,10 +1,10 @@
 """Fuzz the service: `python -m tests.fuzz [--requests 20000] [--seed N]`.
 
-It runs on its own database: on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name, or on
-the embedded default.
+The service has its own database: on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name, or
+on the embedded default.
 """
 
-# ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; it prints
+# ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; this command prints
 
 import argparse
 import os
@@ -25,7 +25,7 @@ from tests.fuzz.fuzzer import fuzz
 
 
 def main() -> int:
-    """Run, and print a summary; returns 1 if a response was wrong."""
+    """Run the fuzzer, and print a summary. Returns 1 if it found a fault."""
     parser = argparse.ArgumentParser(description="Send hostile requests to every operation.")
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))

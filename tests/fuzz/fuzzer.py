@@ -23,7 +23,7 @@ from tests.servers.processes import Web, Worker
 from tests.servers.trickling import Trickling
 
 STATUSES = {200, 400, 401, 403, 404, 405, 429}
-SLOWEST = 5.0  # seconds
+SLOWEST = 5.0  # seconds that a response may take
 MOST_FAULTS = 20
 WORDS = [
     *("", " ", "x", "é" * 40, "x" * 256, "y" * 70_000, "\0", "\u202e", "💥" * 60, "a\nb\r\n"),
@@ -34,7 +34,7 @@ VALUES = [
     *(None, True, False, 0, -1, 1, 101, 2**31, 2**63, -(2**63) - 1, 10**400, 0.5, 1e308, -0.0),
     *([], {}, [[]], [None], [{}], {"": ""}, {"a": {"b": ["c"]}}, ["x"] * 2_000),
 ]
-# Characters that end a line or a header somewhere, and terminal escapes
+# Characters that end a line or a header in some software, and terminal escapes
 CONTROLS = [
     *(
         "\r\nBcc: eve@example.com\r\n\r\n",
@@ -85,7 +85,7 @@ KEYS = ["", "x", "k" * 255, "k" * 256, "two words"]
 
 
 def examples() -> dict[str, dict[str, Any]]:
-    """Read one body with every field for each operation of the OpenAPI document."""
+    """Read the example bodies of the OpenAPI document, which have every field, by operation."""
     document = json.loads((ROOT / "openapi.json").read_text())
     return {
         f"{method.upper()} {shape(path)}": body["content"]["application/json"]["example"]
@@ -120,7 +120,7 @@ class Fuzzer:
         self.port, self.key, self.chatbot = port, key, chatbot
         self.ids = ids_of(chatbot)
         self.statuses: Counter[int] = Counter()
-        self.reached: Counter[str] = Counter()  # operations that answered 200
+        self.reached: Counter[str] = Counter()  # operations that responded with 200
         self.faults: list[tuple[str, Sent | None]] = []
         self.slowest = 0.0  # seconds
 
@@ -156,7 +156,7 @@ class Fuzzer:
         return texts | {name: filled(value, self.ids) for name, value in operation.body.items()}
 
     def path(self, operation: Operation) -> str:
-        """Draw a path: the operation's, sometimes with a wrong id, a wrong end or a query."""
+        """Draw a path: the operation's, sometimes with a wrong id, a wrong ending or a query."""
         ids = dict(self.ids)
         if self.chance(0.15):
             ids[self.dice.choice(list(ids))] = quote(self.dice.choice(IDS), safe="%")
@@ -186,7 +186,7 @@ class Fuzzer:
         return Sent(method, self.path(operation), self.headers(), self.body(operation))
 
     def run(self, count: int) -> None:
-        """Send this many requests, to the operations in turn; stop after too many faults."""
+        """Send this many requests to the operations in turn, but stop after too many faults."""
         for number in range(count):
             if len(self.faults) >= MOST_FAULTS:
                 return
@@ -201,7 +201,7 @@ class Fuzzer:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         began = time.monotonic()
         try:
-            with suppress(BrokenPipeError):  # answered before all of a large body was read
+            with suppress(BrokenPipeError):  # the response came before a large body was read
                 connection.request(sent.method, sent.path, sent.body or None, sent.headers)
             answer = connection.getresponse()
             text = answer.read()
@@ -248,8 +248,8 @@ HEADERS = {
 def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
     """Send hostile requests to a running service while slow clients trickle their bodies.
 
-    Afterwards another tenant's mail must still arrive, no mail may have a header that a visitor
-    wrote, and no log may have a line that a caller wrote.
+    Afterwards it is a fault if another tenant's mail does not arrive, if a mail has a header that a
+    visitor wrote, or if a log has a line that a caller wrote.
     """
     key = caller(chatbot.account.owner).key or ""
     path = f"/api/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
@@ -274,7 +274,10 @@ def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
 
 
 def capture_lead(web: Web, chatbot: Chatbot, *, name: str, told: str = "eve@example.com") -> None:
-    """Capture a lead, whose notification goes to an address."""
+    """Capture a lead whose notification goes to the address `told`.
+
+    Asserts that the request succeeds.
+    """
     settings = TOLD | {"lead_notification_email": [told]}
     LeadSettings.objects.update_or_create(chatbot=chatbot, defaults=settings)
     answer = requests.post(
@@ -297,6 +300,6 @@ def arrives(address: str, mails: MailServer) -> bool:
 
 
 def split(mail: str) -> bool:
-    """Return whether a mail has headers that the service did not write, or lost some of its own."""
+    """Return whether a mail has headers that the service does not write, or lacks its own."""
     names = {name.lower() for name in email.message_from_string(mail)}
     return bool(names - HEADERS) or not {"subject", "from", "to", "date"} <= names

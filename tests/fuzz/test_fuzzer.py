@@ -1,4 +1,4 @@
-"""A thousand hostile requests, always the same; `python -m tests.fuzz` sends more and others."""
+"""A thousand hostile requests, always the same. `python -m tests.fuzz` sends more, at random."""
 
 import pytest
 

@@ -9,7 +9,7 @@ NAME = re.compile(r"\b[A-Z][A-Z0-9_]*(?:…)?")
 
 
 def readme_rows() -> list[list[str]]:
-    """Return the rows of tables whose heading begins with `variable`."""
+    """Return the rows of the tables whose header row begins with `variable`, headers included."""
     rows: list[list[str]] = []
     inside = False
     for line in (ROOT / "README.md").read_text().splitlines():
@@ -20,5 +20,5 @@ def readme_rows() -> list[list[str]]:
 
 
 def explained_in_readme() -> set[str]:
-    """Return the variables in the first column of those tables."""
+    """Return the variables in the first column of the rows that `readme_rows` returns."""
     return {name for variables, *_ in readme_rows() for name in NAME.findall(variables)}

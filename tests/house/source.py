@@ -1,4 +1,4 @@
-"""The project's own files, for the rules of this folder."""
+"""The project's own files, for the rules in this folder."""
 
 import ast
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def ignored() -> tuple[str, ...]:
 
 
 def files(folder: Path = ROOT) -> Iterator[Path]:
-    """Walk the project's files; works without git, for example in an unpacked archive."""
+    """Walk the project's files. Works without git, for example in an unpacked archive."""
     patterns = ignored()
     for path in sorted(folder.iterdir()):
         if any(fnmatch(path.name, pattern) for pattern in patterns):
@@ -42,7 +42,7 @@ def tree(path: Path) -> ast.Module:
 
 
 def place(path: Path, node: ast.AST | None = None) -> str:
-    """Return the place of a file or node as `path:line`, which editors understand."""
+    """Return the place of a file as `path`, or of a node as `path:line`, as editors expect it."""
     return (
         f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
         if node

@@ -1,4 +1,4 @@
-"""Public modules, classes and functions say what they do, in more words than their names."""
+"""The docstrings of public modules, classes and functions say more than their names do."""
 
 import ast
 import inspect
@@ -14,7 +14,7 @@ from tests.house.source import PACKAGES, ROOT, modules, place, tree
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (ast.ClassDef, *FUNCTIONS)
-# Django documents these: an app's configuration, and a command, whose `help` is for operators.
+# Bases of classes that only fill in what Django expects: an app's configuration, or a command
 OF_DJANGO = ("AppConfig", "BaseCommand", "RecordCommand")
 FILLERS = frozenset(
     """
@@ -27,7 +27,7 @@ LONGEST_STEM = 5
 
 
 def public(body: list[ast.stmt], path: str = "") -> Iterator[tuple[str, Definition]]:
-    """Yield public functions, classes and methods with their dotted names; no nested functions."""
+    """Yield public functions, classes and methods, but no nested functions, with dotted names."""
     for node in body:
         if isinstance(node, DEFINITIONS) and not node.name.startswith("_") and node.name != "Meta":
             yield f"{path}{node.name}", node
@@ -36,7 +36,7 @@ def public(body: list[ast.stmt], path: str = "") -> Iterator[tuple[str, Definiti
 
 
 def overrides(module: str, name: str) -> bool:
-    """Return whether a method replaces one of a base class, which documents it."""
+    """Return whether a method overrides one of a base class, which documents it."""
     owner_name, _, method = name.rpartition(".")
     if not owner_name:
         return False
@@ -47,7 +47,7 @@ def overrides(module: str, name: str) -> bool:
 
 
 def undocumented(body: list[ast.stmt]) -> list[tuple[str, int]]:
-    """Find public definitions without a docstring; returns their names and lines."""
+    """Find public definitions without a docstring. Returns their names and lines."""
     return [
         (name, node.lineno)
         for name, node in public(body)
@@ -75,7 +75,7 @@ def stem(word: str) -> str:
 
 
 def echoes(name: str, docstring: str) -> bool:
-    """Return whether a docstring consists of its name's words and of fillers only."""
+    """Return whether a docstring consists only of its name's words and of fillers."""
     return set(words(docstring)) <= {*words(name), *map(stem, FILLERS), "s"}
 
 
@@ -100,7 +100,7 @@ def test_every_public_module_class_and_function_has_a_docstring() -> None:
 
 
 def test_a_docstring_says_more_than_the_name() -> None:
-    """Operations and shapes are exempt: their docstrings are texts of the OpenAPI document."""
+    """Operations and shapes are exempt: their docstrings appear in the OpenAPI document."""
     found = [
         f"{place(path, node)} {name}"
         for path in modules(*PACKAGES)

@@ -1,4 +1,4 @@
-"""Every regular expression of the product needs only linear time, whatever its input."""
+"""Every regular expression in the product takes only linear time, whatever its input."""
 
 import ast
 import gc
@@ -18,7 +18,7 @@ from tests.house.source import PACKAGES, ROOT, modules, place, tree
 
 METHODS = {"match", "search", "fullmatch", "findall", "finditer", "sub", "split"}
 FULL = 64 * 1024
-SMALL = (16, 22, 28, 256)  # small steps first: some patterns take exponential time
+SMALL = (16, 22, 28, 256)  # characters, fewest first: some patterns take exponential time
 LARGE, SLOWEST = 4096, 64
 SUSPECT, TOO_LONG = 0.01, 0.5  # seconds of processor time
 
@@ -39,7 +39,7 @@ def use_of(pattern: re.Pattern[str], method: str) -> Use:
 
 
 def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
-    """Generate texts from a pattern's own words: a beginning, a part to repeat and an end."""
+    """Generate attacks from a pattern's own characters: a beginning, a part to repeat, an end."""
     words = dict.fromkeys(re.findall(r"[A-Za-z/:=<>-]{2,}", pattern.pattern))
     signs = dict.fromkeys(COMMON + "".join(re.findall(r"[^\w\s\\]", pattern.pattern)))
     yield from itertools.product(["", *words], [*signs, *words], ENDS)
@@ -47,7 +47,7 @@ def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def seconds(use: Use, text: str) -> float:
-    """Return the processor time of one use, without that of collecting the tests' garbage."""
+    """Return the processor time of one use, without garbage collection."""
     gc.disable()
     try:
         began = time.thread_time()
@@ -83,12 +83,12 @@ def text_of(attack: tuple[str, str, str], size: int) -> str:
 
 
 def is_suspect(use: Use, attack: tuple[str, str, str], size: int, taken: float) -> bool:
-    """Return whether an attack took long, twice: once may be chance."""
+    """Return whether an attack was slow twice; once may be chance."""
     return taken > SUSPECT and seconds(use, text_of(attack, size)) > SUSPECT
 
 
 def methods_used(name: str, file: ast.Module) -> list[str]:
-    """Return the methods of a pattern that a file calls."""
+    """Return the methods of a pattern that a file calls, or `search` if it calls none."""
     used = {
         node.attr
         for node in ast.walk(file)
@@ -125,7 +125,7 @@ def patterns(path: Path) -> Iterator[tuple[str, re.Pattern[str], str]]:
 
 
 def value(path: Path, node: ast.expr) -> Any:
-    """Evaluate an expression of one of our own files in its module."""
+    """Evaluate an expression from one of our own files in its module's namespace."""
     module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     return eval(ast.unparse(node), vars(module))
 

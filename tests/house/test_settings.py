@@ -1,4 +1,4 @@
-"""Each setting is read in one file and explained in one table."""
+"""Only the settings modules read the environment, and README.md explains each variable."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ STATED_IN_WORDS = {"ALLOWED_HOSTS"}
 
 
 def defaults() -> dict[str, object]:
-    """Return the variables that settings.py reads, env.<kind>("NAME", default), by name."""
+    """Return the default of each variable that settings.py reads: env.<kind>("NAME", default)."""
     return {
         str(call.args[0].value): ast.literal_eval(call.args[1])
         for call in ast.walk(tree(SETTINGS))
@@ -51,7 +51,7 @@ def test_every_variable_that_is_explained_is_read() -> None:
 
 
 def reads_environment(node: ast.AST) -> bool:
-    """Return whether a node looks up a variable; passing all to a child process does not count."""
+    """Return whether a node reads a variable. Passing all of them to a child does not count."""
     if isinstance(node, ast.Attribute):
         return node.attr == "getenv" or ast.unparse(node) == "os.environ.get"
     return (

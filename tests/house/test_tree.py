@@ -1,4 +1,4 @@
-"""Published files work anywhere: they name no package registry and no folder of one machine."""
+"""Published files work anywhere: they name no package registry and no machine's own folder."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Comments, documents and texts for people avoid words that make English hard to read."""
+"""Comments, documents, messages and pages avoid words that make English hard to read."""
 
 import ast
 import io
@@ -38,7 +38,7 @@ NOT_PROSE = re.compile(
 
 
 def avoided(text: str, *, first_line: int = 1) -> Iterator[tuple[int, str]]:
-    """Find words to avoid; yields the line and the word, on one line even where it wraps."""
+    """Find words to avoid. Yields each one with its line. A phrase that wraps is joined."""
     prose = NOT_PROSE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
     for found in WORD.finditer(prose):
         line = first_line + prose.count("\n", 0, found.start())
@@ -46,7 +46,7 @@ def avoided(text: str, *, first_line: int = 1) -> Iterator[tuple[int, str]]:
 
 
 def passages(source: str) -> Iterator[tuple[int, str]]:
-    """Yield each docstring and each block of comments of a module, with its first line.
+    """Yield each docstring and each block of comments in a module, with its first line.
 
     Comments on successive lines are one passage, because a phrase may wrap.
     """
@@ -75,7 +75,7 @@ def avoided_in_python(source: str) -> list[tuple[int, str]]:
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
-    """Yield each string of a module that has the length of a phrase, except docstrings.
+    """Yield each string of a module that is at least as long as a phrase, except docstrings.
 
     These are help texts, labels, messages, log lines and mails.
     """
@@ -94,14 +94,14 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 
 
 def avoided_in_texts(source: str) -> list[tuple[int, str]]:
-    """Find words to avoid in the texts of a module, by the line on which the text begins."""
+    """Find words to avoid in a module's strings, by the line on which the string begins."""
     return sorted(
         (line, word) for line, text in texts(source) for _, word in avoided(text, first_line=line)
     )
 
 
 def avoided_in_template(source: str) -> list[tuple[int, str]]:
-    """Find words to avoid in the text of a page, by line; its markup is no prose."""
+    """Find words to avoid in a page's text, by line. The markup is skipped."""
     return list(avoided(MARKUP.sub(lambda mark: re.sub(r"[^\n]", " ", mark[0]), source)))
 
 
@@ -117,7 +117,7 @@ def names_of_tests(source: str) -> Iterator[tuple[int, str]]:
 
 
 def avoided_in_names(source: str) -> list[tuple[int, str]]:
-    """Find names of tests that use a word to avoid or do not begin with their subject, by line."""
+    """Find test names that contain an avoided word or do not begin with their subject, by line."""
     return sorted(
         (line, name)
         for line, name in names_of_tests(source)

@@ -1,7 +1,7 @@
 """Responses of a receiver, good and hostile.
 
-A behaviour is called with the request and yields steps: bytes are sent, a number is a pause in
-seconds, CLOSE and RESET end the connection. After the last step it waits for the next request.
+A behaviour is called with the request and yields steps: bytes to send, a pause in seconds, or CLOSE
+or RESET, which end the connection. After the last step, the receiver waits for the next request.
 """
 
 import gzip
@@ -43,7 +43,7 @@ def head(status: int, *headers: str, length: int | None = None) -> bytes:
 
 
 def steps(*those: Step) -> Behaviour:
-    """Return a behaviour with the same steps for every request."""
+    """Return a behaviour that takes the same steps for every request."""
     return lambda arrival: those
 
 
@@ -74,7 +74,7 @@ def early_hints(status: int = 200) -> Behaviour:
 
 
 def repeat(first: bytes, again: bytes, *, gap: float = 0.0) -> Behaviour:
-    """Send one part, then another forever, with a pause between or as fast as possible."""
+    """Send one part, then repeat another without end, with pauses or as fast as possible."""
 
     def endless(arrival: Arrival) -> Iterator[Step]:
         yield first
@@ -119,7 +119,7 @@ def flood_of_interim() -> Behaviour:
 
 
 def bomb(megabytes: int = 64) -> Behaviour:
-    """Return a small body that decompresses to a large one."""
+    """Send a small body that decompresses to a large one."""
     return answer(200, packed(megabytes), "Content-Encoding: gzip")
 
 

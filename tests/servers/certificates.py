@@ -1,4 +1,4 @@
-"""Certificates of an authority that exists for one test run, and TLS contexts that use them."""
+"""Certificates from an authority that exists for one test run, and TLS contexts that use them."""
 
 import datetime as dt
 import ssl
@@ -78,7 +78,7 @@ def wrong_name() -> ssl.SSLContext:
 
 @cache
 def untrusted() -> ssl.SSLContext:
-    """Return a context with a certificate of an untrusted authority."""
+    """Return a context with a certificate from an untrusted authority."""
     return _context(trustme.CA().issue_cert(*NAMES))
 
 

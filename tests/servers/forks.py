@@ -1,7 +1,7 @@
-"""Processes of the service that are forked from one which has imported the packages.
+"""Processes of the service, forked from one that has already imported the packages.
 
-To import Django, Celery and the other packages takes most of the time of a start. Each process
-imports the settings and the service's own modules by itself, in its own environment.
+Importing Django, Celery and the other packages takes most of the time of a start. Each process
+imports the settings and the service's own modules itself, in its own environment.
 """
 
 import multiprocessing
@@ -55,9 +55,9 @@ class Forked:
         given = None if stdin is None else Connection(os.dup(stdin), writable=False)
         plan = Plan(command, dict(environment), out, err or out, given, open_files)
         ready, says_ready = CONTEXT.Pipe(duplex=False)
-        # a daemon: a process that a failed test leaves ends with the tests
+        # a daemon, so that a process left behind by a failed test ends with the tests
         self.process = CONTEXT.Process(target=run, args=(plan, says_ready), daemon=True)
-        # multiprocessing would import the main module again, which a command of the tests sets up
+        # multiprocessing would import the main module again, which may be a command of the tests
         with mock.patch.dict(sys.modules, __main__=ModuleType("__main__")):
             self.process.start()
         says_ready.close()
@@ -95,7 +95,7 @@ class Forked:
 
 def run(plan: Plan, says_ready: Connection) -> None:
     """Become the planned process."""
-    multiprocessing.current_process().daemon = False  # a daemon may not start processes
+    multiprocessing.current_process().daemon = False  # a daemon cannot start processes
     os.setsid()
     os.chdir(ROOT)
     os.environ.clear()
@@ -122,7 +122,7 @@ def run(plan: Plan, says_ready: Connection) -> None:
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     elif first == "-c":
         exec(rest[0], {"__name__": "__main__"})
-    elif first.startswith("-"):  # other options need an interpreter of their own
+    elif first.startswith("-"):  # other options need a new interpreter
         os.execv(sys.executable, [sys.executable, *plan.command])
     else:
         runpy.run_path(first, run_name="__main__")
@@ -131,7 +131,7 @@ def run(plan: Plan, says_ready: Connection) -> None:
 def run_to_end(
     *command: str, environment: Mapping[str, str], given: str = "", timeout: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run a process, with a text on standard input, as subprocess.run does."""
+    """Run a process to its end, with a text on standard input, as subprocess.run does."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as stdin:
         stdin.write(given.encode())
         stdin.seek(0)

@@ -1,4 +1,4 @@
-"""Sessions of PostgreSQL that lock rows for long, as a forgotten transaction does, or wait."""
+"""PostgreSQL sessions that hold row locks like forgotten transactions, and limits on lock waits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from config.database import locks
 
 @contextmanager
 def locked(*several: "QuerySet[Any]") -> Iterator[None]:
-    """Lock rows while the block runs."""
+    """Lock rows while the block runs. Asserts that there are rows to lock."""
     with psycopg.connect(**connection.get_connection_params()) as session:
         for rows in several:
             keys = list(rows.values_list("pk", flat=True))
@@ -26,7 +26,7 @@ def locked(*several: "QuerySet[Any]") -> Iterator[None]:
 
 @contextmanager
 def limited_waits(timeout: str = locks.WORKER_LOCK_TIMEOUT) -> Iterator[None]:
-    """Wait for locks no longer than a worker does, or another time."""
+    """Limit how long this process waits for locks, by default to a worker's limit."""
     database: Any = connection  # Any: the stubs lack the pool
     before = dict(database.settings_dict["OPTIONS"])
     locks.limit_waits(timeout)

@@ -14,7 +14,8 @@ class MailServer:
 
     def __init__(self) -> None:
         self.mails: list[str] = []
-        self.answers: deque[bytes] = deque()  # to MAIL FROM, one per mail; then all are accepted
+        # The responses to MAIL FROM, one per email; later emails are accepted
+        self.answers: deque[bytes] = deque()
         owner = self
 
         class Conversation(socketserver.StreamRequestHandler):

@@ -1,4 +1,4 @@
-"""A real OpenAI-compatible endpoint over plain HTTP with configurable answers."""
+"""A real OpenAI-compatible endpoint over plain HTTP, with configurable responses."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ class ModelServer(Receiver):
         return [orjson.loads(arrival.body) for arrival in self.arrivals]
 
     def say(self, *plan: Behaviour) -> None:
-        """Let each behaviour answer one question, the last one all that follow."""
+        """Answer each question with the next behaviour, and all later ones with the last."""
         self.on(PATH, *plan)
 
 
@@ -55,7 +55,7 @@ def completion(
 
 
 def replying(reply: Callable[[Messages], str], *, delay: float = 0.0) -> Behaviour:
-    """Answer with a function of the messages."""
+    """Answer with what a function returns for the messages."""
 
     def behaviour(arrival: Arrival) -> Iterator[Step]:
         body = completion(reply(orjson.loads(arrival.body)["messages"]), usage=True)
@@ -92,7 +92,7 @@ def dripping(content: str, *, gap: float = 0.05) -> Behaviour:
 
 
 class HeldModel(ModelServer):
-    """A model that holds an answer back until `ready` is set; `then` are its later answers."""
+    """A model that holds its first answer until `ready` is set. `then` gives the later ones."""
 
     def __init__(self, content: str, *then: Behaviour, patience: float) -> None:
         super().__init__()

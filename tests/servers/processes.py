@@ -1,4 +1,4 @@
-"""The service's own processes on the tests' database: started, halted, killed by their id."""
+"""The service's own processes on the tests' database, to start, halt and kill."""
 
 import contextlib
 import itertools
@@ -26,7 +26,7 @@ QUICKLY = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
 def wait_until(fact: Callable[[], Any], seconds: float = PATIENCE, *, told: Any = None) -> Any:
-    """Wait until a fact is true, and return it; fail at the deadline."""
+    """Wait until a function returns a true value, and return that value. Fails at the deadline."""
     deadline = time.monotonic() + seconds
     while not (found := fact()):
         assert time.monotonic() < deadline, told() if callable(told) else f"not within {seconds} s"
@@ -68,13 +68,13 @@ class Process:
         os.kill(self.running.pid, number)
 
     def kill(self) -> None:
-        """Kill the process as a machine failure would, even if it is halted."""
+        """Kill the process as a machine failure would. This works even if it is halted."""
         if self.running and self.running.poll() is None:
             self.signal(signal.SIGKILL)
         self.wait()
 
     def stop(self) -> int:
-        """Ask the process to stop, and wait; returns its exit code."""
+        """Ask the process to stop, and wait. Returns its exit code."""
         self.signal(signal.SIGTERM)
         return self.wait()
 
@@ -87,16 +87,16 @@ class Process:
 
 
 class Worker(Process):
-    """A worker."""
+    """A worker process with this many slots."""
 
     def __init__(self, *, slots: int = 8, crash_point: str = "", **options: Any) -> None:
         super().__init__(TEST_CRASH_POINT=crash_point, **options)
         self.command = (*WORKER, *QUICKLY, "--concurrency", str(slots))
 
 
-# Below the ports that the system assigns, and different for each worker of a parallel run. So no
-# other process takes a port between its choice and its use, or during a restart; not even a
-# client that tries to connect to it.
+# Ports below those that the system assigns to clients, and different for each worker of a parallel
+# run. So neither another process nor a client takes a port before its server uses it, or while the
+# server restarts.
 TURN = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
 PORTS = itertools.cycle(SystemRandom().sample(range(16_384 + TURN, 32_768, 16), 500))
 
@@ -132,8 +132,8 @@ class Web(Process):
     def kill(self) -> None:
         """Kill the server and its own workers, and wait until all of them have ended.
 
-        A worker that is still ending has the database open. If its file is deleted and made again
-        meanwhile, SQLite answers "disk I/O error".
+        A worker that is still exiting has the database open. If the file is deleted and created
+        again meanwhile, SQLite reports "disk I/O error".
         """
         if self.running and self.running.poll() is None:
             self.signal_all(signal.SIGKILL)
@@ -141,7 +141,7 @@ class Web(Process):
         wait_until(lambda: not self.alive())
 
     def alive(self) -> list[Path]:
-        """List the entries in /proc of the server and its workers, except for those that ended."""
+        """List the entries in /proc of the server and its workers, except those that have ended."""
         assert self.running
         found = []
         for entry in Path("/proc").glob("[0-9]*"):

@@ -22,7 +22,7 @@ COUNTED = ("_total", "_bucket", "_count", "_sum")
 
 
 def page_of(address: str) -> str | None:
-    """Return a page of metrics; None if the process does not answer."""
+    """Return a page of metrics, or None if the process does not answer."""
     try:
         answer = requests.get(f"{address}/metrics", timeout=10)
     except requests.RequestException:
@@ -44,7 +44,7 @@ def scrape(addresses: Iterable[str]) -> Scrape:
 
 
 def series(scrapes: Sequence[Scrape]) -> list[dict[str, str]]:
-    """Write scrapes as promtool's series, in which the last change continues.
+    """Write scrapes in promtool's notation, and let the last change continue.
 
     Gauges keep their last value, and counters grow as they did between the last two scrapes.
     """
@@ -62,9 +62,9 @@ def series(scrapes: Sequence[Scrape]) -> list[dict[str, str]]:
 
 
 def firing(*scrapes: Scrape) -> set[str]:
-    """Return the alerts that fire two hours after these scrapes, if nothing else happens.
+    """Return the alerts that fire after two hours, if the last change of these scrapes continues.
 
-    They are named without the prefix that all of them have.
+    Their names omit the prefix that all alerts share.
     """
     test = {
         "rule_files": [str(ALERTS)],

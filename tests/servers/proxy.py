@@ -1,4 +1,4 @@
-"""A proxy before a server of the tests: the server seems to fail, for the process that uses it."""
+"""A proxy in front of a test server, which seems to fail for the process that uses the proxy."""
 
 import contextlib
 import socket
@@ -9,12 +9,12 @@ from typing import Self
 
 from tests.servers.processes import free_port
 
-SLOWLY = 0.3  # seconds by which each part is late
-RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset
+SLOWLY = 0.3  # seconds by which each part is delayed
+RESET = struct.pack("ii", 1, 0)  # the value of SO_LINGER that closes with a reset
 
 
 class Proxy:
-    """Passes bytes on to a port of this machine until it fails, as a context manager."""
+    """Passes bytes on to a port on this machine until told to fail, as a context manager."""
 
     def __init__(self, to: int) -> None:
         self.to, self.port = to, free_port()
@@ -33,7 +33,7 @@ class Proxy:
         self.passes.set()
 
     def recover(self) -> None:
-        """Pass bytes on again; those of a silent time are late, but not lost."""
+        """Pass bytes on again. Those sent during a silence arrive late, but are not lost."""
         listens = self.listener and self.failure != "refused"
         self.failure = ""
         self.passes.set()
@@ -45,7 +45,7 @@ class Proxy:
     def fail(self, failure: str) -> None:
         """Fail from now on: `refused`, `cut` (each connection ends), `silent` or `slow`."""
         self.failure = failure
-        if failure == "refused" and self.listener:  # closing does not wake the thread that accepts
+        if failure == "refused" and self.listener:  # closing does not wake the accepting thread
             self.listener.shutdown(socket.SHUT_RDWR)
             self.listener.close()
         if failure in ("refused", "cut"):

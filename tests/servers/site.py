@@ -29,7 +29,7 @@ from tests.servers.prometheus import Scrape
 from tests.servers.receiver import Receiver
 from webhooks.models import Delivery
 
-TIMEOUT = 3.0  # seconds of an attempt
+TIMEOUT = 3.0  # seconds per attempt
 LIMITS = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off", "TEST_METRICS_FRESH": "0"}
 SLOW = """
     CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql
@@ -41,7 +41,7 @@ LOCK = "LOCK TABLE webhooks_delivery, chatbots_generalsettings IN EXCLUSIVE MODE
 
 
 class Site:
-    """Web and a worker of one installation, with a receiver and a model."""
+    """An installation's web and worker processes, with a receiver and a model."""
 
     def __init__(self, broker: Broker, receiver: Receiver, model: ModelServer) -> None:
         self.broker, self.receiver, self.model = broker, receiver, model
@@ -66,12 +66,12 @@ class Site:
         wait_until(lambda: prometheus.page_of(self.worker_address), told=self.worker.said)
 
     def figure(self, name: str) -> float:
-        """Return a figure of both pages together."""
+        """Return a figure, summed over both pages."""
         return figure([self.web.address, self.worker_address], name)
 
 
 def figure(addresses: list[str], name: str) -> float:
-    """Return the sum of a figure's series."""
+    """Sum a figure's series over all pages."""
     return sum(value for (key, _), value in prometheus.scrape(addresses).items() if key == name)
 
 
@@ -129,7 +129,7 @@ def all_settled() -> bool:
 
 @contextlib.contextmanager
 def locked(seconds: float) -> Iterator[None]:
-    """Keep writers waiting: of deliveries and texts, or of the whole SQLite database."""
+    """Block writes to deliveries and general settings, or on SQLite to the whole database."""
     if connection.vendor == "postgresql":
         connect, begin = psycopg.connect(**connection.get_connection_params()), LOCK
     else:
@@ -144,7 +144,7 @@ def locked(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def slow_writes() -> Iterator[None]:
-    """Let each update of deliveries or texts take 1.5 seconds on PostgreSQL; lock SQLite for 4."""
+    """Make each update of deliveries or settings take 1.5 s longer, or lock SQLite for 4 s."""
     if connection.vendor != "postgresql":
         with locked(4.0):
             yield
@@ -161,7 +161,7 @@ def slow_writes() -> Iterator[None]:
 
 @contextlib.contextmanager
 def away() -> Iterator[None]:
-    """Refuse all connections to the tests' database, and end those that exist."""
+    """Refuse all connections to the tests' database, and close the existing ones."""
     name, parameters = connection.settings_dict["NAME"], connection.get_connection_params()
     connection.close()
     connection.close_pool()

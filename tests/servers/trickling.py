@@ -19,7 +19,7 @@ class Answer(NamedTuple):
 
 
 class Trickling:
-    """Concurrent clients, each of which starts over after a response; as a context manager."""
+    """Concurrent clients that start over after each response, as a context manager."""
 
     def __init__(self, port: int, path: str, key: str, *, clients: int) -> None:
         self.port, self.answers, self.begun = port, list[Answer](), 0
@@ -52,7 +52,7 @@ class Trickling:
             thread.join()
 
     def trickle(self, head: bytes, part: bytes) -> None:
-        """Send one request after another. A server may close without a response."""
+        """Send one request after another. The server may close a connection without a response."""
         while not self.ending.is_set():
             with suppress(OSError, http.client.HTTPException):
                 self.send(head, part)

@@ -1,8 +1,8 @@
 """Each alert rule fires when its fault is caused on the real service, and not otherwise.
 
 Web and a worker are scraped before and during a fault. promtool evaluates the rules over these
-scrapes, as if the fault lasted. Every test states all alerts that fire, so no rule fires for
-another's fault.
+scrapes, as if the fault lasted. Each test names all alerts that fire, so that no rule fires for
+another rule's fault. Only a database that is away may cause further alerts.
 """
 
 import contextlib
@@ -123,13 +123,14 @@ def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
     wait_until(all_settled)
     path = f"/v0/chatbots/chatbot/{talk.chatbot.pk}/settings/general"
     GeneralSettings.objects.get_or_create(chatbot=talk.chatbot)
-    Delivery.objects.update(state="FAILED", due_at=now() + timedelta(seconds=1))  # locked by then
+    # A manual retry, which becomes due while writes are slow
+    Delivery.objects.update(state="FAILED", due_at=now() + timedelta(seconds=1))
     with slow_writes():
         waiting = talk.later(lambda: talk.call("PATCH", path, {"description": "new"}))
     assert waiting.result().status_code == 200
     wait_until(all_settled)
     fired = firing(before, site.scrape())
-    if settings.EMBEDDED:  # other work of the dispatcher may wait for the database before a claim
+    if settings.EMBEDDED:  # the dispatcher's other work may wait for the database before a claim
         fired.add("ClaimsSlow")
     assert fired == {"ClaimsSlow", "RequestsSlow"}
 
@@ -163,7 +164,7 @@ def test_a_model_that_is_slow(site: Site, talk: Talk) -> None:
 
 def test_gaps_in_the_ledger(site: Site, talk: Talk) -> None:
     before = site.scrape()
-    MessageFactory(thread=talk.thread)  # which does not count it as the visitor's
+    MessageFactory(thread=talk.thread)  # the factory does not count it as the visitor's
     PeriodicWork.objects.update_or_create(name=tasks.CHECK_LEDGER, defaults={"due_at": now()})
     wait_until(LedgerCheck.objects.exclude(finished_at=None).exists, told=site.worker.said)
     check({"LedgerGaps"}, before, site.scrape())
@@ -248,6 +249,6 @@ def test_too_few_connections(other: Web, talk: Talk) -> None:
 def test_a_cache_that_is_away(site: Site, talk: Talk) -> None:
     before = site.scrape()
     site.broker.kill()
-    requests.get(f"{site.web.address}/readyz", timeout=PATIENCE)  # which asks the cache
+    requests.get(f"{site.web.address}/readyz", timeout=PATIENCE)  # checks the cache
     wait_until(lambda: figure([site.web.address], "chatbots_cache_up") == 0)
     check({"CacheDown"}, before, site.scrape())

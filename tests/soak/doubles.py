@@ -10,19 +10,19 @@ from tests.soak.ledger import Ledger
 from tests.soak.postgres import NAME
 from webhooks.tasks import deliver
 
-# When its attempt begins, a delivery gets a new claim, which no message ever carried.
+# When its attempt begins, a delivery gets a new claim that no message has carried.
 CLAIMED = """SELECT d.claim, d.id FROM webhooks_delivery d WHERE d.claim IS NOT NULL
 AND NOT EXISTS (
     SELECT 1 FROM webhooks_attempt a WHERE a.delivery_id = d.id AND a.status = 'PENDING')"""
 
 
 def publish(ledger: Ledger, broker: str, seconds: float) -> None:
-    """Publish the message of every claim again, for this many seconds."""
+    """Publish the message of every current claim again and again, for this many seconds."""
     options = {"transport_options": {"global_keyprefix": f"{NAME}:"}}
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with (
-            suppress(psycopg.Error, OperationalError),  # both fail during other faults
+            suppress(psycopg.Error, OperationalError),  # both occur during other faults
             deliver.app.connection_for_write(broker, **options) as connection,
         ):
             for ids in ledger.rows(CLAIMED):

@@ -23,7 +23,7 @@ from tests.soak.listener import Listener
 POINTS = ("after-claim", "attempt-begun", "after-answer", "before-settle-commit")
 CRASHES = {f"worker dies at {point}": point for point in POINTS}
 KILLED, HALTED, PAST_LEASE = "worker killed", "worker halted", "worker halted past its lease"
-WEIGHTS = {  # of every installation; kinds that pass faster weigh more
+WEIGHTS = {  # how often each kind is drawn, on every installation; short faults weigh more
     KILLED: 6,
     HALTED: 4,
     "worker stopped": 1,
@@ -42,20 +42,20 @@ OF_SERVERS = {
     "messages doubled": 4,
     "postgres crashed": 5,
 }
-AWAY, AWAY_FOR = "redis away", 75.0  # seconds
+AWAY, AWAY_FOR = "redis away", 75.0  # the fault, and its seconds
 CUTS = {KILLED, PAST_LEASE, "postgres crashed", *CRASHES}  # may interrupt an attempt
 DEATHS = {KILLED, *CRASHES}
 STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted", AWAY}  # delay work
-STOPPED_WITHIN = 60.0  # seconds
+STOPPED_WITHIN = 60.0  # seconds that a process may take to stop
 REACHED_WITHIN = 60.0  # seconds until a crash point is reached; then the worker is killed
 
 
 @dataclass
 class Fault:
-    """One fault. `size` in [0, 1) decides its length or amount; times are seconds since 1970.
+    """One fault. `size`, in [0, 1), decides its length or amount; times are seconds since 1970.
 
-    It struck between `began` and `ended`; the time of a death is not known more exactly. Its lane
-    was busy with it from `since` until `over`, which includes the restart of what ended.
+    The fault struck between `began` and `ended`; the time of a death is not known more exactly. It
+    kept its lane busy from `since` until `over`, which includes the restart of a stopped process.
     """
 
     number: int
@@ -73,9 +73,9 @@ class Fault:
 
 
 def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
-    """Draw kinds: first each kind once, then by weight.
+    """Draw the kinds of faults: each kind once, then more by weight.
 
-    One in 100 outlasts a lease, and in one of 200 Redis is away for long.
+    One fault in 100 halts a worker past its lease. On servers, one in 200 stops Redis for AWAY_FOR.
     """
     rng = random.Random(f"{seed}/kinds")
     weights = WEIGHTS | (OF_SERVERS if ground.postgres else {})
@@ -87,7 +87,7 @@ def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
 
 
 def draw(ground: Ground, kinds: Sequence[str], *, events: int, seed: int) -> list[Fault]:
-    """Give each kind its time, its part and its size."""
+    """Create a fault for each of the kinds: draw when it is due, its lane and its size."""
     rng = random.Random(f"{seed}/faults")
     moments = sorted(rng.uniform(0.02, 0.98) * events for _ in kinds)
     made = []
@@ -99,7 +99,7 @@ def draw(ground: Ground, kinds: Sequence[str], *, events: int, seed: int) -> lis
 
 
 class Lane(threading.Thread):
-    """Makes the faults of one part, each at its time, and restarts what ends by itself."""
+    """Makes the faults of one part in turn, each when it is due."""
 
     def __init__(
         self, faults: Sequence[Fault], make: Callable[[Fault], None], *, now: Callable[[], int]
@@ -124,12 +124,12 @@ class Lane(threading.Thread):
 
     @property
     def late(self) -> int:
-        """Return how many of the lane's faults are overdue."""
+        """The number of the lane's faults that are overdue."""
         return sum(fault.moment <= self.now() for fault in self.faults) - self.done
 
 
 class Faults:
-    """Makes the faults. A process may be started or ended only under its lock."""
+    """Makes the faults. A process may be started or stopped only under its lock."""
 
     def __init__(self, ground: Ground, listener: Listener) -> None:
         self.ground, self.listener = ground, listener
@@ -200,13 +200,13 @@ def kill(process: Process, fault: Fault) -> None:
 
 
 def stop(worker: Worker) -> None:
-    """Ask a worker to stop; on a busy machine it takes a while to notice."""
+    """Ask a worker to stop, and wait. On a busy machine, it may notice late."""
     worker.signal(signal.SIGTERM)
     worker.wait(STOPPED_WITHIN)
 
 
 def halt(worker: Worker, fault: Fault) -> None:
-    """Halt a worker: within or beyond an unstarted claim's lease, or beyond an attempt's lease."""
+    """Halt a worker for up to 4.5 s (a new claim lasts 3 s), or past the lease of an attempt."""
     seconds = fault.scaled(0.1, 4.5)
     if fault.kind == PAST_LEASE:
         seconds = fault.scaled(TIMEOUT + 21, TIMEOUT + 24)
@@ -216,7 +216,7 @@ def halt(worker: Worker, fault: Fault) -> None:
 
 
 def crash(worker: Worker, point: str, fault: Fault) -> None:
-    """Run a worker until it dies at a crash point, after as many passes as the fault says."""
+    """Run a worker until it dies at a crash point, on the pass that the fault's size selects."""
     ordinary, passing = worker.environment, round(fault.scaled(1, 12))
     worker.environment = ordinary | {"TEST_CRASH_POINT": f"{point}:{passing}"}
     worker.start()
@@ -225,14 +225,17 @@ def crash(worker: Worker, point: str, fault: Fault) -> None:
         if time.monotonic() > deadline:
             fault.kind = KILLED
             worker.kill()
-        elif code is not None:  # it started while its database was down, and gave up
+        elif code is not None:  # the worker started while its database was down, and gave up
             worker.start()
         time.sleep(0.01)
     worker.environment = ordinary
 
 
 def look(worker: Worker, fault: Fault) -> int | None:
-    """Return a worker's exit code, if it has ended: after `began`, before `ended`."""
+    """Return a worker's exit code, or None while it runs.
+
+    Sets the fault's `began` and `ended`: after an exit, to the checks before and after it.
+    """
     assert worker.running
     fault.began, began = time.time(), fault.ended or fault.began
     code = worker.running.poll()

@@ -1,10 +1,10 @@
 """Prepare a new installation, in a process with its settings: `python -m tests.soak.furnish URL …`.
 
-Creates the tables, an account for every two endpoints, their chatbots, a key for all, and a
-trigger that records each delivery that leaves SUCCESS. Prints `{"key": …, "chatbots": […]}`.
+Creates the tables, an account for every two endpoints, their chatbots, one key for all accounts,
+and a trigger that records each delivery that leaves SUCCESS. Prints `{"key": …, "chatbots": […]}`.
 """
 
-# ruff: noqa: E402, T201 - Django is set up before its models are imported; it prints
+# ruff: noqa: E402, T201 - Django is set up before its models are imported; this command prints
 
 import json
 import sys
@@ -20,7 +20,7 @@ from accounts.services import api_key
 from tests.factories.accounts import AccountFactory, PlanFactory, UserFactory
 from tests.factories.webhooks import EndpointFactory
 
-MANY = 1_000_000  # a minute
+MANY = 1_000_000  # messages or replies per minute, more than the soak sends
 NOTE = "CREATE TABLE soak_regression (delivery_id text, state text)"
 SQLITE = [
     """CREATE TRIGGER soak_success AFTER UPDATE OF state ON webhooks_delivery

@@ -1,4 +1,4 @@
-"""The installation of a soak, every part of which may be crashed."""
+"""The installation that a soak runs on. Its processes and servers can be killed."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ from tests.soak.ledger import Ledger
 from tests.soak.postgres import Postgres
 
 SLOTS = 32
-TIMEOUT, DELAYS = 2.0, (0.5, 1.0, 2.0)  # shorter than the defaults of 10 and 1, 5, 25
+TIMEOUT, DELAYS = 2.0, (0.5, 1.0, 2.0)  # seconds; the defaults are 10 and 1, 5, 25
 EMBEDDED, SERVERS = "the embedded default", "PostgreSQL and Redis"
 SETTINGS = {
     "RATE_LIMIT_IP": "off",
@@ -34,7 +34,7 @@ SETTINGS = {
 
 @dataclass
 class Ground:
-    """The parts of an installation; web and workers have not been started."""
+    """The parts of an installation, with web and workers not yet started."""
 
     name: str
     ledger: Ledger
@@ -48,13 +48,16 @@ class Ground:
         return [self.web, *self.workers]
 
     def run(self, *words: str) -> Any:  # Any: JSON
-        """Run a command in the installation's environment; returns its output."""
+        """Run a command in the installation's environment. Returns its output.
+
+        Asserts that the command succeeds.
+        """
         done = run_to_end(*words, environment=self.web.environment, timeout=120)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
     def gaps(self) -> list[str]:
-        """Run verify_ledger; returns the gaps in words. Web and workers have been stopped."""
+        """Run verify_ledger once all have stopped. Returns a line for each kind of gap."""
         done = run_to_end(
             *("manage.py", "verify_ledger", "--json", "--grace", "0"),
             environment=self.web.environment,
@@ -74,7 +77,7 @@ class Ground:
         return {"postgresql": database, "redis-server": broker}
 
     def furnish(self, urls: Sequence[str]) -> Any:  # Any: JSON
-        """Create its tables, and an endpoint for each address."""
+        """Create the tables, and an endpoint for each address."""
         return self.run("-m", "tests.soak.furnish", *urls)
 
 

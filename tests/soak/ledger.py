@@ -53,7 +53,7 @@ class Attempt:
 
 
 class Ledger:
-    """A database, opened for each query, because it may have crashed since the last one."""
+    """A database that is opened for each query, because it may have crashed since the last one."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:  # Any: either driver's connection
         self.connect = connect

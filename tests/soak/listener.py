@@ -1,4 +1,4 @@
-"""The receiver of all events: it records requests and responses, and has moods."""
+"""The receiver of all events. It records requests, and responds by the mood set for a path."""
 
 import itertools
 import threading
@@ -57,7 +57,7 @@ class Listener:
 
     def behave(self, arrival: Arrival) -> Iterator[Step]:
         if len(arrival.body) < int(arrival.header("Content-Length") or 0):
-            return  # the sender died in the middle: not a request
+            return  # the sender died before it had sent the whole request
         with self.lock:
             waiting = self.moods[arrival.path]
             mood = waiting.popleft() if waiting else FINE
@@ -66,7 +66,7 @@ class Listener:
         yield from steps(arrival)
 
     def be(self, mood: str, times: int, path: str) -> None:
-        """Set the mood for the next requests to a path."""
+        """Set how the receiver responds to the next requests to a path."""
         with self.lock:
             self.moods[path].extend(itertools.repeat(mood, times))
 

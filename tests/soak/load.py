@@ -1,4 +1,4 @@
-"""Visitors who write through the API, whatever happens to it; it keeps the answered ids."""
+"""Visitors who keep writing through the API, whatever happens to it."""
 
 import random
 import threading
@@ -10,16 +10,16 @@ from typing import Any, Self
 import requests
 
 SENDERS = 4
-NEW_THREAD = 0.03  # share of all sends
+NEW_THREAD = 0.03  # the share of sends that start a thread
 PAUSE = 0.05  # seconds, on average, between two messages of a sender
-HURRY_NOT = 6  # the pauses are this much longer while faults are overdue
-IN_VAIN = 0.2  # seconds after a call that failed
+HURRY_NOT = 6  # pauses are this many times as long while faults are overdue
+IN_VAIN = 0.2  # seconds to wait after a failed call
 
 
 class Load:
     """Threads that send until they are stopped, as a context manager.
 
-    `committed` holds the ids of all messages in responses: each has an event, and so has the reply.
+    `committed` holds the ids of all messages in responses, replies included. Each has an event.
     A send without a response may or may not have been committed.
     """
 
@@ -30,7 +30,7 @@ class Load:
         self.headers = {"Authorization": f"Bearer {key}"}
         self.committed: set[str] = set()
         self.answers: Counter[str] = Counter()
-        self.threads: list[str] = []  # their paths
+        self.threads: list[str] = []  # the threads' paths
         self.stopping = threading.Event()
         self.senders = [
             threading.Thread(target=self.send, args=(random.Random(f"{seed}/{number}"),))

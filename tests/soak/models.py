@@ -1,9 +1,9 @@
 """The soak of models: the second one answers in time, however the first one fails.
 
-Visitors write to bots whose model breaks on every other question, so that it is never skipped: it
+Visitors write to bots whose model fails on every other question, so that it is never skipped. It
 reports errors, closes or resets the connection, falls silent, sends garbage or drips its answer.
-At least ANSWERED of the messages whose question met a fault get the second model's reply within
-LLM_TIMEOUT.
+Of the messages whose question hit a fault, at least the share ANSWERED must get the second model's
+reply within LLM_TIMEOUT + SLACK.
 """
 
 import threading
@@ -23,9 +23,9 @@ from tests.servers.processes import wait_until
 from tests.soak.ground import Ground
 from tests.soak.listener import Listener
 
-LLM_TIMEOUT = 4.0  # seconds
+LLM_TIMEOUT = 4.0  # seconds, as set for the service under test
 SLACK = 1.0  # seconds that the service itself may take, on a busy machine
-BOTS = 8  # each with a model of its own and one visitor
+BOTS = 8  # chatbots, each with its own model and one visitor
 ANSWERED = 0.99
 FAULTS = {
     "500": answer(500, b"broken"),
@@ -42,12 +42,12 @@ FAULTS = {
 
 
 class Faulty(ModelServer):
-    """Models that fail on every other question, in all ways one after the other."""
+    """Models that fail on every other question, in each way in turn."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.met: dict[str, str] = {}  # the fault, by the content of the question
-        self.asked: Counter[str] = Counter()  # by the name of the model
+        self.met: dict[str, str] = {}  # the fault that each question met, by the question
+        self.asked: Counter[str] = Counter()  # the number of questions, by the model's name
         self.faults = count()
         self.say(self.behave)
 
@@ -56,7 +56,7 @@ class Faulty(ModelServer):
         name, content = question["model"], question["messages"][-1]["content"]
         self.asked[name] += 1
         if self.asked[name] % 2:
-            self.met.pop(content, None)  # a connection that ended is opened again
+            self.met.pop(content, None)  # the client repeats a question after its connection ends
             yield from saying("first")(arrival)
             return
         fault = list(FAULTS)[next(self.faults) % len(FAULTS)]
@@ -75,7 +75,7 @@ class Visitors:
         )
         self.headers = {"Authorization": f"Bearer {made['key']}"}
         self.bots: list[str] = made["chatbots"]
-        self.told: dict[str, tuple[str, float]] = {}  # reply and seconds, by the question
+        self.told: dict[str, tuple[str, float]] = {}  # each question's reply, and its seconds
         self.failed: list[str] = []
 
     def write(self, number: int) -> None:
@@ -98,7 +98,7 @@ class Visitors:
 
 
 def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
-    """Soak an installation until the first model has failed so often; returns the report."""
+    """Run the soak until the first model has failed this often. Returns the report."""
     began = time.monotonic()
     with ExitStack() as stack:
         listener = stack.enter_context(Listener(BOTS))
@@ -120,7 +120,7 @@ def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
 
 
 def report(ground: Ground, visitors: Visitors, met: dict[str, str]) -> dict[str, Any]:
-    """Judge the messages whose question met a fault. Any: JSON."""
+    """Judge the messages whose question hit a fault. Any: JSON."""
     missed: Counter[str] = Counter()
     slowest = 0.0
     for content, fault in met.items():

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one run, which may be crashed: new folder, free port, never root."""
+"""A PostgreSQL server for one run, which can be crashed: new folder, free port, never root."""
 
 import os
 import pwd
@@ -63,7 +63,7 @@ class Postgres:
         wait_until(self.answers, 60, told=(self.folder / "log").read_text)
 
     def crash(self) -> None:
-        """Stop the server as `pg_ctl stop -m immediate` does: it finishes and writes nothing."""
+        """Stop the server as `pg_ctl stop -m immediate` does: immediately, without a checkpoint."""
         self.running.send_signal(signal.SIGQUIT)
         self.running.wait(30)
 

@@ -1,6 +1,6 @@
-"""Give every bot a model that names a second one: `python -m tests.soak.two_models URL URL`."""
+"""Give every bot a model that falls back to a second: `python -m tests.soak.two_models URL URL`."""
 
-# ruff: noqa: E402, T201 - Django is set up before its models are imported; it prints
+# ruff: noqa: E402, T201 - Django is set up before its models are imported; this command prints
 
 import sys
 

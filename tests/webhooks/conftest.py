@@ -1,4 +1,4 @@
-"""An endpoint that delivers to the receiver, and a delivery on its way."""
+"""An endpoint at the receiver, a pending delivery to it, and settings for sending it."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def delivery(endpoint: Endpoint) -> Delivery:
 
 @pytest.fixture
 def trusting(settings: Any) -> None:
-    """Trust our own certificates, and let no delivery become due or late by itself."""
+    """Trust the tests' certificates, and let no retry become due during a test."""
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = 60.0
     settings.WEBHOOK_RETRY_DELAYS = (600.0, 1200.0, 1800.0)

@@ -1,4 +1,4 @@
-"""The kinds of events are listed once; everything that offers or describes them follows."""
+"""The kinds of events are listed once, and all forms, commands and documents match that list."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""The list of mails, as the page of an account links to it."""
+"""The list of mails, as an account's page links to it."""
 
 import pytest
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""Every list of the admin says in its own words that it is empty, and what to do next."""
+"""Every list in the admin has a text of its own, which it shows while it is empty."""
 
 import pytest
 from django.contrib import admin
@@ -10,7 +10,8 @@ from tests.factories.staff import signed_in, superuser
 
 pytestmark = pytest.mark.django_db
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label_lower)
-NEVER_EMPTY = {"accounts.user", "accounts.plan", "accounts.account"}  # or filled by the fixtures
+# Models that have, or may have, rows in this test
+NEVER_EMPTY = {"accounts.user", "accounts.plan", "accounts.account"}
 
 
 @pytest.fixture

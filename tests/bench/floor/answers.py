@@ -1,4 +1,4 @@
-"""The floor's answers to four reads and one change."""
+"""The floor's responses to the four reads and to the update of a chatbot."""
 
 from collections.abc import Callable
 from typing import Any

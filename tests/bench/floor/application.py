@@ -1,7 +1,7 @@
-"""The floor of the API's benchmark: the same answers to six requests, with the least work.
+"""The floor of the API's benchmark: the same responses to six requests, at the least cost.
 
-A plain WSGI callable for granian. It does the work that no implementation of these requests can
-leave out: the key's digest, ownership, the counters, the same rows, durable commits, the body.
+A plain WSGI callable for granian. It does only what every implementation of these requests has to:
+digest the key, check ownership, count the call, read or write the rows durably, write the body.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ Wire = dict[str, Any]
 
 
 def caller(environ: Wire) -> Any:
-    """Check the key, count the call under its address and its user; returns the user's id."""
+    """Check the key, and count the call for its address and its user. Returns the user's id."""
     scheme, _, text = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     found = store.rows(SQL.KEY, sha256(text.encode()).hexdigest(), store.now())
     if scheme != "Bearer" or not found:

@@ -14,7 +14,7 @@ return said"""
 
 
 class Redis:
-    """Counters in Redis, over one kept connection for each thread."""
+    """Counters in Redis, over one persistent connection per thread."""
 
     def __init__(self, address: str, prefix: str) -> None:
         self.pool = ConnectionPool.from_url(address)
@@ -31,7 +31,7 @@ class Redis:
         return self.local.connection.read_response()
 
     def count(self, windows: dict[str, int]) -> list[int]:
-        """Add one call to each key's window of this many seconds; returns the calls in each."""
+        """Count one call in each window, given as name and seconds. Returns the calls in each."""
         now = int(time.time())
         keys = [f"{self.prefix}{name}{now // window}" for name, window in windows.items()]
         counted = self.ask("EVALSHA", self.script, len(keys), *keys, *windows.values())

@@ -1,4 +1,4 @@
-"""The floor's answer to a visitor's message: two durable commits around the built-in model."""
+"""The floor's response to a visitor's message: two durable commits around the built-in model."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -58,7 +58,7 @@ def send(user: Any, chatbot: str, thread: str, body: bytes) -> Wire:
 
 
 def message(row: tuple[Any, ...], *, chatbot: str, thread: str) -> Wire:
-    """Write a message just stored."""
+    """Return a newly stored message in the wire format."""
     created = moment(row[1])
     return {
         "id": ident(row[0]),

@@ -1,10 +1,10 @@
-"""The floor's SQL. `statements` of stores.py translates it into SQLite's dialect."""
+"""The floor's SQL. `in_dialect` in stores.py translates it into SQLite's dialect."""
 
 KEY = """SELECT k.user_id FROM accounts_apikey k JOIN accounts_user u ON u.id = k.user_id
 WHERE k.digest = %s AND k.revoked_at IS NULL AND u.is_active
 AND (k.expires_at IS NULL OR k.expires_at > %s)"""
 
-# A thread with what its pages need, if the caller owns the account
+# The columns of a thread that its history page needs, if the caller owns the account
 THREAD = """SELECT t.id, t.escalated, t.anonymous, v.email, v.phone, t.unread_messages_count
 FROM conversations_thread t JOIN conversations_visitor v ON v.id = t.visitor_id
 JOIN chatbots_chatbot c ON c.id = t.chatbot_id JOIN accounts_account a ON a.id = c.account_id
@@ -55,7 +55,7 @@ WHERE id = %s AND erased_at IS NULL
 AND account_id = (SELECT id FROM accounts_account WHERE id = %s AND owner_id = %s)
 RETURNING id, name, description, is_active, created_by_user_id, created_at, updated_at"""
 
-# The thread is locked, with all that the send needs; SQLite has one writer anyway
+# Locks the thread, and reads all that a send needs. SQLite has one writer and needs no lock
 SEND = """SELECT t.visitor_id, t.escalated, t.anonymous, v.email, v.phone, t.last_position,
 t.visitor_messages_count, c.account_id, p.messages_per_minute, p.ai_replies_per_minute,
 p.monthly_messages, g.limit_messages_per_conversation, g.max_messages_per_conversation,

@@ -1,4 +1,4 @@
-"""The floor's databases: one kept connection for each thread, prepared statements, no ORM."""
+"""The floor's databases: one persistent connection per thread, prepared statements, no ORM."""
 
 import sqlite3
 import threading
@@ -41,7 +41,7 @@ class Postgres:
             yield
 
     def write_one(self, sql: str, *values: Any) -> list[Row]:
-        """Run one statement as a transaction of its own."""
+        """Run one statement in its own transaction."""
         return self.rows(sql, *values)
 
     @staticmethod
@@ -50,17 +50,17 @@ class Postgres:
 
     @staticmethod
     def key(given: UUID | str) -> Any:
-        """Return an id as a parameter."""
+        """Return an id as a parameter of a statement."""
         return given
 
     @staticmethod
     def ident(stored: UUID | None) -> Any:
-        """Return a stored id as orjson writes it."""
+        """Return a stored id for orjson to write."""
         return stored
 
     @staticmethod
     def moment(stored: datetime | None) -> str | None:
-        """Return a stored time as on the wire."""
+        """Return a stored time in the wire format."""
         return stored and f"{stored.isoformat(timespec='milliseconds')[:-6]}Z"
 
     @staticmethod
@@ -111,7 +111,7 @@ class Sqlite:
             connection.execute("COMMIT")
 
     def write_one(self, sql: str, *values: Any) -> list[Row]:
-        """Run one statement as a transaction of its own."""
+        """Run one statement in its own transaction."""
         with self.turn:
             return self.rows(sql, *values)
 

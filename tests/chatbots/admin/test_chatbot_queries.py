@@ -1,4 +1,4 @@
-"""Pages of bots need as many queries with many rows as with few."""
+"""Chatbot pages need no more queries with many rows than with few."""
 
 from collections.abc import Callable
 
@@ -25,12 +25,12 @@ from tests.factories.chatbots import LeadSettingsFactory, PersonaFactory
 from tests.factories.row import in_trail
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
 
-MANY = 200  # rows in each list of a bot at most
-LISTED, FORM, BOT = 10, 20, 25  # queries
+MANY = 200  # the most rows that a bot may have in each of its lists
+LISTED, FORM, BOT = 10, 20, 25  # queries that a list, a form and a chatbot's page may take
 
 
 def fill(chatbot: Chatbot, rows: int) -> None:
-    """Make this many rows of each kind for a bot, and as many accounts with a bot."""
+    """Create this many rows of each kind for a bot, a tenth as many members, and histories."""
     numbers = range(rows)
     Instruction.objects.bulk_create(
         [Instruction(chatbot=chatbot, title=f"{n}", instruction="x") for n in numbers]
@@ -52,7 +52,7 @@ def fill(chatbot: Chatbot, rows: int) -> None:
 
 
 def fill_histories(chatbot: Chatbot, entries: int) -> None:
-    """Give an instruction this many versions, and the account as many changes."""
+    """Create this many versions of an instruction, and as many changes in the account."""
     row = chatbot.instructions.first()
     assert row
     version = Version.objects.create(
@@ -113,7 +113,7 @@ def test_queries_do_not_grow_with_the_rows(chatbot: Chatbot, as_superuser: bool)
     fill(chatbot, 10)
     addresses = {name: address(chatbot) for name, (address, _) in PAGES.items()}
     for address in addresses.values():
-        client.get(address)  # what a process reads once
+        client.get(address)  # reads what a process reads only once
     few = {name: queries(client, address) for name, address in addresses.items()}
     for model in (Instruction, Persona, FollowUpPrompt, ConversationStarter, ChatbotMember):
         first = model._default_manager.filter(chatbot=chatbot).earliest("id").pk

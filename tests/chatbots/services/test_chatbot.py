@@ -1,4 +1,4 @@
-"""Invariants under concurrent creation and renaming of chatbots, and after their deletion."""
+"""Invariants while chatbots are created and renamed concurrently, and after an erasure."""
 
 from collections import Counter
 from functools import partial

@@ -1,4 +1,4 @@
-"""Rules for every operation below a chatbot: who may call it, and the order of errors."""
+"""Rules for every operation below a chatbot: who may call it, and which error comes first."""
 
 import uuid
 from typing import Any
@@ -50,7 +50,7 @@ BELOW = [
 
 @pytest.fixture
 def ids(chatbot: Chatbot) -> dict[str, Any]:
-    """Return the id of one row of each kind, by its name in paths."""
+    """Create one row of each kind. Returns their ids, by the names that paths use."""
     LeadSettingsFactory(chatbot=chatbot)
     return {
         "chatbot": chatbot.pk,
@@ -61,7 +61,7 @@ def ids(chatbot: Chatbot) -> dict[str, Any]:
 
 
 def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
-    """Create a member of the chatbot's account."""
+    """Create a member of the chatbot's account. Returns a caller with this person's key."""
     membership = MembershipFactory(account=chatbot.account, **fields)
     if added:
         ChatbotMemberFactory(chatbot=chatbot, user=membership.user)

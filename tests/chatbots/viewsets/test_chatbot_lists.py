@@ -1,4 +1,4 @@
-"""The three lists of chatbots: by account, the caller's by account, the caller's by page."""
+"""The three lists: an account's chatbots, the caller's by account, and the caller's in pages."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Processes that show no page load none, and the checks load them all."""
+"""Processes that show no pages load none. The system checks load all of them."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ json.dump(known, sys.stdout)
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The modules of a process that starts, runs the checks of the admin, and becomes web."""
+    """The modules that are loaded after a process starts, after the admin's checks, and in web."""
     done = subprocess.run(
         [sys.executable, "-c", LOADED],
         cwd=ROOT,

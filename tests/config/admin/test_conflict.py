@@ -1,4 +1,4 @@
-"""The second of two people who save the same form is told, and loses nothing."""
+"""When two people save the same form, the second is notified and loses nothing."""
 
 from typing import Any
 

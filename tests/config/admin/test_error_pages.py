@@ -1,4 +1,4 @@
-"""Errors in the admin are pages, whatever raises them; elsewhere they are JSON."""
+"""Errors in the admin are pages, whatever raises them. Elsewhere they are JSON."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ def client(chatbot: Chatbot) -> Client:
 
 
 def is_page(answer: HttpResponse, status: int) -> bool:
-    """Return whether a response is an error page with this status."""
+    """Return whether an error page names its status. Asserts that the response has it."""
     assert answer.status_code == status
     assert answer["Content-Type"].startswith("text/html")
     assert "Content-Security-Policy" in answer

@@ -36,7 +36,7 @@ LEDGER = re.compile(r"^\| ([a-z-]+) \|", re.MULTILINE)
 
 
 def walk(value: Any, place: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every object of the document and its place, without the contents of examples."""
+    """Yield every object in the document with its position, except the contents of examples."""
     if isinstance(value, dict):
         yield place, value
         for name, inner in value.items():

@@ -1,4 +1,4 @@
-"""The error codes of the OpenAPI document are those of the error classes."""
+"""The error codes in the OpenAPI document are those of the error classes."""
 
 import gc
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def new_class(request: pytest.FixtureRequest) -> Iterator[None]:
     made = [type("Novel", (request.param,), {"code": NOVEL})]
     yield
     made.clear()
-    gc.collect()  # a class refers to itself; other tests compare the document
+    gc.collect()  # deletes the new class, which refers to itself: other tests compare the document
     assert NOVEL not in codes()
 
 

@@ -1,4 +1,4 @@
-"""Names on the wire are made from Python names."""
+"""Names on the wire are derived from Python names."""
 
 import pytest
 

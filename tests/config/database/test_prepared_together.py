@@ -1,4 +1,4 @@
-"""Writes of one block: sent together to PostgreSQL, run at once on SQLite."""
+"""Writes of one block: sent together to PostgreSQL, run immediately on SQLite."""
 
 import pytest
 from django.conf import settings

@@ -21,11 +21,11 @@ pytestmark = [
 ]
 
 
-LONGEST_WAIT = 1.0  # seconds, on a machine under load; a quarter of it is promised
+LONGEST_WAIT = 1.0  # seconds, for a machine under load
 
 
 class BusyProcess(Process):
-    """A process with eight threads that write without a pause."""
+    """A process with eight threads that write without pause."""
 
     command = (
         "-c",
@@ -41,7 +41,7 @@ class BusyProcess(Process):
 
 
 def write(name: str) -> None:
-    """Write in a transaction of another thread."""
+    """Write in a transaction in another thread."""
 
     def run() -> None:
         try:

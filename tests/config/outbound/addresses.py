@@ -51,12 +51,12 @@ TARGETS = words("127.0.0.1 10.0.0.1 169.254.169.254 172.16.5.4 192.168.1.1 0.0.0
 
 
 def in_digits(text: str, zero: int, one: int) -> str:
-    """Replace the digits of a text with those of another Unicode block."""
+    """Replace the digits in a text with those from another Unicode block."""
     return text.translate({48 + digit: one + digit - 1 if digit else zero for digit in range(10)})
 
 
 def spellings(target: str) -> Iterator[str]:
-    """Yield the spellings in which some program reads one IPv4 address."""
+    """Yield spellings that some program reads as this IPv4 address."""
     a, b, c, d = (int(part) for part in target.split("."))
     number = int(ipaddress.IPv4Address(target))
     numbers = (f"{number}", f"{number:#x}", f"{number:#X}", f"0{number:o}", f"0x{number:016x}")

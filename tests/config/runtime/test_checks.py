@@ -1,4 +1,4 @@
-"""System checks: warnings about a configuration with which the service starts, but should not."""
+"""System checks warn about a configuration that is wrong but does not prevent a start."""
 
 import os
 from io import StringIO
@@ -27,11 +27,14 @@ PRODUCTION = {
 
 
 def checked(folder: Path, *options: str, **environment: str) -> str:
-    """Run `manage.py check` with the given environment; returns its output."""
+    """Run `manage.py check` with the given environment. Returns its output.
+
+    Asserts that the command succeeds.
+    """
     known = {"STATE_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings"}
     bare = {"DATABASE_URL": "", "REDIS_URL": "", "WEBHOOK_ALLOWED_NETWORKS": ""}
     inherited = os.environ.copy()
-    inherited.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)  # set by tests in a browser
+    inherited.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)  # set by the browser tests
     done = run_to_end(
         *("manage.py", "check", *options),
         environment=inherited | bare | known | environment,
@@ -74,7 +77,7 @@ def test_a_questionable_setting_causes_its_warning(
 
 
 def registered() -> list[Any]:
-    """Return our own checks of a deployment."""
+    """Return our own checks, including those of `check --deploy`."""
     found = registry.registry.get_checks(include_deployment_checks=True)
     return [check for check in found if check.__module__ == checks.__name__]
 

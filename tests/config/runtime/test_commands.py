@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a command, and its terminal output before that."""
+"""Ctrl-C in the middle of a command, and the command's terminal output until then."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from tests.servers.processes import ROOT, Process
 from webhooks.models import Delivery
 from webhooks.services import retention, retry
 
-# Presses Ctrl-C at the nth statement that contains some words; no outside process could time it.
+# Presses Ctrl-C at the nth statement that contains a text, which no outside process could time.
 INTERRUPTED = """
 import itertools, os, signal, sys
 import django
@@ -41,7 +41,7 @@ with connection.execute_wrapper(press):
 
 
 def run_on_terminal(*words: str) -> tuple[int, str]:
-    """Run Python on the tests' database; returns its exit code and its terminal output."""
+    """Run Python on the tests' database. Returns its exit code and its terminal output."""
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, 100))
     try:
@@ -63,7 +63,7 @@ def run_on_terminal(*words: str) -> tuple[int, str]:
 
 
 def made(chatbot: Chatbot, count: int) -> None:
-    """Store old failed deliveries."""
+    """Store this many old FAILED deliveries."""
     row = DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None)
     fields = {"chatbot": chatbot, "account": row.account, "event": row.event, "body": b"{}"}
     Delivery.objects.bulk_create(

@@ -1,4 +1,4 @@
-"""The error page of debug mode: for developers, without secrets."""
+"""The error page in debug mode: for developers, without secrets."""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ def test_a_complete_service_is_ready() -> None:
 
 @contextmanager
 def read_only() -> Iterator[None]:
-    """Forbid writes: to any file of this process, or in its database session."""
+    """Forbid writes: to any file by this process, or in its database session."""
     if connection.vendor == "sqlite":
         MigrationRecorder(connection).applied_migrations()  # opening the database writes a file
         _, most = resource.getrlimit(resource.RLIMIT_FSIZE)

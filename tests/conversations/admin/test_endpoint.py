@@ -1,4 +1,4 @@
-"""The hours on the page of a webhook: counted ones and the current one."""
+"""The hours on a webhook's page: the ones already counted, and the current one."""
 
 import re
 from datetime import timedelta

@@ -18,7 +18,7 @@ INBOX = reverse("admin:conversations_thread_changelist")
 
 
 def tag(client: Client, *threads: Thread, **given: str) -> Any:
-    """Send the form of the action "Tag", or open it if nothing is given."""
+    """Submit the form of the action "Tag", or open it if no values are given."""
     keys = {"_selected_action": [thread.pk for thread in threads]}
     return client.post(INBOX, {"action": "tag_selected", **keys, **given})
 

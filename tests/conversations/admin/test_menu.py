@@ -1,4 +1,4 @@
-"""The admin's menu, its counts, and the breadcrumbs that use its words."""
+"""The admin's menu, its counts, and the breadcrumbs that use its labels."""
 
 import re
 from html import unescape
@@ -75,7 +75,7 @@ def labels() -> list[str]:
     return [model._meta.label_lower.replace(".", "_") for model in site._registry]
 
 
-# These have no list of their own that anyone needs: their chatbot's page lists them.
+# These models need no menu entry: their chatbot's page lists their rows.
 BELOW = ("conversationstarter", "instruction", "localization", "persona")
 
 

@@ -1,4 +1,4 @@
-"""The lines that explain AI messages: the titles in the versions that made their prompts."""
+"""The lines that explain AI messages show the titles from the versions used in their prompts."""
 
 from chatbots.models import Version
 from config.database.ids import new_id
@@ -7,7 +7,7 @@ from conversations.models import Message, ReplyOrigin, Thread
 from conversations.models.message import MessageType
 from tests.factories.conversations import MessageFactory
 
-PERSONAS, MESSAGES = 200, 6  # more versions than SQLite accepts conditions
+PERSONAS, MESSAGES = 200, 6  # more versions than SQLite allows conditions in a query
 
 
 def test_a_page_of_messages_with_many_personas_is_explained(thread: Thread) -> None:

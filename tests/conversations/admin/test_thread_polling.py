@@ -1,4 +1,4 @@
-"""A thread's page that stays open: its poll, who else is there, and answers that are overtaken."""
+"""A thread's page that stays open: its poll, who else is there, and answers that come too late."""
 
 import pytest
 from django.db import connection

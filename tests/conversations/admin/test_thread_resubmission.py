@@ -1,4 +1,4 @@
-"""The form of a thread's page, sent again: after a failure, with another text, or twice at once."""
+"""A thread's form, resubmitted after a failure, with another text, or by a double click."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""What the tests of a thread's page read of it."""
+"""A thread's page in tests: its address, its text, and the types of the thread's messages."""
 
 from django.test import Client
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""Figures of requests for a person: first answers, resolved ones, and visitors who came back."""
+"""Figures on requests for a person: first answers, resolved requests, and returning visitors."""
 
 from datetime import timedelta
 
@@ -16,12 +16,12 @@ from tests.factories.conversations import ThreadFactory
 
 
 def outcomes(*chatbots: Chatbot) -> Outcomes:
-    """Return the figures of the last hour in these chatbots."""
+    """Return the figures for the last hour in these chatbots."""
     return handoffs.outcomes(timezone.now() - ONE_HOUR, [one.pk for one in chatbots])
 
 
 def asks_again(thread: Thread) -> None:
-    """Let the visitor write into the thread."""
+    """Let the visitor of the thread write again."""
     history.append(Thread.objects.get(pk=thread.pk), MessageType.USER_MESSAGE, "Hello?")
 
 

@@ -1,4 +1,4 @@
-"""The agents on a thread's page see who else is there."""
+"""Agents on a thread's page see which other agents have it open."""
 
 from typing import Any
 

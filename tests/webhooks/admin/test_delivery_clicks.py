@@ -32,7 +32,7 @@ def test_a_hundred_concurrent_clicks_cause_one_attempt(
 ) -> None:
     """Half of the clicks come while the attempt is in progress.
 
-    It ends after the last click, because a delivery that is FAILED again may be clicked again.
+    The attempt ends only after the last click: once it has failed, a click would start another.
     """
     all_clicked = threading.Event()
 

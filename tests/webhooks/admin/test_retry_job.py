@@ -1,4 +1,4 @@
-"""Bulk retries in the admin: what would be retried, start, progress, stop and resume."""
+"""Bulk retries in the admin: preview, start, progress, stop and resume."""
 
 import re
 from datetime import UTC, datetime

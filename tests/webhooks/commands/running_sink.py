@@ -51,7 +51,7 @@ class RunningSink:
             told=lambda: self.said,
         )
         found = listening.search(self.said)
-        assert found, self.said  # it has ended instead
+        assert found, self.said  # the sink has exited instead
         return found[1]
 
     def wait_for(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Posts as deliveries make them, each with a time limit that holds on a busy machine."""
+"""Send as deliveries do, within a time limit that holds on a busy machine."""
 
 import time
 
@@ -7,12 +7,12 @@ from webhooks.engine.post import Outcome, post
 
 SECRET = "sixteen-letters!"
 BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße"}}'.encode()
-AMPLE = 30.0  # seconds, where the timeout does not end the attempt
-SLACK = 10.0  # seconds, for a machine under load; hostile receivers take longer, or never end
+AMPLE = 30.0  # seconds, for attempts that should not time out
+SLACK = 10.0  # seconds, for a machine under load; hostile receivers would take longer or never end
 
 
 def send(url: str, *, body: bytes = BODY, timeout: float = AMPLE) -> Outcome:
-    """Send as a delivery does; asserts that the attempt ends in time."""
+    """Send as a delivery does. Asserts that the attempt ends in time."""
     began = time.monotonic()
     outcome = post(url, body=body, headers=signing.headers(body, SECRET), timeout=timeout)
     assert time.monotonic() - began <= timeout + SLACK

@@ -1,4 +1,4 @@
-"""Manual retries take no slot from other deliveries."""
+"""Manual retries take no slot from other deliveries, and suspected deliveries run one at a time."""
 
 from datetime import timedelta
 
@@ -56,7 +56,9 @@ def test_a_delivery_that_must_wait_for_a_suspect_does_not_use_up_a_turn(endpoint
     [other] = overdue(dead, 1, state="RETRYING", seconds=1)
     DeliveryFactory(chatbot=endpoint.chatbot, interruptions=2)
     [claimed] = claims.claim(ME, slots=1)
-    Delivery.objects.filter(pk=claimed.delivery_id).update(interruptions=2)  # it is in progress
+    Delivery.objects.filter(pk=claimed.delivery_id).update(
+        interruptions=2
+    )  # as if it were a suspect; it is already in flight
     assert [one.delivery_id for one in claims.claim(ME, slots=64)] == [other.pk]
 
 

@@ -20,7 +20,7 @@ from webhooks.engine.post import BODY_KEPT, post
 
 pytestmark = pytest.mark.usefixtures("trusting")
 LONG_SECRET = string.ascii_letters + string.digits
-TIMEOUT = 1.0  # seconds; where the timeout ends the attempt, enough to reach the request
+TIMEOUT = 1.0  # seconds; long enough to send the request, even where the attempt times out
 
 
 @pytest.mark.proves("Request headers")

@@ -1,4 +1,4 @@
-"""Destinations that an attempt reaches and never reaches, over real sockets."""
+"""The destinations that an attempt reaches, and those it never reaches, over real sockets."""
 
 import ipaddress
 import socket
@@ -27,7 +27,7 @@ def send(url: str) -> Outcome:
 
 @pytest.fixture
 def everywhere() -> Iterator[tuple[int, tuple[socket.socket, socket.socket]]]:
-    """Listeners on one port of all addresses of this machine, which accept no connection."""
+    """Listeners on the same port of all this machine's addresses, which accept no connections."""
     with socket.create_server(("0.0.0.0", 0), backlog=1024) as one:
         port = one.getsockname()[1]
         try:
@@ -40,7 +40,7 @@ def everywhere() -> Iterator[tuple[int, tuple[socket.socket, socket.socket]]]:
 
 @pytest.fixture
 def hostile_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name server that returns this machine's addresses for every name; it queries no other."""
+    """Resolve every name to the loopback addresses, without asking a name server."""
     ask = socket.getaddrinfo
 
     def answer(host: bytes | str, *args: Any, **options: Any) -> list[Any]:

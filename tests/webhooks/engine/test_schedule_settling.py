@@ -23,7 +23,7 @@ NOT_YET = "is not settled yet"
 def unreachable(
     receiver: Receiver, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Make the database fail, from now until the failure is logged."""
+    """Lock SQLite's database until the failure is logged, or end all sessions on PostgreSQL."""
     name = connection.settings_dict["NAME"]
 
     @contextlib.contextmanager

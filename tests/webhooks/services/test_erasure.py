@@ -1,4 +1,4 @@
-"""Erased content is neither sent nor stored; the log keeps its line."""
+"""Erased content is neither sent nor stored, but its delivery stays in the log."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Retry jobs: paced, stopped, resumed, and carried out once whatever happens to the worker."""
+"""Retry jobs are paced, stopped, resumed, and done exactly once, whatever happens to the worker."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -116,7 +116,7 @@ def test_a_delivery_that_was_retried_meanwhile_is_not_retried_again(bot: Chatbot
     row = failed(bot)[0]
     job()
     retry(Delivery.objects.filter(pk=row.pk), by="Sam")
-    Delivery.objects.filter(pk=row.pk).update(due_at=None)  # it failed once more
+    Delivery.objects.filter(pk=row.pk).update(due_at=None)  # as if it had failed once more
     advance()
     assert not requested()
 
