@@ -1,4 +1,4 @@
-"""Celery tasks of accounts: send mails, delete what has expired."""
+"""Celery tasks for accounts: send mails and delete expired rows."""
 
 from datetime import timedelta
 from itertools import chain
@@ -8,12 +8,12 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from accounts import idempotency, mailing
+from accounts import idempotency, mail_queue
 from accounts.models import Invitation
 from accounts.services import change
 from config.database.locks import delete_unlocked
 from config.models import PeriodicWork
-from config.runtime import periodic
+from config.runtime import time_budget
 
 CLEAR_SESSIONS = "clear sessions"
 FORGET_ANSWERS = "forget stored answers"
@@ -25,9 +25,9 @@ PRUNE_CHANGES = "prune the audit trail"
 def send_mail(mail_id: str, claim: str) -> None:
     """Send one mail if the claim is still valid."""
     if settings.SENDING:
-        mailing.send(mail_id, claim)
-    else:  # published by a worker that still had sending switched on
-        mailing.release(mail_id, claim)
+        mail_queue.send(mail_id, claim)
+    else:  # a message from the broker, which this worker did not claim
+        mail_queue.release(mail_id, claim)
 
 
 @shared_task(acks_late=True, ignore_result=True)
@@ -35,7 +35,7 @@ def clear_sessions(claim: str) -> None:
     """Delete expired sessions, once a day."""
     began = timezone.now()
     old = Session.objects.filter(expire_date__lt=began)
-    ended = periodic.run(delete_unlocked(old.order_by("expire_date")))
+    ended = time_budget.run(delete_unlocked(old.order_by("expire_date")))
     again = timedelta(days=1) if ended else timedelta(minutes=1)
     PeriodicWork.objects.finish(CLEAR_SESSIONS, claim, next_due=began + again)
 
@@ -43,7 +43,7 @@ def clear_sessions(claim: str) -> None:
 @shared_task(acks_late=True, ignore_result=True)
 def forget_answers(claim: str) -> None:
     """Delete stored answers older than a day, once an hour."""
-    ended = periodic.run(idempotency.forget())
+    ended = time_budget.run(idempotency.forget())
     again = timedelta(hours=1) if ended else timedelta(minutes=1)
     PeriodicWork.objects.finish(FORGET_ANSWERS, claim, next_due=timezone.now() + again)
 
@@ -53,15 +53,18 @@ def prune_mails(claim: str) -> None:
     """Delete old mails and expired invitations, once a day."""
     began = timezone.now()
     expired = Invitation.objects.filter(created_at__lt=began - Invitation.LIFE)
-    ended = periodic.run(chain(mailing.prune(), delete_unlocked(expired.order_by("pk"))))
+    ended = time_budget.run(chain(mail_queue.prune(), delete_unlocked(expired.order_by("pk"))))
     again = timedelta(days=1) if ended else timedelta(minutes=1)
     PeriodicWork.objects.finish(PRUNE_MAILS, claim, next_due=began + again)
 
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune_changes(claim: str) -> None:
-    """Prune the audit trail once a day. A run that is cut short continues in a minute."""
+    """Prune the audit trail once a day.
+
+    A run that is cut short is due again a minute after it began.
+    """
     began = timezone.now()
-    ended = periodic.run(change.prune(began - timedelta(days=settings.AUDIT_RETENTION_DAYS)))
+    ended = time_budget.run(change.prune(began - timedelta(days=settings.AUDIT_RETENTION_DAYS)))
     again = timedelta(days=1) if ended else timedelta(minutes=1)
     PeriodicWork.objects.finish(PRUNE_CHANGES, claim, next_due=began + again)

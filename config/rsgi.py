@@ -1,8 +1,8 @@
-"""The web server's entry point: the event loop receives whole requests, threads answer them.
+"""The web server's entry point: the event loop receives whole requests, and threads answer them.
 
-A thread that reads a body waits as long as the client takes to send it. Here only the event loop
-waits, so a slow client holds a connection and some bytes, but neither a thread nor a database
-connection.
+A thread that read a body itself would wait as long as the client takes to send it. Here only the
+event loop waits, so a slow client holds a connection and some bytes, but neither a thread nor a
+database connection.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 HTTPProtocol = Any  # granian's types leave it out, and some methods of a request's headers
 
-DISCARDED = 8 * 1024 * 1024  # bytes of a body beyond its bound that are read and discarded
+DISCARDED = 8 * 1024 * 1024  # maximum bytes of a body beyond its bound that are read and discarded
 SMALL = 16 * 1024  # bytes of each body that do not count towards HELD
-STALLED = 60.0  # seconds without progress until a streamed response is given up
-HELD = 64 * 1024 * 1024  # bytes beyond SMALL, of all unanswered requests together
+STALLED = 60.0  # seconds without progress until a streamed response is abandoned
+HELD = 64 * 1024 * 1024  # maximum bytes beyond SMALL, in the bodies of all unanswered requests
 
 logger = logging.getLogger(__name__)
 outage.watched = not settings.EMBEDDED
@@ -45,8 +45,8 @@ limit_waits(WEB_LOCK_TIMEOUT)
 metrics.watch_pool()
 metrics.WEB_THREADS.set(settings.WEB_THREADS)
 threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
-# On the embedded default these requests of the API wait for no peer. With more threads they would
-# only compete for the interpreter: with eight, each request takes more than twice the CPU time.
+# In an embedded installation, these API requests wait for no peer. More threads would only compete
+# for the interpreter: with eight, each request takes more than twice the CPU time.
 reads = ThreadPoolExecutor(2, thread_name_prefix="reads")
 writes = ThreadPoolExecutor(2, thread_name_prefix="writes")
 FEW_THREADS = {"GET": reads, "HEAD": reads, "PUT": writes, "PATCH": writes, "DELETE": writes}
@@ -59,7 +59,7 @@ class Room:
         self.taken = 0
 
     def take(self, size: int) -> None:
-        """Take memory for part of a body. Raises Unavailable."""
+        """Reserve memory for part of a body. Raises Unavailable if too little is left."""
         if self.taken + size > HELD:
             raise Unavailable
         self.taken += size
@@ -72,14 +72,14 @@ room = Room()
 class Body:
     """The received part of a request's body."""
 
-    length: int  # as declared, or else as received, which may be more than was kept
+    length: int  # as declared, or as received if that is more; may exceed what is kept
     kept: bytearray = field(default_factory=bytearray)
-    complete: bool = True  # nothing of it remains on the connection
+    complete: bool = True  # no part of the body remains on the connection
     refusal: ApiError | None = None
-    charged: int = 0  # bytes taken from the room
+    charged: int = 0  # bytes reserved in `room`
 
     def add(self, part: bytes) -> None:
-        """Append a part, and take memory for it beyond SMALL. Raises Unavailable."""
+        """Append a part, and reserve memory once the body exceeds SMALL. Raises Unavailable."""
         self.kept += part
         if len(self.kept) > SMALL + self.charged:
             room.take(len(part))
@@ -92,14 +92,14 @@ class Body:
 
 
 def threads_for(scope: Scope) -> ThreadPoolExecutor:
-    """Return the threads that answer a request."""
+    """Return the pool whose threads answer a request."""
     if settings.EMBEDDED and scope.path.startswith("/api/"):
         return FEW_THREADS.get(scope.method, threads)
     return threads
 
 
 def bound_of(path: str) -> int:
-    """Return the most bytes that a request's body may have."""
+    """Return the maximum length of a request's body, in bytes."""
     return MAX_BYTES if path.startswith("/api/") else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
 
@@ -146,7 +146,7 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
 def headers_of(scope: Scope) -> dict[str, str]:
     """Return a request's headers under their WSGI names.
 
-    Names with an underscore are left out, because they would pass for the same name with a dash.
+    Names with an underscore are left out: WSGI writes them like the same name with a dash.
     """
     headers: Any = scope.headers
     written = {
@@ -190,13 +190,13 @@ def environ_of(scope: Scope, body: Body) -> "WSGIEnvironment":
 
 @dataclass
 class Stream:
-    """A response of unknown length, of which nothing has been sent."""
+    """A response of unknown length that has yet to be sent."""
 
     headers: list[tuple[str, str]]
     response: HttpResponseBase
 
     def next_piece(self, pieces: Iterator[bytes]) -> bytes | None:
-        """Produce the next piece; None at the end. Runs in a thread, which may be another one."""
+        """Produce the next piece; None at the end. Each call may run in a different thread."""
         try:
             return next(pieces, None)
         finally:
@@ -204,7 +204,7 @@ class Stream:
 
 
 def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
-    """Let Django answer a request, and return a response that must be streamed.
+    """Let Django answer a request, and return the response if it must be streamed.
 
     Runs in a thread.
     """
@@ -230,8 +230,8 @@ async def send(protocol: HTTPProtocol, stream: Stream) -> None:
     """Send a response piece by piece.
 
     A thread produces each piece, and only the event loop waits for the client: a slow one holds a
-    piece, but neither a thread nor a database connection. A client that takes nothing for
-    STALLED seconds, or disconnects, ends the response.
+    piece, but neither a thread nor a database connection. The response is abandoned if the client
+    disconnects or takes nothing for STALLED seconds.
     """
     run = asyncio.get_running_loop().run_in_executor
     transport = protocol.response_stream(stream.response.status_code, stream.headers)
@@ -241,7 +241,7 @@ async def send(protocol: HTTPProtocol, stream: Stream) -> None:
             async with asyncio.timeout(STALLED):
                 await transport.send_bytes(piece)
     except (ProtocolClosed, TimeoutError):
-        logger.info("a client left before the end of a response")
+        logger.info("a client disconnected or stalled before the end of a response")
     finally:
         await run(threads, stream.response.close)
 

@@ -22,7 +22,7 @@ from config.runtime import logs, state, static_files
 
 django_stubs_ext.monkeypatch()  # lets Django's generic classes take type arguments at run time
 
-VERSION = "1.0.0"  # of the service and its API
+VERSION = "1.0.0"  # the version of the service and its API
 BASE_DIR = Path(__file__).resolve().parent.parent
 env, faults = environment(BASE_DIR / ".env")
 
@@ -37,14 +37,14 @@ DEBUG = env.bool("DEBUG", False)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
 WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1, max=1_000))
 WEB_THREADS = env.int("WEB_THREADS", 250, validate=Range(min=1, max=10_000))
-# These threads mostly wait for receivers. There are many, so that dead receivers leave room.
+# These threads mostly wait for receivers. There are many, so that dead receivers leave some free.
 WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 512, validate=Range(min=1, max=10_000))
 ACCESS_LOG = env.bool("ACCESS_LOG", True)
 
 DATABASE_URL = env.database_url("DATABASE_URL", "")
 REDIS_URL = env.redis_url("REDIS_URL", "")
 REDIS_PREFIX = env.str("REDIS_PREFIX", "chatbots")
-# Off for PgBouncer before 1.21 in transaction mode, which gives each transaction another session.
+# Turn off for PgBouncer before 1.21 in transaction mode: each transaction may get another session.
 PREPARED_STATEMENTS = env.bool("PREPARED_STATEMENTS", True)
 EMBEDDED = not DATABASE_URL
 EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "localhost", "::1")  # a demo open to the network
@@ -56,7 +56,7 @@ ENCRYPTION_KEYS = env.fernet_keys("ENCRYPTION_KEYS", "")
 # Limits, webhooks, models, mail
 RATE_LIMIT_IP = env.rate("RATE_LIMIT_IP", "100/1s")
 RATE_LIMIT_USER = env.rate("RATE_LIMIT_USER", "500/60s")
-SENDING = env.bool("SENDING", True)  # False: webhook deliveries and mails are held
+SENDING = env.bool("SENDING", True)  # False: webhook deliveries and mails are held back
 WEBHOOK_TIMEOUT = env.float("WEBHOOK_TIMEOUT", 10.0, validate=Range(min=0.1, max=3600))
 WEBHOOK_RETRY_DELAYS = env.delays("WEBHOOK_RETRY_DELAYS", "1,5,25")
 WEBHOOK_ALLOWED_NETWORKS = env.networks("WEBHOOK_ALLOWED_NETWORKS", "")
@@ -92,15 +92,15 @@ ENCRYPTION_KEYS = ENCRYPTION_KEYS or (
     state.kept_secret(STATE_DIR, "encryption_key", lambda: Fernet.generate_key().decode()),
 )
 
-# Replies that a web process may wait for at the same time. Other threads stay free for reads and
-# probes.
+# Replies that a web process may wait for at the same time. The remaining threads stay free for
+# reads and probes.
 REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
 REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
-# Where the processes of one start share their metrics: `serve` names the folder to its children in
-# prometheus_client's own variable.
+# The folder in which the processes that `serve` starts share their metrics. `serve` passes it to
+# them in prometheus_client's own variable.
 _shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
 METRICS_DIR = Path(_shared) if _shared else None
-METRICS_FRESH = 5.0  # seconds until a page of metrics reads the database again; shorter in tests
+METRICS_FRESH = 5.0  # seconds until the metrics page reads the database again; shorter in tests
 BODY_TIMEOUT = 30.0  # seconds to receive a request's body; shorter in tests
 
 # Django
@@ -108,7 +108,7 @@ ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 AUTH_USER_MODEL = "accounts.User"
 AUDITLOG_LOGENTRY_MODEL = "accounts.Change"
-MIGRATION_MODULES = {"auditlog": None}  # they would create its own table, which stays unused
+MIGRATION_MODULES = {"auditlog": None}  # its migrations would create a table that we do not use
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 APPEND_SLASH = False
 TIME_ZONE = "UTC"
@@ -135,17 +135,17 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.middleware.RequestMiddleware",
     "config.middleware.ApiMiddleware",
-    "config.pages.CompressionMiddleware",
-    "config.pages.ContentSecurityPolicyMiddleware",
+    "config.page_middleware.CompressionMiddleware",
+    "config.page_middleware.ContentSecurityPolicyMiddleware",
     "config.admin.error_pages.AdminErrorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.pages.SessionMiddleware",
+    "config.page_middleware.SessionMiddleware",
     "config.middleware.HostMiddleware",
-    "config.pages.InputMiddleware",
+    "config.page_middleware.InputMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "config.pages.AuthenticationMiddleware",
-    "config.pages.MessageMiddleware",
+    "config.page_middleware.AuthenticationMiddleware",
+    "config.page_middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 TEMPLATES = [
@@ -195,14 +195,14 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
-# The proxy that terminates TLS also redirects to it. Subdomains and preload lists are the
+# The proxy that terminates TLS also redirects HTTP to HTTPS. Subdomains and preload lists are the
 # operator's decision.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 CSRF_FAILURE_VIEW = "config.api.errors.csrf_failed"
 
-# Storage: the embedded default and production differ only here
+# Database, cache and broker: embedded by default, otherwise PostgreSQL and Redis
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
         "ENGINE": "config.database.sqlite",
@@ -220,11 +220,11 @@ DATABASES: dict[str, dict[str, Any]] = {
 }
 if not EMBEDDED:
     options = DATABASES["default"].setdefault("OPTIONS", {})
-    # Notice within 15 seconds that the server's machine is gone, also while waiting for a response.
+    # Notice within 15 seconds that the server's machine is gone, even while waiting for a response.
     keepalives = {"keepalives_idle": 5, "keepalives_interval": 5, "tcp_user_timeout": 10_000}
     options |= {"connect_timeout": 5} | keepalives | options
-    # A process that is suspended within a transaction must not hold its locks for long. Compiling
-    # a short query to machine code, which PostgreSQL does if it expects many rows, takes 40 ms.
+    # A process that is suspended within a transaction must not hold its locks for long. JIT is off:
+    # if PostgreSQL expects many rows, it compiles even a short query, which takes 40 ms.
     given = options.get("options", "")
     options["options"] = f"-c idle_in_transaction_session_timeout=10s -c jit=off {given}".strip()
     options["pool"] = {
@@ -245,10 +245,10 @@ CACHES: dict[str, dict[str, Any]] = {
     if REDIS_URL
     else {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-        "OPTIONS": {"MAX_ENTRIES": 100_000},  # Django's 300 would evict counters of many callers
+        "OPTIONS": {"MAX_ENTRIES": 100_000},  # Django's 300 would evict form tokens still in use
     },
 }
-CELERY_BROKER_URL = REDIS_URL or "waking://localhost"  # in-process; see config.runtime.broker
+CELERY_BROKER_URL = REDIS_URL or "waking://localhost"  # in-process: config/runtime/broker.py
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {
         "global_keyprefix": f"{REDIS_PREFIX}:",
@@ -259,11 +259,11 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
     if REDIS_URL
     else {}
 )
-# With a shared broker, a worker takes no more messages than it can begin. Without Redis (0: no
-# limit) it takes all messages at once, because they are its own.
+# With a shared broker, a worker takes at most one message per thread. Without Redis, it takes any
+# number of messages (0: no limit), because they are its own.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1 if REDIS_URL else 0
 CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
-# Tasks for which a thread keeps its connection. Embedded, there is no pool to return it to.
+# How many tasks may reuse a thread's connection. SQLite has no pool to return it to.
 CELERY_DB_REUSE_MAX = 1_000_000_000 if EMBEDDED else 0
 
 # Mail

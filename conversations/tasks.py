@@ -10,11 +10,11 @@ from django.utils import timezone
 from config.api.errors import Unavailable
 from config.database.locks import left_if_locked
 from config.models import PeriodicWork
-from config.runtime import periodic
+from config.runtime import time_budget
 from conversations import ledger
 from conversations.access import ThreadNotFound
 from conversations.models import Message
-from conversations.services import activity, ai_reply, erasure, follow_up, owed_reply
+from conversations.services import activity, ai_reply, erasure, handoff_timeouts, owed_reply
 from conversations.services.ai_reply import ClaimLost
 
 PURGE = "delete erased rows"
@@ -28,17 +28,17 @@ FOLLOWED_UP_EVERY = timedelta(seconds=30)
 
 @shared_task(acks_late=True, ignore_result=True)
 def purge_erased(claim: str) -> None:
-    """Delete the rows below erased ones. A run that is cut short continues at the next one."""
-    periodic.run(erasure.purge())
+    """Delete erased rows and their dependents. If a run is cut short, the next one continues."""
+    time_budget.run(erasure.purge())
     PeriodicWork.objects.finish(PURGE, claim, next_due=timezone.now() + PURGED_EVERY)
 
 
 @shared_task(acks_late=True, ignore_result=True)
 def check_ledger(claim: str) -> None:
-    """Check the ledger once a day. A check that is cut short continues in a minute."""
+    """Check the ledger daily. A run that is cut short is due again a minute after its start."""
     began, ended = timezone.now(), False
     with left_if_locked("the check of the ledger"):
-        ended = ledger.resume(periodic.begin())
+        ended = ledger.resume(time_budget.begin())
     again = timedelta(days=1) if ended else timedelta(minutes=1)
     PeriodicWork.objects.finish(CHECK_LEDGER, claim, next_due=began + again)
 
@@ -46,24 +46,24 @@ def check_ledger(claim: str) -> None:
 @shared_task(acks_late=True, ignore_result=True)
 def follow_up_handoffs(claim: str) -> None:
     """Remind staff of long waits, and return silent conversations to the AI."""
-    follow_up.remind()
-    follow_up.return_silent()
+    handoff_timeouts.remind()
+    handoff_timeouts.return_silent()
     PeriodicWork.objects.finish(FOLLOW_UP, claim, next_due=timezone.now() + FOLLOWED_UP_EVERY)
 
 
 @shared_task(acks_late=True, ignore_result=True)
 def count_activity(claim: str) -> None:
-    """Count activity by hour for the figures. A run that is cut short continues at once."""
+    """Count activity by hour for the figures. A run that is cut short is due again immediately."""
     began = timezone.now()
     due_at = PeriodicWork.objects.values_list("due_at", flat=True).get(name=COUNT)
-    ended = periodic.run(activity.count(min(began, due_at) - COUNTED_EVERY))
+    ended = time_budget.run(activity.count(min(began, due_at) - COUNTED_EVERY))
     next_due = began + COUNTED_EVERY if ended else began
     PeriodicWork.objects.finish(COUNT, claim, next_due=next_due)
 
 
 @shared_task(acks_late=True, ignore_result=True)
 def make_reply(message_id: str, token: str) -> None:
-    """Make an owed reply if the claim is still valid. A reply that fails stays owed."""
+    """Produce an owed reply if the claim is still valid. A reply that fails stays owed."""
     claim = owed_reply.confirm(UUID(message_id), UUID(token))
     # Erased conversations are never sent to a model.
     rows = Message.objects.select_related("thread").filter(

@@ -1,20 +1,32 @@
-"""Delete people but keep the audit trail."""
+"""Find or create people, and delete them but keep the audit trail."""
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from accounts.models import ApiKey, User
 
 
-def delete_user(user: User) -> None:
-    """Delete a person's access, memberships and e-mail address; the name stays for the audit trail.
+def find_or_create_user(email: str, *, name: str = "") -> User:
+    """Find a person by email, ignoring letter case, or create one who cannot sign in yet."""
+    found = User.objects.find(email)
+    if found:
+        return found
+    try:
+        with transaction.atomic():
+            return User.objects.create_user(email, name=name)
+    except IntegrityError:  # created by another request in the meantime
+        return User.objects.get_by_natural_key(email)
 
-    The row stays because entries of the trail refer to it.
+
+def delete_user(user: User) -> None:
+    """Delete a person's access, memberships and email address, but keep the row and the name.
+
+    Entries of the audit trail refer to the row.
     """
     with transaction.atomic():
         user.memberships.all().delete()
         user.groups.clear()
         ApiKey.objects.filter(user=user).revoke()
-        user.name = user.get_full_name()
+        user.name = user.name or "a deleted person"
         user.email = f"{user.pk}@deleted.invalid"
         user.set_unusable_password()
         user.is_active = user.is_staff = user.is_superuser = False

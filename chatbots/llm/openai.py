@@ -12,7 +12,7 @@ import orjson
 import requests
 from django.conf import settings
 
-from chatbots.llm import completion, faults
+from chatbots.llm import faults, parsing
 from chatbots.llm.exchange import Model, Reply, ReplyFailed, Turn
 from chatbots.llm.faults import ModelFault, Remedy
 from chatbots.llm.metrics import KEY_NOT_SET
@@ -22,9 +22,9 @@ from config.outbound.transport import pieces, session
 
 logger = logging.getLogger(__name__)
 
-KEPT = 128  # idle connections to all models
+KEPT = 128  # idle connections kept, across all models
 PAUSES = (0.5, 1.0)  # seconds before each retry, unless the endpoint sends Retry-After
-ERROR_BYTES, ERROR_SECONDS = 16 * 1024, 2.0  # limits for an error's body; its status is known
+ERROR_BYTES, ERROR_SECONDS = 16 * 1024, 2.0  # limits for reading the body of an error
 
 
 def complete(
@@ -37,8 +37,8 @@ def complete(
 ) -> Reply:
     """Ask for a completion within `seconds`. Raises ReplyFailed.
 
-    A failed request is retried if the failure is temporary or a different request can avoid it:
-    once after each of the `pauses`, twice with less history, and once without the temperature.
+    A failed request is retried if the failure is temporary or a changed request may avoid it: at
+    most once after each of the `pauses`, twice with less history and once without the temperature.
     """
     warmth = temperature if model.sends_temperature else None
     waits, conversations = iter(pauses), _ever_shorter(turns)
@@ -62,13 +62,13 @@ def complete(
                     conversation = shorter
                 elif fault.remedy is Remedy.NO_TEMPERATURE and warmth is not None:
                     warmth = None
-                    logger.info("model %s rejects the temperature: set it to send none", model.name)
+                    logger.info("model %s rejects the temperature: stop sending it", model.name)
                 elif fault.remedy is not Remedy.WAIT or not _waited(fault, next(waits, None)):
                     raise
 
 
 def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
-    """Yield a conversation in full, then with the newest quarter of its history, then with none."""
+    """Yield a conversation: in full, with the newest quarter of its history, and without any."""
     yield turns
     *earlier, question = turns
     system = [turn for turn in earlier if turn.role == "system"]
@@ -82,7 +82,7 @@ def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
 
 
 def _waited(fault: ModelFault, pause: float | None) -> bool:
-    """Wait before a retry. False if there are no retries left or the deadline comes first."""
+    """Wait before a retry. Returns False if no retries are left or the deadline comes first."""
     if pause is None:
         return False
     wait = pause if fault.retry_after is None else fault.retry_after
@@ -97,8 +97,8 @@ def _waited(fault: ModelFault, pause: float | None) -> bool:
 
 def _completion(
     model: Model, turns: Sequence[Turn], temperature: float | None
-) -> completion.Completion:
-    """Make one request and return what the model said. Raises ModelFault with the remedy."""
+) -> parsing.Completion:
+    """Make one request and return the completion. Raises ReplyFailed; a ModelFault has a remedy."""
     question = {
         "model": model.name,
         "messages": [{"role": turn.role, "content": turn.content} for turn in turns],
@@ -108,12 +108,12 @@ def _completion(
     except FAILURES as error:
         reason, detail = explain(error)
         if reason == Reason.ANSWER_NOT_UNDERSTOOD:
-            detail = ""  # the peer's own words
+            detail = ""  # the detail may quote the response
         closed = reason == Reason.CONNECTION_CLOSED
         raise ModelFault(
             f"{reason.label} {detail}".strip(), reason, Remedy.WAIT if closed else Remedy.NONE
         ) from None
-    return completion.read(body, status)
+    return parsing.read(body, status)
 
 
 @cache
@@ -122,7 +122,7 @@ def _session() -> requests.Session:
 
 
 def _post(model: Model, body: bytes) -> tuple[int, bytes]:
-    """Send a request; return the status and the body of a success. Raises ReplyFailed."""
+    """Send a request and return a successful response's status and body. Raises ReplyFailed."""
     with closing(
         _session().post(
             f"{model.base_url.rstrip('/')}/chat/completions",
@@ -135,15 +135,15 @@ def _post(model: Model, body: bytes) -> tuple[int, bytes]:
             raise faults.refusal(
                 response.status_code, _error_body(response), response.headers.get("Retry-After")
             )
-        if response.headers.get("Content-Type", "").startswith(completion.EVENT_STREAM):
-            raise ReplyFailed(completion.STREAMED)
-        return response.status_code, _body(response, completion.BYTES)
+        if response.headers.get("Content-Type", "").startswith(parsing.EVENT_STREAM):
+            raise ReplyFailed(parsing.STREAMED)
+        return response.status_code, _body(response, parsing.BYTES)
 
 
 def _body(response: requests.Response, most: int) -> bytes:
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     packed = b"".join(pieces(response, most=most + 1))
-    body = completion.unpacked(packed, encoding)
+    body = parsing.unpacked(packed, encoding)
     if max(len(packed), len(body)) > most:
         raise ReplyFailed(f"answer larger than {most // 1024:,} KiB")
     return body

@@ -1,4 +1,4 @@
-"""The base of every management command: `--json`, a progress bar, clear errors."""
+"""The base of most management commands: `--json`, a progress bar, clear errors."""
 
 import sys
 from argparse import ArgumentTypeError
@@ -27,11 +27,11 @@ CHECKS = [Tags.caches]
 
 
 def email(text: str) -> str:
-    """Check an e-mail address. Raises ArgumentTypeError."""
+    """Check an email address. Raises ArgumentTypeError."""
     try:
         validate_email(text)
     except ValidationError:
-        raise ArgumentTypeError(f"{text!r} is not an e-mail address") from None
+        raise ArgumentTypeError(f"{text!r} is not an email address") from None
     return text
 
 
@@ -98,7 +98,7 @@ class RecordCommand(BaseCommand):
 
     A subclass implements `arguments` and `run`. Without `--json` a record is printed as lines. With
     `--json` the only output is one JSON object, or an array for several records. If `run` fails
-    after it has yielded some, these are printed all the same.
+    after it has yielded some records, those are still printed.
     """
 
     requires_system_checks = CHECKS
@@ -111,13 +111,16 @@ class RecordCommand(BaseCommand):
     def arguments(self, parser: CommandParser) -> None:
         """Declare the command's own arguments. Override it if there are any."""
 
-    # Any in both: a command names the options that it accepts
+    # Any: each command declares the options that it accepts
     def run(self, *_: Any, **options: Any) -> Mapping[str, Any] | Iterable[dict[str, Any]]:
         """Do the work, and return the record to print, or several."""
         raise NotImplementedError
 
     def handle(self, *_: str, **options: Any) -> None:
-        """Run, then print lines or JSON. Raises CommandError if migrations are missing."""
+        """Run, then print lines or JSON.
+
+        If the database fails and lacks migrations, raises CommandError, which names them.
+        """
         name = type(self).__module__.rpartition(".")[2]
         made: list[dict[str, Any]] = []
         try:
@@ -125,7 +128,7 @@ class RecordCommand(BaseCommand):
                 record = self.run(**options)
                 if not isinstance(record, Mapping):
                     for one in record:
-                        made.append(one)  # it is kept if the next one fails
+                        made.append(one)  # shown even if the next one fails
         except BaseException as error:
             if made:
                 self.show(made, as_json=options["json"])

@@ -1,8 +1,8 @@
-"""Send due mails. A mail is claimed, sent without holding a transaction or connection, and settled.
+"""Send due mails. Each mail is claimed, sent outside any transaction, and settled.
 
-A mail that the server refuses temporarily is retried with growing delays and then given up. A mail
-that cannot be built, or that the server refuses permanently, is given up at once. The row records
-why.
+If the server refuses a mail temporarily or cannot be reached, the mail is retried with growing
+delays, and fails after the last retry. A mail that cannot be built, or that the server refuses
+permanently, fails immediately. The row records why.
 """
 
 import logging
@@ -24,13 +24,14 @@ from config.database.locks import delete_unlocked, insist, locking, unlocked
 from config.outbound.failures import is_shortage
 
 LEASE = timedelta(seconds=60)
-# A mail server may take EMAIL_TIMEOUT for each step: connecting (at two addresses), greeting, TLS,
-# log-in, sender, recipient, body and quit. That is under twenty steps.
+# The lease of a mail that is being sent. A mail server may take EMAIL_TIMEOUT for each step:
+# connecting (at two addresses), greeting, TLS, log-in, sender, recipient, body and quit. That is
+# fewer than twenty steps.
 SENDING = timedelta(seconds=300)
-DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds
+DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds before each retry
 MOST_TRIES = len(DELAYS) + 1
 REFUSED = (smtplib.SMTPException, OSError)
-KEPT = timedelta(days=30)  # how long mails that were sent or given up are kept
+KEPT = timedelta(days=30)  # how long sent and failed mails are kept
 # Any: values of columns of many types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_until": None}
 
@@ -61,9 +62,9 @@ round_robin = RoundRobin()
 
 
 def claim(most: int) -> list[tuple[str, str]]:
-    """Claim due mails, from one account after another, so that at most `most` are in flight.
+    """Claim due mails from each account in turn, so that at most `most` are in flight.
 
-    Returns the id and the claim of each: a token with a lease. Both change when sending begins.
+    Returns each mail's id and claim token. Sending replaces the token and its lease.
     """
     now, token = timezone.now(), uuid4()
     waiting = Mail.objects.filter(due_at__isnull=False)
@@ -99,10 +100,10 @@ def send(mail_id: str, claim: str) -> None:
     if not held.update(claim=token, claimed_until=until, tries=F("tries") + 1):
         return
     mail = Mail.objects.select_related("invitation").filter(pk=mail_id).first()
-    if mail is None:  # its invitation has just been withdrawn
+    if mail is None:  # the invitation has just been withdrawn
         return
     if mail.tries > MOST_TRIES:
-        _fail(mail, token, error="every attempt to send it ended the process", delay=None)
+        _fail(mail, token, error="the process ended during every attempt to send it", delay=None)
         return
     release_connection()
     try:
@@ -110,8 +111,8 @@ def send(mail_id: str, claim: str) -> None:
     except Unsendable as error:
         _fail(mail, token, error=str(error), delay=None)
     except REFUSED as error:
-        if is_shortage(error):  # on this machine, so it does not count as a try
-            logger.warning("mails are delayed: %s", error, extra={"bounded": True})
+        if is_shortage(error):  # a shortage on this machine does not count as a try
+            logger.warning("emails are delayed: %s", error, extra={"bounded": True})
             release_connection()
             _settle(mail, token, tries=F("tries") - 1)
             return
@@ -125,15 +126,15 @@ def send(mail_id: str, claim: str) -> None:
 def build(mail: Mail) -> EmailMessage:
     """Build a mail with its headers. Raises Unsendable.
 
-    Python breaks headers at every character that `str.splitlines` splits at, and some of these
-    then start a new header.
+    Python breaks a header at every character at which `str.splitlines` splits, and the text after
+    some of them would become a new header.
     """
     if not (mail.to + mail.subject).isprintable():
         raise Unsendable("recipient and subject must be one line of printable characters")
     message = EmailMessage(mail.subject, mail.text, to=[mail.to])
     try:
         message.message().as_bytes()
-    except Exception as error:  # any kind: building depends only on the row
+    except Exception as error:  # any kind: another try would build the same mail
         raise Unsendable(f"{type(error).__name__}: {error}") from error
     return message
 
@@ -151,25 +152,22 @@ def refused_for_good(error: Exception) -> bool:
 
 
 def prune() -> Iterator[int]:
-    """Delete mails that were sent or given up and are older than KEPT.
-
-    Yields the size of each batch.
-    """
+    """Delete sent and failed mails that are older than KEPT. Yields the size of each batch."""
     done = Mail.objects.filter(due_at=None, created_at__lt=timezone.now() - KEPT)
     return delete_unlocked(done.order_by("pk"))
 
 
 def _held(mail_id: str, claim: str) -> "QuerySet[Mail]":
-    """Select a mail while its claim still holds."""
+    """Select a mail if nothing has replaced its claim."""
     return Mail.objects.filter(pk=mail_id, claim=UUID(claim), due_at__isnull=False)
 
 
 def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
-    """Record a failed attempt: due again after `delay` seconds, or FAILED if that is None.
+    """Record a failed attempt: due again after `delay` seconds, or FAILED if `delay` is None.
 
     The log names only the kind of error.
     """
-    logger.warning("mail %s was not sent: %s", mail.pk, error.partition(":")[0])
+    logger.warning("email %s was not sent: %s", mail.pk, error.partition(":")[0])
     _settle(
         mail,
         claim,
@@ -180,11 +178,11 @@ def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
 
 
 def _settle(mail: Mail, claim: str, **columns: Any) -> None:
-    """End an attempt; tries again for as long as the claim holds. No effect if it was lost."""
+    """Settle an attempt, retrying the write until the lease ends. Without the claim, do nothing."""
     held = _held(str(mail.pk), claim)
     left = (mail.claimed_until - timezone.now()).total_seconds() if mail.claimed_until else 0
     insist(
         lambda: held.update(**columns, **NO_CLAIM),
         until=time.monotonic() + left,
-        what=f"mail {mail.pk}",
+        what=f"email {mail.pk}",
     )

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from chatbots.llm.client import ask
-from chatbots.llm.completion import without_thoughts
 from chatbots.llm.exchange import Model, ReplyFailed, Turn
+from chatbots.llm.fallback import ask
+from chatbots.llm.parsing import without_thoughts
 from tests.servers.behaviours import Behaviour, answer
 from tests.servers.model import ModelServer, completion, encoded, saying
 
@@ -39,7 +39,7 @@ def text(content: str) -> dict[str, str]:
         pytest.param(saying("<think>\nHm.\n</think>\n\nyes"), "yes", id="thought in tags"),
     ],
 )
-def test_everything_that_official_clients_accept_is_accepted(
+def test_responses_that_official_clients_accept_are_accepted(
     server: ModelServer, behaviour: Behaviour, reply: str
 ) -> None:
     server.say(behaviour)

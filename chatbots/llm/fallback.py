@@ -1,9 +1,9 @@
-"""Ask language models for the next message of a conversation, and remember which of them fail.
+"""Ask a language model for the next message in a conversation, and the next model if it fails.
 
-A model may name the next one, which is asked if it fails. A model that failed SKIPPED_AFTER times
-in a row is skipped for SKIPPED_FOR. After that, one reply tries it, while all other replies keep
-skipping it until the trial succeeds. The last model is never skipped: there is no other to ask.
-All processes share this state: it is in the models' rows.
+A model may name another one to ask if it fails. A model that failed SKIPPED_AFTER times in a row is
+skipped for SKIPPED_FOR. After that, one reply per SKIPPED_FOR tries it, and all others keep
+skipping it until an attempt succeeds. The last model is never skipped, because there is no other
+to ask. The state is stored in the models' rows, so all processes share it.
 """
 
 import time
@@ -21,25 +21,25 @@ from chatbots.models import LlmModel
 from config.database.lengths import SHORT
 from config.outbound.failures import is_shortage
 
-SHARE = 0.5  # of the time left that a model may take if another one can still be asked
+SHARE = 0.5  # share of the remaining time for each model except the last
 SKIPPED_AFTER = 3
 SKIPPED_FOR = timedelta(seconds=30)
 NOTED_EVERY = timedelta(minutes=1)
 
 
 def to_ask(model: LlmModel) -> list[LlmModel]:
-    """Return a model and the active ones that follow it, without those that are skipped.
+    """Return a model and the active ones that follow it, leaving out skipped models.
 
-    Once the time of a skipped model is over, one caller gets it and tries it. Costs a query for
-    each model that follows.
+    Once a skipped model's time is up, one caller gets it, to try it again. Costs a query for each
+    model that follows, and one for each model that has failed too often.
     """
     return _unskipped(model, _claim)
 
 
 def to_try_out(model: LlmModel) -> list[LlmModel]:
-    """Return the models that a reply would ask now, and leave it to a reply to try a skipped one.
+    """Return the models that a reply would ask now, without claiming any skipped model's attempt.
 
-    Costs a query for each model that follows.
+    Costs as many queries as `to_ask`.
     """
     return _unskipped(model, QuerySet.exists)
 
@@ -73,11 +73,12 @@ def ask(
     seconds: float | None = None,
     pauses: Sequence[float] = openai.PAUSES,
 ) -> Reply:
-    """Return the model's reply to the last turn, within `seconds` (settings.LLM_TIMEOUT).
+    """Return the model's reply to the last turn, within `seconds` (by default, LLM_TIMEOUT).
 
     `facts` is the part of the system message that may be shown to visitors; only the built-in
-    model uses it. There is one retry after each of the `pauses`, in seconds. Call this outside any
-    transaction, because it waits for the network. Raises ReplyFailed.
+    model uses it. A temporary failure is retried at most once after each of the `pauses`, in
+    seconds. Call this outside any transaction, because it waits for the network. Raises
+    ReplyFailed.
     """
     began, result = time.monotonic(), "failure"
     try:
@@ -104,11 +105,11 @@ def ask(
 def ask_in_turn(
     models: Sequence[LlmModel], turns: Sequence[Turn], *, temperature: float, facts: str = ""
 ) -> Reply:
-    """Return the reply of the first model that gives one.
+    """Return the reply from the first model that gives one.
 
-    All of them share settings.LLM_TIMEOUT. While there is another model, a model may take SHARE of
-    the time left and gets no retries after a pause: the next one is the retry. Raises AllFailed,
-    and ReplyFailed if this machine lacked the resources to ask.
+    All models share settings.LLM_TIMEOUT. Each model except the last may take SHARE of the time
+    left and is not retried after a pause: the next model is the retry. Raises AllFailed, and
+    ReplyFailed if this machine lacked the resources to ask.
     """
     failed: list[Failed] = []
     ends = time.monotonic() + settings.LLM_TIMEOUT
@@ -125,7 +126,7 @@ def ask_in_turn(
             )
         except ReplyFailed as failure:
             if is_shortage(failure):
-                raise  # this machine's fault, not the model's
+                raise  # the fault of this machine, not of the model
             failed.append(Failed(row, failure.reason))
         else:
             return replace(reply, model=row, failed=tuple(failed))
@@ -133,7 +134,7 @@ def ask_in_turn(
 
 
 def endpoint(row: LlmModel) -> Model:
-    """Return the settings that are needed to ask a stored model."""
+    """Return the settings needed to ask a stored model."""
     return Model(
         provider=row.provider,
         name=row.name,
@@ -144,10 +145,10 @@ def endpoint(row: LlmModel) -> Model:
 
 
 def note(answer: Reply) -> None:
-    """Record the failures and the success of the models that were asked for a reply.
+    """Record which models failed to give a reply and which one succeeded.
 
-    All accounts share the rows, so most calls write nothing. Call this outside any transaction, so
-    that no lock is held.
+    All accounts share the rows, so a success is written only if failures were counted before. Call
+    this outside any transaction, so that each lock is released immediately.
     """
     for failed in answer.failed:
         note_failure(failed)
@@ -156,7 +157,7 @@ def note(answer: Reply) -> None:
 
 
 def note_failure(failed: Failed) -> None:
-    """Count a model's failure up to SKIPPED_AFTER, and record the first reason of each minute."""
+    """Count a model's failures up to SKIPPED_AFTER, and record at most one reason per minute."""
     rows, now = LlmModel.objects.filter(pk=failed.model.pk), timezone.now()
     last_one = When(failures_in_a_row=SKIPPED_AFTER - 1, then=Value(now + SKIPPED_FOR))
     rows.filter(failures_in_a_row__lt=SKIPPED_AFTER).update(

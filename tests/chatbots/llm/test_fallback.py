@@ -1,4 +1,4 @@
-"""Models that are asked in turn, with real endpoints."""
+"""Falling back from one model to the next, with real endpoints."""
 
 import time
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from chatbots.llm.client import SKIPPED_AFTER, ask_in_turn, note, to_ask
 from chatbots.llm.exchange import AllFailed, Reply, Turn
+from chatbots.llm.fallback import SKIPPED_AFTER, ask_in_turn, note, to_ask
 from chatbots.models import LlmModel
 from tests.servers.behaviours import Behaviour, answer, reset, stall
 from tests.servers.model import ModelServer, dripping, failing, saying
@@ -107,7 +107,7 @@ def test_if_all_models_fail_the_reason_names_each(
     assert reply(model).failure == f"First: {endpoint} 400; Second: {endpoint} 404"
 
 
-def test_an_inactive_model_is_passed_over(model: LlmModel, first: ModelServer) -> None:
+def test_an_inactive_model_is_skipped(model: LlmModel, first: ModelServer) -> None:
     with ModelServer() as third:
         third.say(saying("third"))
         LlmModel.objects.filter(title="Second").update(
@@ -161,7 +161,7 @@ def test_a_loop_of_models_is_rejected_and_harmless(length: int) -> None:
     with pytest.raises(ValidationError, match="a model cannot come after itself") as caught:
         models[-1].full_clean()
     assert " -> ".join(map(str, [models[-1], *models])) in str(caught.value)
-    models[-1].save()  # two people saved at the same moment
+    models[-1].save()  # as if two people had saved at the same moment
     assert to_ask(models[0]) == models
 
 
@@ -169,7 +169,7 @@ def test_a_loop_of_models_is_rejected_and_harmless(length: int) -> None:
 def test_the_second_model_answers_while_the_first_fails_in_every_way(
     model: LlmModel, first: ModelServer, settings: Any
 ) -> None:
-    """The short form of `make soak ARGS=models`."""
+    """A short version of `make soak ARGS=models`."""
     settings.LLM_TIMEOUT = 4.0
     chain = [model, *model.successors()]
     first.say(*FAULTS.values(), *FAULTS.values(), *FAULTS.values())

@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from config.database.locks import left_if_locked
-from config.stopping import worker_is_stopping
+from config.stop_signal import worker_is_stopping
 
-ONE_GO = 60.0  # seconds, much less than the lease of periodic work; the next run continues
+ONE_GO = 60.0  # seconds that a run may take: much less than the lease of periodic work
 
 
 def begin() -> Callable[[], bool]:
-    """Begin a run. Returns a function that tells whether the run must end."""
+    """Start a run. Returns a function that reports whether the run must end."""
     ends = time.monotonic() + ONE_GO
     return lambda: time.monotonic() > ends or worker_is_stopping()
 
 
 def run(steps: Iterable[Any]) -> bool:
-    """Take steps until the run must end, at least one. Returns whether no step is left.
+    """Take at least one step, and more until the run must end. Returns whether no step is left.
 
     A row that another session has locked also ends the run.
     """

@@ -1,4 +1,4 @@
-"""Pages have sessions, users and messages. The API has none, and the same headers as before."""
+"""Pages have sessions, users and messages. The API has none of them, but a fixed set of headers."""
 
 import gzip
 from typing import Any
@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.test import Client, RequestFactory
 
 from chatbots.models import Chatbot
-from config.pages import CompressionMiddleware
+from config.page_middleware import CompressionMiddleware
 from tests.conftest import Api
 from tests.factories.staff import signed_in, superuser
 
@@ -34,14 +34,14 @@ def test_only_pages_have_a_session_a_user_and_messages(db: None, path: str, is_p
     assert [hasattr(request, name) for name in ("session", "user", "_messages")] == [is_page] * 3
 
 
-def test_a_session_cookie_means_nothing_to_the_api(db: None) -> None:
+def test_the_api_ignores_a_session_cookie(db: None) -> None:
     response = signed_in(superuser()).get("/api/v1/chatbots")
     assert response.status_code == 401
     assert not response.cookies
 
 
 @pytest.mark.parametrize(("path", "status"), [("/v1/chatbots", 200), ("/nowhere", 404)])
-def test_a_response_of_the_api_has_these_headers_only(
+def test_an_api_response_has_only_these_headers(
     api: Api, chatbot: Chatbot, path: str, status: int
 ) -> None:
     response = api.get(path)
@@ -55,7 +55,7 @@ def test_a_response_of_the_api_has_these_headers_only(
     assert headers == expected
 
 
-def test_a_refused_address_gets_the_security_headers_of_its_kind(settings: Any, db: None) -> None:
+def test_a_refused_address_gets_only_the_headers_that_it_needs(settings: Any, db: None) -> None:
     settings.RATE_LIMIT_IP = (1, 10**8)
     client = Client(REMOTE_ADDR="192.0.2.77")
     refused = [client.get("/api/nowhere") for _ in range(2)][1]
@@ -63,13 +63,13 @@ def test_a_refused_address_gets_the_security_headers_of_its_kind(settings: Any, 
     assert set(refused.headers) == {"Content-Type", "Retry-After", "X-Request-Id"}
 
 
-def test_the_root_leads_to_the_admin() -> None:
+def test_the_root_redirects_to_the_admin() -> None:
     response = Client().get("/")
     assert (response.status_code, response["Location"]) == (302, "/admin/")
 
 
 @pytest.mark.parametrize("path", ["/admin/login/", "/openapi.json"])
-def test_pages_and_the_document_are_compressed(db: None, path: str) -> None:
+def test_pages_and_the_openapi_document_are_compressed(db: None, path: str) -> None:
     plain = Client().get(path)
     sent = Client().get(path, headers={"Accept-Encoding": "gzip"})
     assert sent["Content-Encoding"] == "gzip"
@@ -79,7 +79,7 @@ def test_pages_and_the_document_are_compressed(db: None, path: str) -> None:
     assert len(gzip.decompress(sent.content)) == len(plain.content)
 
 
-def test_responses_with_an_etag_and_of_the_api_are_not_compressed(
+def test_responses_with_an_etag_and_api_responses_are_not_compressed(
     api: Api, chatbot: Chatbot
 ) -> None:
     answer = CompressionMiddleware(lambda _: HttpResponse("x" * 500, headers={"ETag": '"1"'}))

@@ -1,4 +1,4 @@
-"""Follow up on conversations with staff: remind them of long waits, and end silent handoffs."""
+"""Remind staff of visitors who wait too long, and end handoffs that have gone silent."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -17,13 +17,13 @@ from conversations.access import ThreadNotFound, lock_thread
 from conversations.models import Thread
 from conversations.services import escalation
 
-BATCH = 1_000  # threads of one setting in one run
+BATCH = 1_000  # threads per setting in one run
 
 
 def remind() -> int:
-    """Mail staff about visitors who wait longer than their account allows, once per wait.
+    """Email staff about visitors who have waited longer than the account allows, once per wait.
 
-    Reminders are sent in the account's working hours only. Returns their number.
+    Reminders are sent only during the account's working hours. Returns the number of reminders.
     """
     now = timezone.now()
     accounts = Account.objects.filter(remind_after_minutes__gt=0).values_list(
@@ -46,7 +46,7 @@ def remind() -> int:
 
 
 def return_silent() -> int:
-    """Return conversations to the AI whose visitor was answered and has been silent since.
+    """Return answered conversations to the AI after `return_after_minutes` of silence.
 
     The system message is the same as for any other return. Returns the number of conversations.
     """
@@ -65,8 +65,8 @@ def return_silent() -> int:
 def _by_minutes(settings: Iterable[tuple[UUID, int | None]]) -> list[tuple[timedelta, list[UUID]]]:
     """Group accounts by their setting.
 
-    A batch then contains only threads whose time has come: threads of accounts with a longer time,
-    or outside their working hours, cannot fill it.
+    A batch then contains only due threads. Threads that are not due, because their account allows a
+    longer time, cannot fill it.
     """
     groups = defaultdict(list)
     for key, minutes in settings:
@@ -81,7 +81,7 @@ def _remind(thread_id: UUID) -> bool:
             return False
         if thread.reminded_at and thread.reminded_at >= thread.waiting_since:
             return False
-        # Not `save_changes`: a reminder is no activity, so the thread keeps its place in the inbox.
+        # Not `save_changes`: a reminder is not activity, so the thread keeps its inbox position.
         Thread.objects.filter(pk=thread.pk).update(reminded_at=timezone.now())
         notifications.still_waiting(thread)
         return True
@@ -101,7 +101,7 @@ def _return(thread_id: UUID, *, silent_for: timedelta) -> bool:
 
 
 def _locked(thread_id: UUID) -> Thread | None:
-    """Lock a thread; None if it was erased, resolved or archived since it was found."""
+    """Lock a thread. Returns None if it was erased, resolved or archived since it was found."""
     try:
         thread = lock_thread(thread_id)
     except ThreadNotFound:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from config.api.limits import OwnCounters
-from config.api.shared_counters import SharedCounters
+from config.api.limits import OwnCounters, SharedCounters
 from tests.config.imported_settings import bare
 from tests.house.source import ROOT
 from tests.servers.broker import Broker
@@ -57,7 +56,9 @@ def test_a_counter_expires_even_if_it_is_still_in_use(counters: Counters) -> Non
     wait_until(lambda: counters.add("short", 1, seconds=1) == 1)
 
 
-def test_a_late_return_leaves_no_counter_behind(shared: SharedCounters, broker: Broker) -> None:
+def test_a_late_return_creates_a_counter_that_expires(
+    shared: SharedCounters, broker: Broker
+) -> None:
     assert shared.add("late", -1, seconds=600) == -1
     server = redis.Redis.from_url(broker.url)
     [key] = server.scan_iter("tests:*late")
@@ -81,7 +82,7 @@ def test_a_shared_count_takes_one_round_trip(shared: SharedCounters, broker: Bro
     before = server.info("stats")["total_reads_processed"]
     for _ in range(10):
         shared.add("trips", 1, seconds=600)
-    assert server.info("stats")["total_reads_processed"] - before == 10 + 1  # one is our own
+    assert server.info("stats")["total_reads_processed"] - before == 10 + 1  # one read is our own
 
 
 def test_a_connection_that_was_closed_while_idle_is_replaced(
@@ -100,7 +101,7 @@ def test_a_connection_that_was_closed_while_idle_is_replaced(
     assert len(shared.idle) == 1
 
 
-def test_half_an_answer_is_never_taken_for_the_next_one(
+def test_an_error_reply_is_never_read_as_the_reply_to_the_next_command(
     shared: SharedCounters, broker: Broker
 ) -> None:
     redis.Redis.from_url(broker.url).lpush("tests:count:list", "not a number")

@@ -10,15 +10,15 @@ import orjson
 from chatbots.llm import faults
 from chatbots.llm.exchange import ReplyFailed
 
-BYTES = 1024 * 1024  # the most in a response, compressed and decompressed
+BYTES = 1024 * 1024  # limit for a response, both compressed and decompressed
 BOM = b"\xef\xbb\xbf"
 PACKED = ("gzip", "x-gzip", "deflate")
-MOST_TOKENS = 2_147_483_647  # that a column holds
+MOST_TOKENS = 2_147_483_647  # what a column can hold
 NOT_UNDERSTOOD = "answer not understood"
 STREAMED = "the model streamed its answer without being asked to"
 EVENT_STREAM = "text/event-stream"
 
-# An unclosed tag reaches to the end of the text: the model was cut off while thinking.
+# Without a closing tag, the thought extends to the end: the model was cut off while thinking.
 THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 THOUGHT_ENDS = "</think>"
 
@@ -37,7 +37,7 @@ def unpacked(body: bytes, encoding: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The text of a completion, and the tokens that it used as far as the model reports them."""
+    """The text of a completion, and the tokens that it used, if the model reports them."""
 
     text: str
     input_tokens: int | None = None
@@ -45,11 +45,11 @@ class Completion:
 
 
 def read(body: bytes, status: int = 200) -> Completion:
-    """Return a completion, whose text is never empty. Raises ReplyFailed."""
+    """Parse a response body into a completion, whose text is never empty. Raises ReplyFailed."""
     if body.startswith(b"data:"):
         raise ReplyFailed(STREAMED)
     try:
-        # Any: a peer's JSON; a step that does not fit its shape raises one of the errors below
+        # Any: a peer's JSON; any other shape raises one of the errors caught below
         said: Any = orjson.loads(body.removeprefix(BOM))
         if "error" in said and not said.get("choices"):
             raise faults.refusal(status, body)

@@ -1,6 +1,6 @@
-"""Middleware for pages. The API has no cookies, so its requests bypass Django's own middleware.
+"""Middleware for pages. The API uses no cookies, so its requests bypass Django's own middleware.
 
-The classes of Django are subclassed, so Django's system checks find them.
+The classes are subclasses of Django's, so that Django's system checks find them.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ API = "/api/"
 
 
 class PagesOnly(MiddlewareMixin):
-    """Handles pages, and passes the requests of the API on."""
+    """Handles requests for pages, and passes API requests on."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         if request.path_info.startswith(API):
@@ -40,7 +40,7 @@ class AuthenticationMiddleware(PagesOnly, auth.AuthenticationMiddleware):
 
 
 class MessageMiddleware(PagesOnly, messages.MessageMiddleware):
-    """Gives requests for pages the messages that earlier ones left."""
+    """Gives requests for pages the messages that earlier requests left."""
 
 
 class CompressionMiddleware(PagesOnly, GZipMiddleware):
@@ -70,21 +70,21 @@ class InputMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if refusal := request.META.get(REFUSAL):
             return plain_response(refusal)
-        if not request.path_info.startswith("/api/"):  # the API has rules of its own
+        if not request.path_info.startswith("/api/"):  # the API has its own rules
             longest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0  # Django's check skips multipart
             if declared_length(request) > longest or "%00" in request.META["QUERY_STRING"]:
                 return bad_request(request, SuspiciousOperation())
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer 404 to an invalid page number, which the admin's search does not check."""
+        """Return 404 for an invalid page number, which the admin's search does not check."""
         return page_not_found(request, error) if isinstance(error, InvalidPage) else None
 
 
 class ContentSecurityPolicyMiddleware:
     """Restrict pages to content and scripts that this service serves.
 
-    Inline scripts never run, and no text is compiled into a script. Styles may be inline: the
+    Inline scripts never run, and no text is evaluated as a script. Styles may be inline: the
     admin's theme sets widths and colours that way. JSON needs no policy, because browsers do not
     run it.
     """

@@ -1,4 +1,4 @@
-"""Reminders of visitors who wait too long, and the return of silent conversations to the AI."""
+"""Reminders of visitors who wait too long, and silent conversations that return to the AI."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,7 +14,7 @@ from config.models import PeriodicWork
 from conversations import tasks
 from conversations.models import Message, Thread
 from conversations.models.message import SystemMessageType
-from conversations.services import agent_message, escalation, follow_up
+from conversations.services import agent_message, escalation, handoff_timeouts
 from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
@@ -41,10 +41,10 @@ def waits(chatbot: Chatbot, *, minutes: int) -> Thread:
 def test_staff_are_reminded_once_of_each_long_wait(shop: Chatbot) -> None:
     long, _ = waits(shop, minutes=11), waits(shop, minutes=9)
     seen = Thread.objects.get(pk=long.pk).updated_at
-    assert [follow_up.remind(), follow_up.remind()] == [1, 0]
+    assert [handoff_timeouts.remind(), handoff_timeouts.remind()] == [1, 0]
     [mail] = Mail.objects.all()
     assert mail.to == shop.account.owner.email
-    assert "still waits for a person" in mail.subject
+    assert "is still waiting for a person" in mail.subject
     assert str(long.pk) in mail.body
     assert Thread.objects.get(pk=long.pk).updated_at == seen
     agent_message.answer(long.pk, agent=shop.account.owner, content="Here I am")
@@ -52,13 +52,13 @@ def test_staff_are_reminded_once_of_each_long_wait(shop: Chatbot) -> None:
     Thread.objects.filter(pk=long.pk).update(
         waiting_since=again, reminded_at=again - timedelta(minutes=1)
     )
-    assert follow_up.remind() == 1
+    assert handoff_timeouts.remind() == 1
 
 
-def test_threads_whose_time_has_not_come_hold_up_no_others(
+def test_threads_that_are_not_due_do_not_delay_others(
     shop: Chatbot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow_up, "BATCH", 1)
+    monkeypatch.setattr(handoff_timeouts, "BATCH", 1)
     patient = ChatbotFactory(account=AccountFactory(remind_after_minutes=600))
     closed = ChatbotFactory(account=AccountFactory(remind_after_minutes=10))
     yesterday = (timezone.now() - timedelta(days=1)).strftime("%a")
@@ -66,11 +66,11 @@ def test_threads_whose_time_has_not_come_hold_up_no_others(
     for chatbot in (patient, closed):
         waits(chatbot, minutes=300)
     waits(shop, minutes=11)
-    assert follow_up.remind() == 1
+    assert handoff_timeouts.remind() == 1
     Account.objects.filter(pk=patient.account_id).update(return_after_minutes=600)
     Thread.objects.update(waiting_since=None, updated_at=timezone.now() - timedelta(minutes=60))
     Thread.objects.filter(chatbot=patient).update(updated_at=timezone.now() - timedelta(minutes=90))
-    assert follow_up.return_silent() == 1
+    assert handoff_timeouts.return_silent() == 1
 
 
 def test_no_reminder_is_sent_without_the_setting_or_outside_the_working_hours(
@@ -78,13 +78,13 @@ def test_no_reminder_is_sent_without_the_setting_or_outside_the_working_hours(
 ) -> None:
     Account.objects.update(remind_after_minutes=None)
     waits(shop, minutes=60)
-    assert follow_up.remind() == 0
+    assert handoff_timeouts.remind() == 0
     tomorrow = timezone.now() + timedelta(days=1)
     Account.objects.update(remind_after_minutes=10, working_hours=f"{tomorrow:%a} 00:00-23:59")
-    assert follow_up.remind() == 0
+    assert handoff_timeouts.remind() == 0
     noon = f"Etc/GMT{timezone.now().hour - 12:+d}"  # a zone in which it is about noon
     Account.objects.update(working_hours="Mon-Sun 00:00-23:59", time_zone=noon)
-    assert follow_up.remind() == 1
+    assert handoff_timeouts.remind() == 1
 
 
 @pytest.mark.parametrize(("minutes", "words"), [(1, "1 minute."), (10, "10 minutes.")])
@@ -93,14 +93,14 @@ def test_a_reminder_says_how_long_the_visitor_has_waited(
 ) -> None:
     Account.objects.update(remind_after_minutes=minutes)
     waits(shop, minutes=60)
-    follow_up.remind()
-    assert f"has waited for an answer for more than {words}" in Mail.objects.get().body
+    handoff_timeouts.remind()
+    assert f"has been waiting for an answer for more than {words}" in Mail.objects.get().body
 
 
 def test_each_account_has_its_own_setting(shop: Chatbot) -> None:
     other = ChatbotFactory(account=AccountFactory(remind_after_minutes=60))
     mine, _ = waits(shop, minutes=30), waits(other, minutes=30)
-    assert follow_up.remind() == 1
+    assert handoff_timeouts.remind() == 1
     assert Mail.objects.get().thread_id == mine.pk
 
 
@@ -110,7 +110,7 @@ def test_an_answered_conversation_returns_to_the_ai_after_a_silence(shop: Chatbo
         agent_message.answer(thread.pk, agent=shop.account.owner, content="Here I am")
     long_ago = timezone.now() - timedelta(minutes=31)
     Thread.objects.filter(pk__in=[silent.pk, unanswered.pk]).update(updated_at=long_ago)
-    assert [follow_up.return_silent(), follow_up.return_silent()] == [1, 0]
+    assert [handoff_timeouts.return_silent(), handoff_timeouts.return_silent()] == [1, 0]
     escalated = Thread.objects.filter(escalated=True).values_list("pk", flat=True)
     assert set(escalated) == {active.pk, unanswered.pk}
     last = Message.objects.filter(thread=silent).order_by("-position")[0]
@@ -118,7 +118,7 @@ def test_an_answered_conversation_returns_to_the_ai_after_a_silence(shop: Chatbo
 
 
 @pytest.mark.parametrize("meanwhile", ["resolved", "archived"])
-def test_a_thread_that_is_closed_before_it_is_locked_is_left_as_it_is(
+def test_a_thread_that_is_closed_before_it_is_locked_is_not_changed(
     shop: Chatbot, meanwhile: str
 ) -> None:
     waiting, answered = waits(shop, minutes=60), waits(shop, minutes=60)
@@ -131,7 +131,10 @@ def test_a_thread_that_is_closed_before_it_is_locked_is_left_as_it_is(
             closed[0].update(**{meanwhile: True})
         return execute(sql, *rest)
 
-    for follow, thread in ((follow_up.remind, waiting), (follow_up.return_silent, answered)):
+    for follow, thread in (
+        (handoff_timeouts.remind, waiting),
+        (handoff_timeouts.return_silent, answered),
+    ):
         closed: list[Any] = []
         with connection.execute_wrapper(before_the_lock):
             assert follow() == 0
@@ -144,7 +147,7 @@ def test_a_conversation_stays_with_its_agent_without_the_setting(shop: Chatbot) 
     thread = waits(shop, minutes=60)
     agent_message.answer(thread.pk, agent=shop.account.owner, content="Here I am")
     Thread.objects.update(updated_at=timezone.now() - timedelta(days=9))
-    assert follow_up.return_silent() == 0
+    assert handoff_timeouts.return_silent() == 0
 
 
 def test_the_periodic_work_follows_up_and_is_due_again(shop: Chatbot) -> None:

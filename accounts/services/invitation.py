@@ -1,0 +1,35 @@
+"""Invite people into accounts, and make them members when they accept."""
+
+from django.db import transaction
+
+from accounts import notifications
+from accounts.models import Invitation, Membership
+from accounts.services.user import find_or_create_user
+
+
+def invite(invitation: Invitation) -> None:
+    """Store an invitation with the mail that delivers it."""
+    with transaction.atomic():
+        invitation.save()
+        notifications.invited(invitation)
+
+
+def accept(invitation: Invitation) -> bool:
+    """Make the invited person a member.
+
+    Returns False if the invitation has been accepted or withdrawn, or is for another mailbox.
+    """
+    with transaction.atomic():
+        still_there = Invitation.objects.select_for_update().filter(pk=invitation.pk)
+        if not still_there.first():
+            return False
+        user = find_or_create_user(invitation.email)
+        if user.email.lower() != invitation.email.lower():
+            return False  # PostgreSQL's LOWER equates some letters: this is another mailbox
+        Membership.objects.get_or_create(
+            account=invitation.account,
+            user=user,
+            defaults={"role": invitation.role, "permissions": invitation.permissions},
+        )
+        invitation.delete()
+        return True
