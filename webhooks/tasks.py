@@ -1,4 +1,4 @@
-"""The worker's tasks: ids and a claim in, nothing out, safe to run twice."""
+"""The worker's tasks. They take ids and claims, return nothing, and are safe to run twice."""
 
 import logging
 import threading
@@ -12,7 +12,7 @@ from django.utils import timezone
 from config.database.connections import release_connection
 from config.models import PeriodicWork
 from config.outbound.failures import is_shortage
-from config.runtime import liveness, periodic
+from config.runtime import liveness, time_budget
 from webhooks import notifications
 from webhooks.engine import attempt, claims, schedule
 from webhooks.engine.work import Claimed, Work
@@ -27,12 +27,12 @@ logger = logging.getLogger(__name__)
 
 @shared_task(acks_late=True, ignore_result=True)
 def deliver(claim: str, delivery_id: str) -> None:
-    """Make one attempt of a delivery, if the claim still holds.
+    """Make one attempt to send a delivery, if the claim still holds.
 
     Specification: Events, Delivery rules.
     """
     claimed = Claimed(UUID(delivery_id), UUID(claim))
-    if not settings.SENDING:  # claimed by a worker that was still sending
+    if not settings.SENDING:  # a message from the broker, which this worker did not claim
         claims.release([claimed])
         return
     try:
@@ -44,16 +44,18 @@ def deliver(claim: str, delivery_id: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune(claim: str) -> None:
-    """Delete old deliveries once a day. A run that is cut short continues in a minute."""
+    """Delete old deliveries once a day. A run that is cut short continues a minute later."""
     began = timezone.now()
-    ended = periodic.run(retention.prune(began - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)))
+    ended = time_budget.run(
+        retention.prune(began - timedelta(days=settings.WEBHOOK_RETENTION_DAYS))
+    )
     again = timedelta(days=1) if ended else timedelta(minutes=1)
     PeriodicWork.objects.finish(PRUNE, claim, next_due=began + again)
 
 
 @shared_task(acks_late=True, ignore_result=True)
 def tell_owners(claim: str) -> None:
-    """Email owners about webhooks that have failed for long or work again, once a minute."""
+    """Once a minute, email owners about webhooks that keep failing or work again."""
     # Finish first: if this round dies, the next one finds the remaining endpoints.
     next_due = timezone.now() + timedelta(minutes=1)
     if PeriodicWork.objects.finish(TELL_OWNERS, claim, next_due=next_due):
@@ -64,7 +66,8 @@ def tell_owners(claim: str) -> None:
 def advance_retry_jobs() -> None:
     """Request the next attempts of running retry jobs, once a second.
 
-    While sending is off they wait. Otherwise all retries would be sent at once when it resumes.
+    While sending is off, the jobs wait. Otherwise all their retries would be sent together when
+    sending resumes.
     """
     if settings.SENDING:
         retry_job.advance()
@@ -73,7 +76,7 @@ def advance_retry_jobs() -> None:
 def _carry_out(work: Work) -> None:
     try:
         result = attempt.send(work)
-    except Exception as error:  # without descriptors, libraries raise any type
+    except Exception as error:  # without descriptors, libraries raise errors of any type
         if not is_shortage(error):
             raise
         logger.warning(

@@ -1,25 +1,35 @@
-"""Subqueries whose rows are collected before the other conditions are tested."""
+"""Subqueries with SQL of their own: rows collected first, ids unnested, or rows counted."""
 
 from typing import Any
 
-from django.db.models import QuerySet, Subquery
+from django.db.models import IntegerField, QuerySet, Subquery
 
 
 class Collected(Subquery):
-    """A subquery whose rows PostgreSQL collects first, whatever it expects of their number."""
+    """A subquery whose rows PostgreSQL collects first, regardless of how many it expects."""
 
     def as_postgresql(self, compiler: Any, connection: Any, **options: Any) -> Any:
-        """Make an array of the rows: otherwise threads may be read in order and tested each."""
+        """Collect the rows in an array.
+
+        Otherwise the planner may test the outer rows one by one.
+        """
         return self.as_sql(
             compiler, connection, template="(SELECT unnest(ARRAY(%(subquery)s)))", **options
         )
 
 
 class Unnested(Subquery):
-    """The ids of a subquery that PostgreSQL runs for each row: the row is repeated for each id."""
+    """The ids from a subquery that runs for each outer row. The outer row is repeated per id."""
 
     template = "unnest(ARRAY(%(subquery)s))"
     set_returning = True
 
     def __init__(self, rows: "QuerySet[Any]") -> None:
         super().__init__(rows.values("pk"))
+
+
+class CountOf(Subquery):
+    """The number of rows of a subquery, which may have a limit."""
+
+    template = "(SELECT COUNT(*) FROM (%(subquery)s) counted)"
+    output_field = IntegerField()

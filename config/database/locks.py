@@ -1,10 +1,10 @@
-"""Rows that another PostgreSQL session keeps locked: only what needs such a row waits.
+"""Handle rows that another PostgreSQL session keeps locked: only work that needs such a row waits.
 
     limit_waits       a process's connections give up waiting for a lock after a given time
-    update_at_once    a row is updated only if that takes no waiting
-    unlocked          claims and deletions leave locked rows out
+    update_at_once    rows are updated only if they can be locked without waiting
+    unlocked          claims and deletions skip locked rows
     left_if_locked    work on an item whose row stays locked is left for later
-    insist            a result is written again until it is recorded, on a new connection
+    insist            a write is retried, on a new connection, until a given time
 
 SQLite has no row locks.
 """
@@ -22,16 +22,16 @@ from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 from psycopg.errors import LockNotAvailable
 
-from config.stopping import worker_is_stopping
+from config.stop_signal import worker_is_stopping
 
 WORKER_LOCK_TIMEOUT = "300ms"
-# A web process has few connections. If requests waited longer for a locked row, all others would
-# wait for a connection.
+# A web process has few connections. If requests waited longer for a locked row, they could hold all
+# of them, and every other request would wait for a connection.
 WEB_LOCK_TIMEOUT = "1s"
 BATCH = 1_000
 PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between tries to write; the last one repeats
 
-# Any: the columns of a model
+# Any: any model, and rows of any form
 Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
 Answer = TypeVar("Answer")
 
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 def limit_waits(timeout: str) -> None:
-    """Give up waiting for a lock after a time, on all later connections of this process.
+    """Make all later connections of this process give up waiting for a lock after a time.
 
     `timeout` is in PostgreSQL's notation.
     """
@@ -51,32 +51,38 @@ def limit_waits(timeout: str) -> None:
         database.close_pool()
 
 
-def is_lock_timeout(error: BaseException) -> bool:
-    """Return whether a statement gave up waiting for a row that another session has locked.
+class RowLocked(OperationalError):
+    """Raised if another session has locked the row of one of several items."""
 
-    On SQLite it gave up waiting for the write lock.
-    """
+
+def is_row_locked(error: BaseException) -> bool:
+    """Return whether a statement gave up waiting for a row that another session has locked."""
+    return isinstance(error, RowLocked) or isinstance(error.__cause__, LockNotAvailable)
+
+
+def is_lock_timeout(error: BaseException) -> bool:
+    """Return whether a statement gave up waiting for a locked row or for SQLite's write lock."""
     locked = isinstance(error, OperationalError) and str(error) == "database is locked"
-    return locked or isinstance(error.__cause__, LockNotAvailable)
+    return locked or is_row_locked(error)
 
 
 def locking() -> AbstractContextManager[object]:
-    """Return a transaction for `unlocked`; on SQLite none, because it would block all writers."""
+    """Return a transaction for `unlocked`, except on SQLite, where it would block all writers."""
     return transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
 
 
 def unlocked(rows: Rows) -> Rows:
-    """Keep the rows that no other session has locked, and lock them until the transaction ends.
+    """Select the rows that no other session has locked, and lock them until the transaction ends.
 
-    A queryset that joins other tables must be read as instances: Django forgets `of` for values,
-    and would lock the other rows, too.
+    A queryset that joins other tables must be read as instances: Django ignores `of` for values,
+    and would lock the joined rows too.
     """
     kept: Rows = rows.select_for_update(skip_locked=True, of=("self",))
     return kept
 
 
 def unlocked_keys(rows: "QuerySet[Any]") -> list[Any]:
-    """Return the primary keys of rows as `unlocked` does."""
+    """Lock the rows that `unlocked` selects, and return their primary keys."""
     return [row.pk for row in unlocked(rows).only("pk")]
 
 
@@ -90,10 +96,10 @@ def update_unlocked(rows: "QuerySet[Any]", **values: Any) -> int:
 
 
 def update_at_once(rows: "QuerySet[Any]", **values: Any) -> int:
-    """Update the rows for which this need not wait for another writer. Returns their number."""
-    database: Any = connection  # Any: the stubs lack what ours adds
+    """Update the rows that no other writer has locked, without waiting. Returns their number."""
+    database: Any = connection  # Any: the stubs lack what our wrapper adds
     if database.vendor == "postgresql":
-        # one statement: Django allows select_for_update() only in a transaction of several
+        # One statement, because Django allows select_for_update() only inside a transaction.
         sql, params = rows.order_by().values("pk").query.sql_with_params()
         free = RawSQL(f"{sql} FOR UPDATE SKIP LOCKED", params)  # noqa: S611 - Django's own SQL
         same: QuerySet[Any] = rows.model._base_manager.filter(pk__in=free)
@@ -134,10 +140,11 @@ def left_if_locked(what: str) -> Iterator[None]:
 def insist(
     write: Callable[[], Answer], *, until: float, what: str, while_stopping: bool = False
 ) -> Answer:
-    """Try a write again while its row is locked or the database does not answer.
+    """Retry a write while its row is locked or the database does not answer.
 
-    `until` is on the monotonic clock; then, or once the worker was asked to stop, the error is
-    raised. `while_stopping` is for claims that end before a stopping worker must have ended.
+    `until` is a time on the monotonic clock. After it, or once the worker has been asked to stop,
+    the error is raised. With `while_stopping`, the retries continue while the worker stops. Use it
+    for claims that end before the worker has to exit.
     """
     waiting, pauses = threading.Event(), chain(PAUSES, repeat(PAUSES[-1]))
     while True:

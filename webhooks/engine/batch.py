@@ -1,42 +1,51 @@
 """Write waiting items together: one transaction for all of them, not one for each.
 
-A commit waits for the disk. Items that arrive in the meantime share the next one.
+A commit waits for the disk. Items that arrive during that wait share the next commit.
 """
 
 import queue
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from django.db import DataError, IntegrityError, connection
 
-from config.database.locks import is_lock_timeout
+from config.database.locks import is_lock_timeout, is_row_locked
 
-GATHER = 0.004  # seconds to wait for more items, for each item that shared the last write
+GATHER = 0.004  # seconds to wait for more items, for each other item in the last write
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
+class Write(Protocol[Item, Answer]):
+    """The function that writes the items of a batch."""
+
+    def __call__(self, items: list[Item], /, *, leave_locked: bool) -> list[Answer | Exception]:
+        """Return an answer or an error for each item. Raises if the write as a whole fails."""
+
+
 class Batch(Generic[Item, Answer]):
     """One thread that writes the items of many threads.
 
-    `write` takes a list of items and returns one answer for each, in order. It runs in the
-    writer's thread and on the writer's database connection, which is given back when no item waits.
-    Up to `patience` seconds are spent waiting for more items: a write of many costs little more
-    than a write of one.
+    `write` takes a list of items, and returns an answer or an error for each, in order. It runs in
+    the writer's thread and on the writer's database connection, which is released when no item
+    waits. If it times out waiting for a locked row, it is called again with `leave_locked`, which
+    leaves out all locked rows, so the other items wait only once, however many rows are locked.
+
+    The thread waits up to `patience` seconds for more items, because writing many items costs
+    little more than writing one.
     """
 
-    def __init__(self, write: Callable[[list[Item]], list[Answer]], *, patience: float) -> None:
+    def __init__(self, write: Write[Item, Answer], *, patience: float) -> None:
         self.write, self.patience = write, patience
         self.waiting: queue.SimpleQueue[tuple[Item, Future[Answer]]] = queue.SimpleQueue()
         self.start = threading.Lock()
         self.thread: threading.Thread | None = None
 
     def __call__(self, item: Item) -> Answer:
-        """Wait until an item is written and return its answer. Raises the error of the write."""
+        """Queue an item and wait until it is written. Returns its answer, or raises its error."""
         answer: Future[Answer] = Future()
         self.waiting.put((item, answer))
         with self.start:
@@ -57,23 +66,31 @@ class Batch(Generic[Item, Answer]):
             if self.waiting.empty():
                 connection.close()
 
-    def _write(self, batch: list[tuple[Item, Future[Answer]]]) -> None:
+    def _write(
+        self, batch: list[tuple[Item, Future[Answer]]], *, leave_locked: bool = False
+    ) -> None:
         try:
-            answers = self.write([item for item, _ in batch])
+            answers = self.write([item for item, _ in batch], leave_locked=leave_locked)
         except BaseException as error:
+            if is_row_locked(error) and not leave_locked:
+                self._write(batch, leave_locked=True)
+                return
             if len(batch) > 1 and concerns_one_item(error):
-                for one in batch:  # a fault in one item must not fail or delay the others
-                    self._write([one])
+                for one in batch:  # a fault in one item must not fail the others
+                    self._write([one], leave_locked=leave_locked)
                 return
             connection.close()
             for _, answer in batch:  # raised in the threads that wait for these items
                 answer.set_exception(error)
         else:
             for (_, answer), known in zip(batch, answers, strict=True):
-                answer.set_result(known)
+                if isinstance(known, Exception):
+                    answer.set_exception(known)
+                else:
+                    answer.set_result(known)
 
 
 def concerns_one_item(error: BaseException) -> bool:
-    """Return whether the other items of a batch may succeed: bad data, or a row locked for long."""
+    """Return whether an error (bad data or a lock timeout) may concern only one item of a batch."""
     data = isinstance(error, (DataError, IntegrityError))
     return data or is_lock_timeout(error)

@@ -1,10 +1,10 @@
 """Claim due deliveries for a worker, within the shares that `fairness` allows.
 
-A claim is a fencing token on the delivery's row. It holds for a few seconds, until its task begins
-and exchanges it for a longer one (see `schedule`). Every write is guarded by the token: a worker
-that has lost its claim changes nothing.
+A claim is a fencing token on the delivery's row. It expires after a few seconds, unless its task
+begins before then and exchanges it for one that lasts longer (see `schedule`). Every write is
+guarded by the token: a worker that has lost its claim changes nothing.
 
-Deliveries are chosen without a lock and taken under the locks of their endpoints: workers that
+Deliveries are chosen without a lock and taken under the locks of their endpoints, so workers that
 claim at the same time take deliveries of different endpoints, and none waits for another.
 """
 
@@ -25,28 +25,40 @@ from webhooks.engine.fairness import Candidate, Rotation, Slots, Waiting
 from webhooks.engine.work import Claimed
 from webhooks.models import Delivery
 
-START = timedelta(seconds=3)  # an attempt that has not begun by then never will
-MARGIN = timedelta(seconds=20)  # beyond an attempt's deadline, to settle while the database fails
-WINDOW, WINDOWS = 128, 8  # endpoints read together, and how often in one claim
-# Due deliveries read of an endpoint: at least, and at most where few endpoints wait
+START = timedelta(seconds=3)  # lifetime of a claim whose attempt has not begun
+MARGIN = timedelta(
+    seconds=20
+)  # how long a claim outlasts its attempt's deadline, to retry settling
+WINDOW, WINDOWS = 128, 8  # endpoints in a window, and windows read by one claim at most
+# Bounds on the due deliveries read per endpoint and lane: the fewer endpoints, the more of each
 LEAST_READ, MOST_READ = 8, 64
-ENDPOINTS = NAMESPACE + 1  # of the advisory locks of endpoints
-LOCK = """SELECT e.id, pg_try_advisory_xact_lock(%s, hashtext(e.id::text))
-    FROM unnest(%s::uuid[]) AS e(id)"""
-# Another worker may have made an attempt of one since it was chosen: its retry is due later.
-TAKE = """UPDATE webhooks_delivery
-    SET claim = %s, claimed_by = %s, claimed_until = clock_timestamp() + %s
-    WHERE id IN (SELECT d.id FROM webhooks_delivery d
-        WHERE d.id = ANY(%s::uuid[]) AND d.claim IS NULL AND d.starts_at <= clock_timestamp()
-        FOR UPDATE SKIP LOCKED) RETURNING id"""
-# A claim that a crash of the server undoes has not begun: the commit of its beginning comes later.
-QUICK_COMMIT = "SELECT set_config('synchronous_commit', 'off', true)"
-RUNNING = """SELECT d.running_of, d.thread_id FROM webhooks_delivery d
-    WHERE d.running_of = ANY(%s::uuid[])"""
-# Any: values of columns of many types
+ENDPOINTS = NAMESPACE + 1  # namespace of the endpoints' advisory locks
+# One request to PostgreSQL, which runs it as one transaction: no lock is held while a busy worker
+# gets round to its next statement. A server crash may undo a claim, but not one whose attempt has
+# begun: that commit is durable. Once the endpoints are locked, the last statement checks again what
+# may have changed since the deliveries were chosen: another worker may have attempted one, so that
+# its retry is due later, or may have started other deliveries of the same endpoint.
+TAKE = f"""{queue.KEEP_TO_INDEXES}, set_config('synchronous_commit', 'off', true);
+SELECT set_config('webhooks.locked', COALESCE(array_agg(e.id), '{{}}')::text, true)
+    FROM unnest(%(endpoints)s::uuid[]) AS e(id)
+    WHERE pg_try_advisory_xact_lock({ENDPOINTS}, hashtext(e.id::text));
+WITH locked AS MATERIALIZED (SELECT current_setting('webhooks.locked')::uuid[] AS ids)
+UPDATE webhooks_delivery
+    SET claim = %(claim)s, claimed_by = %(worker)s, claimed_until = clock_timestamp() + %(lease)s
+    WHERE id IN (SELECT d.id
+        FROM unnest(%(chosen)s::uuid[], %(of)s::uuid[], %(most)s::int[], %(in_order)s::bool[])
+            AS c(id, chatbot_id, most, in_order)
+        JOIN webhooks_delivery d ON d.id = c.id
+        WHERE d.claim IS NULL AND d.starts_at <= clock_timestamp()
+        AND c.chatbot_id = ANY((SELECT ids FROM locked)::uuid[])
+        AND (SELECT COUNT(*) FROM webhooks_delivery r WHERE r.running_of = c.chatbot_id) <= c.most
+        AND NOT (c.in_order AND EXISTS (SELECT 1 FROM webhooks_delivery r
+            WHERE r.running_of = c.chatbot_id AND r.thread_id = d.thread_id))
+        FOR UPDATE OF d SKIP LOCKED) RETURNING id"""  # noqa: S608 - our own constants only
+# Any: column values of many types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_by": "", "claimed_until": None}
 
-freed = threading.Event()  # set when an attempt of this process has ended
+freed = threading.Event()  # set whenever an attempt of this process ends
 _rotation = Rotation()
 _place = queue.NOBODY  # the last chatbot of the previous window
 
@@ -57,7 +69,7 @@ def lease() -> timedelta:
 
 
 def claim(worker: str, *, slots: int) -> list[Claimed]:
-    """Claim due deliveries for a worker with `slots` slots, never more than are free."""
+    """Claim due deliveries for a worker with `slots` slots, at most one for each free slot."""
     token = uuid4()
     with transaction.atomic() if connection.vendor == "postgresql" else nullcontext():
         queue.keep_to_indexes()
@@ -67,13 +79,13 @@ def claim(worker: str, *, slots: int) -> list[Claimed]:
 
 
 def release(claimed: Iterable[Claimed]) -> None:
-    """Give back claims whose tasks will not begin."""
+    """Give back claims whose attempts will not begin."""
     for one in claimed:
         Delivery.objects.filter(pk=one.delivery_id, claim=one.claim).update(**NO_CLAIM)
 
 
 def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
-    """Choose deliveries from the next window of endpoints that has some that may start."""
+    """Choose deliveries from the next window of endpoints in which at least one may start."""
     global _place
     current_time, from_start = queue.now(), _place == queue.NOBODY
     for _ in range(WINDOWS):
@@ -84,40 +96,34 @@ def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
             queue.read_due(able, each, current_time)
             if chosen := _rotation.choose(able, slots):
                 return chosen
-        if last is None and from_start:  # all endpoints were looked at
+        if last is None and from_start:  # every endpoint has been examined
             break
         from_start = from_start or last is None
     return []
 
 
 def _take(chosen: list[tuple[Waiting, Candidate]], worker: str, token: UUID) -> list[UUID]:
-    """Claim the chosen deliveries, except those whose endpoint another worker has just served."""
-    if connection.vendor != "postgresql":  # there is one worker
+    """Claim the chosen deliveries that may still start, if no other worker locks the endpoint."""
+    if connection.vendor != "postgresql":  # there is only one worker
         return _write([one.delivery_id for _, one in chosen], worker, token)
-    with transaction.atomic():
-        queue.keep_to_indexes()
-        queue.rows(QUICK_COMMIT)
-        allowed = _still_allowed(chosen)
-        taken = {one for (one,) in queue.rows(TAKE, token, worker, START, allowed)}
-    return [one for one in allowed if one in taken]
-
-
-def _still_allowed(chosen: list[tuple[Waiting, Candidate]]) -> list[UUID]:
-    """Lock the endpoints of the chosen deliveries, and check their limits and threads again."""
-    chatbots = list({one.chatbot_id for one, _ in chosen})
-    locked = [chatbot for chatbot, got in queue.rows(LOCK, ENDPOINTS, chatbots) if got]
-    in_flight: Counter[UUID] = Counter()
-    threads: set[UUID | None] = set()
-    for chatbot, thread in queue.rows(RUNNING, locked):
-        in_flight[chatbot] += 1
-        threads.add(thread)
-    allowed = []
-    for one, candidate in chosen:
-        waits = candidate.in_order and candidate.thread_id and candidate.thread_id in threads
-        if one.chatbot_id in locked and in_flight[one.chatbot_id] < one.limit and not waits:
-            in_flight[one.chatbot_id] += 1
-            allowed.append(candidate.delivery_id)
-    return allowed
+    in_flight = Counter[UUID]()  # chosen so far, by endpoint
+    most = []  # for each delivery: how many attempts of earlier claims may be in flight
+    for one, _ in chosen:
+        in_flight[one.chatbot_id] += 1
+        most.append(one.limit - in_flight[one.chatbot_id])
+    found = queue.rows(
+        TAKE,
+        endpoints=[*in_flight],
+        claim=token,
+        worker=worker,
+        lease=START,
+        chosen=[candidate.delivery_id for _, candidate in chosen],
+        of=[one.chatbot_id for one, _ in chosen],
+        most=most,
+        in_order=[candidate.in_order for _, candidate in chosen],
+    )
+    taken = {pk for (pk,) in found}
+    return [one.delivery_id for _, one in chosen if one.delivery_id in taken]
 
 
 def _write(ids: list[UUID], worker: str, token: UUID) -> list[UUID]:
@@ -126,6 +132,6 @@ def _write(ids: list[UUID], worker: str, token: UUID) -> list[UUID]:
     taken = free.update(claim=token, claimed_by=worker, claimed_until=time + START)
     if taken == len(ids):
         return ids
-    # a chatbot was deleted in the meantime
+    # Some deliveries have been deleted in the meantime.
     there = set(Delivery.objects.filter(claim=token).values_list("pk", flat=True))
     return [one for one in ids if one in there]

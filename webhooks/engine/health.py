@@ -1,8 +1,8 @@
 """Record the health of receivers, from the attempts that have just ended.
 
-A success clears the record: the endpoint works. Failures since then are counted, and the first of
-them starts `failing_since`. The limit of attempts in flight grows by one with each success; a
-timeout halves it. An answer from an earlier URL says nothing about the current one.
+A success ends a series of failures. The failures after it are counted, and the first of them sets
+`failing_since`. The limit on attempts in flight grows by one with each success, up to MOST; a
+timeout halves it. Attempts to an earlier URL are ignored: they say nothing about the current one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,19 +17,22 @@ from config.outbound.failures import Reason
 from webhooks.engine.work import Result, Work
 from webhooks.models import Endpoint
 
-FRESH = timedelta(seconds=10)  # a success is written again only after this, if it changes nothing
-MOST = 128  # the highest limit: an endpoint that takes 0.2 s gets over 600 deliveries a second
+FRESH = timedelta(seconds=10)  # successes that change nothing else are written only this often
+MOST = 128  # highest limit: over 600 deliveries a second to an endpoint that takes 0.2 s
 RECORD = (
     *("last_success_at", "last_failure_at", "failing_since", "failures_in_a_row"),
     *("timed_out", "attempts_limit"),
 )
 
 
-def record(ended: Iterable[tuple[Work, Result]], ended_at: datetime) -> None:
-    """Write what ended attempts say about their endpoints, inside the caller's transaction.
+def record(
+    ended: Iterable[tuple[Work, Result]], ended_at: datetime, *, leave_locked: bool = False
+) -> None:
+    """Write what finished attempts show about their endpoints, inside the caller's transaction.
 
-    `ended` is in the order in which the attempts ended. The endpoints' rows are locked in one
-    order, because other workers record the same ones.
+    `ended` lists the attempts in the order they ended. The endpoints' rows are locked in a fixed
+    order, to avoid deadlocks with workers that lock the same rows. `leave_locked` leaves out rows
+    that another session has locked.
     """
     results: dict[tuple[UUID, str], list[Result]] = {}
     for work, result in ended:
@@ -40,8 +43,8 @@ def record(ended: Iterable[tuple[Work, Result]], ended_at: datetime) -> None:
     known &= Q(last_success_at__gt=ended_at - FRESH)
     rows = Endpoint.objects.filter(chatbot__in=[chatbot for chatbot, _ in results])
     changed = rows.filter(Q(chatbot__in=failing) | ~known).only("chatbot", "url", *RECORD)
-    records: dict[UUID, dict[str, Any]] = {}  # Any: values of columns of many types
-    for row in changed.select_for_update().order_by("pk"):
+    records: dict[UUID, dict[str, Any]] = {}  # Any: column values of many types
+    for row in changed.select_for_update(skip_locked=leave_locked).order_by("pk"):
         if some := results.get((row.chatbot_id, row.url)):
             _note(row, some, ended_at)
             records[row.pk] = {name: getattr(row, name) for name in RECORD}
@@ -49,7 +52,7 @@ def record(ended: Iterable[tuple[Work, Result]], ended_at: datetime) -> None:
 
 
 def _note(row: Endpoint, results: Sequence[Result], ended_at: datetime) -> None:
-    """Set what the results of attempts, at least one, say about their endpoint."""
+    """Update an endpoint's record from the results of one or more attempts."""
     for one in results:
         row.timed_out = one.outcome is not None and one.outcome.reason is Reason.TIMEOUT
         if one.success:
@@ -58,5 +61,5 @@ def _note(row: Endpoint, results: Sequence[Result], ended_at: datetime) -> None:
         else:
             row.last_failure_at, row.failing_since = ended_at, row.failing_since or ended_at
             row.failures_in_a_row += 1
-    if row.timed_out:  # at the same time, many may time out for one reason
+    if row.timed_out:  # halve it once: simultaneous timeouts may share a cause
         row.attempts_limit = max(1, row.attempts_limit // 2)

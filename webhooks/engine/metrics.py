@@ -13,7 +13,7 @@ CLAIM_TIMES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 
 ATTEMPTS = Counter(
     "chatbots_attempts",
-    "Attempts that ended, by the class of the response's status or the reason for none",
+    "Attempts that ended, by the status class of the response or the reason why there was none",
     ["outcome"],
 )
 ENDED = Counter("chatbots_deliveries_ended", "Deliveries that ended, by their state", ["state"])
@@ -32,7 +32,7 @@ CLAIM_SECONDS = Histogram(
 )
 CLAIMED = Counter("chatbots_claimed_deliveries", "Deliveries claimed")
 
-# Create each series now: no rate can be computed for a series that begins with its first event.
+# Create each series now: rate() would miss the first event of a series that begins with it.
 for known in ("2xx", "3xx", "4xx", "5xx", *filter(None, Reason.values), *Refusal.values):
     ATTEMPTS.labels(known)
 for known in (State.SUCCESS, State.FAILED):
@@ -48,7 +48,7 @@ def attempt_ended(result: Result, state: State) -> None:
 
 
 def attempt_interrupted(*, last: bool) -> None:
-    """Count an attempt whose worker died. The last one ends its delivery."""
+    """Count an interrupted attempt. If it is the last one, it ends its delivery."""
     ATTEMPTS.labels(Refusal.INTERRUPTED_TOO_OFTEN if last else Refusal.INTERRUPTED).inc()
     if last:
         ENDED.labels(State.FAILED).inc()
@@ -60,6 +60,6 @@ def attempt_begins(late: timedelta) -> None:
 
 
 def request_leaves(work: Work) -> None:
-    """Measure the time since the event was committed, if this is its first request."""
+    """Measure the time since the event was recorded, if this is its first request."""
     if work.number == 1 and not work.once:
         ARRIVAL.observe(work.seconds_since_due())

@@ -1,8 +1,8 @@
 """Read waiting and running deliveries, at a cost that does not depend on the queue's length.
 
-Each statement names a chatbot only through the columns `waiting_of` and `running_of` of Delivery,
-each of which has one index. No other index can serve them, so their plans do not depend on
-statistics.
+The statements find a chatbot's deliveries only through the columns `waiting_of` and `running_of`,
+each of which has one index. No other index can serve them, so PostgreSQL's choice of an index does
+not depend on its statistics.
 """
 
 import json
@@ -21,24 +21,24 @@ from webhooks.models.delivery import Lane
 SUSPECT = 2  # interruptions after which a delivery is suspected of killing workers
 NOBODY = UUID(int=0)  # sorts before every chatbot
 
-# Each part follows the order of an index, so that PostgreSQL reads one row, whatever it estimates.
+# Each part follows the order of an index, so PostgreSQL reads one row each, whatever it estimates.
 GLANCE = """
 SELECT (SELECT d.starts_at FROM webhooks_delivery d
         WHERE d.due_at IS NOT NULL AND d.running_of IS NULL ORDER BY d.starts_at LIMIT 1),
        (SELECT d.id FROM webhooks_delivery d ORDER BY d.created_at DESC, d.id DESC LIMIT 1)
 """
 
-# The next endpoint after another one, by jumping over the index
+# The next endpoint after another one, found by skipping through the index
 NEXT = """SELECT d.waiting_of FROM webhooks_delivery d
     WHERE d.waiting_of > {after} ORDER BY d.waiting_of LIMIT 1"""
 LANES = "(SELECT 0 AS lane UNION ALL SELECT 1 UNION ALL SELECT 2) AS l"
 
-# The endpoint was never tried, timed out at its last attempt, or was deleted.
+# The endpoint has never been tried, its last attempt timed out, or it has been deleted.
 SLOW = (
     """COALESCE(e.timed_out OR (e.last_success_at IS NULL AND e.last_failure_at IS NULL), true)"""
 )
 
-# A window of endpoints with waiting deliveries; the last column is false where all are due later.
+# A window of endpoints that have waiting deliveries; the last column says whether any is due.
 WINDOW = f"""
 WITH RECURSIVE place(chatbot_id, number) AS (
     SELECT ({NEXT.format(after="%s")}), 1
@@ -57,8 +57,8 @@ LEFT JOIN webhooks_endpoint e ON e.chatbot_id = c.id
 ORDER BY place.number
 """  # noqa: S608 - our own constants only
 
-# An endpoint's first due deliveries of a lane. Except for a retry, a delivery that must follow
-# another one of its thread in flight is left out.
+# An endpoint's first due deliveries in a lane. A delivery is left out while another one of its
+# thread is in flight, unless it is a retry (lane 0).
 DUE = """SELECT d.{columns} FROM webhooks_delivery d
     WHERE d.waiting_of = {chatbot} AND d.lane = l.lane AND d.starts_at <= %s
     AND (d.lane = 0 OR NOT EXISTS (SELECT 1 FROM webhooks_delivery r
@@ -78,9 +78,18 @@ WHERE d.claimed_by > '' AND d.claimed_by = %s AND d.claim IS NOT NULL
 GROUP BY d.chatbot_id, d.account_id, slow
 """  # noqa: S608 - our own constants only
 
+# Until the transaction ends, PostgreSQL reads in the order of the indexes. Its statistics about
+# claimed and waiting rows are always out of date: it may estimate a tenth of the table where there
+# are a handful of rows, or one row where there are thousands to sort.
+KEEP_TO_INDEXES = """
+SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+       set_config('jit', 'off', true)
+"""
+
 
 def now() -> datetime:
-    """Return the current time of the clock that sets and compares due times.
+    """Return the current time by the clock that is used for due times.
 
     This is the database's clock or, on the embedded default, this machine's.
     """
@@ -92,31 +101,22 @@ def now() -> datetime:
 
 
 def keep_to_indexes() -> None:
-    """Make PostgreSQL read in the order of the indexes until the transaction ends.
-
-    Its statistics about claimed and waiting rows are always out of date: it may estimate a tenth of
-    the table where there is a handful, or one row where there are thousands to sort.
-    """
+    """Make PostgreSQL read in the order of the indexes until the transaction ends."""
     if connection.vendor == "postgresql":
-        rows(
-            "SELECT set_config('enable_seqscan', 'off', true),"
-            " set_config('enable_bitmapscan', 'off', true),"
-            " set_config('enable_hashjoin', 'off', true),"
-            " set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)"
-        )
+        rows(KEEP_TO_INDEXES)
 
 
 def glance() -> tuple[datetime | None, UUID | None]:
     """Return when the next attempt is due (None if nothing waits) and the newest delivery's id.
 
-    First attempts are always due: LONG_AGO.
+    Waiting first attempts count as due since LONG_AGO.
     """
     [[due, newest]] = rows(GLANCE)
     return time_of(due), _id(newest) if newest else None
 
 
 def running(worker: str) -> list[Running]:
-    """Return a worker's claimed deliveries, by endpoint."""
+    """Count a worker's claimed deliveries, by endpoint."""
     return [
         Running(_id(chatbot), _id(account), count, bool(slow), int(suspects))
         for chatbot, account, count, slow, suspects in rows(MINE, SUSPECT, worker)
@@ -124,10 +124,10 @@ def running(worker: str) -> list[Running]:
 
 
 def window(after: UUID, size: int, current_time: datetime) -> tuple[list[Waiting], UUID | None]:
-    """Return the endpoints with due deliveries among the next ones that have waiting deliveries.
+    """Read the next `size` endpoints with waiting deliveries, and return those with due ones.
 
-    Endpoints are in the order of their chatbots. Also returns the last chatbot that was looked at,
-    or None if no other follows.
+    The endpoints are ordered by their chatbots' ids. Also returns the last chatbot examined, or
+    None if no endpoints are left.
     """
     found = rows(WINDOW, sql_id(after), size, sql_time(current_time))
     waiting = [
@@ -139,8 +139,8 @@ def window(after: UUID, size: int, current_time: datetime) -> tuple[list[Waiting
 
 
 def read_due(waiting: list[Waiting], each: int, current_time: datetime) -> None:
-    """Read the first due deliveries of endpoints, at most `each` of a lane, in one statement."""
-    chatbots: Any = [one.chatbot_id for one in waiting]  # Any: as the driver takes them
+    """Set each endpoint's first due deliveries, at most `each` per lane, read in one statement."""
+    chatbots: Any = [one.chatbot_id for one in waiting]  # Any: as the driver expects
     if connection.vendor == "postgresql":
         found = rows(ON_SERVER, chatbots, sql_time(current_time), each)
     else:
@@ -157,11 +157,13 @@ def read_due(waiting: list[Waiting], each: int, current_time: datetime) -> None:
         one.due = due[one.chatbot_id]
 
 
-# Any below: values that a database driver takes and returns
-def rows(sql: str, *params: Any) -> list[Any]:
-    """Run a statement and return its rows."""
+# Any, below: values that a database driver accepts or returns
+def rows(sql: str, *params: Any, **named: Any) -> list[Any]:
+    """Run SQL with parameters by position or by name. Returns the rows of its last statement."""
     with connection.cursor() as cursor:
-        cursor.execute(sql, params)
+        cursor.execute(sql, params or named)
+        while connection.vendor == "postgresql" and cursor.nextset():
+            pass
         return list(cursor.fetchall())
 
 

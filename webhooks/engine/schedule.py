@@ -1,12 +1,13 @@
 """Keep the schedule: the state of each delivery, and when its next attempt is due.
 
-    confirm    a task begins: its claim is exchanged for another, so a second message finds nothing
-    settle     a task ends: the attempt, the next state and the receiver's health in one transaction
-    give back  a task could not make its attempt: everything is as before it began
-    retry      one more attempt of a FAILED delivery is requested
+    confirm    a task begins: its claim is exchanged for another, so a duplicate task finds nothing
+    settle     a task ends: its attempt, the next state and the receiver's health are recorded
+    give back  a task could not make its attempt: confirm is undone
+    retry      one more attempt is requested for a FAILED delivery
 
-Each is one short transaction. Concurrent calls of confirm, and of settle, share one. Every write is
-guarded by the claim. Only this module and `recovery` write a delivery's state.
+Each is one short transaction. Concurrent calls of confirm share one, and so do those of settle.
+Every write of a task is guarded by its claim. Only this module and `recovery` change a delivery's
+state.
 Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 """
 
@@ -18,12 +19,12 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import OperationalError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from config.database.ids import new_id
 from config.database.lengths import SHORT
-from config.database.locks import insist
+from config.database.locks import RowLocked, insist, update_unlocked
 from config.database.prepared import update_each
 from webhooks.engine import claims, health, metrics
 from webhooks.engine.batch import Batch, concerns_one_item
@@ -37,10 +38,10 @@ logger = logging.getLogger(__name__)
 
 
 def confirm(claimed: Claimed, *, worker: str) -> Work | None:
-    """Begin an attempt and write its row.
+    """Begin an attempt and insert its row.
 
-    Returns None if the claim no longer holds, or if the row is locked for long: then the claim
-    expires, and the delivery is claimed again.
+    Returns None if the claim no longer holds, or if the delivery stays locked. In the second case
+    the claim expires, and the delivery is claimed again.
     """
     try:
         return _confirm((claimed, worker))
@@ -51,18 +52,18 @@ def confirm(claimed: Claimed, *, worker: str) -> Work | None:
 
 
 def settle(work: Work, result: Result) -> bool:
-    """Record the result of an attempt. Returns False if another worker has taken it over.
+    """Record the result of an attempt. Returns False if the claim no longer holds.
 
-    While a row is locked or the database does not answer, it tries again for as long as the claim
-    holds.
+    Retries while a row is locked or the database does not answer, until the claim expires. Then
+    raises the database error.
     """
     return _insist(work, lambda: _settle((work, result)))
 
 
 def give_back(work: Work) -> bool:
-    """Undo the beginning of an attempt that this machine could not make; it is due as before.
+    """Undo the start of an attempt that this machine could not make. The delivery is due as before.
 
-    Returns False if another worker has taken it over.
+    Returns False if the claim no longer holds.
     """
 
     def undo() -> bool:
@@ -78,10 +79,10 @@ def give_back(work: Work) -> bool:
 
 
 def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = None) -> int:
-    """Request one more attempt of FAILED deliveries. Returns how many will be retried.
+    """Request one more attempt for FAILED deliveries. Returns how many will be retried.
 
-    A delivery that is already due, or in flight, is left as it is: a double click retries once.
-    `by` is shown in the delivery log.
+    Deliveries that are already due or in flight are left unchanged, so a double click causes only
+    one retry. The delivery log shows `by`.
     """
     idle = Delivery.objects.filter(state=State.FAILED, due_at=None, claim=None)
     return idle.filter(pk__in=delivery_ids).update(
@@ -90,26 +91,29 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
 
 
 def _insist(work: Work, write: Callable[[], bool]) -> bool:
-    """Try a write again for as long as the claim holds."""
+    """Retry a failing write until the claim expires."""
     until = work.begun + lease().total_seconds()
     what = f"delivery {work.delivery_id}"
     return insist(write, until=until, what=what, while_stopping=True)
 
 
-def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | None]:
+def _confirm_all(
+    asked: list[tuple[Claimed, str]], *, leave_locked: bool = False
+) -> list[Work | Exception | None]:
     """Exchange the claims of deliveries whose tasks begin, and insert their attempts' rows.
 
-    Takes claims with the name of their worker. Returns the work of each, or None if the claim no
-    longer holds or another message of the same batch has taken the delivery.
+    Each item is a claim and the name of its worker. Returns the work of each item, or None if the
+    claim no longer holds, a duplicate in the same batch has begun the attempt, or the locked row
+    was left out.
     """
     [worker] = {worker for _, worker in asked}  # a process is one worker
     ids = [claimed.delivery_id for claimed, _ in asked]
     tokens = {claimed.claim for claimed, _ in asked}
     with transaction.atomic():
         started_at, token = now(), uuid4()
-        Delivery.objects.filter(pk__in=ids, claim__in=tokens, due_at__isnull=False).update(
-            claim=token, claimed_by=worker, claimed_until=started_at + lease()
-        )
+        held = Delivery.objects.filter(pk__in=ids, claim__in=tokens, due_at__isnull=False)
+        update = update_unlocked if leave_locked else QuerySet.update
+        update(held, claim=token, claimed_by=worker, claimed_until=started_at + lease())
         begun = {work.delivery_id: (work, by) for work, by in _read_begun(ids, token, started_at)}
         Attempt.objects.bulk_create(
             Attempt(
@@ -158,16 +162,22 @@ def _read_begun(ids: list[UUID], token: UUID, started_at: datetime) -> Iterator[
         yield work, by if once else ""
 
 
-def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
+def _settle_all(
+    asked: list[tuple[Work, Result]], *, leave_locked: bool = False
+) -> list[bool | Exception]:
     """Record the results of attempts whose claims still hold. Returns whether each claim held.
 
-    The deliveries' rows are locked in the order of their ids, because other workers settle, too.
+    The deliveries' rows are locked in the order of their ids, to avoid deadlocks.
+    With `leave_locked`, an attempt whose delivery another session has locked gets RowLocked, and
+    the health of a locked endpoint is left unchanged.
     """
     with transaction.atomic():
         ended_at = now()
         rows = Delivery.objects.filter(pk__in=[work.delivery_id for work, _ in asked])
-        rows = rows.select_for_update().order_by("pk").annotate(is_erased=Q(body=b""))
-        held = {pk: state for pk, *state in rows.values_list("pk", "claim", "is_erased")}
+        mine = rows.select_for_update(skip_locked=leave_locked).order_by("pk")
+        mine = mine.annotate(is_erased=Q(body=b""))
+        held = {pk: state for pk, *state in mine.values_list("pk", "claim", "is_erased")}
+        locked = set(rows.exclude(pk__in=held).values_list("pk", flat=True)) if leave_locked else ()
         known = [held.get(work.delivery_id, [None, False]) for work, _ in asked]
         ours = [claim == work.claim for (work, _), (claim, _) in zip(asked, known, strict=True)]
         ended = [
@@ -177,14 +187,21 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool]:
         ]
         update_each(Delivery, {w.delivery_id: _delivery_columns(w, r, ended_at) for w, r in ended})
         update_each(Attempt, {w.attempt_id: _attempt_columns(w, r, ended_at) for w, r in ended})
-        health.record(ended, ended_at)
+        health.record(ended, ended_at, leave_locked=leave_locked)
     claims.freed.set()
     for work, result in ended:
         metrics.attempt_ended(result, _next(work, result, ended_at)[0])
+    answers: list[bool | Exception] = []
     for (work, _), is_ours in zip(asked, ours, strict=True):
+        if work.delivery_id in locked:
+            answers.append(RowLocked("another session has locked its row"))
+            continue
         if not is_ours:
-            logger.warning("delivery %s was settled late; nothing was changed", work.delivery_id)
-    return ours
+            logger.warning(
+                "delivery %s was settled too late; nothing was changed", work.delivery_id
+            )
+        answers.append(is_ours)
+    return answers
 
 
 def _next(work: Work, result: Result, ended_at: datetime) -> tuple[State, datetime | None]:
@@ -197,7 +214,7 @@ def _next(work: Work, result: Result, ended_at: datetime) -> tuple[State, dateti
     return State.RETRYING, ended_at + timedelta(seconds=delays[work.number - 1])
 
 
-# Any, here and below: values of columns of many types
+# Any, here and below: column values of many types
 def _delivery_columns(work: Work, result: Result, ended_at: datetime) -> dict[str, Any]:
     state, due_at = _next(work, result, ended_at)
     return NO_CLAIM | {

@@ -23,7 +23,7 @@ MOST = 1024 * 1024  # bytes, including those of the receiver in this process
 
 
 def reads_bodies(act: Callable[[], object]) -> bool:
-    """Return whether any query of an action names the bodies of deliveries."""
+    """Return whether any query that an action runs names the bodies of deliveries."""
     with CaptureQueriesContext(
         connection,
     ) as queries:
@@ -36,11 +36,11 @@ def test_only_an_attempt_reads_bodies(endpoint: Endpoint) -> None:
     DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
     DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", attempts_count=1)
     assert not reads_bodies(lambda: claims.claim(OTHER, slots=2))
-    assert not reads_bodies(lambda: recovery.take_over({OTHER})), "what was claimed"
+    assert not reads_bodies(lambda: recovery.take_over({OTHER})), "claimed deliveries"
     begun = [(one, ME) for one in claims.claim(ME, slots=32)]
-    assert reads_bodies(lambda: schedule._confirm_all(begun)), "or this test sees nothing"
+    assert reads_bodies(lambda: schedule._confirm_all(begun)), "the check sees a read of bodies"
     Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-    assert not reads_bodies(lambda: recovery.take_over(set())), "what was begun"
+    assert not reads_bodies(lambda: recovery.take_over(set())), "deliveries with an attempt"
     assert not reads_bodies(lambda: recovery.release_all(ME))
 
 
@@ -56,7 +56,7 @@ def test_a_large_response_is_not_kept_in_memory(
     receiver: Receiver, endpoint: Endpoint, behaviour: Behaviour
 ) -> None:
     DeliveryFactory(chatbot=endpoint.chatbot)
-    run()  # allocate what is created only once
+    run()  # a first round allocates what is created only once
     receiver.on("/hook", behaviour)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     tracemalloc.start()

@@ -13,7 +13,7 @@ from webhooks.engine.batch import Batch
 def test_items_that_arrive_during_a_write_are_written_together() -> None:
     sizes, first, go = [], threading.Event(), threading.Event()
 
-    def write(items: list[int]) -> list[int]:
+    def write(items: list[int], *, leave_locked: bool) -> list[int]:
         sizes.append(len(items))
         first.set()
         go.wait(PATIENCE)
@@ -34,7 +34,7 @@ def test_items_that_arrive_during_a_write_are_written_together() -> None:
 def test_an_item_that_cannot_be_written_fails_without_the_others() -> None:
     first, go = threading.Event(), threading.Event()
 
-    def write(items: list[str]) -> list[str]:
+    def write(items: list[str], *, leave_locked: bool) -> list[str]:
         first.set()
         go.wait(PATIENCE)
         if "bad" in items:
@@ -54,10 +54,10 @@ def test_an_item_that_cannot_be_written_fails_without_the_others() -> None:
             begun["bad"].result(PATIENCE)
 
 
-def test_an_error_of_the_whole_batch_reaches_every_caller_and_the_next_write_succeeds() -> None:
+def test_an_error_of_the_whole_batch_is_raised_and_the_next_write_succeeds() -> None:
     answers = [OperationalError("gone"), ["well"]]
 
-    def write(items: list[str]) -> list[str]:
+    def write(items: list[str], *, leave_locked: bool) -> list[str]:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer

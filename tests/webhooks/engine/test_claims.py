@@ -1,4 +1,4 @@
-"""The ownership of a delivery in progress, and the order of starts."""
+"""Claims on deliveries, and the order in which deliveries start."""
 
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -25,16 +25,16 @@ pytestmark = [
 
 
 class TestClaims:
-    """A worker without the claim changes nothing."""
+    """Who may begin a claimed delivery, and how the claims of dead and stopping workers end."""
 
-    def test_a_second_message_finds_nothing(self, delivery: Delivery) -> None:
+    def test_a_second_task_with_the_same_claim_begins_nothing(self, delivery: Delivery) -> None:
         [claimed] = claims.claim(ME, slots=8)
         assert schedule.confirm(claimed, worker=ME)
         assert schedule.confirm(claimed, worker=ME) is None
         assert schedule.confirm(claimed, worker=OTHER) is None
         assert delivery.attempts.count() == 1
 
-    def test_a_forged_claim_finds_nothing(self, delivery: Delivery) -> None:
+    def test_a_forged_claim_begins_nothing(self, delivery: Delivery) -> None:
         claims.claim(ME, slots=8)
         assert schedule.confirm(Claimed(delivery.pk, uuid4()), worker=ME) is None
         assert schedule.confirm(Claimed(uuid4(), uuid4()), worker=ME) is None
@@ -42,7 +42,7 @@ class TestClaims:
     def test_two_workers_never_claim_the_same_delivery(self, endpoint: Endpoint) -> None:
         DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
         mine, others = claims.claim(ME, slots=6), claims.claim(OTHER, slots=32)
-        assert (len(mine), len(others)) == (4, 4), "eight of one endpoint over all workers"
+        assert (len(mine), len(others)) == (4, 4), "the limit of an endpoint spans all workers"
         assert not {one.delivery_id for one in mine} & {one.delivery_id for one in others}
 
     @pytest.mark.parametrize("state", ["PENDING", "RETRYING", "FAILED"])
@@ -76,7 +76,7 @@ class TestClaims:
         assert not schedule.settle(late, attempt.send(late))
         assert stored(delivery) == before
 
-    def test_a_delivery_that_a_dead_worker_had_not_begun_was_not_interrupted(
+    def test_a_delivery_that_a_dead_worker_had_not_begun_does_not_count_as_interrupted(
         self, delivery: Delivery
     ) -> None:
         claims.claim(OTHER, slots=8)
@@ -124,7 +124,7 @@ class TestClaims:
         assert delivery.attempts.get().interrupted
         assert run() == 1
 
-    def test_a_lost_message_is_published_again(
+    def test_a_delivery_whose_task_was_lost_is_claimed_again(
         self, delivery: Delivery, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(claims, "START", timedelta(minutes=10))
@@ -147,7 +147,7 @@ class TestClaims:
 
 
 class TestOrder:
-    """The order of starts, as the database determines it."""
+    """The order in which deliveries start, as the database determines it."""
 
     def heads(self) -> list[UUID]:
         return [one.delivery_id for one in claims.claim(ME, slots=32)]

@@ -26,7 +26,7 @@ def waiting(
 
 
 def running(one: Waiting, count: int, *, suspects: int = 0) -> Running:
-    """Build the attempts of the claiming worker that are in flight to an endpoint."""
+    """Build the claiming worker's attempts in flight to an endpoint."""
     return Running(one.chatbot_id, one.account_id, count, one.slow, suspects)
 
 
@@ -37,7 +37,7 @@ def started(
     beside: Iterable[Running] = (),
     rotation: Rotation | None = None,
 ) -> list[int]:
-    """Choose once; returns how many deliveries start, in the order of the endpoints."""
+    """Choose once. Returns how many deliveries start for each endpoint, in order."""
     chosen = (rotation or Rotation()).choose(list(endpoints), Slots(beside, slots=slots))
     counts = Counter(id(one) for one, _ in chosen)
     return [counts[id(one)] for one in endpoints]
@@ -51,9 +51,7 @@ def test_an_endpoint_is_held_to_its_limit_over_all_workers(
 
 
 @pytest.mark.parametrize(("slots", "starts"), [(1, 1), (2, 2), (8, 5), (64, 33)])
-def test_an_endpoint_has_no_more_attempts_in_flight_than_slots_are_free(
-    slots: int, starts: int
-) -> None:
+def test_an_endpoint_takes_at_most_one_slot_more_than_half(slots: int, starts: int) -> None:
     [found] = started([waiting()], slots=slots)
     assert found == starts <= slots - found + 2
 

@@ -1,4 +1,4 @@
-"""The limit of an endpoint's attempts in flight: it grows with successes, and timeouts halve it."""
+"""The limit on an endpoint's attempts in flight: successes raise it, and timeouts halve it."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ pytestmark = [
 
 @pytest.fixture
 def endpoint(receiver: Receiver) -> Endpoint:
-    """An endpoint that nothing is known about."""
+    """An endpoint that has not been tried yet."""
     return EndpointFactory(url=receiver.url("/hook"))
 
 
@@ -60,7 +60,9 @@ def test_a_timeout_halves_it(
     assert limit() == after
 
 
-def test_a_failure_other_than_a_timeout_leaves_it(receiver: Receiver, endpoint: Endpoint) -> None:
+def test_a_failure_other_than_a_timeout_does_not_change_it(
+    receiver: Receiver, endpoint: Endpoint
+) -> None:
     receiver.on("/hook", BROKEN, OK)
     Endpoint.objects.update(attempts_limit=6)
     queue(endpoint, 1)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("trusting")
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The answers of our own name server: a name's addresses, or an error."""
+    """What name look-ups return: the addresses of a name, or an error to raise."""
     known, ask = {}, socket.getaddrinfo
 
     def answer(host: bytes | str, *args: Any, **kwargs: Any) -> list[Any]:
@@ -68,7 +68,7 @@ def test_one_forbidden_address_of_a_name_rejects_it(
 def test_the_addresses_of_a_name_are_checked_at_every_attempt(
     receiver: Receiver, names: dict[str, Any]
 ) -> None:
-    """This holds even if a connection to the good address is still open."""
+    """The addresses are checked even if a connection to the good one is still open."""
     url = receiver.url(host="hooks.example.com")
     for _ in range(50):
         names["hooks.example.com"] = ["127.0.0.1"]
@@ -119,7 +119,7 @@ def test_a_url_is_checked_again_when_it_is_used(receiver: Receiver, url: str, ru
         (socket.gaierror(socket.EAI_AGAIN, "try again"), Reason.NAME_LOOK_UP_FAILED),
     ],
 )
-def test_a_name_without_an_address_is_distinguished_from_an_unanswered_query(
+def test_a_name_without_an_address_is_distinguished_from_a_failed_look_up(
     names: dict[str, Any], error: Exception, reason: str
 ) -> None:
     names["hooks.example.com"] = error

@@ -1,4 +1,4 @@
-"""The engine's statements use their own indexes, also with statistics from an empty table."""
+"""The engine's statements use their own indexes, even with statistics from an empty queue."""
 
 import re
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory
-from webhooks.engine import queue, schedule
+from webhooks.engine import claims, queue, schedule
 from webhooks.engine.claims import claim
 from webhooks.models import Delivery, Endpoint
 
@@ -22,7 +22,7 @@ WAITING = {"delivery_waiting", "delivery_running"}
 
 @pytest.fixture
 def stale(endpoint: Endpoint) -> Endpoint:
-    """Take statistics while nothing waits, then let 2,000 deliveries wait."""
+    """Update the statistics while nothing waits, then add 2,000 waiting deliveries."""
     row = DeliveryFactory(chatbot=endpoint.chatbot)
     Delivery.objects.update(state="SUCCESS", due_at=None)
     with connection.cursor() as cursor:
@@ -61,6 +61,26 @@ def test_a_statement_uses_its_own_indexes_whatever_the_statistics(
     assert set(re.findall(r"delivery_[a-z]+", plan)) == expected, plan
 
 
+@pytest.mark.skipif(settings.EMBEDDED, reason="there is one worker")
+def test_a_claim_reads_the_chosen_deliveries_by_their_ids(
+    stale: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[str] = []
+
+    def explained(sql: str, *params: Any, rows: Any = queue.rows, **named: Any) -> Any:
+        if sql == claims.TAKE:
+            *before, take = sql.split(";")
+            found = rows(";".join([*before, f"EXPLAIN {take}"]), **named)
+            plans.append("\n".join(line for (line,) in found))
+        return rows(sql, *params, **named)
+
+    monkeypatch.setattr(queue, "rows", explained)
+    assert claim("1", slots=8)
+    [plan] = plans
+    used = re.findall(r"using (webhooks_delivery_pkey|delivery_[a-z_]+)", plan)
+    assert set(used) == {"webhooks_delivery_pkey", "delivery_running"}, plan
+
+
 @pytest.mark.skipif(settings.EMBEDDED, reason="only PostgreSQL has HOT updates")
 def test_confirming_an_attempt_changes_no_index(endpoint: Endpoint) -> None:
     DeliveryFactory(chatbot=endpoint.chatbot)
@@ -72,7 +92,7 @@ def test_confirming_an_attempt_changes_no_index(endpoint: Endpoint) -> None:
 
 
 def updates() -> list[int]:
-    """Return how many rows this session has updated, and how many of them without an index."""
+    """Return how many rows this transaction has updated, and how many without changing an index."""
     [row] = queue.rows(
         "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables"
         " WHERE relname = 'webhooks_delivery'"

@@ -29,7 +29,7 @@ pytestmark = [
 ]
 
 
-def test_a_delivery_that_is_accepted_at_first_is_a_success(
+def test_a_delivery_that_is_accepted_at_the_first_attempt_is_a_success(
     receiver: Receiver, delivery: Delivery
 ) -> None:
     assert run() == 1
@@ -194,7 +194,7 @@ def test_a_url_changed_between_attempts_applies_from_the_next_attempt(
 def test_an_attempt_that_was_sent_twice_is_marked(
     receiver: Receiver, delivery: Delivery, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The receiver had closed the connection that was kept open."""
+    """The receiver has closed the connection that the service kept open."""
     monkeypatch.setattr(transport, "AT_ONCE", 60.0)
     receiver.on("/hook", OK, hang_up(), OK)
     run()
@@ -255,7 +255,7 @@ class TestManualRetry:
 
 
 class TestHealth:
-    """What an endpoint's row records of its receiver's health."""
+    """What an endpoint's row records about its receiver's health."""
 
     def health(self, endpoint: Endpoint) -> tuple[bool, int, bool]:
         endpoint.refresh_from_db()
