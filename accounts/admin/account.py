@@ -1,4 +1,4 @@
-"""The admin of accounts: plan, members, invitations and usage."""
+"""The admin pages for accounts: plan, members, invitations and usage."""
 
 from datetime import date
 from typing import Any
@@ -6,19 +6,21 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
+from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from unfold.contrib.filters.admin import RelatedDropdownFilter
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminEmailInputWidget
 
 from accounts.admin.invitation import InvitationInline
 from accounts.admin.membership import MembershipInline
 from accounts.admin.scope import AccountRows, person
 from accounts.admin.usage import UsageInline, used
-from accounts.models import Account, Usage
+from accounts.models import Account, Plan, Usage
 from accounts.quotas import WARNED_AT, month_of
-from accounts.services.account import find_or_create_user
+from accounts.services.user import find_or_create_user
+from config.admin.choices import RowFilter
 from config.database.lengths import SHORT
 
 HANDOFF = (
@@ -31,10 +33,10 @@ HANDOFF = (
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
-    """The form of a new account, which names its owner by e-mail."""
+    """The form for a new account. The owner is named by email address."""
 
     owner_email = forms.EmailField(
-        label="owner's e-mail", max_length=SHORT, widget=UnfoldAdminEmailInputWidget, required=True
+        label="owner's email", max_length=SHORT, widget=UnfoldAdminEmailInputWidget, required=True
     )
 
     class Meta:
@@ -43,7 +45,7 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in
 
 
 def quota_line(account: Account, month: date) -> dict[str, Any]:
-    """Return the messages of a month with the quota, and a state if most of it is used."""
+    """Return a month's messages against the quota, and a state once most of it is used."""
     usage = Usage.objects.filter(account=account, month=month).first()
     usage = usage or Usage(account=account, month=month, messages=0)
     usage.account = account
@@ -51,31 +53,47 @@ def quota_line(account: Account, month: date) -> dict[str, Any]:
     if quota is not None and usage.messages >= quota:
         state = ("bad", "used up")
     elif quota and usage.messages * 100 >= min(WARNED_AT) * quota:
-        state = ("busy", f"{usage.messages * 100 // quota} % used")
+        state = ("busy", f"{usage.messages * 100 // quota}% used")
     return {"used": used(usage), "used_state": state}
+
+
+class PlanFilter(RowFilter):
+    """Filters accounts by their plan."""
+
+    title = parameter_name = "plan"
+
+    def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Plan]":
+        """Return all plans: only superusers see this filter."""
+        return Plan.objects.all()
 
 
 @admin.register(Account)
 class AccountAdmin(AccountRows):
-    """Superusers change plan, quota and add-on; an account's managers only see them."""
+    """Superusers change the owner, plan and add-on; an account's managers only see them."""
 
     account_path = "pk"
     key = ("name", "id")
     list_display = ("name", "plan", "owner", "webhooks_enabled", "mail_on_escalation")
-    list_select_related = ("plan", "owner")
-    list_filter = (("plan", RelatedDropdownFilter),)
+    list_filter = (PlanFilter,)
     search_fields = ("name__istartswith",)
     search_help_text = "the beginning of a name"
     fields = ("name", "owner", "plan", "webhooks_enabled", *HANDOFF)
-    autocomplete_fields = ("owner",)
     inlines = (MembershipInline, InvitationInline, UsageInline)
     change_form_outer_before_template = "admin/accounts/account_head.html"
     empty_text = (
         "You do not manage any account. The owner of an account, or a super admin, can invite you."
     )
 
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Account]":
+        """Fetch the plan and the owner along with each account."""
+        return super().get_queryset(request).select_related("plan", "owner")
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        """Let superusers filter by plan. Other staff see the few accounts that they manage."""
+        return self.list_filter if person(request).is_superuser else ()
+
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """Ask for the owner's e-mail on a new account, whose add-on follows from the plan."""
+        """Ask for a new account's owner by email address. The plan decides on the add-on."""
         return self.fields if obj else ("name", "owner_email", "plan", "mail_on_escalation")
 
     def get_form(
@@ -87,17 +105,17 @@ class AccountAdmin(AccountRows):
         return form
 
     def get_inlines(self, request: HttpRequest, obj: Account | None) -> Any:
-        """Show members, invitations and usage of an existing account only."""
+        """Show members, invitations and usage only for an existing account."""
         return self.inlines if obj else ()
 
     def get_readonly_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """Let an account's managers change only the fields that cost nothing."""
+        """Let only superusers change the owner, the plan and the add-on."""
         return () if person(request).is_superuser else ("owner", "plan", "webhooks_enabled")
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Add what the account has used of its plan this month."""
+        """Show how much of its quota the account has used this month."""
         month, resets_at = month_of(timezone.now())
         row = self.get_object(request, unquote(object_id))
         known = quota_line(row, month) if row else {}
@@ -118,5 +136,5 @@ class AccountAdmin(AccountRows):
         super().save_model(request, obj, form, change)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid it: an account's chatbots, conversations and deliveries would be deleted too."""
+        """Forbid deletion: it would also remove the chatbots, conversations and deliveries."""
         return False

@@ -1,4 +1,4 @@
-"""The admin of API keys: list, issue, collect, rotate and revoke them."""
+"""The admin pages for API keys: list, issue, collect, rotate and revoke them."""
 
 from typing import Any
 
@@ -20,18 +20,18 @@ from config.admin.page import confirm_page, first_time, page, row_routes, secret
 
 MADE, ENDS = at("created_at", "created"), at("expires_at", "expires", empty="never")
 KEY_WARNING = (
-    "This is the only time the key is shown. Anyone who has it can read and change its owner's "
-    "chatbots, or those of one account if it is bound to one. Keep it on your server."
+    "The key is shown only once. Anyone who has it can read and change the chatbots that its owner "
+    "may use, or those of one account if it is bound to one. Keep it on your server."
 )
 REVOKED = "Calls with a revoked key are refused immediately. This cannot be undone."
 NOT_ROTATABLE = "{} cannot be rotated: it no longer works, or it has already been replaced"
 
 
 def holders(request: HttpRequest) -> "QuerySet[User]":
-    """Return the people whose keys, names and sign-ins the signed-in person may see.
+    """Return the active people whose keys, names and sign-ins the signed-in person may see.
 
-    A superuser sees everyone. Other staff see themselves, and people who belong only to accounts
-    that they manage.
+    A superuser sees all of them. Other staff see themselves, and any non-superuser who belongs
+    only to accounts that they manage.
     """
     user = person(request)
     people = User.objects.filter(is_active=True)
@@ -49,12 +49,12 @@ def holders(request: HttpRequest) -> "QuerySet[User]":
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ScopedAdmin):
-    """Keys are issued and revoked, never changed."""
+    """Keys are issued, rotated and revoked, but never edited."""
 
     list_display = ("prefix", "label", "owner", "account", "state", MADE, "last_used", ENDS)
     list_select_related = ("user", "account")
     search_fields = ("prefix__startswith", "user__email__istartswith")
-    search_help_text = "the beginning of a prefix or of the owner's e-mail address"
+    search_help_text = "the beginning of a prefix or of the owner's email address"
     fields = readonly_fields = (
         "prefix",
         "label",
@@ -71,13 +71,13 @@ class ApiKeyAdmin(ScopedAdmin):
     empty_text = "No key has been issued yet."
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the person's own keys, keys bound to managed accounts, and their people's keys."""
+        """Select the keys bound to accounts that the person manages, and the keys of `holders`."""
         bound = Q(account__in=managed_accounts(request))
         return rows.filter(bound | Q(user__in=holders(request)))
 
     @admin.display(description="owner")
     def owner(self, key: ApiKey) -> str:
-        """Show the owner's e-mail."""
+        """Show the owner's email."""
         return key.user.email
 
     @display(
@@ -91,19 +91,19 @@ class ApiKeyAdmin(ScopedAdmin):
         },
     )
     def state(self, key: ApiKey) -> str:
-        """Show whether the key works, as a word with a colour."""
+        """Show the key's state as a coloured label."""
         return key.state
 
     @admin.display(description="last used", empty_value="never")
     def last_used(self, key: ApiKey) -> str | None:
-        """Show the last use to the hour, in UTC."""
+        """Show the hour in which the key was last used, in UTC."""
         return f"{key.last_used_at:%Y-%m-%d %H}:00 UTC" if key.last_used_at else None
 
     @admin.action(description="Revoke the selected keys", permissions=["revoke"])
     def revoke_selected(
         self, request: HttpRequest, keys: "QuerySet[ApiKey]"
     ) -> HttpResponse | None:
-        """Revoke the selected keys, effective immediately, once the user has confirmed it."""
+        """Ask for confirmation, then revoke the selected keys immediately."""
         if "confirmed" in request.POST:
             revoked = sum(self.revoke(request, key) for key in keys)
             messages.success(request, f"{revoked} revoked")
@@ -129,11 +129,11 @@ class ApiKeyAdmin(ScopedAdmin):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid deletion: revoked keys record who held one."""
+        """Forbid deletion: a revoked key remains as a record of who held it."""
         return False
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the routes of the buttons on a key's page."""
+        """Add the routes for the buttons on a key's page."""
         buttons = row_routes(
             self,
             revoke=self.revoke_view,
@@ -143,7 +143,7 @@ class ApiKeyAdmin(ScopedAdmin):
         return [*buttons, *super().get_urls()]
 
     def has_collect_permission(self, request: HttpRequest, obj: ApiKey) -> bool:
-        """Show a key's text to its owner only."""
+        """Require the key's owner: only the owner may see the text of a key."""
         return obj.user_id == person(request).pk
 
     @with_row("collect")
@@ -177,7 +177,7 @@ class ApiKeyAdmin(ScopedAdmin):
         )
 
     def revoke(self, request: HttpRequest, key: ApiKey) -> bool:
-        """Revoke the key and log who did it. Returns False if it was revoked before."""
+        """Revoke the key and log who did it. Returns False if it was already revoked."""
         revoked = api_key.revoke(key)
         if revoked:
             self.log_change(request, key, "Revoked.")
@@ -187,8 +187,8 @@ class ApiKeyAdmin(ScopedAdmin):
     def rotate_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
         """Ask for the grace period, then replace the key with a new one and show it once.
 
-        Only its owner rotates a key, because only the owner may see the new one. A form sent twice
-        replaces the key once: a replaced key is not replaced again.
+        Only a key's owner can rotate it, because only the owner may see the new one. Submitting the
+        form twice replaces the key once: a replaced key is not replaced again.
         """
         form = RotateForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
@@ -215,10 +215,11 @@ class ApiKeyAdmin(ScopedAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show the form that issues a key, and issue it. A form sent twice issues one key."""
+        """Show the form that issues a key, then issue it. Submitting it twice issues one key."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = IssueForm(request, request.POST or None, initial={"email": person(request).email})
+        given = {"email": person(request).email, "account": request.GET.get("account")}
+        form = IssueForm(request, request.POST or None, initial=given)
         if request.method == "POST" and form.is_valid():
             with first_time(request) as first:
                 if not first:
@@ -235,7 +236,7 @@ class ApiKeyAdmin(ScopedAdmin):
         )
 
     def issue(self, request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
-        """Issue a key, and show it; if it is another person's, leave it for them to collect."""
+        """Issue a key and show it, or leave another person's key for them to collect."""
         owner: User = given.pop("user")
         del given["email"]
         if owner == person(request):
@@ -248,7 +249,7 @@ class ApiKeyAdmin(ScopedAdmin):
         return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
 
     def show(self, request: HttpRequest, key: ApiKey, text: str) -> HttpResponse:
-        """Show the text of a new key, only once."""
+        """Show the text of a new key. It cannot be shown again."""
         return secret_page(
             self,
             request,

@@ -7,17 +7,17 @@ from django.http import HttpRequest
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminRadioSelectWidget,
-    UnfoldAdminSelectWidget,
     UnfoldAdminTextInputWidget,
 )
 
 from accounts.access import accounts_of
 from accounts.admin.scope import managed_accounts, person
 from accounts.caller import Caller
-from accounts.models import Account, User
+from accounts.models import Account, ApiKey, User
+from config.admin.choices import RowSelect
 
-LONGEST_LIFE = 3_650  # days
-NOT_ISSUABLE = "no staff member with this e-mail address in an account that you manage"
+LONGEST_LIFE = 3_650  # days that a key may be valid, at most
+NOT_ISSUABLE = "no staff member of this account has this email address"
 GRACE = {0: "none: it stops working immediately", 1: "1 hour", 24: "24 hours", 168: "7 days"}
 
 
@@ -25,15 +25,17 @@ class IssueForm(forms.Form):
     """The owner, account, label and lifetime of a new key."""
 
     email = forms.CharField(
-        label="Owner's e-mail",
+        label="Owner's email",
         widget=UnfoldAdminTextInputWidget,
-        help_text="Another person collects the key on its page, because only the owner may see it",
+        help_text="Only the owner may see the key. If you issue it for someone else, they collect "
+        "it on the key's page.",
     )
     account = forms.ModelChoiceField(
         Account.objects.none(),
         required=False,
-        widget=UnfoldAdminSelectWidget,
-        help_text="The only account in which the key works; if empty, all accounts of its owner",
+        widget=RowSelect(ApiKey._meta.get_field("account")),
+        help_text="The only account in which the key works; "
+        "if empty, every account that its owner belongs to",
     )
     label = forms.CharField(
         max_length=100,
@@ -59,7 +61,7 @@ class IssueForm(forms.Form):
         self.fields["account"].queryset = managed  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
-        """Find the owner. A key for another person needs an account that both belong to."""
+        """Find the owner. Another person's key must be bound to an account of that person."""
         given = self.cleaned_data
         account = given.get("account")
         owner = User.objects.find(given.get("email", ""))

@@ -1,4 +1,4 @@
-"""Invitations: a manager invites an e-mail address, and its owner accepts on a public page."""
+"""Invitations: a manager invites a person by email, and the person accepts on a public page."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
-from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminEmailInputWidget
 
 from accounts.admin.membership import StandingForm
 from accounts.models import Invitation, Membership
 from accounts.notifications import MAILS_PER_HOUR, room
-from accounts.services.account import accept, invite
+from accounts.services.invitation import accept, invite
+from config.admin.inline_pages import PagedInline
 
 
 class InvitationForm(StandingForm):
-    """An e-mail address, and the role and permissions of its owner in the account."""
+    """An email address, and the role and permissions that the invited person will have."""
 
     class Meta:
         model = Invitation
@@ -24,7 +24,10 @@ class InvitationForm(StandingForm):
         widgets = {"email": UnfoldAdminEmailInputWidget}
 
     def clean(self) -> dict[str, Any] | None:
-        """Refuse members and people already invited; the constraint decides in a race."""
+        """Refuse members, people already invited, and any invitation beyond the mail limit.
+
+        If two requests race, the database's constraint refuses one of them.
+        """
         given = super().clean()
         email, account = self.cleaned_data.get("email", "").lower(), self.instance.account
         members = Membership.objects.filter(account=account, user__email__lower=email)
@@ -33,7 +36,7 @@ class InvitationForm(StandingForm):
         if Invitation.objects.filter(account=account, email__iexact=email).exists():
             self.add_error("email", "this person is already invited")
         if room(account) <= 0:
-            self.add_error(None, f"an account sends at most {MAILS_PER_HOUR} mails an hour")
+            self.add_error(None, f"an account sends at most {MAILS_PER_HOUR} emails an hour")
         return given
 
     def save(self, commit: bool = True) -> Invitation:
@@ -43,15 +46,14 @@ class InvitationForm(StandingForm):
         return invitation
 
 
-class InvitationInline(TabularInline):
+class InvitationInline(PagedInline):
     """The invitations that have not been accepted yet."""
 
     model = Invitation
     form = InvitationForm
     fields = ("email", "role", "permissions", "expires")
     readonly_fields = ("expires",)
-    extra = 0
-    tab = True
+    ordering = ("pk",)
 
     @admin.display(description="valid until")
     def expires(self, invitation: Invitation) -> str:
@@ -63,7 +65,7 @@ class InvitationInline(TabularInline):
         return bool(request.user.has_perm("accounts.add_membership"))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid changes: the mail has been written. Withdraw the invitation and send another."""
+        """Forbid changes: the mail states the role. Withdraw the invitation and send another."""
         return False
 
     has_add_permission = has_delete_permission = has_view_permission
@@ -71,7 +73,7 @@ class InvitationInline(TabularInline):
 
 @never_cache
 def invitation(request: HttpRequest) -> HttpResponse:
-    """Show the invitation, and accept it on POST. The token in the mail's link is the proof."""
+    """Show the invitation, and accept it on POST. The mailed token is the only credential."""
     found = Invitation.find(request.GET.get("token", ""))
     accepted = bool(found and request.method == "POST" and accept(found))
     return TemplateResponse(

@@ -1,4 +1,4 @@
-"""The admin of outgoing mails: their state, and why one was not sent."""
+"""The admin pages for outgoing emails: their state, and why an email was not sent."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ MADE, DUE = at("created_at", "created"), at("due_at", "next attempt")
 
 
 class AccountFilter(DropdownFilter):
-    """Filters by the account whose page links to this list."""
+    """Filters by account. An account's page links to the list with this filter set."""
 
     title = parameter_name = "account"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the account that is selected."""
+        """Offer only the account that is already selected."""
         wanted = whole_id(self.value() or "")
         mine = scoped_rows(model_admin.admin_site, Account, request)
         found = mine.filter(pk=wanted).values_list("pk", "name") if wanted else ()
@@ -34,7 +34,7 @@ class AccountFilter(DropdownFilter):
         return bool(self.value())
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the account's mails."""
+        """Select the account's mails."""
         if not self.value():
             return queryset
         wanted = whole_id(self.value() or "")
@@ -61,7 +61,7 @@ class MailAdmin(ReadOnly, AccountRows):
         MADE,
     )
     readonly_fields = fields
-    empty_text = "There are no mails yet."
+    empty_text = "There are no emails yet."
 
     @display(
         description="state",
@@ -73,5 +73,5 @@ class MailAdmin(ReadOnly, AccountRows):
         },
     )
     def shown_state(self, mail: Mail) -> str:
-        """Show the state as a word with a colour."""
+        """Show the state as a coloured label."""
         return mail.state

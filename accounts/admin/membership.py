@@ -1,4 +1,4 @@
-"""Memberships: the people of an account besides its owner."""
+"""Memberships: an account's people other than its owner."""
 
 from typing import Any
 
@@ -7,7 +7,6 @@ from django.contrib import admin
 from django.db.models import Count, Exists, F, OuterRef, Q
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
-from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from accounts.admin.api_key import holders
@@ -15,6 +14,7 @@ from accounts.models import Membership
 from accounts.permissions import MAY, PERMISSIONS, Action
 from config.admin.conflict import SEEN, ConflictForm
 from config.admin.dates import time_element
+from config.admin.inline_pages import PagedInline
 
 HIDDEN = "-"
 
@@ -29,11 +29,11 @@ class StandingForm(ConflictForm):
     )
 
 
-class MembershipInline(TabularInline):
+class MembershipInline(PagedInline):
     """The members of an account. New members are invited.
 
-    Name, staff status and last sign-in are those of the person, who may belong to accounts of
-    others too: they are shown only to those who may see them on the person's page.
+    A member's name, staff status and last sign-in are shown only to people who may also see them
+    on the member's own page, because members may also belong to accounts that others manage.
     """
 
     model = Membership
@@ -41,12 +41,11 @@ class MembershipInline(TabularInline):
     readonly_fields = ("email", "name", "chatbots", "staff", "last_sign_in")
     fields = ("email", "name", "role", "permissions", "chatbots", "staff", "last_sign_in", SEEN)
     verbose_name_plural = "members"
-    extra = 0
-    tab = True
+    ordering = ("pk",)
 
-    @admin.display(description="e-mail")
+    @admin.display(description="email")
     def email(self, membership: Membership) -> str:
-        """Show the member's e-mail."""
+        """Show the member's email."""
         return membership.user.email
 
     @admin.display(description="name")
@@ -56,7 +55,7 @@ class MembershipInline(TabularInline):
 
     @admin.display(description="chatbots")
     def chatbots(self, membership: Any) -> str:
-        """Show how many chatbots of the account the member was added to, or that it is all."""
+        """Show how many chatbots the member was added to, or "all" if the role includes them."""
         wide = membership.role in MAY[Action.USE_CHATBOT]
         return "all" if wide else str(membership.added_to)
 

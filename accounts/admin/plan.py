@@ -1,4 +1,4 @@
-"""The admin of plans, which only superusers can open."""
+"""The admin pages for plans, which only superusers can open."""
 
 from django.contrib import admin
 
@@ -8,9 +8,11 @@ from accounts.models import Plan
 
 @admin.register(Plan)
 class PlanAdmin(SharedRows):
-    """Limits and quotas. No group has a permission on them."""
+    """Limits and quotas. No group has any permission on plans."""
 
     key = ("name", "id")
+    search_fields = ("name__istartswith",)
+    search_help_text = "the beginning of a name"
     empty_text = "There are no plans yet. Add one: every account needs a plan."
     list_display = (
         "name",

@@ -1,7 +1,7 @@
 """Limit every admin page to the rows that the signed-in staff member may see.
 
 Model permissions decide which pages a person can open; this module decides which rows they show.
-The roles come from accounts/permissions.py and are checked for a whole query at a time.
+The roles come from accounts/permissions.py and apply to whole queries, not row by row.
 """
 
 from collections.abc import Callable
@@ -34,6 +34,7 @@ from unfold.views import ChangeList
 from accounts.admin.json_field import StrictJson
 from accounts.models import Account, User
 from accounts.permissions import Action
+from config.admin.choices import RowSelect
 from config.admin.conflict import SEEN, ConflictForm
 from config.admin.keyset import KeysetChangeList, whole_id
 from config.admin.lines import TextLines
@@ -43,7 +44,7 @@ Kept = TypeVar("Kept")
 
 
 def once(request: HttpRequest, name: str, read: Callable[[], Kept]) -> Kept:
-    """Cache a value on the request. All threads share a ModelAdmin, so it holds no state."""
+    """Cache a value on the request. All threads share a ModelAdmin, so it must hold no state."""
     kept = vars(request)
     if name not in kept:
         kept[name] = read()
@@ -84,9 +85,9 @@ def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "Q
 
 
 def holds(user: User, permission: str) -> Exists:
-    """Make the condition that a user has a model permission, for the single query of a poll.
+    """Build the condition that a user has a model permission, for a poll that runs one query.
 
-    `has_perm` reads all of a person's permissions, in two queries.
+    `has_perm` would read all of the person's permissions, in two queries.
     """
     app, codename = permission.split(".")
     holders = Q(user=user.pk) | Q(group__user=user.pk)
@@ -98,10 +99,10 @@ def holds(user: User, permission: str) -> Exists:
 def with_row(
     permission: str,
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """Pass the view the row that the URL names, in place of its id.
+    """Call the view with the row that the URL names instead of the row's id.
 
     Our own pages get their rows only this way. A row that the person may not see is reported as
-    missing. Raises PermissionDenied without the named permission.
+    missing. Raises PermissionDenied if the person lacks the named permission.
     """
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -125,7 +126,7 @@ def with_row(
 
 
 def declared_lookups(model_admin: ModelAdmin, request: HttpRequest) -> set[str]:
-    """Return the query parameters that the filters of a list read."""
+    """Return the query parameters that a list's filters read."""
     names: set[str] = set()
     for declared in model_admin.get_list_filter(request):
         if isinstance(declared, type) and issubclass(declared, SimpleListFilter):
@@ -139,7 +140,10 @@ def declared_lookups(model_admin: ModelAdmin, request: HttpRequest) -> set[str]:
 
 
 class ScopedChoices:
-    """Limits the choices of a form's relations to rows that the person may see."""
+    """Limits the choices for a form's relations to rows that the person may see.
+
+    A select offers only the first ones; the form accepts all of them.
+    """
 
     admin_site: AdminSite
     formfield_overrides: ClassVar[dict[Any, Any]] = {
@@ -150,15 +154,16 @@ class ScopedChoices:
     def formfield_for_foreignkey(
         self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **options: Any
     ) -> "ModelChoiceField[Any] | None":
-        """Offer rows that the person sees."""
+        """Offer only rows that the person may see."""
+        shown = {"widget": RowSelect(db_field), "empty_label": "Select value"}
         return super().formfield_for_foreignkey(  # type: ignore[misc,no-any-return]  # a mixin
-            db_field, request, **self.with_choices(db_field, request, options)
+            db_field, request, **self.with_choices(db_field, request, shown | options)
         )
 
     def formfield_for_manytomany(
         self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest, **options: Any
     ) -> "ModelMultipleChoiceField[Any] | None":
-        """Offer rows that the person sees."""
+        """Offer only rows that the person may see."""
         return super().formfield_for_manytomany(  # type: ignore[misc,no-any-return]  # a mixin
             db_field, request, **self.with_choices(db_field, request, options)
         )
@@ -166,11 +171,15 @@ class ScopedChoices:
     def with_choices(
         self, field: "Field[Any, Any]", request: HttpRequest, options: dict[str, Any]
     ) -> dict[str, Any]:
-        """Add the choices of a relation, unless `options` has them."""
+        """Add a relation's choices, unless `options` already has them."""
         if "queryset" in options:
             return options
         assert field.related_model  # for mypy
-        return options | {"queryset": scoped_rows(self.admin_site, field.related_model, request)}
+        rows = scoped_rows(self.admin_site, field.related_model, request)
+        if self.admin_site.is_registered(field.related_model):
+            model_admin: Any = self.admin_site.get_model_admin(field.related_model)  # a ScopedAdmin
+            rows = rows.select_related(None).order_by(*model_admin.choice_order)
+        return options | {"queryset": rows}
 
 
 class ScopedAdmin(ScopedChoices, ModelAdmin):
@@ -178,9 +187,10 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
 
     form = ConflictForm
     key: tuple[str, ...] = ("-created_at", "-id")
+    offered_by: tuple[str, ...] = ()  # the order in which forms offer the rows, if not `key`
     id_columns: tuple[str, ...] = ()  # indexed columns in which a search looks for a complete id
     large: tuple[str, ...] = ()  # columns that no list shows: loaded only when a page needs them
-    empty_text: str  # of a list without a filter and without rows: what to do next
+    empty_text: str  # shown for an unfiltered list without rows; says what to do next
     object_history_template = "admin/history.html"
     show_full_result_count = False
     show_facets = ShowFacets.NEVER
@@ -189,8 +199,17 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     sortable_by = ()
     warn_unsaved_form = True
 
+    @property
+    def choice_order(self) -> tuple[str, ...]:
+        """Return the order in which forms offer the rows."""
+        return self.offered_by or self.key
+
+    def may_choose(self, request: HttpRequest) -> bool:
+        """Return whether a form may offer the person a search of the rows that they may see."""
+        return bool(self.has_view_permission(request))
+
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the rows that the signed-in person, who is not a superuser, may see."""
+        """Select the rows that the signed-in person, who is not a superuser, may see."""
         raise NotImplementedError
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
@@ -199,7 +218,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         return rows if person(request).is_superuser else self.own(request, rows)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Add the hidden field by which the form finds that another person has saved the row."""
+        """Add the hidden field by which the form detects that someone else has saved the row."""
         found = super().get_fieldsets(request, obj)
         if obj is None or not self.has_change_permission(request, obj):
             return found
@@ -213,9 +232,9 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         form_url: str = "",
         extra_context: Any = None,
     ) -> HttpResponse:
-        """Validate the form again if another request has stored the same row in the meantime.
+        """Validate the form again if another request has stored a conflicting row in the meantime.
 
-        The second validation finds the other row and reports it.
+        The second validation finds that row and reports it.
         """
         answer: HttpResponse
         try:
@@ -227,7 +246,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """Show what was changed in the admin, with a link to all changes for those who see them."""
+        """Show changes made in the admin, and link to the audit trail for people who may see it."""
         sees_trail = person(request).has_perm("accounts.view_change")
         found = {"in_trail": sees_trail and self.opts.label in AUDITED}
         answer: HttpResponse = super().history_view(
@@ -236,9 +255,9 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         return answer
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Accept the parameters of declared filters only; any other lookup is a bad request.
+        """Accept only the parameters of declared filters. Any other lookup is a bad request.
 
-        Django's own rule lets every column be searched with every lookup, `__regex` among them.
+        Django's own rule allows every lookup on every column, including `__regex`.
         """
         return lookup in declared_lookups(self, request) and "\0" not in value
 
@@ -251,7 +270,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         return KeysetChangeList
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Remove Django's bulk deletion, which would load every row below the selected ones."""
+        """Remove Django's bulk deletion, which would load every row that it cascades to."""
         actions: dict[str, Any] = super().get_actions(request)
         actions.pop("delete_selected", None)
         return actions
@@ -259,16 +278,19 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
-        """Search by a complete id if `id_columns` is set, else by `search_fields`."""
-        if not (self.id_columns and search_term):
-            rows, duplicates = super().get_search_results(request, queryset, search_term)
-            return rows, duplicates
-        wanted = whole_id(search_term)
+        """Search by a complete id if `id_columns` is set, else by `search_fields`.
+
+        Django would look for each word at the beginning of a name, and so find no "Corner shop".
+        """
+        text = search_term.strip()
+        if not text:
+            return queryset, False
+        wanted = whole_id(text) if self.id_columns else text
         if wanted is None:
             return queryset.none(), False
         found = Q()
-        for column in self.id_columns:
-            found |= Q(**{column: wanted})
+        for lookup in self.id_columns or self.get_search_fields(request):
+            found |= Q(**{lookup: wanted})
         return queryset.filter(found), False
 
 
@@ -278,15 +300,18 @@ class AccountRows(ScopedAdmin):
     account_path = "account"
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the rows of accounts that the person manages."""
+        """Select the rows of accounts that the person manages."""
         return rows.filter(**{f"{self.account_path}__in": managed_accounts(request)})
 
 
 class SharedRows(ScopedAdmin):
-    """Rows that no account owns (plans, models): all staff choose them, superusers change them."""
+    """Rows that no account owns, such as plans and models.
+
+    A form may offer them to any staff member. Only superusers can change them.
+    """
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep all rows: they belong to no account."""
+        """Select all rows: they belong to no account."""
         return rows
 
 

@@ -1,21 +1,23 @@
-"""The admin of usage: the messages that an account has used, by month."""
+"""The admin pages for usage: the messages that each account has used, by month."""
 
 from django.contrib import admin
-from unfold.admin import TabularInline
+from django.db.models import QuerySet
+from django.http import HttpRequest
 
 from accounts.admin.scope import AccountRows, ReadOnly
 from accounts.models import Usage
+from config.admin.inline_pages import PagedInline
 
 
 def used(usage: Usage) -> str:
-    """Format the month's messages, followed by the plan's quota if there is one."""
+    """Format the month's message count, followed by the plan's quota if there is one."""
     quota = usage.account.plan.monthly_messages
     return f"{usage.messages:,} / {quota:,}" if quota is not None else f"{usage.messages:,}"
 
 
 @admin.register(Usage)
 class UsageAdmin(ReadOnly, AccountRows):
-    """The usage of all accounts, newest month first."""
+    """Usage by month and account, newest month first."""
 
     key = ("-month", "-id")
     list_display = ("month", "account", "used_up")
@@ -28,10 +30,14 @@ class UsageAdmin(ReadOnly, AccountRows):
         return used(usage)
 
 
-class UsageInline(ReadOnly, TabularInline):
-    """The tab of an account's page with its messages per month."""
+class UsageInline(ReadOnly, PagedInline):
+    """The tab on an account's page that shows its messages per month."""
 
     model = Usage
     fields = readonly_fields = ("month", "messages")
-    extra = 0
-    tab = True
+    ordering = ("-month",)
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Usage]":
+        """Fetch the account with each month, because it is part of the row's name."""
+        rows: QuerySet[Usage] = super().get_queryset(request)
+        return rows.select_related("account")

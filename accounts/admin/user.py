@@ -1,4 +1,4 @@
-"""The admin of people: who can sign in, and with which rights."""
+"""The admin pages for people: who can sign in, and what they may do."""
 
 from hashlib import blake2b
 from typing import Any
@@ -30,7 +30,7 @@ MADE = at("created_at", "made")
 
 
 class PersonCreationForm(UserCreationForm):
-    """The form of a new person, with or without a password."""
+    """The form for a new person, with or without a password."""
 
     class Meta:
         model = User
@@ -38,23 +38,23 @@ class PersonCreationForm(UserCreationForm):
 
 
 class PersonChangeForm(ConflictForm):
-    """The form of a person. Unlike Django's own, it shows no summary of the password hash."""
+    """The form for a person. Unlike Django's own, it shows no summary of the password hash."""
 
     class Meta:
         model = User
         fields = ("email", "name", "is_active", "is_staff", "is_superuser", "groups")
 
     def mark_of(self, row: Any) -> str:
-        """Return a digest of the values: a person's row has no time of its last change."""
+        """Return a digest of the values: a person's row does not store when it last changed."""
         values = [] if row._state.adding else sorted(self.values_of(row).items())
         return blake2b(repr(values).encode(), digest_size=8).hexdigest()
 
 
 @admin.register(User)
 class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the stubs' own generics
-    """Superusers create and change people; managers see e-mail addresses in their accounts.
+    """Superusers create and change people; managers see the email addresses in their accounts.
 
-    Managers see the name and times of a person only if they manage all of the person's accounts.
+    Managers see a person's name and times only if they manage all of the person's accounts.
     """
 
     key = ("email", "id")
@@ -63,7 +63,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     list_display = ("email", "name", "is_active", "is_staff", "is_superuser", SIGNED_IN)
     list_filter = ("is_active", "is_staff", "is_superuser")
     search_fields = ("email__istartswith", "name__istartswith")
-    search_help_text = "the beginning of an e-mail address or a name"
+    search_help_text = "the beginning of an email address or a name"
     empty_text = "There are no people in your accounts yet. Invite them on the page of an account."
     ordering = key
     filter_horizontal = ()
@@ -78,7 +78,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     )
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the people of accounts that the person manages."""
+        """Select the people of accounts that the person manages."""
         people = User.objects.belonging_to(managed_accounts(request))
         return rows.filter(pk__in=people.values("pk"))
 
@@ -92,7 +92,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         )
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Show managers only e-mail addresses: the people may belong to other accounts too."""
+        """Show managers only email addresses: the people may belong to other accounts too."""
         return self.list_display if person(request).is_superuser else ("email",)
 
     def get_list_filter(self, request: HttpRequest) -> Any:
@@ -100,7 +100,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         return self.list_filter if person(request).is_superuser else ()
 
     def get_search_fields(self, request: HttpRequest) -> Any:
-        """Let managers search by e-mail address, the only column that they see."""
+        """Let managers search by email address, the only column that they see."""
         return self.search_fields if person(request).is_superuser else self.search_fields[:1]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
@@ -121,8 +121,8 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         return super().history_view(request, object_id, extra_context)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """List what is deleted. An owner of accounts is protected."""
-        people = [f"{user.email}: access, memberships, keys and e-mail address" for user in objs]
+        """List what will be deleted. A person who owns accounts cannot be deleted."""
+        people = [f"{user.email}: access, memberships, keys and email address" for user in objs]
         owned = Account.objects.filter(owner__in=objs)
         return people, {"people": len(people)}, set(), [f"account {each}" for each in owned]
 

@@ -1,4 +1,4 @@
-"""The admin of chatbots: settings, texts and members."""
+"""The admin for chatbots: settings, texts and members."""
 
 from typing import Any
 from uuid import UUID
@@ -10,19 +10,21 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from accounts.admin.scope import once, person
 from accounts.models import Account
 from accounts.permissions import Action
 from chatbots.admin import inlines
 from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
-from chatbots.admin.paging import LENGTHS, read_lengths
+from chatbots.admin.paging import read_lengths
 from chatbots.admin.trial import TrialAdmin
 from chatbots.admin.why import WhyAdmin
 from chatbots.models import Chatbot
 from chatbots.services.chatbot import create_chatbot, erase_chatbot
+from config.admin.choices import RowSelect
 from config.admin.dates import at
+from config.admin.inline_pages import LENGTHS, PagedInline
 from config.admin.page import page, show_faults
 from config.api.errors import ApiError
 from config.database.lengths import SHORT
@@ -31,7 +33,9 @@ from config.database.lengths import SHORT
 class CreationForm(forms.Form):
     """The fields of a new chatbot. Specification: Endpoints, Chatbots."""
 
-    account = forms.ModelChoiceField(Account.objects.none(), widget=UnfoldAdminSelectWidget)
+    account = forms.ModelChoiceField(
+        Account.objects.none(), widget=RowSelect(Chatbot._meta.get_field("account"))
+    )
     name = forms.CharField(max_length=SHORT, strip=False, widget=UnfoldAdminTextInputWidget)
     description = forms.CharField(max_length=50, strip=False, widget=UnfoldAdminTextInputWidget)
 
@@ -41,8 +45,9 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     """A chatbot with all its settings, and links to its webhook, inbox and deliveries."""
 
     chatbot_path = "pk"
+    offered_by = ("name", "id")
     asks_for_name = True
-    stays = ("deliveries",)
+    uncounted = ("deliveries", "appearance", "generalsettings", "leadsettings")
     consequences = (
         "Its conversations are deleted with all their messages. To keep them, switch the chatbot "
         "off instead.",
@@ -70,18 +75,19 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     )
 
     class Media:
-        """The scripts of the preview, of the follow-up prompts and of the lead form."""
+        """The scripts for the preview, the prompts, the lead form and the page "Try it"."""
 
         js = (
             "pages/preview.js",
             "pages/reorder.js",
             "pages/followups.js",
             "pages/leadform.js",
+            "pages/unsaved.js",
         )
 
     @display(description="state", label={"active": "success", "off": "danger"})
     def active(self, chatbot: Chatbot) -> str:
-        """Show whether the bot answers, as a word with a colour."""
+        """Show whether the bot is active, as a coloured label."""
         return "active" if chatbot.is_active else "off"
 
     fields = ("account", "name", "description", "is_active")
@@ -93,11 +99,11 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         return allowed and once(request, "may_create", lambda: self.accounts(request).exists())
 
     def may_add(self, request: HttpRequest) -> bool:
-        """Return whether the person has the model permission; costs no query."""
+        """Return whether the person has the model permission, without reading accounts."""
         return bool(super().has_add_permission(request))
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
-        """Return the permissions for the list of apps on every page, without a query."""
+        """Return the permissions for the app list, which every page shows. Reads no accounts."""
         return {
             "add": self.may_add(request),
             "change": self.has_change_permission(request),
@@ -113,16 +119,16 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         return row.account_id
 
     def name_in_trail(self, row: Chatbot) -> str:
-        """Return the chatbot's name: unlike a visitor's, it may stay in the trail."""
+        """Return the chatbot's name, which may stay in the audit trail, unlike a visitor's."""
         return str(row)
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Create a chatbot as the API does: with its settings, within the plan's limit."""
+        """Create a chatbot as the API does: with its settings, and within the plan's limit."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = CreationForm(request.POST or None)
+        form = CreationForm(request.POST or None, initial={"account": request.GET.get("account")})
         form.fields["account"].queryset = self.accounts(request)  # type: ignore[attr-defined]
         if request.method == "POST" and form.is_valid():
             try:
@@ -145,15 +151,15 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         )
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Read the account and its owner with the chatbot: the page names both."""
+        """Fetch the account and its owner with the chatbot, because the page names both."""
         return super().get_queryset(request).select_related("account__owner")
 
     def get_formset_kwargs(
         self, request: HttpRequest, obj: Any, inline: Any, prefix: str
     ) -> dict[str, Any]:
-        """Read the lengths of all lists before the first of them is paged."""
+        """Read the lengths of all lists before the first one is paginated."""
         if obj and not hasattr(obj, LENGTHS):
-            lists = [each.model for each in self.inlines if issubclass(each, inlines.PagedInline)]
+            lists = [each.model for each in self.inlines if issubclass(each, PagedInline)]
             read_lengths(obj, lists)
         given: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         return given

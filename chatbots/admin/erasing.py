@@ -1,4 +1,4 @@
-"""Delete rows that many others depend on, after a page that shows what is deleted."""
+"""Delete rows on which many others depend, after a confirmation that shows what is deleted."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,11 +29,11 @@ class Below:
     kind: str
 
 
-def below(row: Model, *, stays: tuple[str, ...]) -> list[Below]:
-    """Count the rows deleted with a row, each kind up to a bound; those named in `stays` remain."""
+def below(row: Model, *, uncounted: tuple[str, ...]) -> list[Below]:
+    """Count the rows deleted with a row, each kind up to a bound, except those in `uncounted`."""
     found = []
     for relation in row._meta.related_objects:
-        if relation.get_accessor_name() in stays:
+        if relation.get_accessor_name() in uncounted:
             continue
         model: Any = relation.related_model
         rows = model._base_manager.filter(**{relation.field.name: row.pk})
@@ -50,14 +50,14 @@ def erasing_accounts(request: HttpRequest) -> list[UUID]:
 
 
 class Erasing(ScopedAdmin):
-    """A page whose rows are deleted by a service, after a confirmation."""
+    """Base for admins whose rows are deleted by a service, after confirmation."""
 
     consequences: tuple[str, ...] = ()
-    stays: tuple[str, ...] = ()  # relations whose rows are not deleted with a row
+    uncounted: tuple[str, ...] = ()  # relations whose rows remain or are part of the row itself
     asks_for_name = False
 
     def erase(self, row: Any) -> None:
-        """Delete a row by its service. Each page implements this."""
+        """Delete a row through its service. Subclasses implement this."""
         raise NotImplementedError
 
     def account_of(self, row: Any) -> UUID:
@@ -66,7 +66,7 @@ class Erasing(ScopedAdmin):
         return account
 
     def name_in_trail(self, row: Any) -> str:
-        """Return the name of a deleted row for the audit trail, without the visitor's words."""
+        """Return a deleted row's name for the audit trail, without anything a visitor wrote."""
         return f"{self.opts.verbose_name} {row.pk}"
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -95,7 +95,7 @@ class Erasing(ScopedAdmin):
             "admin/erase.html",
             title=f"Delete {self.opts.verbose_name} {name}",
             name=name,
-            below=below(row, stays=self.stays),
+            below=below(row, uncounted=self.uncounted),
             consequences=self.consequences,
             asks_for_name=self.asks_for_name,
             wrong=wrong,

@@ -1,4 +1,4 @@
-"""The tabs of a chatbot's page, one for each kind of setting."""
+"""The tabs on a chatbot's page, one for each kind of setting."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.admin import StackedInline, TabularInline
+from unfold.admin import StackedInline
 
 from accounts.admin.scope import ReadOnly, ScopedChoices
 from accounts.models import Account
@@ -18,7 +18,7 @@ from chatbots.admin.conversation_starter import Beginning
 from chatbots.admin.follow_up_prompt import FollowUpForm
 from chatbots.admin.lead_settings import LeadSettingsForm
 from chatbots.admin.localization import completeness
-from chatbots.admin.paging import BoundedPages, PagedFormSet
+from chatbots.admin.paging import BoundedPages
 from chatbots.models import (
     Appearance,
     ChatbotMember,
@@ -33,6 +33,7 @@ from chatbots.models import (
 from chatbots.models.follow_up_prompt import BUTTON, LINK
 from config.admin.conflict import SEEN, ConflictForm
 from config.admin.dates import at
+from config.admin.inline_pages import PagedInline
 
 ROLE_WIDE = "their role gives them access to every chatbot of the account"
 CHANGED = at("updated_at", "changed")
@@ -42,7 +43,7 @@ class SettingsInline(ScopedChoices, StackedInline):
     """A chatbot's single row of one kind of settings."""
 
     form = ConflictForm
-    hide_title = True  # it would read the chatbot again
+    hide_title = True  # the title would read the chatbot again
     can_delete = False
     max_num = 1
     extra = 0
@@ -75,17 +76,8 @@ class LeadSettingsInline(SettingsInline):
     fields = (*LeadSettings.own_fields(), SEEN)
 
 
-class PagedInline(TabularInline):
-    """A list of rows, in pages because a chatbot may have many."""
-
-    formset = PagedFormSet
-    per_page = 10
-    extra = 0
-    tab = True
-
-
 class FollowUpInline(PagedInline):
-    """Buttons and links that visitors are offered."""
+    """Buttons and links offered to visitors."""
 
     model = FollowUpPrompt
     form = FollowUpForm
@@ -95,7 +87,7 @@ class FollowUpInline(PagedInline):
 
 
 class MemberForm(ConflictForm):
-    """A person and their role on the bot. Only the role of a stored row can be changed."""
+    """A person and their role on the bot. In a stored row, only the role can be changed."""
 
     class Meta:
         model = ChatbotMember
@@ -108,7 +100,7 @@ class MemberForm(ConflictForm):
             self.fields["user"].widget = PersonShown(self.instance.user)
 
     def clean_user(self) -> Any:
-        """Refuse a person whose role gives access to every chatbot of the account."""
+        """Reject a person whose role gives access to every chatbot in the account."""
         user, row = self.cleaned_data["user"], self.instance
         if row._state.adding:
             wide = Account.objects.open_to(user.pk, Action.USE_CHATBOT)
@@ -118,26 +110,25 @@ class MemberForm(ConflictForm):
 
 
 class PersonShown(forms.Widget):
-    """Shows the person of a stored row without the picker, which would query each one again."""
+    """Shows a stored row's person without the picker, which would query each person again."""
 
     def __init__(self, user: Any) -> None:
         super().__init__()
         self.user = user
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        """Render the person's e-mail address."""
+        """Render the person's email address."""
         return format_html("<span>{}</span>", self.user)
 
 
 class MemberInline(ScopedChoices, PagedInline):
-    """The people who were added to the bot."""
+    """The people added to the bot."""
 
     model = ChatbotMember
     form = MemberForm
     template_before = "admin/chatbots/members_head.html"
     hide_title = True
     fields = ("user", "role", SEEN)
-    autocomplete_fields = ("user",)
     verbose_name_plural = "members"
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -146,9 +137,9 @@ class MemberInline(ScopedChoices, PagedInline):
 
 
 class LinkedInline(ReadOnly, PagedInline):
-    """A list of rows that links to their own pages."""
+    """A list of rows, each linked to its own page."""
 
-    hide_title = True  # the first column shows it, as a link
+    hide_title = True  # the first column shows the title, as a link
     large: tuple[str, ...] = ()  # columns loaded only on the row's own page
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -156,7 +147,7 @@ class LinkedInline(ReadOnly, PagedInline):
         return super().get_queryset(request).defer(*self.large)
 
     def page_of(self, row: Any, text: str) -> SafeString:
-        """Link a text to the row's own page."""
+        """Return the text as a link to the row's own page."""
         name = f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
         return format_html('<a class="link" href="{}">{}</a>', reverse(name, args=[row.pk]), text)
 

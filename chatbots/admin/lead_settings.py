@@ -1,4 +1,4 @@
-"""The form of lead settings, validated as in the API, with one e-mail address per line."""
+"""The form for lead settings, validated as in the API, with one email address per line."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from config.api.fields import TextList
 
 
 def validated(field: TextList, value: Any) -> Any:
-    """Validate a value with a field of the API. Raises Django's ValidationError with its texts."""
+    """Validate a value with an API field. Its errors are raised as Django's ValidationError."""
     try:
         return field.run_validation(value)
     except ValidationError as error:
@@ -24,7 +24,7 @@ def validated(field: TextList, value: Any) -> Any:
 
 
 class Lines(forms.Field):
-    """A list of texts, one per line."""
+    """A list of strings, one per line."""
 
     widget = UnfoldAdminTextareaWidget
 
@@ -33,7 +33,7 @@ class Lines(forms.Field):
         return "\n".join(value) if isinstance(value, list) else value
 
     def to_python(self, value: Any) -> list[str]:
-        """Split the text into lines, without empty ones."""
+        """Split the text into lines, and drop empty ones."""
         return [line.strip() for line in (value or "").splitlines() if line.strip()]
 
     def has_changed(self, initial: Any, data: Any) -> bool:
@@ -42,10 +42,10 @@ class Lines(forms.Field):
 
 
 class LeadSettingsForm(ConflictForm):
-    """Checks the two lists of the lead settings with the fields of the API."""
+    """Validates the two lists in the lead settings with the API's fields."""
 
     lead_notification_email = Lines(
-        required=False, label="Mail new leads to", help_text="One e-mail address per line"
+        required=False, label="Email new leads to", help_text="One email address per line"
     )
 
     class Meta:
@@ -53,7 +53,7 @@ class LeadSettingsForm(ConflictForm):
         fields = tuple(LeadSettings.own_fields())
 
     def clean_lead_notification_email(self) -> Any:
-        """Require valid e-mail addresses."""
+        """Require valid email addresses."""
         return validated(notified_emails(), self.cleaned_data["lead_notification_email"])
 
     def clean_customer_form_field(self) -> Any:

@@ -1,4 +1,4 @@
-"""The admin of language models. Superusers set them up; all staff choose among them."""
+"""The admin for language models. Superusers set them up; all staff choose among them."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from accounts.admin.scope import SharedRows, with_row
-from chatbots.llm.client import SKIPPED_AFTER
+from chatbots.llm.fallback import SKIPPED_AFTER
 from chatbots.models import LlmModel
 from chatbots.services.llm_model import make_default
 from config.admin.page import row_routes
@@ -33,6 +33,8 @@ class LlmModelAdmin(SharedRows):
     )
     list_select_related = ("next_model",)
     list_filter = ("is_active",)
+    search_fields = ("title__istartswith",)
+    search_help_text = "the beginning of a title"
     fields = (
         "provider",
         "title",
@@ -51,12 +53,16 @@ class LlmModelAdmin(SharedRows):
     empty_text = "There are no models yet. Add one and make it the default."
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the active models, which can be chosen."""
+        """Select the active models, which can be chosen."""
         return rows.filter(is_active=True)
+
+    def may_choose(self, request: HttpRequest) -> bool:
+        """Allow all staff: their bots may use any active model."""
+        return True
 
     @admin.display(description="Last failure")
     def last_failure(self, model: LlmModel) -> str:
-        """Show when and why the model last failed. Only the first failure of a minute is kept."""
+        """Show when and why the model last failed. At most one failure per minute is recorded."""
         if model.last_failure_at is None:
             return "none"
         return f"{model.last_failure_at:%Y-%m-%d %H:%M} UTC: {model.last_failure_reason}"
@@ -66,7 +72,7 @@ class LlmModelAdmin(SharedRows):
         """Describe whether the model is asked, or skipped after repeated failures."""
         if model.failures_in_a_row < SKIPPED_AFTER:
             return "asked first" if model.next_model else "asked"
-        failed = f"failed {SKIPPED_AFTER} times in a row or more"
+        failed = f"failed at least {SKIPPED_AFTER} times in a row"
         if not model.next_model:
             return f"{failed}; still asked, because no next model is chosen"
         if model.skipped_until is None or model.skipped_until <= timezone.now():
@@ -75,13 +81,13 @@ class LlmModelAdmin(SharedRows):
         return f"{failed}; skipped until {until}, then tried once; {model.next_model} answers"
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the route of the button on a model's page."""
+        """Add the route for the button on a model's page."""
         button = row_routes(self, make_default=require_POST(self.make_default_view))
         return [*button, *super().get_urls()]
 
     @with_row("change")
     def make_default_view(self, request: HttpRequest, model: LlmModel) -> HttpResponse:
-        """Make the model the default of bots that have not chosen one."""
+        """Make the model the default for bots that have not chosen one."""
         make_default(model)
         self.log_change(request, model, "Made the default.")
         messages.success(request, f"{model} is now the default")
@@ -97,9 +103,9 @@ class LlmModelAdmin(SharedRows):
             try:
                 answer: HttpResponse = super().delete_view(request, str(model.pk), extra_context)
                 return answer
-            except (ProtectedError, IntegrityError):  # referred to since the check
+            except (ProtectedError, IntegrityError):  # a reference was added after the check
                 reason = "it is in use"
-        messages.error(
-            request, f"{model} cannot be deleted, because {reason}. Make it inactive instead."
-        )
+        first = "Make another model the default first."  # the default cannot be made inactive
+        instead = first if model.is_default else "Make it inactive instead."
+        messages.error(request, f"{model} cannot be deleted, because {reason}. {instead}")
         return HttpResponseRedirect(reverse("admin:chatbots_llmmodel_change", args=[model.pk]))

@@ -1,4 +1,4 @@
-"""The admin of interface texts, with one form field for each text."""
+"""The admin for interface texts, with one form field for each text."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ TextFields = type(
 
 
 def missing(row: Localization) -> list[str]:
-    """Return the names of the texts without a translation, which visitors get in English."""
+    """Return the names of the untranslated texts, which visitors see in English."""
     if row.locale_code.split("-")[0].lower() == DEFAULT_LOCALE:
         return []
     known = shipped_texts(row.locale_code).keys() | {n for n, text in row.texts.items() if text}
@@ -47,12 +47,12 @@ def missing(row: Localization) -> list[str]:
 
 
 def completeness(row: Localization) -> str:
-    """Return how many texts there are in the set's language, for example "de 102 / 124"."""
+    """Return how many of the texts are in the set's language, for example "de 102 / 124"."""
     return f"{row.locale_code} {len(NAMES) - len(missing(row))} / {len(NAMES)}"
 
 
 class LocalizationForm(TextFields, ConflictForm):  # type: ignore[misc,valid-type]
-    """The form of a text set. An empty field shows the shipped text, which visitors get."""
+    """The form for a text set. An empty field shows the shipped text that visitors see."""
 
     class Meta:
         model = Localization
@@ -72,7 +72,7 @@ class LocalizationForm(TextFields, ConflictForm):  # type: ignore[misc,valid-typ
                 field.widget.attrs["data-missing"] = ""
 
     def values_of(self, row: Any) -> dict[str, Any]:
-        """Return the stored texts too."""
+        """Include the stored texts."""
         return super().values_of(row) | {name: row.texts.get(name, "") for name in NAMES}
 
     def save(self, commit: bool = True) -> Localization:
@@ -85,7 +85,7 @@ class LocalizationForm(TextFields, ConflictForm):  # type: ignore[misc,valid-typ
 
 @admin.register(Localization)
 class LocalizationAdmin(ChatbotRows):
-    """The pages of text sets, one per locale, linked from their chatbot."""
+    """The pages for text sets, one per locale, linked from the chatbot's page."""
 
     form = LocalizationForm
     list_display = ("locale_code", "chatbot", "complete", at("updated_at", "changed"))
@@ -99,9 +99,9 @@ class LocalizationAdmin(ChatbotRows):
     empty_text = "There are no text sets yet. Open a chatbot and add one for a locale."
 
     class Media:
-        """The script that searches and filters the texts."""
+        """The scripts that search and filter the texts, and tell "Try it" of unsaved changes."""
 
-        js = ("pages/texts.js",)
+        js = ("pages/texts.js", "pages/unsaved.js")
 
     @admin.display(description="texts in its language")
     def complete(self, row: Localization) -> str:
@@ -115,7 +115,7 @@ class LocalizationAdmin(ChatbotRows):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Add the other locales of the bot, each with its completeness."""
+        """Add the bot's locales, each with its completeness, and the number of missing texts."""
         row = self.get_object(request, object_id)
         sets = self.get_queryset(request).filter(chatbot=row.chatbot_id) if row else []
         context = {
@@ -128,13 +128,13 @@ class LocalizationAdmin(ChatbotRows):
         return shown
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the route of the button that copies a set."""
+        """Add the route for the button that copies a set."""
         button = row_routes(self, copy=require_POST(self.copy_view))
         return [*button, *super().get_urls()]
 
     @with_row("change")
     def copy_view(self, request: HttpRequest, row: Localization) -> HttpResponse:
-        """Copy the set's own texts to another locale, and open that one."""
+        """Copy the set's own texts to another locale, and redirect to that set."""
         target, locale_code = row, request.POST.get("locale_code", "").strip()
         try:
             target = copy_texts(row, locale_code)

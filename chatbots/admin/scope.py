@@ -1,4 +1,4 @@
-"""Limit rows of chatbots to the chatbots that the person may use through the API."""
+"""Limit pages to rows of the chatbots that the person may use through the API."""
 
 from typing import Any
 from uuid import UUID
@@ -13,10 +13,10 @@ from accounts.caller import Caller
 from accounts.models import Account
 from chatbots.access import open_to
 from chatbots.models import Chatbot
+from config.admin.choices import OFFERED, RowFilter
 from config.admin.keyset import whole_id
 
-OFFERED = 200  # accounts or chatbots in a filter's list
-NAMED = "named_chatbots"  # what the request keeps
+NAMED = "named_chatbots"  # the request's attribute that caches the chatbots' names
 
 
 def named_chatbots(request: HttpRequest) -> dict[UUID, str]:
@@ -38,12 +38,12 @@ def open_chatbots(request: HttpRequest) -> list[UUID]:
 
 
 class ChatbotRows(ScopedAdmin):
-    """The base of pages whose rows belong to a chatbot that the person may use."""
+    """Base for pages whose rows belong to a chatbot that the person may use."""
 
     chatbot_path = "chatbot"
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the rows of the person's chatbots."""
+        """Select the rows of the person's chatbots."""
         return rows.filter(**{f"{self.chatbot_path}__in": open_chatbots(request)})
 
 
@@ -53,14 +53,14 @@ def chatbots_of(account_id: UUID) -> list[UUID]:
 
 
 class AccountFilter(DropdownFilter):
-    """Filters a list by the account of its chatbots. The links of the home page set it."""
+    """Filters rows by the account of their chatbot. Links on the home page set this filter."""
 
     title = parameter_name = "account"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
         """Name the selected account, if the person can open one of its chatbots.
 
-        Without one, the filter is not shown, so that the list needs no query for it.
+        If no account is selected, the filter is not shown, and the list needs no query for it.
         """
         value = self.value()
         if not value:
@@ -72,37 +72,29 @@ class AccountFilter(DropdownFilter):
         return [(value, rows.values_list("name", flat=True).first() or "unknown")]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the rows of the account's chatbots."""
+        """Select the rows of the account's chatbots."""
         if not self.value():
             return queryset
         wanted = whole_id(self.value())
         return queryset.filter(chatbot__in=chatbots_of(wanted)) if wanted else queryset.none()
 
 
-class ChatbotFilter(DropdownFilter):
+class ChatbotFilter(RowFilter):
     """Filters a list by one of the person's chatbots."""
 
     title = "chatbot"
     parameter_name = "chatbot"
 
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the first chatbots by name, and always the currently selected one."""
-        wanted = whole_id(self.value() or "")
-        if person(request).is_superuser:
-            rows = scoped_rows(model_admin.admin_site, Chatbot, request)
-            offered = list(rows.order_by("name", "id")[:OFFERED].values_list("pk", "name"))
-            if wanted and wanted not in dict(offered):
-                offered += rows.filter(pk=wanted).values_list("pk", "name")
-        else:
-            named = named_chatbots(request)
-            offered = sorted(named.items(), key=lambda one: (one[1], one[0]))[:OFFERED]
-            if wanted in named and wanted not in dict(offered):
-                offered.append((wanted, named[wanted]))
-        return [(str(key), name) for key, name in offered]
+    def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Any]":
+        """Return the chatbots that the person may open."""
+        return scoped_rows(model_admin.admin_site, Chatbot, request)
 
-    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the rows of the selected chatbot."""
-        if not self.value():
-            return queryset
-        wanted = whole_id(self.value())
-        return queryset.filter(chatbot=wanted) if wanted else queryset.none()
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Name the chatbots without a query if the list has already read their names."""
+        if person(request).is_superuser:
+            return super().lookups(request, model_admin)
+        named, wanted = named_chatbots(request), whole_id(self.value() or "")
+        offered = sorted(named.items(), key=lambda one: (one[1], one[0]))[:OFFERED]
+        if wanted in named and wanted not in dict(offered):
+            offered.append((wanted, named[wanted]))
+        return [(str(key), name) for key, name in offered]

@@ -1,4 +1,4 @@
-"""The versions of an instruction or a persona: who saved which text when, and what differs."""
+"""The versions of an instruction or persona: who saved which text when, and how they differ."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ TOO_LONG = (
     "The system message of this bot now has {:,} characters, more than many models accept. "
     "Shorten its texts, or deactivate a persona."
 )
-COMPARED = 2_000  # lines of a text, beyond which comparing takes too long
+COMPARED = 2_000  # lines in a text; comparing longer texts takes too long
 AROUND = 3  # unchanged lines shown on either side of a change
 Line = tuple[str, str]  # "added", "removed", "same" or "gap", and the text
 
@@ -41,8 +41,9 @@ class Difference:
 def compare(old: str, new: str) -> list[Line]:
     """Return the line diff of two texts, with a few unchanged lines around each change.
 
-    Of a text with 200 lines or more, difflib seeds no match with lines that are common in it, such
-    as empty ones: comparing two texts full of them would take a minute.
+    In a text with 200 lines or more, difflib by default starts no match at a line that is common
+    there, such as an empty one. Without this default, comparing two texts full of such lines would
+    take a minute.
     """
     before, after = old.split("\n"), new.split("\n")
     if max(len(before), len(after)) > COMPARED:
@@ -76,7 +77,7 @@ def differences(row: Any, old: Version, new: Version) -> list[Difference]:
 
 
 def number_in(text: str | None) -> int | None:
-    """Parse the number of a version; None if the text is not one."""
+    """Parse a version number. Returns None if the text is not one."""
     return int(text) if text and text.isdecimal() and len(text) < 10 else None
 
 
@@ -87,10 +88,15 @@ def before_it(known: "QuerySet[Version]", number: int) -> int:
 
 
 class VersionedAdmin(ChatbotRows):
-    """Adds the page of versions to the pages of a kind of row."""
+    """Adds a page of versions to the pages for a kind of row."""
+
+    class Media:
+        """The script that tells "Try it" about unsaved changes."""
+
+        js = ("pages/unsaved.js",)
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the routes of the page and of its button."""
+        """Add the routes for the page and its button."""
         routes = row_routes(
             self,
             versions=require_safe(self.versions_view),

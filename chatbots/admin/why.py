@@ -1,4 +1,4 @@
-"""The page "Why may this person not …?": the role table, in words."""
+"""The page "Why may this person not …?": the permission table in plain words."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +16,9 @@ from accounts.admin.api_key import holders
 from accounts.admin.scope import managed_accounts, person
 from accounts.models import Membership, User
 from accounts.permissions import ADDED, MAY, PERMISSIONS, Action, may
-from chatbots.admin.scope import OFFERED, ChatbotRows
+from chatbots.admin.scope import ChatbotRows
 from chatbots.models import Chatbot, ChatbotMember
+from config.admin.choices import first_and_selected
 from config.admin.keyset import whole_id
 from config.admin.page import page
 from config.database.lengths import SHORT
@@ -36,7 +37,7 @@ class WhyForm(forms.Form):
     """A person, a chatbot and an action."""
 
     email = forms.EmailField(
-        label="Person's e-mail", max_length=SHORT, widget=UnfoldAdminEmailInputWidget
+        label="Person's email", max_length=SHORT, widget=UnfoldAdminEmailInputWidget
     )
     chatbot = forms.ChoiceField(widget=UnfoldAdminSelectWidget)
     action = forms.ChoiceField(
@@ -47,16 +48,13 @@ class WhyForm(forms.Form):
     def __init__(self, given: Any, chatbots: "QuerySet[Chatbot]") -> None:
         super().__init__(given if "email" in given else None, initial=given.dict())
         self.chatbots = chatbots
-        named = chatbots.order_by("name", "id").values_list("pk", "name", "account__name")
-        offered = list(named[:OFFERED])
-        wanted = whole_id(given.get("chatbot", ""))
-        if wanted and wanted not in {row[0] for row in offered}:
-            offered += named.filter(pk=wanted)
-        choices = [(str(key), f"{name} ({account})") for key, name, account in offered]
+        named = chatbots.select_related("account").order_by("name", "id")
+        offered = first_and_selected(named, whole_id(given.get("chatbot", "")))
+        choices = [(str(row.pk), f"{row.name} ({row.account})") for row in offered]
         self.fields["chatbot"].choices = choices  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
-        """Find the person among those of the chatbot's account, and of the chatbot itself."""
+        """Find the person in the chatbot's account, or among those added to the chatbot."""
         given = self.cleaned_data
         if not self.errors:
             chatbot = self.chatbots.select_related("account").get(pk=given["chatbot"])
@@ -81,9 +79,9 @@ class Answer:
 
 
 def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
-    """Answer by the permission table, with what the person holds and what the action needs.
+    """Answer from the permission table, with what the person holds and what the action needs.
 
-    The lines contain nothing of other accounts.
+    The lines reveal nothing about other accounts.
     """
     account = chatbot.account
     member = Membership.objects.filter(account=account, user=user).first()
@@ -94,12 +92,14 @@ def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
         role=member.role if member and not owner else None,
         permissions=member.permissions if member and not owner else None,
     )
-    allowed = user.is_active and may(action, held | ({ADDED} if added else set()))
-    name = user.email  # not every manager may see the name
+    belongs = owner or member is not None  # being added counts only for members
+    allowed = user.is_active and may(action, held | ({ADDED} if added and belongs else set()))
+    name = user.email  # shown instead of the name, which not every manager may see
     roles = [*sorted(map(str, held))] or ["nothing: they do not belong to it"]
     lines = [
         f"In {account}, {name} holds {', '.join(roles)}.",
-        f"{name} was {'' if added else 'not '}added to {chatbot}.",
+        f"{name} was {'' if added else 'not '}added to {chatbot}"
+        + ("." if belongs or not added else ", which counts only for members of the account."),
         f"The action needs {needs(action)}.",
     ]
     if not user.is_active:
@@ -130,15 +130,15 @@ def needs(action: Action) -> str:
 
 
 class WhyAdmin(ChatbotRows):
-    """Adds the page to the pages of chatbots."""
+    """Adds the page that explains permissions to the pages for chatbots."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the route of the page."""
+        """Add the page's route."""
         view = self.admin_site.admin_view(require_safe(self.why_view))
         return [path("why/", view, name="chatbots_chatbot_why"), *super().get_urls()]
 
     def why_view(self, request: HttpRequest) -> HttpResponse:
-        """Show the form and, if it is filled in, the answer. It is for managers of accounts."""
+        """Show the form and, once it is filled in, the answer, to managers and superusers."""
         superuser = person(request).is_superuser
         if not superuser and not managed_accounts(request):
             raise PermissionDenied

@@ -1,4 +1,4 @@
-"""Times on pages: written in UTC, and shown in the browser's time zone by a script."""
+"""Times on pages: written in UTC, and shown in the browser's time zone by pages/times.js."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +11,8 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import RangeDateTimeFilter
+
+from config.durations import until
 
 
 def time_element(value: datetime) -> SafeString:
@@ -31,8 +33,24 @@ def precise_time(value: datetime) -> SafeString:
     )
 
 
+def countdown(moment: datetime, now: datetime) -> SafeString:
+    """Format the time until a moment, as an element that the script counts down.
+
+    `now` comes from the clock that decides when the moment has come, because the browser's clock
+    may differ.
+    """
+    left = max(0.0, round((moment - now).total_seconds(), 1))
+    return format_html(
+        '<time datetime="{}" title="{} UTC" data-seconds="{}">{}</time>',
+        moment.isoformat(),
+        f"{moment:%Y-%m-%d %H:%M:%S}",
+        left,
+        until(left),
+    )
+
+
 def at(column: str, label: str, empty: str = "-") -> Any:
-    """Make a page's column that shows a model's time column.
+    """Return a list column that shows a model's time column.
 
     Any: Django's stubs do not know that a page's field may be a function.
     """
@@ -55,11 +73,11 @@ class TimeRangeFilter(RangeDateTimeFilter):
         self.title = f"{str(self.title).removesuffix(' at')} (UTC)"
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the rows in the range. Raises IncorrectLookupParameters for an invalid time."""
+        """Select the rows in the range. Raises IncorrectLookupParameters for an invalid time."""
         return queryset.filter(**self.bounds())
 
     def bounds(self) -> dict[str, datetime]:
-        """Return the conditions of the range. Raises IncorrectLookupParameters."""
+        """Return the range as filter conditions. Raises IncorrectLookupParameters."""
         found = {}
         for end, lookup in (("from", "gte"), ("to", "lte")):
             day, hour = (

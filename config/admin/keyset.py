@@ -14,7 +14,7 @@ from unfold.views import ChangeList
 from config.admin.page import bounded
 
 AFTER = "after"
-SEPARATOR = "~"  # never occurs in a uuid, so never in the key's last part
+SEPARATOR = "~"  # between a key's two parts; never occurs in a uuid, the last part
 
 
 class Pager:
@@ -27,7 +27,7 @@ class Pager:
 
 
 class KeysetChangeList(ChangeList):
-    """A list ordered by `model_admin.key`, whose pages begin after a row's key.
+    """A list ordered by `model_admin.key`. Each page begins after the last row of the one before.
 
     A key is one or two columns with the same direction ("-created_at", "-id"). The last column is
     unique.
@@ -36,18 +36,18 @@ class KeysetChangeList(ChangeList):
     next_label = "Next page"
 
     def get_key(self, request: HttpRequest) -> tuple[str, ...]:
-        """Return the columns of the order."""
+        """Return the columns that the list is ordered by."""
         key: tuple[str, ...] = self.model_admin.key
         return key
 
     def get_ordering(self, request: HttpRequest, queryset: "QuerySet[Any]") -> list[str]:
-        """Return the key as the only order: no other one has an index."""
+        """Return the key as the only order: no other order has an index."""
         return list(self.get_key(request))
 
     def get_queryset(
         self, request: HttpRequest, exclude_parameters: list[str] | None = None
     ) -> "QuerySet[Any]":
-        """Keep the rows that match the filters. The page parameter is not a filter."""
+        """Select the rows that match the filters. The page parameter is not a filter."""
         self.params.pop(AFTER, None)
         self.filter_params.pop(AFTER, None)
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
@@ -79,13 +79,13 @@ class KeysetChangeList(ChangeList):
         self.show_admin_actions = True
 
     def get_next(self, rows: list[Any], key: tuple[str, ...]) -> str | None:
-        """Return the place where the next page begins; None if this is the last one."""
+        """Return the position at which the next page begins; None if this is the last page."""
         more = len(rows) > self.list_per_page
         return place(self.result_list[-1], key) if more else None
 
 
 def filtered_list(model_admin: ModelAdmin, request: HttpRequest) -> Any:
-    """Return the list with the filters of a URL, for a page that is not the list itself.
+    """Return the list with the filters from a URL, for a page that is not the list itself.
 
     Raises BadRequest for an invalid filter. Any: the theme's list has no types.
     """
@@ -101,14 +101,14 @@ def place(row: Model, key: tuple[str, ...]) -> str:
 
 
 def place_of(values: Iterable[Any]) -> str:
-    """Encode the values of a key as a place in the list."""
+    """Encode a key's values as a position in the list."""
     return SEPARATOR.join(
         value.isoformat() if hasattr(value, "isoformat") else str(value) for value in values
     )
 
 
 def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -> "QuerySet[Any]":
-    """Keep the rows after a place. Raises IncorrectLookupParameters for an invalid place."""
+    """Select the rows after a position. Raises IncorrectLookupParameters if it is invalid."""
     if not given:
         return rows
     *first, unique = key
@@ -116,7 +116,7 @@ def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -
     step = "lt" if unique.startswith("-") else "gt"
     try:
         if len(parts) != len(key):
-            raise ValidationError("a place has a value for each column")
+            raise ValidationError("a position must have a value for each column")
         values = {
             column.lstrip("-"): rows.model._meta.get_field(column.lstrip("-")).to_python(part)
             for column, part in zip(key, parts, strict=True)
@@ -125,8 +125,8 @@ def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -
         raise IncorrectLookupParameters(error) from error
     last = Q(**{f"{unique.lstrip('-')}__{step}": values[unique.lstrip("-")]})
     for column in first:
-        # The second condition implies the first, but only the first tells both databases where in
-        # the index to begin.
+        # A row after the position has a later value in this column, or the same value and a later
+        # id. The separate condition on the column tells both databases where in the index to begin.
         name = column.lstrip("-")
         rows = rows.filter(**{f"{name}__{step}e": values[name]})
         last |= Q(**{f"{name}__{step}": values[name]})
@@ -134,7 +134,7 @@ def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -
 
 
 def whole_id(text: str) -> UUID | None:
-    """Parse the complete id in a search; None if the text is not a uuid."""
+    """Parse a search text as a complete id; None if it is not a uuid."""
     try:
         return UUID(text.strip())
     except ValueError:

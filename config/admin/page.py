@@ -22,11 +22,11 @@ from config.database.ids import new_id
 logger = logging.getLogger(__name__)
 
 SANE_TOKEN = re.compile(r"[0-9a-f]{32}")
-REMEMBERED = 24 * 60 * 60  # seconds; a form that is sent again later is sent on purpose
+REMEMBERED = 24 * 60 * 60  # seconds; after that, a repeated form counts as a new submission
 
 
 def row_routes(model_admin: ModelAdmin, **views: Callable[..., HttpResponse]) -> list[URLPattern]:
-    """Make the route `<id>/<name>/` of each view of a row, for signed-in staff only."""
+    """Build the route `<id>/<name>/` for each view of a row, for signed-in staff only."""
     opts = model_admin.opts
     return [
         path(
@@ -39,8 +39,12 @@ def row_routes(model_admin: ModelAdmin, **views: Callable[..., HttpResponse]) ->
 
 
 def bounded(rows: "QuerySet[Any]", cap: int = 1_000) -> str:
-    """Count rows up to a cap, in words; empty if there are none."""
-    count = rows.order_by().values("pk")[: cap + 1].count()
+    """Count rows up to a cap, formatted for people. Empty if there are none."""
+    return in_words(rows.order_by().values("pk")[: cap + 1].count(), cap=cap)
+
+
+def in_words(count: int, cap: int) -> str:
+    """Format a count up to a cap for people. Empty if it is zero."""
     return f"more than {cap:,}" if count > cap else f"{count:,}" if count else ""
 
 
@@ -73,9 +77,9 @@ def confirm_page(
     back: str,
     fields: Iterable[tuple[str, object]] = (),
 ) -> TemplateResponse:
-    """Ask for one confirmation of a dangerous action: name the objects and the consequence.
+    """Ask for confirmation of a dangerous action, naming the objects and the consequence.
 
-    The form is sent to the same URL, with `fields` hidden in it.
+    The form posts to the same URL, with `fields` as hidden inputs.
     """
     return page(
         model_admin,
@@ -93,7 +97,7 @@ def confirm_page(
 def unless_unchanged(
     request: HttpRequest, tag: str, render: Callable[[], HttpResponse]
 ) -> HttpResponse:
-    """Answer a script that polls: 304 without a body if it has seen this tag, else the response."""
+    """Respond to a polling script: 304 if it already has this tag, else the rendered response."""
     quoted = quote_etag(tag)
     unchanged = request.headers.get("If-None-Match") == quoted
     response = HttpResponse(status=304) if unchanged else render()
@@ -104,10 +108,10 @@ def unless_unchanged(
 
 @contextmanager
 def first_time(request: HttpRequest) -> Iterator[bool]:
-    """Yield whether a form is sent for the first time, not by a double click or a reload.
+    """Yield whether this is a form's first submission, not a double click or a reload.
 
-    Each form has its own token. If the block fails, the token is released and the form can be sent
-    again. Without a cache every submission counts as the first.
+    Each form has its own token. If the block fails, the token is released and the form can be
+    submitted again. Without a valid token or a cache, every submission counts as the first.
     """
     token = request.POST.get("form_token", "")
     name = f"form-{token}"
@@ -123,7 +127,7 @@ def first_time(request: HttpRequest) -> Iterator[bool]:
 
 
 def with_cache(change: Callable[[], object]) -> bool:
-    """Change the cache. Returns whether it changed; True if the cache does not answer."""
+    """Change the cache. Returns the result as a boolean; True if the cache does not answer."""
     try:
         return bool(change())
     except CACHE_ERRORS as error:
@@ -144,10 +148,10 @@ def secret_page(
     warning: str,
     back: str,
 ) -> TemplateResponse:
-    """Show a new secret in the response to the request that created it. It is stored nowhere.
+    """Show a new secret in the response to the request that created it. No page shows it again.
 
-    A reload sends the form again, so the caller checks `first_time` and otherwise redirects to
-    `back`.
+    A reload submits the form again, so the caller must act only once, for example by checking
+    `first_time`.
     """
     response = page(
         model_admin,

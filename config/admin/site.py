@@ -1,4 +1,4 @@
-"""The admin's site: the theme's, with a search that finds rows of this service."""
+"""The admin site: the theme's, with a search that finds this service's rows."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -9,6 +9,8 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin import sites
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -21,19 +23,33 @@ from config.admin.error_pages import previous_page
 MOST_LETTERS = 100
 
 
+class ChoicesView(AutocompleteJsonView):
+    """Searches the rows that a form may offer to the person."""
+
+    model_admin: Any  # a ScopedAdmin
+
+    def has_perm(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Ask the rows' page, because some rows may be chosen by people who cannot open it."""
+        return bool(self.model_admin.may_choose(request))
+
+    def get_queryset(self) -> "QuerySet[Any]":
+        """Order the rows as the form's select does."""
+        return super().get_queryset().order_by(*self.model_admin.choice_order)
+
+
 class Site(UnfoldAdminSite):
     """The theme's site.
 
-    The theme's own search keeps its answers for minutes, even if their rows have changed or the
-    person's rights have, and reads all matching rows.
+    The theme's own search reads all matching rows, and shows cached results for minutes, even after
+    the rows or the person's permissions have changed.
     """
 
     def admin_view(
         self, view: Callable[..., HttpResponseBase], cacheable: bool = False
     ) -> Callable[..., HttpResponseBase]:
-        """Lead back to the form after the sign-in, if its session had ended when it was sent.
+        """Return to the form after signing in, if the session had ended when it was submitted.
 
-        Django leads to the URL that the form was sent to, which for most buttons is no page.
+        Django would redirect to the URL that the form posts to. For most buttons, it is not a page.
         """
         guarded: Callable[..., HttpResponseBase] = super().admin_view(view, cacheable)
 
@@ -47,10 +63,14 @@ class Site(UnfoldAdminSite):
 
         return opened
 
+    def autocomplete_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Return the rows that match the text typed into a searchable select."""
+        return ChoicesView.as_view(admin_site=self)(request)
+
     def search(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """Answer Ctrl+K with what the function of the setting finds for a text."""
+        """Return the results for Ctrl+K, which the function named in ADMIN_SEARCH finds."""
         text = request.GET.get("s", "").strip()[:MOST_LETTERS]
         find = import_string(settings.ADMIN_SEARCH)
         return TemplateResponse(
@@ -67,5 +87,5 @@ class ThemeConfig(AppConfig):
     name = "unfold"
 
     def ready(self) -> None:
-        """Make the site the one that the admin's pages register with."""
+        """Install the site as the one that the admin's pages register with."""
         admin.site = sites.site = Site()

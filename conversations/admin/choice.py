@@ -1,6 +1,7 @@
 """The span of time, the account and the chatbot that the home page shows.
 
-The two names are typed, so that the page works without scripts and with any number of them.
+Users type the names of the account and the chatbot, so the page works without scripts and with any
+number of accounts and chatbots.
 """
 
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ from django.http import HttpRequest
 from django.utils.http import urlencode
 
 from accounts.admin.scope import person
-from chatbots.admin.scope import OFFERED, open_chatbots
+from chatbots.admin.scope import open_chatbots
 from chatbots.models import Chatbot
+from config.admin.choices import OFFERED
 from config.admin.keyset import whole_id
 from config.database.lengths import SHORT
 from conversations.admin.figures import DEFAULT_SPAN, SPANS, Span
@@ -22,7 +24,7 @@ from conversations.admin.menu import rows
 
 @dataclass(frozen=True)
 class Picked:
-    """An account or a chatbot that the user typed: its name and id, or why there is none."""
+    """An account or a chatbot that the user typed: its name and id, or why none was found."""
 
     text: str = ""
     id: UUID | None = None
@@ -33,7 +35,7 @@ class Picked:
 class Choice:
     """The span, the account and the chatbot that the page shows, and the names it suggests.
 
-    `chatbots` holds the ids of the chatbots to count; None means all.
+    `chatbots` holds the ids of the chatbots that the figures cover, or None for all.
     """
 
     span: Span
@@ -44,13 +46,13 @@ class Choice:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """Return the chosen account and chatbot as parameters of a link."""
+        """Return the chosen account and chatbot as parameters for a link."""
         parts = {"account": self.account, "chatbot": self.chatbot}
         return {name: str(part.id or part.text) for name, part in parts.items() if part.text}
 
     @property
     def query(self) -> str:
-        """Return the end of a link that filters a list by the choice, as the figures are."""
+        """Return the parameters for links to lists of the rows that the figures count."""
         return f"&{urlencode(self.parameters)}" if self.narrowed else ""
 
     @property
@@ -60,11 +62,11 @@ class Choice:
 
     @property
     def accounts(self) -> list[str]:
-        """Return the suggested names of accounts."""
+        """Return the suggested account names."""
         return list(dict.fromkeys(one["account__name"] for one in self.suggested))
 
     def spans(self) -> list[tuple[str, str, bool]]:
-        """Return the links to the spans: label, query string, and whether it is shown."""
+        """Return a link for each span: its label, its query string, and whether it is selected."""
         return [
             (span.label, f"?{urlencode({'span': span.name} | self.parameters)}", span is self.span)
             for span in SPANS.values()
@@ -72,9 +74,9 @@ class Choice:
 
 
 def picked(found: "QuerySet[Any]", text: str, *, key: str, name: str, kind: str) -> Picked:
-    """Find what a text names: by its id, its name, or the beginning of its name.
+    """Find the row that the user typed, by its id, its name, or the beginning of its name.
 
-    A name in the same case wins over one in another case.
+    An exact match wins over one that differs in case, and both win over a match of the beginning.
     """
     if not text:
         return Picked()

@@ -1,4 +1,4 @@
-"""Read what a thread's page shows: the newest 50 messages as bubbles, older ones paged by key."""
+"""Read what a thread's page shows: the newest 50 messages as bubbles, and older ones in pages."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -7,18 +7,22 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.utils.html import urlize
+from django.utils.safestring import SafeString
 
 from config.admin.keyset import whole_id
 from conversations.admin.origins import explained
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import history
+from conversations.services.reactions import counter
 from webhooks.models import Delivery
+from webhooks.models.delivery import State
 
 PAGE = 50
-LINKED = 4_000  # characters; searching a longer text for links takes too long
+LINKED = 4_000  # characters of a text; searching longer texts for links takes too long
 OTHER_THREADS = 5
-COUNTED = 100  # deliveries
+COUNTED = 100  # deliveries of a thread that are counted, at most
 
 KINDS = {
     MessageType.USER_MESSAGE: "visitor",
@@ -27,10 +31,20 @@ KINDS = {
     MessageType.SYSTEM_MESSAGE: "system",
 }
 
+# What `urlize` writes, and its replacement. No text can contain either: quotes are escaped.
+REL = ' rel="nofollow"', ' rel="noopener nofollow noreferrer"'
+THUMBS = {"positive_count": ("thumb up", "good"), "negative_count": ("thumb down", "bad")}
+SENT = {State.SUCCESS.value: "sent"}  # a state that the page names differently
+
+
+def with_links(text: str) -> SafeString:
+    """Escape text, and turn its URLs into links that send no referrer."""
+    return SafeString(urlize(text, nofollow=True, autoescape=True).replace(*REL))
+
 
 @dataclass(frozen=True)
 class Bubble:
-    """A message as the page shows it. The speaker is always named in words."""
+    """A message as the page shows it. The speaker is always named."""
 
     message: Message
     why: Sequence[str] = ()  # lines that explain an AI message
@@ -47,9 +61,10 @@ class Bubble:
         return names.get(self.kind) or self.message.agent_name or "Agent"
 
     @property
-    def links(self) -> bool:
-        """Return whether the page searches the text for links."""
-        return len(self.message.content) <= LINKED
+    def words(self) -> str:
+        """Return the text, escaped, with its URLs as links unless it is too long."""
+        content = self.message.content
+        return with_links(content) if len(content) <= LINKED else content
 
     @property
     def sources(self) -> list[dict[str, str]]:
@@ -61,8 +76,14 @@ class Bubble:
         ]
 
     @property
+    def reaction(self) -> tuple[str, str] | None:
+        """Return the visitor's reaction as a label and a colour. Unknown ones have no colour."""
+        given = self.message.reaction
+        return THUMBS.get(counter(given) or "", (given, "")) if given else None
+
+    @property
     def made_by(self) -> str:
-        """Name a reply's model, or the reason for a fallback. Older fallbacks have no reason."""
+        """Name a reply's model and the time it took, or the reason for a fallback."""
         message = self.message
         if message.fallback_reason:
             return f"fallback text: {message.fallback_reason}"
@@ -85,12 +106,12 @@ class Excerpt:
 
     @property
     def first_id(self) -> str:
-        """Return the id of the first message: older ones come before it."""
+        """Return the id of the first message, for the link to older messages."""
         return str(self.bubbles[0].message.pk) if self.bubbles else ""
 
     @property
     def last_id(self) -> str:
-        """Return the id of the last message, which the agent has seen."""
+        """Return the id of the last message, the newest one that the agent has seen."""
         return str(self.bubbles[-1].message.pk) if self.bubbles else ""
 
 
@@ -100,14 +121,14 @@ def messages_of(thread: Thread) -> "QuerySet[Message]":
 
 
 def bubbles(messages: Iterable[Message]) -> list[Bubble]:
-    """Make a bubble of each message, with the lines that explain it."""
+    """Build a bubble for each message, with the lines that explain it."""
     shown = list(messages)
     why = explained(shown)
     return [Bubble(message, why.get(message.pk, ())) for message in shown]
 
 
 def newest(thread: Thread, before: str | None) -> Excerpt:
-    """Read a page of the newest messages, or of the newest before the message `before`.
+    """Read a page of the newest messages, or of the newest ones before the message `before`.
 
     An unknown id in `before` is ignored.
     """
@@ -118,9 +139,9 @@ def newest(thread: Thread, before: str | None) -> Excerpt:
 
 
 def place_of(thread: Thread, message_id: str) -> str:
-    """Return the query and the fragment that show a message; empty if the thread has no such one.
+    """Return the query string and fragment that show a message, or "" if it is not in the thread.
 
-    The page then shows half a page of later messages, too, if there are so many.
+    Up to half a page of later messages is shown, too.
     """
     wanted, rows = whole_id(message_id), Message.objects.filter(thread=thread)
     message = rows.filter(pk=wanted).first() if wanted else None
@@ -138,9 +159,10 @@ def since(thread: Thread, position: int) -> list[Bubble]:
 
 
 def delivery_counts(thread: Thread) -> dict[str, int]:
-    """Count the thread's newest deliveries by state, at most COUNTED of them."""
-    states = Delivery.objects.filter(thread_id=thread.pk).order_by("-id")
-    return dict(Counter(states.values_list("state", flat=True)[:COUNTED]))
+    """Count the thread's newest deliveries, at most COUNTED, by the page's name for the state."""
+    rows = Delivery.objects.filter(thread_id=thread.pk).order_by("-id")
+    states = rows.values_list("state", flat=True)[:COUNTED]
+    return dict(Counter(SENT.get(state, state.lower()) for state in states))
 
 
 def other_threads(thread: Thread) -> "QuerySet[Thread]":
@@ -150,7 +172,7 @@ def other_threads(thread: Thread) -> "QuerySet[Thread]":
 
 
 def neighbours(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
-    """Find the waiting threads before and after a thread, longest wait first. Any: of threads.
+    """Find the waiting threads before and after a thread, longest wait first. Any: a queryset.
 
     If the thread is not waiting, the next thread is the one with the longest wait.
     """

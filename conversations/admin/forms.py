@@ -1,4 +1,4 @@
-"""The forms of a thread's page. The services that the API uses carry out the changes."""
+"""The forms for answering a thread, for its tags and for its details."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ class ReplyForm(forms.Form):
     newest_seen = forms.UUIDField(required=False)
 
     def clean_content(self) -> str:
-        """Refuse a blank answer. Raises ValidationError."""
+        """Reject a blank answer. Raises ValidationError."""
         content: str = self.cleaned_data["content"]
         if not content.strip():
             raise forms.ValidationError("a message must contain more than white space")
@@ -31,7 +31,7 @@ class ReplyForm(forms.Form):
 
 
 class TagForm(forms.Form):
-    """A tag to add to a thread or to remove from it, with the bounds of the API."""
+    """A tag to add to a thread or to remove from it, with the API's length limit."""
 
     tag = forms.CharField(max_length=SHORT, widget=UnfoldAdminTextInputWidget)
 
@@ -66,13 +66,14 @@ def flag(label: str) -> forms.BooleanField:
 
 
 class DetailsForm(forms.Form):
-    """What staff can edit about a thread and its visitor.
+    """The fields of a thread and its visitor that staff can edit.
 
-    The page also holds the values that it was rendered with, hidden. A field counts as changed only
-    if it differs from those, so a colleague's later edit of another field is not overwritten.
+    The page also contains the values that it was rendered with, in hidden fields. A field counts as
+    changed only if it differs from them, so a colleague's later edit of another field is not
+    overwritten.
     """
 
-    visitor_name, visitor_email = text("Name"), text("E-mail")
+    visitor_name, visitor_email = text("Name"), text("Email")
     visitor_phone = text("Phone")
     title = text("Title")
     internal_notes = forms.CharField(
@@ -88,7 +89,7 @@ class DetailsForm(forms.Form):
 
     @classmethod
     def of(cls, thread: Thread, data: Any = None) -> "DetailsForm":
-        """Make the form for a thread, with its stored values as initial ones."""
+        """Build the form for a thread from its stored values."""
         visitor = thread.visitor
         known = {
             "visitor_name": visitor.name,

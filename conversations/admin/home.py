@@ -27,7 +27,7 @@ from conversations.services import handoffs
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.delivery import Lane
 
-LISTED = 10  # rows of a table
+LISTED = 10  # rows in a table
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Card:
 
 
 def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
-    """Make the figures for the lists that the user may open."""
+    """Build the cards for the lists that the user may open."""
     made, total, chosen_rows = [], figures.total, choice.query
     if may_view(request, "conversations.thread"):
         inbox = reverse("admin:conversations_thread_changelist")
@@ -84,10 +84,9 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
 
 
 def waiting_visitors(request: HttpRequest, choice: Choice) -> tuple[int, str]:
-    """Return how many visitors wait for a person, up to CAP, and the longest wait in words.
+    """Return how many visitors are waiting for a person, up to CAP, and the longest wait.
 
-    If no account or chatbot is chosen, the menu shows the same count, and needs no query of its
-    own.
+    If no account or chatbot is chosen, the menu shows the same count and needs no query of its own.
     """
     found = waiting(rows(request, Thread)).order_by("waiting_since", "id")
     if choice.narrowed:
@@ -101,8 +100,8 @@ def waiting_visitors(request: HttpRequest, choice: Choice) -> tuple[int, str]:
 
 
 def share(figures: Figures) -> str:
-    """Return the share of fallbacks in words."""
-    return f"{figures.fallback_share} % fallback" if figures.total["ai_replies"] else ""
+    """Describe the share of fallbacks."""
+    return f"{figures.fallback_share}% fallback" if figures.total["ai_replies"] else ""
 
 
 class CappedCount(Subquery):
@@ -114,7 +113,7 @@ class CappedCount(Subquery):
 
 @dataclass(frozen=True)
 class Failing:
-    """An endpoint that is failing, how many deliveries wait for it, and its last error."""
+    """An endpoint that is failing, how many deliveries are waiting for it, and its last error."""
 
     endpoint: Endpoint
     waiting: str
@@ -122,7 +121,7 @@ class Failing:
 
 
 def failing_endpoints(request: HttpRequest) -> list[Failing]:
-    """Find the active endpoints that are failing, the longest first. Costs two queries."""
+    """Find the active endpoints that are failing, longest first. Costs at most two queries."""
     failing = rows(request, Endpoint).filter(failing_since__isnull=False, is_active=True)
     queued = Delivery.objects.filter(waiting_of=OuterRef("chatbot"), lane__lt=Lane.MANUAL)
     again = queued.filter(lane=Lane.RETRY).order_by("starts_at", "position")
@@ -155,7 +154,7 @@ def error_of(deliveries: dict[UUID, Delivery], *keys: UUID | None) -> str:
 
 @dataclass(frozen=True)
 class Quota:
-    """An account's use of its monthly quota. The state has a CSS class, and is also in words."""
+    """An account's use of its monthly quota. The state is shown by a CSS class and in words."""
 
     account: Account
     plan: str
@@ -172,18 +171,18 @@ class Quota:
 
     @property
     def state(self) -> tuple[str, str]:
-        """Return the CSS class and the words of the state."""
+        """Return the state's CSS class and text."""
         if self.most is None:
             return "", "unlimited"
         if self.percent >= 100:
             return "bad", "used up: visitors get no answer"
         if self.percent >= WARNED_AT[-1]:
-            return "busy", f"{self.percent} % used"
-        return "good", f"{self.percent} % used"
+            return "busy", f"{self.percent}% used"
+        return "good", f"{self.percent}% used"
 
 
 def quotas_of_accounts(request: HttpRequest, choice: Choice) -> list[Quota]:
-    """Read the accounts' usage of this month, the most messages first."""
+    """Read the accounts' usage for this month, most messages first."""
     month, resets_at = month_of(timezone.now())
     used = rows(request, Usage).filter(month=month).select_related("account__plan")
     if choice.account.text:
@@ -201,7 +200,7 @@ def quotas_of_accounts(request: HttpRequest, choice: Choice) -> list[Quota]:
 
 
 def tokens(choice: Choice, since: date) -> list[dict[str, Any]]:
-    """Add up the tokens by account and model, the most first. Names do not identify either."""
+    """Add up tokens by account and model, most input first. Groups by id, not by name."""
     used: Any = TokenUsage.objects.filter(day__gte=since)
     if choice.chatbots is not None:
         used = used.filter(chatbot__in=choice.chatbots)
@@ -223,11 +222,11 @@ def tokens(choice: Choice, since: date) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Requests:
-    """Requests for a person, and what became of them, in words."""
+    """Requests for a person and their outcomes, formatted for display."""
 
     asked: str
     answered: str
-    first_answer: str  # the mean; empty if none was answered
+    first_answer: str  # the mean time until a person answered; empty if no request was answered
     resolved: str
     came_back: str
 

@@ -48,7 +48,7 @@ from conversations.models.thread import MOST_TAGS
 from conversations.services import search, threads
 from conversations.services.erasure import erase_thread
 
-LAST_WORDS = 80  # characters
+LAST_WORDS = 80  # characters of the last message that a row shows
 SPEAKERS = {
     MessageType.USER_MESSAGE: "",
     MessageType.AI_MESSAGE: "AI: ",
@@ -60,7 +60,7 @@ REMEMBERED = "inbox"  # the cookie with the query string of the list that the pe
 
 
 def waiting(rows: Any) -> "QuerySet[Thread]":
-    """Keep the threads whose visitor waits for a person. Any: a queryset of threads."""
+    """Select the threads whose visitor is waiting for a person. Any: a queryset of threads."""
     kept: QuerySet[Thread] = rows.waiting()
     return kept
 
@@ -69,12 +69,12 @@ Changed = TypeVar("Changed")
 
 
 def selected(rows: "QuerySet[Thread]") -> list[UUID]:
-    """Return the ids of the selected threads, at most those of a page."""
+    """Return the ids of the selected threads, at most one page of them."""
     return list(rows.order_by().values_list("pk", flat=True)[:SHOWN])
 
 
 def change_each(keys: list[UUID], change: Callable[[UUID], Changed]) -> list[Changed]:
-    """Change threads one by one; return the results. Skips those erased in the meantime."""
+    """Change threads one by one and return the results. Skips those erased in the meantime."""
     results = []
     for key in keys:
         with suppress(ThreadNotFound):
@@ -83,12 +83,12 @@ def change_each(keys: list[UUID], change: Callable[[UUID], Changed]) -> list[Cha
 
 
 def conversations(count: int) -> str:
-    """Return a number of conversations in words."""
+    """Format a number of conversations, such as "2 conversations"."""
     return f"{count} conversation{'' if count == 1 else 's'}"
 
 
 class Inbox(ChatbotRows):
-    """The poll of the live list, and the actions on selected threads."""
+    """The live list's poll, and the actions on selected threads."""
 
     actions = ("resolve_selected", "archive_selected", "mark_selected", "tag_selected")
 
@@ -102,14 +102,14 @@ class Inbox(ChatbotRows):
         return answer
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the route of the poll."""
+        """Add the route for the poll."""
         news = path(
             "news/", self.admin_site.admin_view(self.news), name="conversations_thread_news"
         )
         return [news, *super().get_urls()]
 
     def news(self, request: HttpRequest) -> HttpResponse:
-        """Return what the first page of a view depends on, or 304 if it is unchanged."""
+        """Return a stamp for each row of a view's first page, or 304 if nothing has changed."""
         rows = applied(request, polled_threads(request))
         view = inbox_views.chosen(request.GET.get(VIEW))
         minute = int(timezone.now().timestamp() // 60)
@@ -141,7 +141,7 @@ class Inbox(ChatbotRows):
     def change_all(
         self, request: HttpRequest, rows: "QuerySet[Thread]", changes: dict[str, Any], done: str
     ) -> None:
-        """Change at most a page of threads by the service of the API."""
+        """Change at most one page of threads through the API's service."""
         changed = change_each(selected(rows), lambda key: threads.update(key, changes))
         messages.success(request, f"{conversations(len(changed))} {done}")
 
@@ -168,7 +168,7 @@ class Inbox(ChatbotRows):
         return None
 
     def tag_all(self, request: HttpRequest, keys: list[UUID], *, tag: str, how: str) -> None:
-        """Add a tag to threads or remove it, and say how many are left out."""
+        """Add a tag to threads or remove it, and warn about threads that have too many tags."""
         if how == "remove":
             removed = change_each(keys, lambda key: threads.remove_tag(key, tag))
             messages.success(request, f"Tag “{tag}” removed from {conversations(len(removed))}")
@@ -182,7 +182,7 @@ class Inbox(ChatbotRows):
 
 @admin.register(Thread)
 class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
-    """The list of threads; a thread's own page is ThreadDetailAdmin."""
+    """The list of threads. ThreadDetailAdmin is a thread's own page."""
 
     key = inbox_views.LATEST
     list_per_page = SHOWN
@@ -229,11 +229,11 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
     list_before_template = "admin/conversations/inbox_tabs.html"
     id_columns = ("pk",)
     search_fields = ("pk",)
-    search_help_text = "words of a message, a name, an e-mail address, a tag or a complete id"
+    search_help_text = "words of a message, a name, an email address, a tag or a complete id"
     empty_text = "There are no conversations yet. A conversation appears with its first message."
 
     class Media:
-        """The script of the live list."""
+        """The script for the live list."""
 
         js = (Script("pages/inbox.js", defer=True),)
 
@@ -247,7 +247,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
-        """Search by a complete id, or by words in the person's chatbots."""
+        """Search by a complete id, or for words in the threads of the person's chatbots."""
         if not search_term or whole_id(search_term):
             rows, duplicates = super().get_search_results(request, queryset, search_term)
             return rows, duplicates
@@ -256,18 +256,18 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
     @display(description="waiting")
     def waits(self, thread: Thread) -> SafeString:
-        """Show how long the visitor has waited, or when the last activity was."""
+        """Show how long the visitor has waited, or how long ago the last activity was."""
         return waited(thread)
 
     @display(description="visitor")
     def visitor_name(self, thread: Thread) -> str:
-        """Return the visitor's name, e-mail address or id."""
+        """Return the visitor's name (with the email address if known), email address or id."""
         visitor = thread.visitor
         return f"{visitor} ({visitor.email})" if visitor.name and visitor.email else str(visitor)
 
     @display(description="last words")
     def last_words(self, thread: Any) -> str:
-        """Quote the visitor's last message, or the last message of another author."""
+        """Quote a search's newest hit, else the visitor's or else the thread's last message."""
         if thread.speaker is None:
             return "no message yet"
         words = truncatechars(thread.words, LAST_WORDS)
@@ -280,7 +280,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
     @display(description="unread")
     def unread(self, thread: Thread) -> str:
-        """Return the number of unread messages; empty if there are none."""
+        """Return the number of unread messages, or "" if there are none."""
         return str(thread.unread_messages_count or "")
 
     @display(description="flags")

@@ -1,4 +1,4 @@
-"""The admin's list of leads: visitors who left an e-mail address or a phone number."""
+"""The admin's list of leads: visitors who left an email address or a phone number."""
 
 from datetime import UTC
 from typing import Any
@@ -27,7 +27,7 @@ CAPTURED = at("captured_at", "captured")
 
 
 class CapturedSince(DropdownFilter):
-    """Filters leads by the spans of the home page, over the ids that order the list."""
+    """Filters leads by the home page's spans. Compares ids, because the list is ordered by id."""
 
     title = "captured in the last"
     parameter_name = "since"
@@ -37,7 +37,7 @@ class CapturedSince(DropdownFilter):
         return [(span.name, span.label.removeprefix("last ")) for span in SPANS.values()]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the leads of the span."""
+        """Select the leads captured in the span."""
         span = SPANS.get(self.value() or "")
         if span is None:
             return queryset
@@ -63,7 +63,7 @@ class LeadAdmin(Erasing, ReadOnly, Exporting, ChatbotRows):
     list_before_template = "admin/export_links.html"
     consequences = (
         "The conversation and the visitor are kept, with the visitor's contact information.",
-        "Mails about this conversation are deleted. Webhook deliveries with the contact "
+        "Emails about this conversation are deleted. Webhook deliveries with the contact "
         "information stay in the log, without their content.",
     )
     list_display = (CAPTURED, "name", "email", "phone", "chatbot")
@@ -73,7 +73,7 @@ class LeadAdmin(Erasing, ReadOnly, Exporting, ChatbotRows):
     search_fields = ("pk",)
     search_help_text = "the complete id of a lead or a thread"
     fields = readonly_fields = ("chatbot", "name", "email", "phone", CAPTURED, "conversation")
-    empty_text = "No visitor has left an e-mail address or a phone number yet."
+    empty_text = "No visitor has left an email address or a phone number yet."
 
     def erase(self, row: Lead) -> None:
         erase_lead(row)

@@ -1,6 +1,6 @@
 """The page of a thread: read the conversation and answer the visitor.
 
-Every button is a POST that calls the same service as the API. The page has no rules of its own.
+Every button is a POST that calls a service. The page has no rules of its own.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ class ThreadDetailAdmin(ScopedAdmin):
         )
 
     def route(self, button: tuple[str, Any]) -> URLPattern:
-        """Make a route below a thread, open to signed-in staff only."""
+        """Return a route below a thread, open to signed-in staff only."""
         name, view = button
         route: URLPattern = path(
             f"<uuid:object_id>/{name}/",
@@ -89,14 +89,14 @@ class ThreadDetailAdmin(ScopedAdmin):
         return route
 
     def has_answer_permission(self, request: HttpRequest, obj: Thread | None = None) -> bool:
-        """Return whether the user may answer, which takes the permission to change threads."""
+        """Return whether the user may answer, which requires the permission to change threads."""
         return person(request).has_perm("conversations.change_thread")
 
     @with_row("view")
     def change_view(
         self, request: HttpRequest, thread: Thread, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show the thread instead of the admin's form; with `message`, where that message is."""
+        """Show the thread instead of the admin's form, or redirect to the message in `message`."""
         if place := conversation.place_of(thread, request.GET.get("message", "")):
             return HttpResponseRedirect(f"{page_url(thread)}{place}")
         return self.show(request, thread)
@@ -110,7 +110,10 @@ class ThreadDetailAdmin(ScopedAdmin):
         details: Any = None,
         answers: Sequence[Message] = (),
     ) -> HttpResponse:
-        """Render the page. `typed` is an answer that was not sent, held back by `answers`."""
+        """Render the page. `typed` is an answer that was not sent, perhaps because of `answers`.
+
+        These are the answers that other agents have sent in the meantime.
+        """
         before = request.GET.get("before")
         draft = conversation.chosen_draft(thread, request)
         excerpt = conversation.newest(thread, before)
@@ -217,7 +220,7 @@ class ThreadDetailAdmin(ScopedAdmin):
 
     @with_row("answer")
     def seen(self, request: HttpRequest, thread: Thread) -> HttpResponse:
-        """Mark the thread as read; the script calls this while the page is visible."""
+        """Mark the thread as read. The script calls this while the page is visible."""
         threads.mark_seen(thread.pk)
         return HttpResponse(status=204)
 
@@ -249,9 +252,12 @@ class ThreadDetailAdmin(ScopedAdmin):
         else:
             given = request.GET.get("after", "")
             new = conversation.since(thread, int(given) if given.isdecimal() else 0)
-            html = render_to_string(
-                "admin/conversations/bubbles.html", {"bubbles": new, "thread": thread}, request
-            )
+            shown = {
+                "bubbles": new,
+                "thread": thread,
+                "can_answer": bool(new) and self.has_answer_permission(request, thread),
+            }
+            html = render_to_string("admin/conversations/bubbles.html", shown, request)
             last = new[-1].message if new else None
             if last and last.position < thread.last_position:
                 tag = ""  # the page lacks later messages, so its next poll must not get a 304

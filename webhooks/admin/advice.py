@@ -1,4 +1,4 @@
-"""Advise what to do about a failed attempt: a table with a line for each kind of failure."""
+"""Advise what to do about a failed attempt: a table with an entry for each kind of failure."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from config.outbound.failures import Reason
 from webhooks.models.reason import Refusal
 
-HELD = "Nothing is sent while SENDING=off; it stays due until sending is on again"
+HELD = "Nothing is sent while SENDING=off; what you requested stays due until sending is on again"
 CODES = {
     range(200, 300): "",
     range(300, 400): "Redirects are not followed: enter the final address.",
@@ -15,16 +15,16 @@ CODES = {
     range(403, 404): "The receiver refuses the token: compare the secret on both sides.",
     range(404, 405): "The receiver has nothing at this address: check the URL.",
     range(410, 411): "The receiver no longer has anything at this address: check the URL.",
-    range(400, 500): "The receiver does not accept the request: its answer may say why.",
+    range(400, 500): "The receiver does not accept the request: its response may say why.",
     range(500, 600): "The receiver failed: look at its own log.",
 }
 REACHABLE = "Check that the receiver is running and accepts connections from outside."
 CERTIFICATE = "Give the receiver a valid certificate with its whole chain."
-NAME = "Check the host name, and that it resolves everywhere."
+NAME = "Check that the host name is correct and resolves everywhere."
 INTERRUPTED = "The service was stopped during the attempts: retry."
 REASONS: dict[str, str] = {
     Reason.TIMEOUT: "The receiver must answer within {seconds:g} s: answer first, work later.",
-    Reason.URL_NOT_ALLOWED: "Enter a public https address, or add its network to "
+    Reason.URL_NOT_ALLOWED: "Enter a public https address, or add the receiver's network to "
     "WEBHOOK_ALLOWED_NETWORKS.",
     Reason.NAME_NOT_FOUND: NAME,
     Reason.NAME_LOOK_UP_FAILED: NAME,
@@ -39,7 +39,7 @@ REASONS: dict[str, str] = {
     Reason.CERTIFICATE_NOT_TRUSTED: f"{CERTIFICATE[:-1]}, "
     "or add its authority to WEBHOOK_CA_BUNDLE.",
     Reason.TLS_FAILED: CERTIFICATE,
-    Reason.ANSWER_NOT_UNDERSTOOD: "The receiver must answer with HTTP: check the URL and its port.",
+    Reason.ANSWER_NOT_UNDERSTOOD: "The receiver must respond with HTTP: check the URL and port.",
     Refusal.WEBHOOK_DELETED: "Set up a webhook for the chatbot, then retry.",
     Refusal.SWITCHED_OFF: "Switch the webhook on, then retry.",
     Refusal.ADD_ON_LOST: "The account has lost the add-on: ask the person who manages the plan.",
@@ -52,7 +52,7 @@ REASONS: dict[str, str] = {
 
 
 def say_begun(request: HttpRequest, words: str) -> None:
-    """Tell the user that something will be sent, or that sending is held."""
+    """Tell the user that something will be sent, or that sending is off."""
     if settings.SENDING:
         messages.success(request, words)
     else:
@@ -60,7 +60,7 @@ def say_begun(request: HttpRequest, words: str) -> None:
 
 
 def advice(code: int | None, reason: str) -> str:
-    """Return what to do, by the response's code or the name of the reason why there is none."""
+    """Return advice for a response's code, or for the name of the reason why there is none."""
     if code is not None:
         return next((words for codes, words in CODES.items() if code in codes), "")
     return REASONS.get(reason, "").format(seconds=settings.WEBHOOK_TIMEOUT)

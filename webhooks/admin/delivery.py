@@ -12,7 +12,7 @@ from unfold.views import ChangeList
 
 from accounts.admin.scope import ReadOnly, person
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
-from config.admin.dates import TimeRangeFilter, at, time_element
+from config.admin.dates import TimeRangeFilter, at, countdown
 from config.admin.export import Exporting
 from config.admin.keyset import whole_id
 from webhooks.admin.advice import say_begun
@@ -24,6 +24,8 @@ from webhooks.admin.retry_job import RetryAllAdmin
 from webhooks.models import Delivery
 from webhooks.services.retry import retry, retryable
 from webhooks.services.selection import with_id
+
+HELD_NOW = "held: SENDING=off"
 
 
 @admin.register(Delivery)
@@ -76,11 +78,11 @@ class DeliveryAdmin(
     }
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep deliveries of the user's chatbots, and of erased ones in accounts they manage."""
+        """Select deliveries of the user's chatbots, and of erased ones in accounts they manage."""
         return rows.filter(chatbot__in=visible_ids(request))
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        """Use the list whose pages cost the same for several chatbots."""
+        """Use DeliveryList, whose pages cost no more for several chatbots than for one."""
         return DeliveryList
 
     @admin.display(description="event")
@@ -95,7 +97,7 @@ class DeliveryAdmin(
 
     @admin.display(description="attempts")
     def attempts_made(self, delivery: Delivery) -> str:
-        """Show the attempts made, out of the automatic ones."""
+        """Show the number of attempts made, and the maximum number of automatic ones."""
         planned = 1 if delivery.is_test else 1 + len(settings.WEBHOOK_RETRY_DELAYS)
         return f"{delivery.attempts_count} / {planned}"
 
@@ -104,16 +106,19 @@ class DeliveryAdmin(
         """Show the last response, or why there was none."""
         return answer_of(delivery)
 
+    # Any: a delivery with the annotation `read_at`
     @admin.display(description="next attempt", empty_value="-")
-    def next_attempt(self, delivery: Delivery) -> object:
-        """Show when the next attempt is due, or that one is in flight."""
+    def next_attempt(self, delivery: Any) -> object:
+        """Count down to the next attempt, or say that one is in flight or held."""
         if delivery.claim:
             return "under way"
-        return time_element(delivery.due_at) if delivery.due_at else None
+        if delivery.due_at is None:
+            return None
+        return countdown(delivery.due_at, delivery.read_at) if settings.SENDING else HELD_NOW
 
     @admin.action(description="Retry the selected deliveries", permissions=["retry"])
     def retry_selected(self, request: HttpRequest, deliveries: "QuerySet[Delivery]") -> None:
-        """Retry the FAILED ones of the selected deliveries and report how many were left out."""
+        """Retry the selected deliveries that are FAILED, and report how many were left out."""
         chosen = len(deliveries.values_list("pk"))
         begun = retry(retryable(deliveries.order_by()), by=person(request).get_full_name())
         if begun:

@@ -1,20 +1,28 @@
-"""The numbers of deliveries on the tabs of the log, counted up to a cap over indexes."""
+"""The numbers of deliveries on the log's tabs, counted through indexes, up to a cap."""
 
 from collections import Counter
+from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
 
+from accounts.models import User
+from config.database.collected import CountOf
 from webhooks.models import Delivery
 from webhooks.models.delivery import Lane, State
 
-CAP = 100  # a count from here on is shown as "99+"
+BESIDE = "beside"
+CAP = 100  # this count and higher ones are shown as "99+"
 
 
-def counts(chatbots: list[UUID] | None) -> Counter[str]:
-    """Count the FAILED and RETRYING deliveries of chatbots, or of all; costs one query.
+def counts(
+    chatbots: list[UUID] | None, *, beside: "QuerySet[Any] | None" = None, person: User
+) -> Counter[str]:
+    """Count the FAILED and RETRYING deliveries of chatbots, or of all of them, in one query.
 
-    SQLite allows a limit only below the parts of a UNION, so each part selects by id.
+    The same query also counts the rows `beside`, under the key BESIDE. Its SELECT
+    must read exactly one row, which is that of `person`. SQLite allows no LIMIT in a part of a
+    UNION, so each part limits a subquery of ids instead.
     """
     rows = Delivery.objects.order_by()
     parts: list[QuerySet[Delivery]]
@@ -26,13 +34,19 @@ def counts(chatbots: list[UUID] | None) -> Counter[str]:
             rows.filter(waiting_of__in=chatbots, lane=Lane.RETRY),
             rows.filter(running_of__in=chatbots, state=State.RETRYING),
         ]
-    first, *others = (
-        rows.filter(pk__in=part.values("pk")[:CAP]).values_list("state", flat=True)
-        for part in parts
-    )
-    return Counter(first.union(*others, all=True))
+    selected: list[QuerySet[Any, Any]] = [
+        rows.filter(pk__in=part.values("pk")[:CAP]).values_list("state", Value(1)) for part in parts
+    ]
+    if beside is not None:
+        one = User.objects.filter(pk=person.pk).order_by()
+        selected.append(one.values_list(Value(BESIDE), CountOf(beside.values("pk"))))
+    first, *others = selected
+    found: Counter[str] = Counter()
+    for name, count in first.union(*others, all=True):
+        found[name] += count
+    return found
 
 
 def shown(count: int) -> str:
-    """Return a count as a tab shows it; empty for none."""
+    """Return a count as a tab shows it; empty for zero."""
     return f"{CAP - 1}+" if count >= CAP else str(count or "")

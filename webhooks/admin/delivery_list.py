@@ -1,9 +1,9 @@
 """The list of deliveries, at a cost that depends neither on their number nor on the filters.
 
-An index orders all deliveries, those of one chatbot, of one state and of one class of answers. A
-page for which one of these indexes has exactly the rows that match reads only its own rows. Any
-other page looks at a bounded number of rows in the order of an index and keeps those that match:
-if there are few, it offers to look further back.
+Indexes order all deliveries, and those of one chatbot, of one state and of one class of responses.
+If one of these indexes has exactly the matching rows, a page reads only its own rows. Any other
+page examines a bounded number of rows in the order of an index and keeps those that match. If they
+do not fill the page, it offers to look further back.
 
 For several chatbots, a database either sorts all of their rows, or reads the rows of all accounts
 in order and drops most of them. So the list first finds a time beyond which the page cannot reach:
@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import F, Max, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Now
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -29,34 +29,34 @@ from chatbots.admin.scope import chatbots_of
 from chatbots.models import Chatbot
 from config.admin.dates import TimeRangeFilter
 from config.admin.keyset import AFTER, KeysetChangeList, place_of, rows_after, whole_id
-from config.admin.page import bounded
+from config.admin.page import bounded, in_words
 from config.database.collected import Collected
 from config.durations import ONE_DAY
-from webhooks.admin.delivery_counts import counts, shown
+from webhooks.admin.delivery_counts import BESIDE, counts, shown
 from webhooks.admin.delivery_page import visible_ids
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.delivery import State
 from webhooks.services.selection import CLASSES, SUCCEEDED
 
 TABS = (State.FAILED, State.RETRYING, State.PENDING, State.SUCCESS)
-LOOKED_AT = 2_000  # rows of an index, for filters that have none
+LOOKED_AT = 2_000  # index rows examined, for filters without an index of their own
 SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
-NIL = UUID(int=0)  # before every id
-COUNTED = 10_000  # deliveries of a day, for the text of an empty list
-FAILURES = 10_000  # the newest ones, which the page of the causes groups
-OF_ONE = 1_000  # of them, of each of several chatbots: one may have most of the failures
+NIL = UUID(int=0)  # sorts before every id
+COUNTED = 10_000  # deliveries of a day that the text of an empty list counts, at most
+FAILURES = 10_000  # the newest failures, which the page of causes groups
+OF_ONE = 1_000  # failures read of each of several chatbots, at least
 
 
 class DeliveryList(KeysetChangeList):
     """The deliveries that a person may see, newest first."""
 
     queryset: "QuerySet[Any]"
-    reached: datetime | None = None  # no older delivery was looked at; None: all were
-    made_filters: Any = None  # as Django's list returns them
+    reached: datetime | None = None  # older deliveries were not examined; None: all were
+    made_filters: Any = None  # Any: what Django's list returns
 
     def get_filters(self, request: HttpRequest) -> Any:
-        """Make the filters once for a page: some read their choices from the database."""
+        """Create the filters once per page: some read their choices from the database."""
         self.made_filters = self.made_filters or super().get_filters(request)
         return self.made_filters
 
@@ -71,16 +71,21 @@ class DeliveryList(KeysetChangeList):
         super().get_results(request)
         self.queryset = matching  # an export goes beyond the page
         self.counts: Counter[str] = Counter()
-        # An empty list spends this query on saying what there is without its filter.
-        if self.result_list and not self.query and set(self.params) <= {"state__exact"}:
-            self.counts = counts(self.chatbots(request, {}))
+        if not self.query and set(self.params) <= {"state__exact"}:
+            beside = None if self.result_list else self.last_day[: COUNTED + 1]
+            self.counts = counts(self.chatbots(request, {}), beside=beside, person=person(request))
+
+    def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Add the current time by the clock that sets due times, without another query."""
+        annotated: QuerySet[Any] = rows.annotate(read_at=Now())
+        return annotated
 
     def tabs(self) -> list[tuple[str, str]]:
-        """Return the state of each tab, and how many deliveries it has, as far as it says so."""
+        """Return the state of each tab with its count, which is empty if the tab shows none."""
         return [(state, shown(self.counts[state])) for state in TABS]
 
     def count_in_words(self, cap: int) -> str:
-        """Count the matching rows up to a cap, of those that a page can reach."""
+        """Count the matching rows that a page can reach, up to a cap."""
         least = "at least " if self.countable is not self.queryset else ""
         return least + (bounded(self.countable, cap=cap) or "no")
 
@@ -95,19 +100,28 @@ class DeliveryList(KeysetChangeList):
 
     @property
     def unmatched_text(self) -> str:
-        """Return the text of a filtered list without rows."""
+        """Return the text for a filtered list without rows."""
         if self.query:
             return ""
         if self.reached:
             time = f"{self.reached:%Y-%m-%d %H:%M:%S} UTC"
             return f"No deliveries match among the newest ones, back to {time}."
-        day = self.root_queryset.filter(created_at__gte=timezone.now() - ONE_DAY)
-        count = bounded(day, cap=COUNTED) or "None"
-        return f"No deliveries match. {count.capitalize()} in the last 24 h without this filter."
+        if BESIDE in self.counts:
+            count = in_words(self.counts[BESIDE], cap=COUNTED)
+        else:
+            count = bounded(self.last_day, cap=COUNTED)
+        words = (count or "None").capitalize()
+        return f"No deliveries match. {words} in the last 24 h without this filter."
+
+    @property
+    def last_day(self) -> "QuerySet[Any]":
+        """Select the deliveries of the last 24 hours, whatever the filter."""
+        day: QuerySet[Any] = self.root_queryset.filter(created_at__gte=timezone.now() - ONE_DAY)
+        return day.order_by()
 
     @property
     def empty_text(self) -> SafeString | str:
-        """Return the text of a list without a filter and without rows."""
+        """Return the text for an empty, unfiltered list."""
         if self.endpoints.exists():
             return "No events have been sent yet."
         chatbots = reverse("admin:chatbots_chatbot_changelist")
@@ -115,7 +129,7 @@ class DeliveryList(KeysetChangeList):
         return format_html(link, "No webhook is configured.", chatbots)
 
     def kept(self, request: HttpRequest, given: dict[str, str]) -> "QuerySet[Any]":
-        """Keep the matching rows that the page can reach."""
+        """Select the matching rows that the page can reach."""
         matching, time = self.without_time(request)
         key, after = self.get_key(request), request.GET.get(AFTER)
         rows = rows_after(self.root_queryset.filter(**time), key, after)
@@ -137,13 +151,13 @@ class DeliveryList(KeysetChangeList):
         column = "failed_of" if failed else "chatbot"
         bound = reach(rows, chatbots, size, column=column)
         self.reached = None if exact else bound
-        # The order is the same, but no index serves it: otherwise SQLite would read everyone's rows
+        # The same order, but no index serves it: otherwise SQLite would read all accounts' rows
         ordered = Coalesce(F("created_at"), F("created_at")).desc()
         kept = matching.filter(**{f"{column}__in": chatbots}, **time | since(bound))
         return kept.order_by(ordered, "-id")
 
     def failures(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Keep the matching rows among the newest failures; `reached` is where they begin."""
+        """Select the matching rows among the newest failures, which go back to `reached`."""
         failed = self.queryset.filter(state=State.FAILED)
         if self.query:
             return failed
@@ -162,10 +176,10 @@ class DeliveryList(KeysetChangeList):
         return failed.filter(pk__in=Collected(rows.values("pk")[:limit]))
 
     def without_time(self, request: HttpRequest) -> tuple["QuerySet[Any]", dict[str, datetime]]:
-        """Return the rows that match all other filters, and the conditions of the time.
+        """Return the rows that match all filters but the time filter, and that filter's conditions.
 
-        SQLite begins in an index at the first of several lower or upper bounds, so the rows get
-        only the closest of them. The page's own place is closer than the filter's end.
+        Of several lower or upper bounds, SQLite uses the first to find its place in an index, so
+        only the tightest one is applied. The page's own position is tighter than the filter's end.
         """
         bounds = self.times.bounds()
         if request.GET.get(AFTER):
@@ -179,7 +193,7 @@ class DeliveryList(KeysetChangeList):
         return found
 
     def chatbots(self, request: HttpRequest, given: dict[str, str]) -> list[UUID] | None:
-        """Return the chatbots whose deliveries can match; None if they are everyone's."""
+        """Return the chatbots whose deliveries can match; None stands for all chatbots."""
         if "chatbot" in given:
             wanted = whole_id(given["chatbot"])
             return [wanted] if wanted else []
@@ -197,12 +211,12 @@ def given_filters(request: HttpRequest) -> dict[str, str]:
 
 
 def since(time: datetime | None) -> dict[str, datetime]:
-    """Return the condition that a row is not older than a time, if there is one."""
+    """Return the condition that a row is not older than a time, if one is given."""
     return {"created_at__gte": time} if time else {}
 
 
 def narrowed(given: dict[str, str]) -> dict[str, Any] | None:
-    """Return the condition of an index by state or by class of answers; None if none serves."""
+    """Return the condition that an index by state or by response class serves, if there is one."""
     code, cause = given.get("code"), given.get("cause", "")
     if cause:
         code = f"{cause[0]}xx" if cause.isdecimal() else "none"
@@ -213,7 +227,7 @@ def narrowed(given: dict[str, str]) -> dict[str, Any] | None:
 
 
 def is_rare(condition: dict[str, Any]) -> bool:
-    """Return whether everyone's rows of such an index are few enough to look at all of them."""
+    """Return whether so few rows of all accounts match that all of them can be examined."""
     newest = Delivery.objects.filter(**condition).order_by("-created_at", "-id")
     return not newest.values_list("pk")[LOOKED_AT : LOOKED_AT + 1]
 
@@ -223,8 +237,8 @@ def reach(
 ) -> datetime | None:
     """Find a time such that the chatbots have at least `size` rows since then; None: all rows.
 
-    It is the latest of the times of each chatbot's row number `size`. The indexed column names the
-    chatbot.
+    For each chatbot, this looks up the time of row number `size`; the latest of these times is the
+    result. `column` is the indexed column that names the chatbot.
     """
     of_one = rows.filter(**{column: OuterRef("pk")}).order_by("-created_at", "-id")
     place = Subquery(of_one.values("created_at")[size - 1 : size])

@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.template.loader import render_to_string
 from django.urls import URLPattern, reverse
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from accounts.admin.scope import ScopedAdmin, holds, once, person, with_row
@@ -18,7 +19,7 @@ from accounts.permissions import Action
 from chatbots.access import open_to
 from chatbots.admin.scope import NAMED
 from chatbots.models import Chatbot
-from config.admin.dates import precise_time
+from config.admin.dates import countdown, precise_time
 from config.admin.page import page, row_routes, unless_unchanged
 from webhooks.admin.advice import advice, say_begun
 from webhooks.admin.replay import (
@@ -40,8 +41,8 @@ COLOURS = {
     State.SUCCESS.value: "success",
     State.FAILED.value: "danger",
 }
-SECOND = 1_000  # ms
-SHOWN = 100  # attempts, the newest ones
+SECOND = 1_000  # ms; longer times are shown in seconds
+SHOWN = 100  # newest attempts that the page shows, at most
 
 
 def answer_of(row: Delivery | Attempt) -> str:
@@ -80,7 +81,7 @@ def visible_chatbots(request: HttpRequest) -> "QuerySet[Chatbot]":
 def visible_ids(request: HttpRequest) -> list[UUID]:
     """Return the ids of the chatbots whose deliveries the user may see, read once per request.
 
-    The names of the user's chatbots, which the page shows too, are then known.
+    The names of the user's chatbots, which the page also shows, are cached with them.
     """
 
     def read() -> list[UUID]:
@@ -95,19 +96,19 @@ def visible_ids(request: HttpRequest) -> list[UUID]:
 
 
 def is_moving(delivery: Delivery) -> bool:
-    """Return whether an attempt is in flight, or is due later."""
+    """Return whether an attempt is in flight or still due."""
     return bool(delivery.claim or delivery.due_at)
 
 
-def seconds_left(delivery: Delivery) -> float | None:
-    """Return the seconds until the next attempt; None if none waits."""
+def time_left(delivery: Delivery) -> SafeString | str:
+    """Return the time until the next attempt, which the page counts down; empty if none waits."""
     if delivery.due_at is None or delivery.claim:
-        return None
-    return max(0.0, round((delivery.due_at - now()).total_seconds(), 1))
+        return ""
+    return countdown(delivery.due_at, now())
 
 
 def neighbours(delivery: Delivery) -> dict[str, UUID | None]:
-    """Return the ids of the next older and newer delivery of the chatbot."""
+    """Return the ids of the chatbot's next older and next newer deliveries."""
     rows = Delivery.objects.filter(chatbot=delivery.chatbot_id).values_list("pk", flat=True)
     at, key = delivery.created_at, delivery.pk
     older = rows.filter(Q(created_at__lt=at) | Q(pk__lt=key), created_at__lte=at)
@@ -157,7 +158,7 @@ def history(delivery: Delivery, endpoint: Endpoint | None) -> dict[str, Any]:
         "verdict": verdict,
         "advice": advice(delivery.last_code, delivery.last_reason) if last else "",
         "moving": is_moving(delivery),
-        "seconds_left": seconds_left(delivery),
+        "time_left": time_left(delivery),
         "sending": settings.SENDING,
     }
 
@@ -207,7 +208,7 @@ class DeliveryPageAdmin(ScopedAdmin):
             body=readable(delivery.body),
             indented=indented(delivery.body),
             curl="" if erased or not url else curl_line(url, delivery.body),
-            filters=request.GET.get("_changelist_filters", ""),  # of the list that leads here
+            filters=request.GET.get("_changelist_filters", ""),  # the filters of the log
             **neighbours(delivery),
             **known,
         )

@@ -1,4 +1,4 @@
-"""The filters of the delivery log, and the selection that a URL of the log makes."""
+"""The filters of the delivery log, and the selection that a URL of the log stands for."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from unfold.contrib.filters.admin import DropdownFilter
 from accounts.admin.scope import person
 from accounts.models import Account
 from chatbots.admin import scope as chatbot_scope
-from chatbots.admin.scope import OFFERED
+from config.admin.choices import OFFERED
 from config.admin.dates import parse_utc
 from config.admin.keyset import whole_id
 from webhooks.models.reason import WORDS
@@ -28,10 +28,10 @@ from webhooks.services.selection import (
 
 
 class AccountFilter(chatbot_scope.AccountFilter):
-    """Filters by an account. Superusers choose among all; others have only a few chatbots."""
+    """Filters by account. Only superusers get a choice: others have only a few chatbots."""
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the first accounts by name, and always the currently selected one."""
+        """Offer superusers the first accounts by name, and all users the selected one."""
         selected = super().lookups(request, model_admin)
         if not person(request).is_superuser:
             return selected
@@ -40,7 +40,7 @@ class AccountFilter(chatbot_scope.AccountFilter):
         return [*offered, *(one for one in selected if one not in offered)]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the account's deliveries."""
+        """Select the account's deliveries."""
         if not self.value():
             return queryset
         wanted = whole_id(self.value())
@@ -48,16 +48,16 @@ class AccountFilter(chatbot_scope.AccountFilter):
 
 
 class CodeFilter(DropdownFilter):
-    """Filters by the class of the last answer's code."""
+    """Filters by the class of the last response's code."""
 
     title, parameter_name = "last answer", "code"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the classes of codes, and attempts without an answer."""
+        """Offer the classes of codes, and attempts without a response."""
         return [(name, name) for name in (SUCCEEDED, *CLASSES)]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the deliveries with an answer of the chosen class."""
+        """Select the deliveries with a response of the chosen class."""
         name = self.value()
         if name == SUCCEEDED or name in CLASSES:
             return in_class(queryset, name)
@@ -70,13 +70,13 @@ class CauseFilter(DropdownFilter):
     title = parameter_name = "cause"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the reasons, and the code that is selected."""
+        """Offer the reasons, and the code if one is selected."""
         chosen = self.value()
         codes = [chosen] if chosen and is_code(chosen) else []
         return [(one, cause_in_words(one)) for one in [*codes, *filter(None, WORDS)]]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep the deliveries with that cause."""
+        """Select the deliveries with that cause."""
         cause = self.value()
         if not cause:
             return queryset
@@ -85,7 +85,7 @@ class CauseFilter(DropdownFilter):
 
 
 def selection_of(query: QueryDict) -> Selection | None:
-    """Read a filter of the log; None if no FAILED delivery can match it.
+    """Read the log's filter from a query string. Returns None if no FAILED delivery can match.
 
     Raises IncorrectLookupParameters for an invalid time.
     """
@@ -113,7 +113,7 @@ def selection_of(query: QueryDict) -> Selection | None:
 
 
 def query_of(selection: Selection) -> dict[str, str]:
-    """Return a selection as the parameters of the log's URL."""
+    """Return a selection as parameters for the log's URL."""
     names = {"event": "event__exact", "code_class": "code", "id": "q"}
     known = selection.as_json()
     query = {

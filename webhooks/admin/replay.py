@@ -11,7 +11,7 @@ HMAC = 'openssl dgst -sha256 -hmac "$SECRET" -r | cut -d " " -f 1'
 
 
 def readable(body: bytes | memoryview) -> str:
-    """Decode any bytes as UTF-8 for display; invalid ones are replaced."""
+    """Decode bytes as UTF-8 for display, and replace invalid ones."""
     return bytes(body).decode("utf-8", "replace")
 
 
@@ -37,9 +37,10 @@ def request_headers(endpoint: Endpoint | None, attempt: Attempt | None) -> dict[
 def signature_verdict(
     delivery: Delivery, endpoint: Endpoint | None, attempt: Attempt | None
 ) -> tuple[bool | None, str]:
-    """Recompute the signature of an attempt, and say in words whether it matches.
+    """Recompute the signature of an attempt and describe whether it matches.
 
-    The first part is None if it cannot be checked. The text is empty if nothing was signed.
+    The first value is None if the signature cannot be checked. The text is empty if nothing was
+    signed.
     """
     if attempt is None or not attempt.signature:
         return None, ""
@@ -48,7 +49,7 @@ def signature_verdict(
     if endpoint is None:
         return None, "cannot be checked: the webhook was deleted"
     if attempt.started_at < endpoint.secret_made_at:
-        return None, "signed with an earlier secret, cannot be checked"
+        return None, "cannot be checked: signed with an earlier secret"
     try:
         secret = sealing.unseal(endpoint.sealed_secret)
     except sealing.SealBroken:
@@ -59,7 +60,7 @@ def signature_verdict(
 
 
 def curl_line(url: str, body: bytes | memoryview) -> str:
-    """Return a shell command that sends the same request again, signed with $SECRET."""
+    """Return shell commands that send the same body again, signed with $SECRET."""
     signature = f'sha256=$(printf %s "$BODY" | {HMAC})'
     headers = signing.headers_of(token="$SECRET", signature=signature)  # noqa: S106 - its name
     options = " \\\n".join(f'  -H "{name}: {value}"' for name, value in headers.items())

@@ -32,7 +32,7 @@ COLOURS = {"RUNNING": "info", "STOPPED": "warning", "DONE": "success"}
 FASTEST = 100  # deliveries a second per endpoint
 NOTHING = "No FAILED deliveries match this filter. Tests and erased deliveries are left out."
 LISTED = 20  # endpoints that a page names
-HELD = "The job waits while SENDING=off; when sending is on again, it goes on at its speed"
+HELD = "The job waits while SENDING=off; when sending is on again, it continues at its pace"
 
 
 class SpeedForm(forms.Form):
@@ -67,7 +67,7 @@ class RetryAllAdmin(ScopedAdmin):
         return [path("retry-all/", view, name="webhooks_delivery_retry_all"), *super().get_urls()]
 
     def retry_all_view(self, request: HttpRequest) -> HttpResponse:
-        """Show what a retry of all deliveries in the log's filter would do, then start it."""
+        """Show what a retry of all deliveries matching the log's filter would do, then start it."""
         if not person(request).has_perm("webhooks.change_delivery"):
             raise PermissionDenied
         filtered_list(self, request)  # rejects an invalid filter
@@ -103,7 +103,7 @@ class RetryAllAdmin(ScopedAdmin):
     def start(
         self, request: HttpRequest, selection: Selection, chatbots: Any, form: SpeedForm
     ) -> HttpResponse | None:
-        """Start the job and show its page; None if it cannot be started."""
+        """Start the job and redirect to its page. Returns None if it cannot be started."""
         by, pace = person(request).get_full_name(), form.cleaned_data["per_second"]
         try:
             job = service.start(selection, chatbots, per_second=pace, by=by)
@@ -117,7 +117,7 @@ class RetryJobList(KeysetChangeList):
     """The jobs of a page, each with its filter in words."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the names that the filters refer to once for all jobs."""
+        """Read the names that the filters refer to, once for all jobs."""
         super().get_results(request)
         selections = [Selection.from_json(job.filter) for job in self.result_list]
         names = names_of(selections)
@@ -140,13 +140,13 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
         return rows.filter(Exists(parts.filter(chatbot__in=mine)), ~Exists(foreign))
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Read each job with the number of its deliveries that were retried."""
+        """Read each job with the number of deliveries that it has retried."""
         rows: QuerySet[Any] = super().get_queryset(request)
         counted: QuerySet[Any] = rows.annotate(retried=Sum("parts__retried"))
         return counted
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        """Use the list that describes the filters of its jobs."""
+        """Use the list that describes each job's filter."""
         return RetryJobList
 
     @admin.display(description="filter")
@@ -161,7 +161,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
 
     @admin.display(description="retried")
     def progress(self, job: Any) -> str:
-        """Show how many deliveries were retried, of those that matched at the start."""
+        """Show how many deliveries have been retried, of those that matched at the start."""
         return f"{job.retried or 0:,} of {figure(job.expected)}"
 
     def get_urls(self) -> list[URLPattern]:
@@ -214,7 +214,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
 
     @with_row("view")
     def news_view(self, request: HttpRequest, job: Any) -> HttpResponse:
-        """Return the changed part of the page, or 304 if the job has not moved."""
+        """Return the changed part of the page, or 304 if the job has not changed."""
 
         def news() -> HttpResponse:
             known = self.live_context(request, job)
@@ -241,11 +241,11 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
 
 
 def said_of(job: Any) -> str:
-    """Describe the state for a screen reader; it does not change with every step of progress."""
+    """Describe the state for a screen reader, without the progress, which changes too often."""
     by = f" by {job.stopped_by}" if job.state == JobState.STOPPED else ""
     return f"{job.state}{by}"
 
 
 def tag_of(job: Any) -> str:
-    """Return the value of ETag: it changes with the job's state and its progress."""
+    """Return the ETag's value, which changes with the job's state and its progress."""
     return f"{job.state}-{job.retried or 0}-{job.updated_at.timestamp()}"

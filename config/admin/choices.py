@@ -1,0 +1,90 @@
+"""Selects and filters that offer a bounded number of rows, however many there are."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.contrib.admin.widgets import AutocompleteSelect
+from django.db.models import ForeignKey, QuerySet
+from django.forms import Select
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+from unfold.contrib.filters.admin import DropdownFilter
+from unfold.widgets import SELECT_CLASSES
+
+from config.admin.keyset import whole_id
+
+OFFERED = 200  # rows in a select or in a filter's list
+
+
+def first_and_selected(rows: "QuerySet[Any]", selected: UUID | None) -> list[Any]:
+    """Return the first rows in their order, and always the selected row if it is one of them."""
+    offered = list(rows[:OFFERED])
+    if selected and selected not in {row.pk for row in offered}:
+        offered += rows.filter(pk=selected)
+    return offered
+
+
+class RowSelect(AutocompleteSelect):
+    """Chooses a row for a foreign key.
+
+    The select offers the first rows and the selected one, so it works without scripts. If there may
+    be more rows, a script turns it into a search of all rows that the person may see. The form
+    accepts any row of the field's queryset, whether or not the select offers it.
+    """
+
+    template_name = "unfold/widgets/select.html"
+
+    def __init__(self, field: "ForeignKey[Any, Any]") -> None:
+        super().__init__(field, admin.site, attrs={"class": " ".join(SELECT_CLASSES)})
+
+    def build_attrs(
+        self, base_attrs: dict[str, Any], extra_attrs: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Leave out the search, which `get_context` adds if the select may not offer all rows."""
+        return Select.build_attrs(self, base_attrs, extra_attrs)
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        """Make a long select searchable."""
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        widget = context["widget"]
+        [(_, options, _)] = widget["optgroups"]
+        if len(options) >= OFFERED:
+            widget["attrs"] = super().build_attrs(widget["attrs"])
+        return context
+
+    def optgroups(self, name: str, value: Sequence[str], attrs: Any = None) -> list[Any]:
+        """Return options for the first rows and the selected one, in a single group."""
+        field = self.choices.field
+        selected = whole_id(value[0]) if value else None
+        choices = [] if field.empty_label is None else [("", field.empty_label)]
+        for row in first_and_selected(field.queryset, selected):
+            choices.append((row.pk, field.label_from_instance(row)))
+        options = [
+            self.create_option(name, key, label, key == (selected or ""), index)
+            for index, (key, label) in enumerate(choices)
+        ]
+        return [(None, options, 0)]
+
+
+class RowFilter(DropdownFilter):
+    """Filters a list by a row that its rows belong to, such as their chatbot."""
+
+    def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Any]":
+        """Return the rows that the person can choose from."""
+        raise NotImplementedError
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the first rows by name, and always the selected one."""
+        rows = self.rows(request, model_admin).select_related(None)
+        named = rows.order_by("name", "id").only("name")
+        offered = first_and_selected(named, whole_id(self.value() or ""))
+        return [(str(row.pk), row.name) for row in offered]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Select the rows that belong to the selected row."""
+        if not self.value():
+            return queryset
+        wanted = whole_id(self.value())
+        return queryset.filter(**{str(self.parameter_name): wanted}) if wanted else queryset.none()
