@@ -1,7 +1,7 @@
 // Shows the OpenAPI document with Redoc.
 "use strict";
 
-// Redoc shows its maker's logo from another host, from which this page loads nothing.
+// Redoc would load its maker's logo from another host. Spans replace its images, so this page loads nothing from there.
 document.createElement = function (name, ...options) {
   return Document.prototype.createElement.call(document, name === "img" ? "span" : name, ...options);
 };
@@ -12,7 +12,7 @@ document.addEventListener("DOMContentLoaded", () => {
   Redoc.init(
     page.dataset.document,
     {
-      disableSearch: true, // it would need a worker made from text
+      disableSearch: true, // it would need a worker created from a string, which the Content-Security-Policy forbids
       nativeScrollbars: true,
       hideLoading: true,
       theme: { typography: { fontFamily: font, headings: { fontFamily: font } } },

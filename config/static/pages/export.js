@@ -3,7 +3,7 @@
 
 const sheet = document.getElementById("export");
 const shownProgress = document.getElementById("export-progress");
-const INTERVAL = 1000, SELDOM = 10000, PATIENCE = 60; // ms; polls without progress, after which the page says so
+const INTERVAL = 1000, SELDOM = 10000, PATIENCE = 60; // ms between polls; polls without progress before the page says so
 const STUCK = "No progress for a minute. The browser may have blocked the download, or it failed: try again.";
 let poll;
 
@@ -37,7 +37,7 @@ async function follow(ticket, left, seen) {
   poll = setTimeout(follow, left > 0 ? INTERVAL : SELDOM, ticket, left - 1, seen);
 }
 
-// Each download has a ticket of its own: the page's, counted up in its last digits.
+// Each download has its own ticket: the page's, with the number of the download as its last digits.
 let downloads = 0;
 for (const link of document.querySelectorAll("[data-export]")) {
   const address = link.href;

@@ -1,5 +1,5 @@
-// Follow-up prompts: show only the texts of the chosen type, and keep their order. A hidden text is sent empty; choosing
-// its type again restores it.
+// Follow-up prompts: show only the texts of the chosen type, and keep the order. A hidden text is sent empty. Choosing its
+// type again restores it.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -35,11 +35,11 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   for (const select of group.querySelectorAll('select[name$="-kind"]')) begin(select);
 
-  // The order: the numbers are what is saved.
+  // The order: the numbers are saved, not the positions.
   const rows = () => [...group.querySelectorAll("tbody.form-group:not(.empty-form)")].filter((row) => rankOf(row));
   const rankOf = (row) => row.querySelector('[name$="-rank"]');
 
-  // The page's own numbers in the new order: rows of other pages keep theirs.
+  // Reuse the page's own numbers in the new order: rows on other pages keep theirs.
   function number() {
     const ranks = rows().map((row) => Number(rankOf(row).value) || 0).sort((a, b) => a - b);
     let last = -1;

@@ -1,11 +1,11 @@
-// Forms: after a failed save the focus is on the first error. What was sent with a session that had
-// ended, or to a service that failed, is filled in again when the form is next opened in this tab.
+// Forms: after a failed save, the focus is on the first error. If the session had ended or the service
+// failed, the input is filled in again when the same person next opens the form in this tab.
 "use strict";
 
 (() => {
   const KEPT = "unsaved", FORMS = "form.warn-unsaved-form, form[data-keep]";
   const OWN = /^(csrfmiddlewaretoken|form_token)$|-(TOTAL|INITIAL|MIN_NUM|MAX_NUM)_FORMS$/; // each page has its own
-  const NOTE = "This was not saved: your session had ended, or the service failed. Your input is in the form again: save it once more.";
+  const NOTE = "This was not saved: your session had ended, or the service failed. Your input is back in the form. Save it again.";
 
   function stored(change) {
     try {
@@ -15,6 +15,7 @@
     }
   }
 
+  const person = () => document.body.dataset.person;
   const nameOf = (form) => `${location.pathname} ${form.id}`;
 
   function keep(event) {
@@ -22,7 +23,7 @@
     if (event.defaultPrevented || !form.matches(FORMS)) return;
     const secret = new Set([...form.querySelectorAll("[type=password]")].map((field) => field.name));
     const entries = [...new FormData(form)].filter(([name]) => !OWN.test(name) && !secret.has(name));
-    stored((session) => session.setItem(KEPT, JSON.stringify({ form: nameOf(form), entries })));
+    stored((session) => session.setItem(KEPT, JSON.stringify({ person: person(), form: nameOf(form), entries })));
   }
 
   function fill(form, entries) {
@@ -47,9 +48,9 @@
     if (failed) return void stored((session) => session.setItem(KEPT, JSON.stringify({ ...kept, failed: true })));
     stored((session) => session.removeItem(KEPT));
     const form = [...document.querySelectorAll(FORMS)].find((one) => nameOf(one) === kept.form);
-    if (kept.failed && form) fill(form, kept.entries);
+    if (kept.failed && form && kept.person === person()) fill(form, kept.entries);
   });
-  // The theme's script has then opened the tab with the error.
+  // By then, the theme's script has opened the tab with the error.
   addEventListener("load", () => {
     const wrong = [...document.querySelectorAll("#content [aria-invalid=true]")];
     wrong.find((field) => field.offsetParent)?.focus();

@@ -1,6 +1,6 @@
 // The live inbox: it polls for changes and replaces the rows, the tabs and the links to other pages,
-// but never while one of them is focused or a row is selected. Then a button says how many rows are
-// new.
+// but never while one of them is focused or a row is selected. Instead, a button shows how many rows
+// are new.
 "use strict";
 
 const tabs = document.getElementById("inbox-tabs");
@@ -30,7 +30,7 @@ function replace(page) {
   if (footer && newFooter) footer.replaceWith(newFooter);
 }
 
-// Show the list as it is now. Unless a person has asked for it, a row that was focused in the meantime keeps the focus.
+// Show the current list. Unless the user asked for it, a row that was focused in the meantime keeps the focus.
 async function refresh(asked) {
   const answer = await fetch(location.href, { cache: "no-store" });
   if (answer.redirected) return location.reload();
@@ -51,7 +51,7 @@ const addedTo = (rows) => rows.filter((row) => !known.includes(row)).length;
 
 function offer() {
   const added = addedTo(latest), words = `${added} new, show`;
-  show.hidden = !added; // only times and counts have changed
+  show.hidden = !added; // no row is new, so there is nothing to offer
   if (added && show.textContent !== words) show.textContent = words; // screen readers announce it each time it is set
 }
 
@@ -81,7 +81,7 @@ async function poll(asked = false) {
   timer = setTimeout(poll, wait);
 }
 
-// The menu's link to the inbox leads to the view and the filters that were shown last.
+// The menu's link to the inbox opens the view and the filters that were shown last.
 const query = new URLSearchParams(location.search);
 if (query.has("view") && query.get("view") !== "last" && !query.has("q")) {
   query.delete("after");
@@ -92,7 +92,7 @@ if (tabs?.dataset.news) {
   show.addEventListener("click", () => poll(true));
   document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
   window.addEventListener("online", () => poll());
-  // Django's script knows only the boxes that it found when the page was loaded.
+  // Django's script only knows the boxes that it found when the page was loaded.
   document.getElementById("action-toggle")?.addEventListener("change", (event) => {
     for (const box of table().querySelectorAll("input.action-select")) box.checked = event.target.checked;
   });

@@ -10,7 +10,7 @@ function nameOf(item) {
   return words.map((part) => part.textContent).join(" ").trim().replace(/\s+/g, " ");
 }
 
-// A control that shows only an icon is named after it.
+// A control that shows only an icon is named after the icon.
 function named(control) {
   if (control.hasAttribute("aria-label") || control.title || nameOf(control)) return;
   const icon = control.querySelector(".material-symbols-outlined")?.textContent.trim();
@@ -31,11 +31,30 @@ function reachable(item, name) {
   item.addEventListener("keydown", press);
 }
 
+// A part that has just been opened is shown some frames later.
+function focusOnceShown(control, frames = 30) {
+  control.focus();
+  if (document.activeElement !== control && frames) requestAnimationFrame(() => focusOnceShown(control, frames - 1));
+}
+
+// Set up the menu of the tabs that do not fit: it closes when the focus leaves it. Returns its button.
+function menuOfTabs(panel) {
+  const opener = panel.previousElementSibling;
+  panel.setAttribute("role", "tablist");
+  for (const part of [panel, opener]) part.setAttribute("aria-label", "More tabs");
+  panel.parentElement.addEventListener("focusout", (event) => {
+    if (panel.offsetParent && !panel.parentElement.contains(event.relatedTarget)) opener.click();
+  });
+  return opener;
+}
+
 // The tabs of a form: arrow keys move between them, and the selected one is marked as such.
 function tabbed(list) {
   const tabs = [...list.querySelectorAll(":scope > a")].filter((tab) => tab.hasAttribute("x-on:click"));
   if (!tabs.length || tabs.length < list.querySelectorAll(":scope > a").length) return;
   list.setAttribute("role", "tablist");
+  const more = list.id === "tabs-items" ? document.getElementById("tabs-dropdown") : null;
+  const opener = more && menuOfTabs(more);
   const mark = () => {
     for (const tab of tabs) {
       const chosen = tab.classList.contains("active");
@@ -53,14 +72,16 @@ function tabbed(list) {
       event.preventDefault();
       const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
       next.click();
-      next.focus();
+      if (!next.offsetParent) opener?.click();
+      focusOnceShown(next);
     });
   }
-  new MutationObserver(mark).observe(list, { subtree: true, attributeFilter: ["class"] });
+  const observer = new MutationObserver(mark);
+  for (const part of [list, more]) if (part) observer.observe(part, { subtree: true, attributeFilter: ["class"] });
   mark();
 }
 
-// A panel over the page: the focus moves into it, stays there while it is open, and returns.
+// A panel over the page: the focus moves into it, stays there while it is open, and then returns to where it was.
 function modal(panel, name) {
   panel.setAttribute("role", "dialog");
   panel.setAttribute("aria-modal", "true");
@@ -83,7 +104,7 @@ function modal(panel, name) {
   }).observe(panel, { attributeFilter: ["style"] });
 }
 
-// The menu of a narrow window covers the page: opening it moves the focus into it, Escape closes it.
+// The menu of a narrow window covers the page: opening it moves the focus into it, and Escape closes it.
 function menu(opener, panel) {
   const open = () => opener.getAttribute("aria-expanded") === "true";
   opener.addEventListener("click", () => setTimeout(() => { if (open()) panel.querySelector("a[href]")?.focus(); }));
@@ -113,11 +134,13 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// Another script creates the autocomplete fields, without the label's text.
+// Another script creates the searchable selects, which it names after their value only.
 addEventListener("load", () => {
   for (const field of document.querySelectorAll(".select2-selection")) {
     const select = field.closest(".select2")?.previousElementSibling;
-    const label = select?.labels?.[0]?.textContent.trim();
-    if (label) field.setAttribute("aria-label", label);
+    const label = select?.labels?.[0];
+    if (!label) continue;
+    label.id ||= `${select.id}-label`;
+    field.setAttribute("aria-labelledby", `${label.id} ${field.getAttribute("aria-labelledby") ?? ""}`);
   }
 });

@@ -1,4 +1,4 @@
-// The extra fields of the lead form as rows, with a preview. They are saved as the JSON text that the page contains.
+// The lead form's extra fields as rows, with a preview. They are saved as JSON in the text field that they replace.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -6,8 +6,8 @@ document.addEventListener("DOMContentLoaded", () => {
   const place = document.getElementById("lead-form");
   if (!text || !place) return;
   const MOST = 50;
-  const TYPES = { text: "Text", textarea: "Long text", email: "E-mail", phone: "Phone" };
-  const STANDARD = [["customer_name_take", "Name"], ["customer_email_take", "E-mail"], ["customer_phone_take", "Phone"]];
+  const TYPES = { text: "Text", textarea: "Long text", email: "Email", phone: "Phone" };
+  const STANDARD = [["customer_name_take", "Name"], ["customer_email_take", "Email"], ["customer_phone_take", "Phone"]];
   const prefix = text.name.replace(/customer_form_field$/, "");
   const [list, preview, add] = ["[data-fields]", "[data-preview]", "[data-add]"].map((part) => place.querySelector(part));
 
@@ -20,7 +20,7 @@ document.addEventListener("DOMContentLoaded", () => {
     }
   }
 
-  // A text that is no list, which the server refused, stays as it is.
+  // Text that is not a list of objects stays as it is: the server has rejected it.
   const fields = read();
   if (!fields) return;
 

@@ -1,18 +1,11 @@
-// Keep a part of a page up to date while something is under way, and count down to the next attempt.
+// Keep part of a page up to date while something is under way.
 "use strict";
 
 const live = document.getElementById("live");
-const SOON = 1000, HIDDEN = 15000, LATEST = 30000, TICK = 250;
-let tag = live ? `"${live.dataset.tag}"` : "", wait = SOON, timer, shownAt = performance.now();
+const SOON = 1000, HIDDEN = 15000, LATEST = 30000;
+let tag = live ? `"${live.dataset.tag}"` : "", wait = SOON, timer;
 
-function countDown() {
-  for (const place of document.querySelectorAll("[data-seconds]")) {
-    const left = Number(place.dataset.seconds) - (performance.now() - shownAt) / 1000;
-    place.textContent = left > 0.5 ? `in ${Math.round(left)} s, at` : "now:";
-  }
-}
-
-// The controls with the same words as the focused one, in order: the focus stays on the same of them.
+// The controls with the given label, in order: after a replacement, the focus returns to the one in the same place.
 const alike = (words) =>
   [...live.querySelectorAll("a[href], button, summary, [tabindex]")].filter((one) => one.textContent.trim() === words);
 
@@ -23,12 +16,11 @@ function replace(html) {
   live.innerHTML = html;
   for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
   if (focused) alike(words)[place]?.focus({ preventScroll: true });
-  shownAt = performance.now();
   localTimes(live);
   countDown();
 }
 
-// A screen reader reads a short text about the change, and not all that is replaced.
+// A screen reader reads a short text about the change instead of everything that is replaced.
 function say(words) {
   if (words === live.dataset.said) return;
   live.dataset.said = words;
@@ -74,8 +66,6 @@ async function follow() {
 }
 
 if (live && "moving" in live.dataset) {
-  countDown();
-  setInterval(countDown, TICK);
   timer = setTimeout(follow, SOON);
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden && "moving" in live.dataset) follow();

@@ -1,13 +1,13 @@
-// Rows in an order that a person chooses: drag a row by its handle, or press Alt with an arrow key.
+// Rows in an order that the user chooses: drag a row by its handle, or press Alt with an arrow key.
 "use strict";
 
-// `one` is the selector of a row in `area`, `rows` returns those that have an order, and `moved` is called with a row that
-// has moved. Returns `handle`, which makes the handle of a row, given its name, and `step`, which moves a row by one place.
+// `one` is the selector of a row in `area`, `rows` returns the rows that have an order, and `moved` is called with each row
+// that was moved. Returns `handle`, which makes the handle of a row from its name, and `step`, which moves a row by one.
 function reorderable(area, { one, rows, moved }) {
   const status = Object.assign(document.createElement("p"), { className: "hint order-status" });
   status.setAttribute("role", "status");
   area.after(status);
-  let dragged = null, from = -1, follower = null; // the place that the row was dragged from
+  let dragged = null, from = -1, follower = null; // where the row was dragged from
 
   function tell(row) {
     moved(row);

@@ -37,7 +37,7 @@ document.addEventListener("alpine:init", () => {
         theirs.handleEscape.call(this);
         if (!this.openCommandResults) this.opener?.focus();
       },
-      // Without a selected result, Enter opens the first one, if it belongs to the typed text.
+      // Without a selected result, Enter opens the first one if the results are for the typed text.
       choose(event) {
         const list = document.getElementById("command-results-list");
         const current = list?.dataset.text === this.$refs.searchInputCommand.value.trim();
@@ -57,7 +57,22 @@ document.addEventListener("alpine:init", () => {
   }));
 });
 
-// Only pages with a chart load the library. The page's load event waits for it, and then the
+// The theme calls this function when the page has loaded. The theme's own version reverses the tabs that do not fit.
+function tabNavigation() {
+  const list = document.getElementById("tabs-items"), more = document.getElementById("tabs-dropdown");
+  if (!list || !more) return;
+  const wrapper = document.getElementById("tabs-wrapper"), content = document.getElementById("content");
+  const fit = () => {
+    list.append(...more.children);
+    more.parentElement.classList.remove("hidden");
+    if (wrapper.scrollWidth <= content.offsetWidth) return more.parentElement.classList.add("hidden");
+    while (wrapper.scrollWidth > content.offsetWidth && list.lastElementChild) more.prepend(list.lastElementChild);
+  };
+  fit();
+  addEventListener("resize", fit);
+}
+
+// Only pages with a chart load the chart library. The page's load event waits for it, and then the
 // theme draws the charts.
 if (document.querySelector("canvas.chart")) {
   const script = document.createElement("script");

@@ -1,5 +1,5 @@
-// Single-key shortcuts: a key focuses the field or presses the button or link with this data-key.
-// They work only outside fields, "?" lists them, and the choice to switch them off is kept.
+// Single-key shortcuts: a key focuses or clicks the control whose data-key it matches.
+// They work only outside fields, "?" lists them, and the choice to switch them off is remembered.
 "use strict";
 
 const dialog = document.getElementById("shortcuts");

@@ -1,4 +1,4 @@
-// Search the texts of a locale, or show only the missing ones. Hidden fields are saved, too.
+// Search a locale's texts, or show only the missing ones. Hidden fields are saved, too.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {

@@ -1,5 +1,6 @@
-// The page of a thread: polling for new messages, "seen", Ctrl+Enter. The typed text is kept in the
-// browser, with its form's token, until the page shows the message that was stored for it.
+// A thread's page: it polls for new messages, reports them as seen, and sends the reply on Ctrl+Enter.
+// The typed text and its form's token are kept in the browser until the page shows the message that
+// was stored for them.
 "use strict";
 
 const page = document.getElementById("thread");
@@ -42,8 +43,8 @@ function restore() {
     field.value ||= reply.text;
     // Reuse the token: if the first attempt was stored after all, the second stores nothing.
     if (field.value === reply.text && !shown(reply)) form.elements.form_token.value = reply.token;
-    // The agent began to write before the latest messages arrived, and has seen them only if the
-    // page held back the reply because of them.
+    // The agent started to write before the latest messages arrived, and has seen them only if this
+    // page shows that they held the reply back.
     if (reply.seen && !("held" in seenField.dataset)) seenField.value = reply.seen;
   }
   kept.write();

@@ -1,4 +1,4 @@
-// Show times, which the pages contain in UTC, in the browser's time zone.
+// Show times, which the pages contain in UTC, in the browser's time zone, and count down to events.
 "use strict";
 
 const ORDINARY = { dateStyle: "medium", timeStyle: "medium" };
@@ -16,4 +16,29 @@ function localTimes(root) {
   }
 }
 
-document.addEventListener("DOMContentLoaded", () => localTimes(document));
+// The same words as in config/durations.py.
+const UNITS = [[86400, "days"], [3600, "h"], [60, "min"], [1, "s"]], TICK = 250;
+const ends = new WeakMap(); // by the clock of the page, which does not jump
+
+function until(seconds) {
+  const whole = Math.round(seconds);
+  const [size, unit] = UNITS.find(([size]) => whole >= size) ?? [];
+  if (!size) return "now";
+  const count = Math.floor(whole / size);
+  return `in ${count} ${unit === "days" && count === 1 ? "day" : unit}`;
+}
+
+function countDown() {
+  for (const place of document.querySelectorAll("[data-seconds]")) {
+    if (!ends.has(place)) ends.set(place, performance.now() + 1000 * Number(place.dataset.seconds));
+    const words = until((ends.get(place) - performance.now()) / 1000);
+    if (place.textContent !== words) place.textContent = words;
+  }
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  localTimes(document);
+  if (!document.querySelector("[data-seconds], [data-live]")) return;
+  countDown();
+  setInterval(countDown, TICK);
+});
