@@ -1,5 +1,6 @@
 """All URLs of the admin, generated from its routes, with the ids of an account's rows."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,11 +13,11 @@ from accounts.models import User
 from config.admin.export import FORMATS
 from tests.factories.tenant import Tenant
 
-LEAVES = {"logout"}  # ends the session
+LEAVES = {"logout"}  # routes that end the session
 
 
 def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
-    """List the admin's routes: the name, and the names of the path's parameters."""
+    """Yield the name of each admin route, and the names of its path parameters."""
     for route in found:
         if isinstance(route, URLResolver):
             held = set(route.pattern.converters)
@@ -26,9 +27,10 @@ def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
 
 
 def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]:
-    """Build arguments that aim a route at another account's rows.
+    """Return arguments that point a route at a tenant's rows, one dict for each row.
 
-    An unknown route fails the test.
+    If the tenant has no row of the model, any other row will do. Parameters that this function does
+    not know fail the test.
     """
     if not held:
         return [{}]
@@ -54,10 +56,13 @@ def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]
 
 
 def addresses(tenant: Tenant) -> Iterator[str]:
-    """Generate every admin address that can point at a tenant's rows."""
+    """Yield the addresses of all named admin routes except LEAVES, for a tenant's rows.
+
+    Asserts that routes without a name are known ones.
+    """
     for name, held in routes(admin.site.get_urls()):
         if name is None:  # Django's legacy page addresses and the catch-all route
-            assert held in ({"object_id"}, {"url"}), f"a route that is not known: {held}"
+            assert held in ({"object_id"}, {"url"}), f"unknown route: {held}"
             continue
         if name not in LEAVES:
             for names in arguments(name, held, tenant):
@@ -65,12 +70,15 @@ def addresses(tenant: Tenant) -> Iterator[str]:
 
 
 def opened(
-    client: Client, tenant: Tenant, *, under: str = "/admin/"
+    client: Client, tenant: Tenant, *, under: str = "/admin/", only: str = ""
 ) -> Iterator[tuple[str, HttpResponse]]:
-    """Open a page of each route, most with an id; yields its address and the response."""
+    """Open the pages, and yield the address and response of the first HTML page of each route.
+
+    Addresses must begin with `under` and match the regular expression `only`.
+    """
     found = set()
     for address in addresses(tenant):
-        if not address.startswith(under):
+        if not address.startswith(under) or not re.search(only, address):
             continue
         answer = client.get(address)
         html = answer.get("Content-Type", "").startswith("text/html")
@@ -80,8 +88,9 @@ def opened(
             found.add(answer.resolver_match.view_name)
 
 
-def pages(client: Client, tenant: Tenant, *, under: str = "/admin/") -> dict[str, str]:
-    """Return an address of each page that a client can open, and its template."""
-    return {
-        address: answer.templates[0].name for address, answer in opened(client, tenant, under=under)
-    }
+def pages(
+    client: Client, tenant: Tenant, *, under: str = "/admin/", only: str = ""
+) -> dict[str, str]:
+    """Map an address of each page that a client can open to the page's template."""
+    shown = opened(client, tenant, under=under, only=only)
+    return {address: answer.templates[0].name for address, answer in shown}

@@ -26,12 +26,22 @@ def test_a_new_account_gets_the_add_on_of_its_plan_and_an_owner_found_by_email()
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [("corner shop", True), (" Corner Sh ", True), ("shop", False), ("shop corner", False)],
+)
+def test_a_search_finds_a_name_of_several_words_by_its_beginning(text: str, *, found: bool) -> None:
+    AccountFactory(name="Corner shop")
+    page = signed_in(superuser()).get(reverse("admin:accounts_account_changelist"), {"q": text})
+    assert ("Corner shop" in page.text) is found
+
+
+@pytest.mark.parametrize(
     ("quota", "messages", "shown", "state"),
     [
         (None, 12_000, "<b>12,000</b>", None),
         (10_000, 0, "<b>0 / 10,000</b>", None),
         (10_000, 7_900, "<b>7,900 / 10,000</b>", None),
-        (10_000, 8_214, "<b>8,214 / 10,000</b>", '<span class="state busy">82 % used</span>'),
+        (10_000, 8_214, "<b>8,214 / 10,000</b>", '<span class="state busy">82% used</span>'),
         (10_000, 10_000, "<b>10,000 / 10,000</b>", '<span class="state bad">used up</span>'),
         (0, 0, "<b>0 / 0</b>", '<span class="state bad">used up</span>'),
     ],
@@ -51,6 +61,24 @@ def test_an_account_shows_how_much_of_its_plan_is_used(
     assert shown in text
     assert "<b>3 / 5</b> chatbots" in text
     assert state in text if state else 'class="state' not in text
+
+
+@pytest.mark.parametrize(
+    ("chatbots", "most", "shown"),
+    [
+        (1, None, "<b>1</b> chatbot<"),
+        (2, None, "<b>2</b> chatbots<"),
+        (1, 5, "<b>1 / 5</b> chatbots<"),
+    ],
+)
+def test_a_single_chatbot_is_counted_in_the_singular(
+    chatbots: int, most: int | None, shown: str
+) -> None:
+    account = AccountFactory()
+    Plan.objects.update(max_chatbots=most)
+    ChatbotFactory.create_batch(chatbots, account=account)
+    address = reverse("admin:accounts_account_change", args=[account.pk])
+    assert shown in signed_in(superuser()).get(address).text
 
 
 def test_the_history_page_links_to_the_changes_made_elsewhere() -> None:

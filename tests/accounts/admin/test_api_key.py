@@ -25,7 +25,7 @@ def owner(default_model: object) -> User:
     return staff(AccountFactory().owner, ACCOUNT_ADMINS)
 
 
-def test_a_new_key_is_shown_once_and_opens_the_api(owner: User) -> None:
+def test_a_new_key_works_and_is_shown_only_once(owner: User) -> None:
     client = signed_in(owner)
     page = client.post(ISSUE, {"email": owner.email, "label": "shop", "days": "30"})
     [key] = KEY.findall(page.content.decode())
@@ -116,7 +116,7 @@ def test_the_list_action_revokes_the_selected_keys_after_one_confirmation(owner:
 
 
 def person(kind: str, owner: User) -> User:
-    """Create a member of staff next to the account's manager."""
+    """Create a member of staff in addition to the account's manager."""
     account = owner.owned_accounts.get()
     match kind:
         case "member":
@@ -146,7 +146,7 @@ OTHERS = [
 def test_a_manager_handles_keys_only_of_people_who_belong_to_no_other_account(
     owner: User, kind: str, may: bool
 ) -> None:
-    """Check who may handle a key, which also opens its owner's other accounts."""
+    """A key may also open accounts of its owner that the manager has no access to."""
     row, key = api_key.issue(person(kind, owner))
     client = signed_in(owner)
     assert (row.prefix in client.get(LIST).content.decode()) is may

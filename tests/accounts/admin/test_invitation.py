@@ -36,7 +36,7 @@ def page_of(account: Account) -> str:
 
 
 def invite(manager: Client, account: Account, *given: dict[str, str]) -> HttpResponse:
-    """Post the account's page with these rows of its form."""
+    """Submit the page of an account with these new invitations."""
     form = {"invitations-TOTAL_FORMS": str(len(given)), "invitations-INITIAL_FORMS": "0"}
     for index, row in enumerate(given):
         form |= {f"invitations-{index}-{name}": value for name, value in row.items()}
@@ -44,7 +44,7 @@ def invite(manager: Client, account: Account, *given: dict[str, str]) -> HttpRes
 
 
 def link(email: str) -> str:
-    """Read the link in the mail to an address."""
+    """Return the path of the link in the mail to an address."""
     [path] = re.findall(r"https?://[^/]+(/invitation\S+)", Mail.objects.get(to=email).text)
     return path
 
@@ -136,7 +136,7 @@ def test_a_person_cannot_be_invited_twice(email: str, told: str) -> None:
     assert not Mail.objects.exists()
 
 
-def test_invitations_count_towards_the_mails_of_an_account(
+def test_invitations_count_towards_the_mail_limit_of_an_account(
     manager: Client, account: Account
 ) -> None:
     Mail.objects.bulk_create(
@@ -144,7 +144,7 @@ def test_invitations_count_towards_the_mails_of_an_account(
         for _ in range(MAILS_PER_HOUR)
     )
     page = invite(manager, account, {"email": "ann@example.com", "role": "MEMBER"})
-    assert "at most 100 mails an hour" in page.content.decode()
+    assert "at most 100 emails an hour" in page.content.decode()
     assert not Invitation.objects.exists()
 
 

@@ -1,4 +1,4 @@
-"""The members on the page of their account: their role, their chatbots, and who sees the rest."""
+"""The members on their account's page: their role, their chatbots, and who sees the rest."""
 
 import re
 
@@ -11,6 +11,7 @@ from accounts.models import Account, Membership
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
+from tests.pages import submit
 
 pytestmark = pytest.mark.django_db
 
@@ -22,7 +23,7 @@ def account(default_model: object) -> Account:
 
 @pytest.fixture
 def ann(account: Account) -> Membership:
-    """A member with one of two chatbots of the account, who belongs to another account too."""
+    """A member with one of the account's two chatbots, who also belongs to another account."""
     last = timezone.now().replace(year=2025)
     user = UserFactory(email="ann@example.com", name="Ann", is_staff=True, last_login=last)
     ChatbotFactory(account=account)
@@ -33,7 +34,7 @@ def ann(account: Account) -> Membership:
 
 
 def shown(client: Client, account: Account) -> dict[str, list[str]]:
-    """Return the read-only columns of each member, by e-mail address."""
+    """Return the read-only columns of each member, by email address."""
     page = client.get(reverse("admin:accounts_account_change", args=[account.pk]))
     [formset] = [
         one for one in page.context["inline_admin_formsets"] if one.opts.model is Membership
@@ -67,3 +68,17 @@ def test_a_manager_sees_names_and_sign_ins_only_of_the_accounts_own_people(
     rows = shown(signed_in(staff(account.owner, ACCOUNT_ADMINS)), account)
     assert rows["ann@example.com"] == ["ann@example.com", "-", "1", "-", "-"]
     assert rows["bob@example.com"] == ["bob@example.com", "Bob", "0", "no", "never"]
+
+
+def test_many_members_are_shown_and_changed_in_pages(account: Account) -> None:
+    rows = [MembershipFactory(account=account) for _ in range(12)]
+    client = signed_in(staff(account.owner, ACCOUNT_ADMINS))
+    address = reverse("admin:accounts_account_change", args=[account.pk])
+    first, second = (
+        set(re.findall(r'name="memberships-\d+-id" value="([^"]+)"', client.get(page).text))
+        for page in (address, f"{address}?memberships-page=2")
+    )
+    assert (len(first), len(second)) == (10, 2)
+    assert first | second == {str(row.pk) for row in rows}
+    submit(client, f"{address}?memberships-page=2", **{"memberships-1-role": "SUPER_ADMIN"})
+    assert Membership.objects.get(role="SUPER_ADMIN") == rows[-1]

@@ -7,16 +7,19 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin
+from django.core.exceptions import SuspiciousOperation
 from django.db.models import Model
+from django.http import QueryDict
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from accounts.admin.scope import ScopedAdmin, declared_lookups
 from accounts.models import Account, User
 from chatbots.models import LlmModel
-from conversations.models import Draft, Lead, Thread, Visitor
+from conversations.models import Draft, Lead, Message, Thread, Visitor
 from tests.admin_urls import addresses
 from tests.factories.accounts import AccountFactory, PlanFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
@@ -25,17 +28,22 @@ from tests.factories.tenant import Tenant
 from tests.pages import submit
 from webhooks.models import Delivery
 
-MARK = "zebracrossing"  # part of every text of the other account
+MARK = "zebracrossing"  # every text of the other account contains it
 LISTS = {
     reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist"): page
     for model, page in admin.site._registry.items()
 }
 QUERIES = ({"view": "all"}, {"view": "waiting"}, {"state__exact": "FAILED"})
-AUTOCOMPLETE = (
-    {"app_label": "accounts", "model_name": "account", "field_name": "owner"},
-    {"app_label": "chatbots", "model_name": "chatbotmember", "field_name": "user"},
-    {"app_label": "chatbots", "model_name": "chatbot", "field_name": "account"},
-)
+AUTOCOMPLETE = [
+    {
+        "app_label": model._meta.app_label,
+        "model_name": model._meta.model_name,
+        "field_name": field.name,
+    }
+    for model in apps.get_models()
+    for field in model._meta.get_fields()
+    if field.concrete and field.is_relation
+]
 FORM = {
     **dict.fromkeys(("content", "title", "tag", "tags", "name", "description"), "intruded"),
     **dict.fromkeys(("password1", "password2"), "intruded-12345"),
@@ -70,7 +78,7 @@ def agent(own: Tenant) -> Client:
 
 
 def answers(client: Client, address: str, tenant: Tenant) -> Iterator[tuple[str, Any]]:
-    """Request an address with every method and payload that an attacker may try."""
+    """Request an address with GET, and with POST and a form that would change rows."""
     if page := LISTS.get(address):
         yield from answers_of_list(client, address, tenant, page)
         return
@@ -82,7 +90,7 @@ def answers(client: Client, address: str, tenant: Tenant) -> Iterator[tuple[str,
 def answers_of_list(
     client: Client, address: str, tenant: Tenant, page: ModelAdmin
 ) -> Iterator[tuple[str, Any]]:
-    """Request a list with every filter and search, and with every action on the tenant's rows."""
+    """Request a list with filters and searches, and run each of its actions on a tenant's rows."""
     keys = [key for model in (Thread, Delivery, Visitor, Lead) for key in tenant.keys_of(model)]
     searches = [{"q": words} for words in (MARK[:-1], *keys) if page.search_fields]
     for query in ({}, *QUERIES, {"chatbot": str(tenant.chatbot.pk)}, *searches):
@@ -94,7 +102,7 @@ def answers_of_list(
 
 
 def said(answer: Any) -> str:
-    """Return the text of a response."""
+    """Return the text of a response, in lower case."""
     text = b"".join(answer) if answer.streaming else answer.content
     return text.decode(errors="replace").lower()
 
@@ -110,16 +118,40 @@ def test_no_address_shows_or_changes_rows_of_another_account(
             assert answer.status_code in (200, 302, 304, 400, 403, 404, 405), way
             assert MARK not in said(answer), way
             asked += 1
+    assert len(AUTOCOMPLETE) > 40
     for field in AUTOCOMPLETE:
-        assert MARK not in said(
-            client.get(reverse("admin:autocomplete"), field | {"term": MARK[:-1]})
-        )
+        for term in ("", MARK[:-1]):
+            found = client.get(reverse("admin:autocomplete"), field | {"term": term})
+            assert MARK not in said(found), field
     assert asked > 300
     assert foreign.snapshot() == before
 
 
 @pytest.mark.parametrize("who", ["manager", "agent"])
-def test_a_row_of_another_account_is_answered_like_a_missing_row(
+def test_no_id_in_a_query_or_a_form_shows_or_changes_rows_of_another_account(
+    who: str, request: pytest.FixtureRequest, foreign: Tenant, own: Tenant
+) -> None:
+    """The addresses are those of the user's own rows.
+
+    Pages that delete or erase are skipped, because they would leave no rows to open.
+    """
+    client, keys = request.getfixturevalue(who), {str(row.pk) for row in own.rows}
+    Delivery.objects.filter(chatbot=foreign.chatbot).update(is_test=True)
+    kinds = {"draft": Draft, "message": Message, "before": Message, "test": Delivery}
+    ids = {name: foreign.keys_of(kind)[0] for name, kind in kinds.items()}
+    before, asked = foreign.snapshot(), 0
+    for address in dict.fromkeys(addresses(own)):
+        if not keys & {*address.split("/")} or address.endswith(("/delete/", "/erase/")):
+            continue
+        for send, given in ((client.get, ids), (client.post, FORM | ids)):
+            assert MARK not in said(send(address, given)), address
+            asked += 1
+    assert foreign.snapshot() == before
+    assert asked > 80
+
+
+@pytest.mark.parametrize("who", ["manager", "agent"])
+def test_a_row_of_another_account_looks_like_a_missing_row(
     who: str, request: pytest.FixtureRequest, foreign: Tenant, own: Tenant
 ) -> None:
     client = request.getfixturevalue(who)
@@ -146,7 +178,7 @@ def test_a_row_of_another_account_is_answered_like_a_missing_row(
 def test_the_same_addresses_show_the_rows_to_a_superuser(
     foreign: Tenant, own: Tenant, manager: Client
 ) -> None:
-    """Check that the walk works: a superuser sees the other account at the same addresses."""
+    """Otherwise, the tests above could pass without having requested any page of these rows."""
     User.objects.filter(pk=own.owner.pk).update(is_superuser=True)
     shown = {
         "".join(address.split("/")[3:4])
@@ -237,15 +269,19 @@ CROSSING = (
 def test_a_list_accepts_only_the_lookups_of_its_filters(
     model: type[Model], default_model: LlmModel
 ) -> None:
-    asking = RequestFactory().get("/")
+    page, asking = admin.site._registry[model], RequestFactory().get("/")
     asking.user = superuser()
     client = signed_in(asking.user, raise_request_exception=False)
     address = reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist")
     columns = [field.name for field in model._meta.get_fields()]
     undeclared = [*CROSSING, *(f"{name}__{lookup}" for name in columns for lookup in LOOKUPS)]
-    declared = declared_lookups(admin.site._registry[model], asking)
-    for lookup in set(undeclared) - declared:
+    declared = declared_lookups(page, asking)
+    for lookup in CROSSING:
         assert client.get(address, {lookup: "1"}).status_code == 400, lookup
+    for lookup in set(undeclared) - declared:
+        asking.GET = QueryDict(f"{lookup}=1")
+        with pytest.raises(SuspiciousOperation):  # becomes a 400, as above
+            page.changelist_view(asking)
     for lookup in declared:
         for value in ("1", "", "x", "\0", "9" * 5_000, "²"):
             assert client.get(address, {lookup: value}).status_code in (200, 302, 400), lookup

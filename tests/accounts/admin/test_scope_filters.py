@@ -1,4 +1,4 @@
-"""The filter panel of every list: its words, and what a new filter keeps."""
+"""The filter panels and tabs of lists: their headings, and the parameters that links keep."""
 
 import re
 from html import unescape
@@ -37,7 +37,7 @@ def headings(client: Client, address: str) -> list[str]:
     return [unescape(text).strip() for _, text in HEADING.findall(panel(client, address))]
 
 
-def test_every_filter_is_named_by_the_words_of_its_page(client: Client) -> None:
+def test_every_filter_has_a_heading_in_plain_words(client: Client) -> None:
     names = [model._meta.label_lower.replace(".", "_") for model in admin.site._registry]
     lists = [reverse(f"admin:{name}_changelist") for name in names]
     named = [words for address in lists for words in headings(client, address)]
@@ -76,7 +76,7 @@ def test_a_tab_begins_on_its_first_page(client: Client) -> None:
     assert "after=" not in tabs
 
 
-def test_a_delivery_leads_back_to_the_filtered_log(client: Client) -> None:
+def test_a_delivery_links_back_to_the_filtered_log(client: Client) -> None:
     filtered = f"{LOG}?is_test__exact=0&state__exact=FAILED"
     row = re.search(rf'href="({LOG}[^"]+/change/[^"]*)"', client.get(filtered).text)
     assert row

@@ -1,4 +1,4 @@
-"""The form of an appearance accepts all that the API accepts, and suggests common values."""
+"""An appearance's form accepts everything that the API accepts, and suggests common values."""
 
 from django.urls import reverse
 
@@ -8,7 +8,7 @@ from tests.factories.staff import signed_in, superuser
 from tests.pages import submit
 
 
-def test_every_setting_has_its_place() -> None:
+def test_the_form_has_every_setting_once() -> None:
     shown = [name for _, options in FIELDSETS for name in options["fields"]]
     assert sorted(shown) == sorted([*Appearance.own_fields(), "seen_at"])
     assert len(COLOURS) == 4

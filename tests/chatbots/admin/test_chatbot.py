@@ -131,7 +131,7 @@ def test_settings_are_saved_from_the_page(client: Client, chatbot: Chatbot, addr
         (
             "leadsettings-0-lead_notification_email",
             "a@b.example\nx",
-            "1: Expected an e-mail address",
+            "1: Expected an email address",
         ),
         (
             "leadsettings-0-customer_form_field",
@@ -166,7 +166,7 @@ def test_a_prompt_is_either_a_button_or_a_link(
     assert fault in submit(client, address, **changes).content.decode()
 
 
-def test_only_one_instruction_is_active_after_its_button_is_pressed(
+def test_the_button_of_an_instruction_makes_it_the_only_active_one(
     client: Client, chatbot: Chatbot
 ) -> None:
     first = InstructionFactory(chatbot=chatbot, is_active=True)
@@ -220,7 +220,7 @@ def test_another_model_can_be_made_the_default(default_model: LlmModel) -> None:
 
 @pytest.fixture
 def crowded(chatbot: Chatbot) -> Chatbot:
-    """A chatbot with far more rows of every kind than it may have."""
+    """A chatbot with many rows of each kind, most of them very long."""
     big = {"text": "x" * 100_000}
     ConversationStarter.objects.bulk_create(
         [ConversationStarter(chatbot=chatbot, content=big) for _ in range(60)], batch_size=10
@@ -263,7 +263,7 @@ def test_the_page_of_a_crowded_chatbot_is_small_and_can_be_saved(
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "²", "9" * 5_000, "99"])
-def test_an_invalid_page_of_rows_shows_the_first_page(
+def test_an_invalid_page_number_shows_the_first_page(
     client: Client, chatbot: Chatbot, address: str, number: str
 ) -> None:
     InstructionFactory(chatbot=chatbot, title="the only one")
@@ -293,7 +293,7 @@ def test_a_starter_that_the_api_rejects_is_rejected_in_the_admin_too(
 
 
 @pytest.mark.parametrize(("role", "added"), [("MEMBER", True), ("SUPER_ADMIN", False)])
-def test_only_people_without_access_by_their_role_are_added(
+def test_only_people_without_access_by_their_role_can_be_added(
     client: Client, address: str, chatbot: Chatbot, *, role: str, added: bool
 ) -> None:
     user = MembershipFactory(account=chatbot.account, role=role).user
@@ -305,3 +305,17 @@ def test_only_people_without_access_by_their_role_are_added(
     assert ChatbotMember.objects.filter(chatbot=chatbot, user=user).exists() is added
     refused = "their role gives them access to every chatbot of the account"
     assert added or refused in answer.text
+
+
+def test_the_page_says_above_its_tabs_whether_the_stored_bot_is_active(
+    client: Client, chatbot: Chatbot, address: str
+) -> None:
+    active, off = '<span class="state good">active</span>', '<span class="state bad">off</span>'
+    page = client.get(address)
+    assert (active in page.text, off in page.text) == (True, False)
+    unsaved = {key: value for key, value in fields_of(page).items() if key != "is_active"}
+    failed = client.post(address, unsaved | {"name": ""})
+    assert (active in failed.text, off in failed.text) == (True, False)
+    Chatbot.objects.update(is_active=False)
+    page = client.get(address)
+    assert (active in page.text, off in page.text) == (False, True)

@@ -1,4 +1,4 @@
-"""LLM models in the admin: one that is in use, or the default, cannot be deleted."""
+"""LLM models in the admin: a model that is in use, or the default, cannot be deleted."""
 
 from typing import Any
 
@@ -77,10 +77,11 @@ def test_a_model_in_use_is_kept_and_the_page_gives_the_reason(
         answer = getattr(client, method)(address, {"post": "yes"})
     assert answer["Location"] == reverse("admin:chatbots_llmmodel_change", args=[model.pk])
     page = client.get(answer["Location"]).content.decode()
-    assert f"{model} cannot be deleted, because {reason}. Make it inactive instead." in page
+    assert f"{model} cannot be deleted, because {reason}. Make " in page
+    assert ("Make another model the default first." in page) == model.is_default
     assert LlmModel.objects.filter(pk=model.pk).exists()
     referring = [query["sql"] for query in asked if "llm_model_id" in query["sql"]]
-    assert all("LIMIT 1" in statement for statement in referring), "no row of the messages is read"
+    assert all("LIMIT 1" in statement for statement in referring), "one row is enough"
 
 
 @pytest.mark.parametrize(("make", "reason"), KEPT)

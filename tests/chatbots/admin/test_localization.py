@@ -1,4 +1,4 @@
-"""The pages of texts: groups, completeness, English beside each text, copies."""
+"""The pages of a bot's texts: groups, completeness, the English text beside each one, copies."""
 
 import pytest
 from django.test import Client
@@ -52,7 +52,7 @@ def test_the_page_shows_english_completeness_and_the_other_locales(
     assert "1 text is missing: visitors get it in English." in page
 
 
-def test_texts_are_copied_to_a_new_locale_and_keep_those_of_an_old_one(
+def test_copied_texts_fill_a_new_locale_but_replace_no_text_of_an_existing_one(
     client: Client, chatbot: Chatbot, french: Localization
 ) -> None:
     copy = reverse("admin:chatbots_localization_copy", args=[french.pk])
@@ -85,7 +85,7 @@ def test_texts_of_another_account_cannot_be_copied(client: Client) -> None:
     assert foreign.chatbot.localizations.count() == 1
 
 
-def test_the_second_of_two_people_is_warned(client: Client, french: Localization) -> None:
+def test_the_second_of_two_people_who_save_is_warned(client: Client, french: Localization) -> None:
     form = fields_of(client.get(page_of(french)))
     submit(client, page_of(french), homeTitle="Salut")
     page = client.post(page_of(french), form | {"homeTitle": "Allô"}).content.decode()

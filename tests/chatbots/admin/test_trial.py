@@ -1,4 +1,4 @@
-"""Try it: a chat with the bot's saved settings, of which nothing is stored."""
+"""A trial: a chat that uses the bot's saved settings and stores nothing."""
 
 import json
 import time
@@ -68,7 +68,7 @@ def test_the_page_carries_the_conversation_and_stores_nothing(
     form = fields_of(client.post(address, form | {"question": "two"}))
     page = client.post(address, form | {"question": "three"})
     assert [each["content"] for each in model.questions[-1]["messages"]] == [
-        *("A shop.", "two", "You said: two", "three")  # no more than the settings say
+        *("A shop.", "two", "You said: two", "three")  # no more history than the settings allow
     ]
     assert len(json.loads(fields_of(page)["said"])) == 6
     for kind in (Thread, Message, Delivery, Usage):
@@ -116,7 +116,7 @@ def test_a_fallback_is_not_sent_to_the_model_later(
 
 
 @pytest.mark.parametrize("said", ["{", "[1]", "null", '[["user"]]', '{"a": 1}', "[[[], {}]]"])
-def test_a_tampered_page_starts_again(client: Client, address: str, said: str) -> None:
+def test_a_tampered_conversation_starts_over(client: Client, address: str, said: str) -> None:
     page = client.post(address, {"question": "Hi", "said": said})
     assert "You said: Hi" in page.content.decode()
 
@@ -127,17 +127,17 @@ def test_an_empty_question_is_not_asked(client: Client, address: str, model: Mod
     assert not model.questions
 
 
-def test_questions_are_limited(
+def test_the_rate_of_questions_is_limited(
     client: Client, address: str, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
-    monkeypatch.setattr("time.time", lambda: now)  # the window does not end during the test
+    monkeypatch.setattr("time.time", lambda: now)  # so that the window does not end during the test
     pages = [client.post(address, {"question": "Hi"}) for _ in range(RATE[0] + 1)]
     assert "You said" not in pages[-1].content.decode()
     assert len(model.questions) == RATE[0]
 
 
-def test_only_members_of_the_bot_can_try_it(address: str, chatbot: Chatbot) -> None:
+def test_only_people_with_access_to_the_bot_can_try_it(address: str, chatbot: Chatbot) -> None:
     for user in (ChatbotFactory().account.owner, PersonaFactory().chatbot.account.owner):
         stranger = signed_in(staff(user, AGENTS))
         assert stranger.get(address).status_code == 302

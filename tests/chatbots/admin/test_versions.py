@@ -1,4 +1,4 @@
-"""The page of versions: who saved what, what differs, and restoring an earlier version."""
+"""The page of versions: who saved which one, what differs, and restoring an earlier version."""
 
 import time
 
@@ -114,7 +114,7 @@ def test_many_versions_are_listed_in_pages(row: Instruction) -> None:
     assert 'href="?before=22"' in client.get(page_of(row), {"before": "72"}).content.decode()
 
 
-def test_a_page_of_used_versions_compares_each_with_the_one_before(
+def test_each_kept_version_is_compared_with_the_kept_one_before_it(
     row: Instruction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(version, "NEWEST_KEPT", 2)
@@ -155,7 +155,7 @@ def test_a_very_long_system_message_is_reported(client: Client, chatbot: Chatbot
     assert system_length(chatbot.pk) == 100_005
 
 
-def test_a_long_text_is_compared_around_its_changes_only() -> None:
+def test_a_comparison_shows_only_the_lines_around_a_change() -> None:
     lines = [f"line {number}" for number in range(1_000)]
     changed = [*lines[:500], "new", *lines[501:]]
     found = compare("\n".join(lines), "\n".join(changed))

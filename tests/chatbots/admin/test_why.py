@@ -1,4 +1,4 @@
-"""The page "Why may this person not …?" answers by the role table."""
+"""The page "Why may this person not …?" answers from the permission table."""
 
 import pytest
 from django.test import Client
@@ -34,7 +34,7 @@ def asked(client: Client, chatbot: Chatbot, email: str, action: Action) -> str:
         ("MEMBER", False, Action.LIST_ACCOUNT_CHATBOTS, False, "the permission CHATBOT_VIEW or"),
     ],
 )
-def test_the_answer_is_that_of_the_role_table(
+def test_the_answer_is_that_of_the_permission_table(
     client: Client,
     chatbot: Chatbot,
     *,
@@ -54,6 +54,21 @@ def test_the_answer_is_that_of_the_role_table(
     assert f"was {'' if added else 'not '}added to {chatbot}." in text
 
 
+@pytest.mark.parametrize("left", [False, True])
+def test_being_added_counts_only_for_members(
+    client: Client, chatbot: Chatbot, *, left: bool
+) -> None:
+    member = MembershipFactory(account=chatbot.account, role="MEMBER")
+    ChatbotMemberFactory(chatbot=chatbot, user=member.user)
+    if left:
+        member.delete()
+    text = asked(client, chatbot, member.user.email, Action.USE_CHATBOT)
+    assert f"{member.user.email} {'may not' if left else 'may'} use the chatbot" in text
+    assert ("which counts only for members of the account" in text) == left
+    may = Chatbot.objects.open_to(member.user.pk).filter(pk=chatbot.pk).exists()
+    assert may == (not left), "the page answers as the API does"
+
+
 def test_an_inactive_person_may_do_nothing(client: Client, chatbot: Chatbot) -> None:
     user = MembershipFactory(account=chatbot.account, role="SUPER_ADMIN").user
     user.is_active = False
@@ -68,12 +83,12 @@ def test_the_groups_are_shown_to_people_who_may_see_them(client: Client, chatbot
     assert "may use the admin” is off" in asked(client, chatbot, user.email, Action.ERASE)
     staff(user, AGENTS)
     assert "on their groups: Agents." in asked(client, chatbot, user.email, Action.ERASE)
-    MembershipFactory(user=user)  # of another account, too
+    MembershipFactory(user=user)  # a member of another account, too
     assert "Agents" not in asked(client, chatbot, user.email, Action.ERASE)
     assert "Agents" in asked(signed_in(superuser()), chatbot, user.email, Action.ERASE)
 
 
-def test_people_and_chatbots_of_others_look_like_missing_ones(
+def test_people_and_chatbots_of_other_accounts_look_like_missing_ones(
     client: Client, chatbot: Chatbot
 ) -> None:
     foreign = ChatbotFactory(name="Theirs")

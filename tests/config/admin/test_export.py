@@ -1,4 +1,4 @@
-"""Exports: what the list shows, as CSV and JSON, streamed and safe for spreadsheets."""
+"""Exports: the rows of a list as CSV and JSON, streamed and safe for spreadsheets."""
 
 import csv
 import json
@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from chatbots.models import Chatbot
 from config.admin import export
+from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import LeadFactory, ThreadFactory
 from tests.factories.staff import AGENTS, signed_in, staff, superuser
 from tests.factories.webhooks import DeliveryFactory
@@ -76,6 +77,15 @@ def test_an_export_has_the_filters_and_the_scope_of_its_list(
     assert client.get(f"{address}?chatbot__account__owner__password__regex=x").status_code == 400
 
 
+def test_the_page_counts_the_rows_that_the_file_will_have(client: Client, chatbot: Chatbot) -> None:
+    for bot in (chatbot, ChatbotFactory(account=chatbot.account), ChatbotFactory()):
+        LeadFactory(thread=ThreadFactory(chatbot=bot))
+    page = reverse("admin:conversations_lead_export_page")
+    for query, count in (("", 2), (f"?chatbot={chatbot.pk}", 1)):
+        assert f"<b>{count}</b> now" in client.get(f"{page}{query}").text
+        assert len(exported(client, "conversations_lead", "json", query)) == count
+
+
 def test_an_export_of_threads_has_their_tags_and_the_view_of_the_list(
     client: Client, chatbot: Chatbot
 ) -> None:
@@ -89,7 +99,7 @@ def test_an_export_of_threads_has_their_tags_and_the_view_of_the_list(
 
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
-def test_an_export_that_the_database_interrupts_does_not_pass_for_a_complete_one(
+def test_an_export_that_the_database_interrupts_does_not_look_complete(
     client: Client, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(export, "CHUNK", 2)
@@ -148,13 +158,13 @@ def test_the_page_of_an_export_without_rows_or_filter_says_so(
     client: Client, chatbot: Chatbot
 ) -> None:
     text = client.get(reverse("admin:conversations_lead_export_page")).text
-    assert "none: everything that you may see" in text
+    assert "none; the export has every row that you may see" in text
     assert "<b>no</b> now" in text
 
 
 @pytest.fixture
 def running(client: Client, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
-    """Begin an export of five rows, two at a time, under a ticket."""
+    """Start an export of five rows, two at a time, under a ticket."""
     monkeypatch.setattr(export, "CHUNK", 2)
     for _ in range(5):
         DeliveryFactory(chatbot=chatbot)
@@ -168,9 +178,11 @@ def progress(client: Client) -> dict[str, Any]:
     return found
 
 
-def test_the_progress_is_what_was_sent(client: Client, running: Iterator[bytes]) -> None:
+def test_the_progress_counts_the_rows_that_were_sent(
+    client: Client, running: Iterator[bytes]
+) -> None:
     assert progress(client) == {"rows": 0, "state": "waiting"}
-    for _ in range(3):  # the names, and two chunks; the second one is not known to be sent
+    for _ in range(3):  # the header row, and two chunks; the second may not have been sent yet
         next(running)
     assert progress(client) == {"rows": 2, "state": "running"}
     assert b"".join(running).count(b"\n") == 1
@@ -194,7 +206,7 @@ def test_the_progress_is_unknown_while_the_cache_does_not_answer(
     assert progress(client) == {"rows": 0, "state": "waiting"}
 
 
-def test_an_export_whose_client_leaves_is_stopped() -> None:
+def test_an_export_whose_client_disconnects_is_stopped() -> None:
     ticket = export.Ticket("export-of-the-test")
     followed = ticket.follow(iter([[("a",)], [("b",)]]))
     next(followed)

@@ -28,7 +28,7 @@ def client(db: None) -> Client:
 
 
 def rows_and_next(client: Client, address: str) -> tuple[list[str], str | None]:
-    """Read a page's rows and the address of the next page."""
+    """Read a page's rows and the address of the next page. Asserts that the page exists."""
     page = client.get(address)
     assert page.status_code == 200
     text = page.content.decode()
@@ -38,7 +38,7 @@ def rows_and_next(client: Client, address: str) -> tuple[list[str], str | None]:
 
 
 def fill(chatbot: Chatbot, count: int, **fields: object) -> list[str]:
-    """Create deliveries; three at a time share a timestamp, and later ids have earlier ones.
+    """Create deliveries. Three at a time share a timestamp, and later ids have earlier timestamps.
 
     So neither column determines the order by itself. Returns the ids, newest first.
     """
@@ -63,6 +63,18 @@ def test_the_pages_contain_every_row_once_and_in_order(
         pages += 1
     assert seen == wanted
     assert pages == max(1, -(-count // 25))
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(1, "1 delivery"), (2, "2 deliveries"), (25, "25 deliveries"), (26, "Next page")],
+)
+def test_a_list_of_one_page_says_how_many_rows_it_has(
+    client: Client, chatbot: Chatbot, count: int, words: str
+) -> None:
+    fill(chatbot, count)
+    [footer] = re.findall(r'<nav class="older"[^>]*>(.*?)</nav>', client.get(LOG).text, re.DOTALL)
+    assert " ".join(re.sub("<[^>]*>", "", footer).split()) == words
 
 
 def test_a_filter_is_kept_on_the_next_page(client: Client, chatbot: Chatbot) -> None:
@@ -92,7 +104,7 @@ def test_a_page_needs_the_same_queries_at_any_number_of_rows(
     assert len(queries(str(later))) == len(few)
     assert not [sql for sql in many if "OFFSET" in sql]
     counted = [sql for sql in many if "COUNT" in sql]
-    assert all("LIMIT" in sql for sql in counted), counted  # also the menu's capped counts
+    assert all("LIMIT" in sql for sql in counted), counted  # including the menu's capped counts
 
 
 @pytest.mark.parametrize("place", ["x", "~", "2026-01-01~x", "yesterday~" + "0" * 32, "1"])

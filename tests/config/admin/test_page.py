@@ -1,20 +1,25 @@
-"""What all pages have in common: headers of tables, and forms that can be sent once."""
+"""What all pages have in common: table headers, forms that can be submitted only once, secrets."""
 
 import re
+from html import unescape
 from typing import Any
 
 from django.urls import reverse
 
 from accounts.models import ApiKey
-from tests.admin_urls import opened
+from accounts.services import api_key
+from tests.admin_urls import addresses, opened
+from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import signed_in, superuser
 from tests.factories.tenant import Tenant
 from tests.pages import fields_of
 from tests.refusing import refusing
+from webhooks.models import Endpoint
 
 HEADER = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
 NAME = re.compile(r'aria-label="[^"]+"')
 ISSUE = reverse("admin:accounts_apikey_add")
+SECRET = re.compile(r'id="secret-text"[^>]* value="([^"]+)"')
 
 
 def test_a_failed_form_can_be_submitted_again(transactional_db: None) -> None:
@@ -35,3 +40,27 @@ def test_every_header_of_a_table_has_a_text(default_model: Any) -> None:
             assert NAME.search(header) or re.sub("<[^>]*>", "", header).strip(), address
             found += 1
     assert found > 100
+
+
+def test_no_page_shows_a_secret_again(default_model: Any) -> None:
+    """Create secrets in every way that the admin offers, and look for them on all pages."""
+    tenant, kim = Tenant("mine"), superuser()
+    client, bot = signed_in(kim), ChatbotFactory(account=tenant.account)
+    offered = api_key.offer(kim)
+    configured = {"url": "https://example.com/hook", "events": "NEW_LEAD"}
+    secrets = []
+    for name, row, form in (
+        ("accounts_apikey_add", None, {"email": kim.email}),
+        ("accounts_apikey_collect", offered, {}),
+        ("accounts_apikey_rotate", offered, {"grace": "0"}),
+        ("webhooks_endpoint_secret", tenant.chatbot, {"secret_choice": "make"}),
+        ("webhooks_endpoint_of", bot, configured | {"secret_choice": "make"}),
+    ):
+        answer = client.post(reverse(f"admin:{name}", args=[row.pk] if row else []), form)
+        secrets += map(unescape, SECRET.findall(answer.text))
+    assert len(secrets) == 5
+    tenant.rows += [*ApiKey.objects.filter(user=kim), *Endpoint.objects.filter(chatbot=bot)]
+    for address in dict.fromkeys(addresses(tenant)):
+        answer = client.get(address)
+        text = unescape(b"".join(answer).decode())
+        assert not [secret for secret in secrets if secret in text], address

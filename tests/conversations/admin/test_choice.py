@@ -1,4 +1,4 @@
-"""The account and the chatbot of the home page: typed names, within the person's own."""
+"""Choosing an account and a chatbot by name on the home page, from those that the user may see."""
 
 import pytest
 from django.test import Client
@@ -70,7 +70,7 @@ def test_names_that_differ_in_case_are_told_apart(default_model: object) -> None
     assert found.account.fault == "Several accounts match “acme”: type more of the name."
 
 
-def test_an_account_is_chosen_by_its_id_where_names_are_equal(default_model: object) -> None:
+def test_an_account_is_chosen_by_its_id_if_names_are_equal(default_model: object) -> None:
     client = signed_in(superuser())
     bots = [ChatbotFactory(account=AccountFactory(name="Acme")) for _ in range(2)]
     found = choice(client, account="Acme")
@@ -91,7 +91,7 @@ def test_ids_of_links_are_understood_and_shown_as_names(bots: list[Chatbot]) -> 
         assert f"chatbot={bots[3].pk}" in link
 
 
-def test_only_the_persons_own_names_are_found_and_suggested(bots: list[Chatbot]) -> None:
+def test_only_names_that_the_person_may_see_are_found_and_suggested(bots: list[Chatbot]) -> None:
     client = signed_in(staff(bots[3].account.owner, AGENTS))
     assert choice(client).accounts == ["Globex"]
     for given in ({"chatbot": "Help"}, {"account": "Acme"}, {"chatbot": bots[0].pk}):

@@ -1,4 +1,4 @@
-"""Ctrl+K: it finds entries of the menu and the person's rows, never those of others."""
+"""Ctrl+K finds menu entries and the person's rows, never those of others."""
 
 from typing import Any
 
@@ -27,14 +27,14 @@ def client(chatbot: Chatbot) -> Client:
 
 
 def furnish(chatbot: Chatbot) -> tuple[Thread, Delivery]:
-    """Create a thread of Anna Berg, and a delivery of it."""
+    """Create Anna Berg's thread, and a delivery for it."""
     visitor = VisitorFactory(chatbot=chatbot, name="Anna Berg", email="a.berg@example.com")
     thread = ThreadFactory(chatbot=chatbot, visitor=visitor)
     return thread, DeliveryFactory(chatbot=chatbot, thread_id=thread.pk, state="FAILED")
 
 
 def found(client: Client, text: object) -> list[tuple[str, str]]:
-    """Return the titles and links of the results."""
+    """Return the titles and links of the results. Asserts that the search succeeds."""
     page = client.get(SEARCH, {"s": str(text)})
     assert page.status_code == 200
     return [(result.title, result.link) for result in page.context["results"]]
@@ -71,12 +71,12 @@ def test_names_are_found_by_their_beginning(
     assert [title for title, _ in found(client, text)] == shown
 
 
-def test_menu_entries_are_those_of_the_person(client: Client) -> None:
+def test_only_menu_entries_that_the_person_may_open_are_found(client: Client) -> None:
     assert [title for title, _ in found(client, "key")] == ["API keys"]
     assert [title for title, _ in found(signed_in(superuser()), "pl")] == ["Plans"]
 
 
-def test_a_complete_id_leads_to_its_pages(client: Client, chatbot: Chatbot) -> None:
+def test_a_complete_id_finds_its_pages(client: Client, chatbot: Chatbot) -> None:
     thread, delivery = furnish(chatbot)
     event = f"{delivery.event} FAILED"
     assert found(client, chatbot.pk) == [("Shop one", page_of(chatbot))]
@@ -96,7 +96,9 @@ def test_rows_of_other_accounts_are_never_found(client: Client) -> None:
     assert not any(found(signed_in(person), text) for text in ("anna", "shop", rows[2].pk))
 
 
-def test_the_answer_is_new_each_time_and_kept_nowhere(client: Client, chatbot: Chatbot) -> None:
+def test_each_search_reads_the_rows_and_no_result_is_cached(
+    client: Client, chatbot: Chatbot
+) -> None:
     assert found(client, "anna") == []
     thread, _ = furnish(chatbot)
     assert found(client, "anna") == [("Anna Berg", page_of(thread))]

@@ -23,6 +23,7 @@ from conversations.services import agent_message, escalation
 from conversations.services.activity import day_of, hour_of
 from conversations.services.threads import update
 from tests.bench import bulk
+from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
@@ -33,12 +34,12 @@ MOST_QUERIES = 20
 
 
 def cards(client: Client, query: str = "") -> dict[str, str]:
-    """Read the figures of the cards."""
+    """Return the figures on the cards, by label."""
     return {card.label: card.figure for card in client.get(HOME + query).context["cards"]}
 
 
 def furnish(chatbot: Chatbot) -> None:
-    """Create rows of the current hour, and counted hours and days before it."""
+    """Create threads, messages, a lead and deliveries in the current hour."""
     for _ in range(2):
         waiting = ThreadFactory(chatbot=chatbot, escalated=True, waiting_since=timezone.now())
         MessageFactory(thread=waiting)
@@ -58,7 +59,7 @@ def furnish(chatbot: Chatbot) -> None:
 
 
 def earlier(chatbot: Chatbot) -> None:
-    """Store counts of the hour before, yesterday, and 20 days ago."""
+    """Store counts for the previous hour, yesterday, and 20 days ago."""
     now = timezone.now()
     figures = {"messages": 100, "ai_replies": 50, "failed": 10, "leads": 1}
     for hours, begins_at in (
@@ -126,7 +127,7 @@ def test_longer_spans_add_counted_days_to_the_live_count(
 ) -> None:
     furnish(chatbot)
     earlier(chatbot)
-    midnight = hour_of(timezone.now()).hour == 0  # the hour before belongs to yesterday then
+    midnight = hour_of(timezone.now()).hour == 0  # then the previous hour belongs to yesterday
     hours = 0 if midnight else 1
     assert cards(client, f"?span={span}")["messages"] == f"{5 + 100 * (days + hours)}"
 
@@ -138,7 +139,7 @@ def test_the_last_hour_is_counted_live(client: Client, chatbot: Chatbot) -> None
 
 
 def test_hours_that_are_not_counted_yet_are_counted_live(client: Client, chatbot: Chatbot) -> None:
-    """The worker counts an hour minutes after it is over."""
+    """The worker counts an hour some minutes after it ends."""
     now = timezone.now()
     before_last = hour_of(now) - 2 * ONE_HOUR
     Activity.objects.create(chatbot=chatbot, hours=HOUR, begins_at=before_last, messages=7)
@@ -161,7 +162,7 @@ def test_the_tables_show_the_figures_of_the_charts(
     assert "Deliveries by state over" in page.content.decode()
 
 
-def test_the_cards_link_to_lists_of_the_same_time(client: Client, chatbot: Chatbot) -> None:
+def test_the_cards_link_to_lists_of_the_same_span(client: Client, chatbot: Chatbot) -> None:
     furnish(chatbot)
     for span in ("1h", "24h", "7d", "30d"):
         for card in client.get(f"{HOME}?span={span}").context["cards"]:
@@ -192,7 +193,9 @@ def test_the_cards_link_to_lists_of_the_chosen_account_and_chatbot(chatbot: Chat
             assert card.label not in exact or len(shown) == int(card.figure), (query, card.link)
 
 
-def test_leads_from_before_the_span_are_left_out(client: Client, chatbot: Chatbot) -> None:
+def test_the_list_of_leads_accepts_a_span_and_ignores_an_invalid_one(
+    client: Client, chatbot: Chatbot
+) -> None:
     furnish(chatbot)
     leads = reverse("admin:conversations_lead_changelist")
     assert len(client.get(f"{leads}?since=24h").context["cl"].result_list) == 1
@@ -219,8 +222,8 @@ def test_failing_receivers_are_named_with_their_last_error(
     ("quota", "state", "words"),
     [
         (None, "", "unlimited"),
-        (1_000, "good", "79 % used"),
-        (987, "busy", "80 % used"),
+        (1_000, "good", "79% used"),
+        (987, "busy", "80% used"),
         (790, "bad", "used up"),
         (0, "bad", "used up"),
     ],
@@ -230,7 +233,8 @@ def test_the_use_of_a_quota_is_stated_in_words(
 ) -> None:
     Plan.objects.update(monthly_messages=quota)
     month = month_of(timezone.now())[0]
-    Usage.objects.create(account=chatbot.account, month=month, messages=790)
+    for account in (chatbot.account, AccountFactory()):
+        Usage.objects.create(account=account, month=month, messages=790)
     client = signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
     page = client.get(HOME)
     [shown] = page.context["quotas"]
@@ -332,7 +336,7 @@ def test_the_home_page_says_that_deliveries_and_mails_are_held(
     assert ("Sending is off" in log) is not sending
 
 
-def test_the_spans_end_now(client: Client) -> None:
+def test_each_span_is_at_most_a_day_shorter_than_its_name_says(client: Client) -> None:
     now = timezone.now()
     for span, most in (("1h", 1), ("24h", 24), ("7d", 168), ("30d", 720)):
         since: datetime = client.get(f"{HOME}?span={span}").context["figures"].since

@@ -1,4 +1,4 @@
-"""The inbox: the order in which agents answer visitors."""
+"""The inbox: its views and their order, searches, actions and polls."""
 
 import re
 from datetime import timedelta
@@ -27,7 +27,7 @@ INBOX = reverse("admin:conversations_thread_changelist")
 
 
 def titles(client: Client, query: str = "") -> list[str]:
-    """Return the visitors in the order of the list."""
+    """Return the titles of the listed threads, in order."""
     page = client.get(f"{INBOX}{query}").content.decode()
     keys = dict.fromkeys(re.findall(r"/thread/([0-9a-f-]{36})/change/", page))
     known = {str(thread.pk): thread.title for thread in Thread.objects.all()}
@@ -35,7 +35,7 @@ def titles(client: Client, query: str = "") -> list[str]:
 
 
 def talk(chatbot: Chatbot, title: str, *speakers: str, minutes: int = 0, **flags: Any) -> Thread:
-    """Create a thread with messages of these speakers, the last of them some minutes ago."""
+    """Create a thread with messages by these speakers, last updated some minutes ago."""
     thread = ThreadFactory(chatbot=chatbot, title=title, **flags)
     for speaker in speakers:
         MessageFactory(thread=thread, message_type=speaker)
@@ -329,7 +329,7 @@ def test_a_poll_of_a_person_without_the_permission_shows_nothing(chatbot: Chatbo
     assert signed_in(person).get(INBOX).status_code == 403
 
 
-def test_waiting_times_are_renewed_every_minute(chatbot: Chatbot) -> None:
+def test_waiting_times_are_refreshed_every_minute(chatbot: Chatbot) -> None:
     escalation.toggle(talk(chatbot, "asks").pk)
     rows, person = Thread.objects.all(), chatbot.account.owner
     tags = {news(rows, person, "waiting", minute=minute).tag for minute in (1, 1, 2)}

@@ -88,7 +88,7 @@ def test_a_filtered_list_is_live_and_keeps_its_filter_in_the_other_views(client:
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("query", [f"{name}=1" for name in KEPT])
-def test_a_filtered_poll_has_no_more_queries(client: Client, query: str) -> None:
+def test_a_filtered_poll_needs_no_more_queries(client: Client, query: str) -> None:
     tag = client.get(f"{NEWS}?view=open&{query}")["ETag"]
     with CaptureQueriesContext(connection) as asked:
         again = client.get(f"{NEWS}?view=open&{query}", headers={"If-None-Match": tag})
@@ -116,10 +116,10 @@ def test_a_filter_needs_the_same_queries_at_any_number_of_threads(
 
 @pytest.mark.parametrize("name", sorted(BOUNDED | {"platform"}))
 @pytest.mark.parametrize("who", ["superuser", "staff"])
-def test_a_filter_that_matches_nothing_does_not_read_the_list(
+def test_a_filter_that_matches_nothing_does_not_read_the_whole_list(
     chatbot: Chatbot, name: str, who: str
 ) -> None:
-    """Check the plan among many threads: reading them all in order would be the wrong one."""
+    """Check the plan with many threads: it must not read all of them."""
     visitor = VisitorFactory(chatbot=chatbot)
     Thread.objects.bulk_create(Thread(chatbot=chatbot, visitor=visitor) for _ in range(2_000))
     with connection.cursor() as cursor:

@@ -58,7 +58,7 @@ def test_the_footer_has_the_number_of_threads_up_to_a_cap(client: Client, chatbo
     assert footer("?view=open") == "Next page 99+ threads"
 
 
-def test_the_menu_leads_to_the_view_and_the_filters_of_last_time(
+def test_the_menu_opens_the_inbox_with_the_last_view_and_filters(
     client: Client, chatbot: Chatbot
 ) -> None:
     menu = f"{INBOX}?view=last"

@@ -1,16 +1,58 @@
+"""The counts beside the menu's entries."""
+
+import re
+
 import pytest
+from django.test import Client
 from django.utils import timezone
 
+from chatbots.models import Chatbot
+from config.database.ids import first_id_of
+from config.durations import ONE_DAY
+from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.staff import signed_in, superuser
+from tests.factories.webhooks import DeliveryFactory
+from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db
-BADGE = b"min-w-[18px] bg-red-100"
+BADGE = re.compile(r"min-w-\[18px\] bg-red-100[^>]*>([^<]+)<")
+PAGE = "/admin/password_change/"  # open to all staff, and without counts of its own
+
+
+def badges(client: Client) -> list[str]:
+    """Return the counts beside the menu's entries."""
+    return BADGE.findall(client.get(PAGE).text)
 
 
 def test_the_menu_has_badges_only_for_counts_above_zero() -> None:
     staff = signed_in(superuser())
-    assert BADGE not in staff.get("/admin/accounts/plan/").content
+    assert badges(staff) == []
     MessageFactory(thread=ThreadFactory(escalated=True, waiting_since=timezone.now()))
-    page = staff.get("/admin/accounts/plan/").content
-    assert page.count(BADGE) == 1
+    assert badges(staff) == ["1"]
+
+
+def test_the_badges_count_only_the_users_own_rows(client: Client, chatbot: Chatbot) -> None:
+    for bot, count in ((chatbot, 1), (ChatbotFactory(), 2)):
+        for _ in range(count):
+            MessageFactory(
+                thread=ThreadFactory(chatbot=bot, escalated=True, waiting_since=timezone.now())
+            )
+        for _ in range(count + 2):
+            DeliveryFactory(chatbot=bot, state="FAILED", due_at=None)
+    assert badges(client) == ["1", "3"]
+    assert badges(signed_in(superuser())) == ["3", "7"]
+
+
+def test_the_badge_of_the_deliveries_counts_the_failures_of_the_last_day(
+    client: Client, chatbot: Chatbot
+) -> None:
+    failed = {"chatbot": chatbot, "state": "FAILED", "due_at": None}
+    long_ago = timezone.now() - 2 * ONE_DAY
+    old = DeliveryFactory(**failed, id=first_id_of(long_ago))
+    Delivery.objects.filter(pk=old.pk).update(created_at=long_ago)
+    DeliveryFactory(**failed, is_test=True)
+    DeliveryFactory(chatbot=chatbot)
+    assert badges(client) == []
+    DeliveryFactory(**failed)
+    assert badges(client) == ["1"]

@@ -100,7 +100,7 @@ def test_a_page_shows_the_request_and_the_response_as_inert_text(
 
 
 def tried(delivery: Delivery, number: int, **fields: Any) -> Attempt:
-    """Store an attempt that ended a while ago; attempts are an hour apart."""
+    """Store an attempt from a few hours ago. Successive attempts are an hour apart."""
     began = timezone.now() - timedelta(hours=9 - number)
     return Attempt.objects.create(
         **{"delivery": delivery, "number": number, "status": "FAILED", "started_at": began} | fields
@@ -130,7 +130,7 @@ def test_a_missing_response_body_and_a_missing_signature_are_stated_in_words(
 ) -> None:
     tried(failed, 1, response_code=503, response_ms=41)
     text = text_of(client, page_of(failed))
-    assert "The answer has no body." in text
+    assert "The response has no body." in text
     assert "Body, its first 4 KiB" not in text
     assert re.search(r"<dt>X-SIGNATURE</dt><dd[^>]*>not recorded<", text)
 

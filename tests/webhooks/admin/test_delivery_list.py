@@ -1,9 +1,10 @@
-"""The delivery log of several chatbots: the right rows, and plans whose cost has a bound."""
+"""The delivery log of several chatbots: the right rows, and plans of bounded cost."""
 
 import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -23,7 +24,7 @@ from webhooks.admin import delivery_list
 from webhooks.models import Delivery
 
 LOG = reverse("admin:webhooks_delivery_changelist")
-MOST = 10  # statements of a page
+MOST = 10  # statements per page
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def client(bots: list[Chatbot]) -> Client:
 
 
 def pages(client: Client, query: str) -> list[str]:
-    """Follow the links from page to page; returns the ids of the rows."""
+    """Follow the links from page to page. Returns the ids of the rows."""
     found, link = [], query
     while link is not None:
         text = client.get(f"{LOG}{link}").text
@@ -57,7 +58,7 @@ def test_the_pages_hold_every_delivery_of_the_chatbots_once_in_order(
         DeliveryFactory(chatbot=bots[0 if number < 60 else number % 3], **ended)
         for number in range(90)
     ]
-    for number, row in enumerate(rows):  # equal times, too
+    for number, row in enumerate(rows):  # some share a time
         when = now - timedelta(seconds=number // 4)
         Delivery.objects.filter(pk=row.pk).update(created_at=when)
     DeliveryFactory(**ended)
@@ -136,7 +137,7 @@ def test_a_page_with_a_filter_takes_few_statements(
 
 @pytest.fixture
 def near(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look at nine rows at most."""
+    """Let a page look at no more than nine rows."""
     monkeypatch.setattr(delivery_list, "LOOKED_AT", 9)
 
 
@@ -160,7 +161,7 @@ def test_looking_further_back_finds_every_match_once(
     for number in range(80):
         event = "NEW_LEAD" if number % 17 == 0 else "NEW_MESSAGE"
         row = DeliveryFactory(chatbot=bots[0], event=event, state="SUCCESS", due_at=None)
-        when = now - timedelta(seconds=number // 4)  # equal times, too
+        when = now - timedelta(seconds=number // 4)  # some share a time
         Delivery.objects.filter(pk=row.pk).update(created_at=when)
     asking = client if who == "staff" else signed_in(superuser())
     matching = Delivery.objects.filter(event="NEW_LEAD").order_by("-created_at", "-id")
@@ -177,7 +178,7 @@ def test_a_page_without_matches_says_how_far_it_looked(
         when = datetime(2026, 3, 1, 8, 59 - number, tzinfo=UTC)
         Delivery.objects.filter(pk=row.pk).update(created_at=when)
     text = client.get(f"{LOG}?event__exact=NEW_LEAD").text
-    assert "among the newest ones, back to 2026-03-01 08:34:00 UTC" in text  # row 26, a page
+    assert "among the newest ones, back to 2026-03-01 08:34:00 UTC" in text  # the 26th row
     assert ">Look further back</a>" in text
 
 
@@ -211,3 +212,27 @@ def test_the_number_of_rows_to_export_is_counted_as_far_as_a_page_looks(
     address = reverse("admin:webhooks_delivery_export_page")
     assert "<b>40</b> now" in client.get(address).text
     assert "<b>at least 26</b> now" in client.get(f"{address}?event__exact=NEW_MESSAGE").text
+
+
+def test_a_row_counts_down_to_its_next_attempt(
+    client: Client, bots: list[Chatbot], settings: Any
+) -> None:
+    def next_attempt() -> str:
+        [cell] = re.findall(
+            r'class="[^"]*field-next_attempt[^"]*"[^>]*>(.*?)</td>', client.get(LOG).text, re.S
+        )
+        return cell.strip()
+
+    row = DeliveryFactory(chatbot=bots[0], state="RETRYING")
+    for left, words in ((30, r"in (30|29|28) s"), (600, r"in (10|9) min"), (-5, "now")):
+        Delivery.objects.update(due_at=timezone.now() + timedelta(seconds=left))
+        found = re.search(r'data-seconds="([0-9.]+)">(.*?)</time>', next_attempt())
+        assert found
+        assert left - 5 <= float(found[1]) <= max(0, left)
+        assert re.fullmatch(words, found[2])
+    settings.SENDING = False
+    assert "held: SENDING=off" in next_attempt()
+    Delivery.objects.filter(pk=row.pk).update(claim=uuid4(), claimed_by="worker")
+    assert "under way" in next_attempt()
+    Delivery.objects.update(claim=None, claimed_by="", state="FAILED", due_at=None)
+    assert ">-<" in f">{re.sub('<[^>]+>', '', next_attempt()).strip()}<"

@@ -19,7 +19,7 @@ SHOWN = re.compile(r'id="secret-text"[^>]* value="([^"]+)"')
 
 
 def given(**changes: Any) -> dict[str, Any]:
-    """Return the form's values."""
+    """Return values for the form of a new webhook, with these changes."""
     made = {"url": URL, "events": ["NEW_LEAD"], "is_active": "on", "secret_choice": "make"}
     return made | {"secret": ""} | changes
 
@@ -148,7 +148,7 @@ def test_a_sample_while_sending_is_off_is_reported_as_waiting(
     news = reverse("admin:webhooks_delivery_news", args=[Delivery.objects.get().pk])
     for shown in (text, client.get(news, {"part": "test"}).json()["html"]):
         assert "held: SENDING=off" in shown
-        assert "waiting for the answer" not in shown
+        assert "waiting for the response" not in shown
 
 
 @pytest.mark.parametrize("event", ["", "NEW_MOON"])

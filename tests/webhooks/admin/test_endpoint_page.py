@@ -1,4 +1,4 @@
-"""The buttons of a webhook's page: replace the secret, pause, test."""
+"""The buttons on a webhook's page: replace the secret, pause, test."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ SHOWN = re.compile(r'id="secret-text"[^>]* value="([^"]+)"')
 
 
 class TestSecret:
-    """Replacing the secret: its own page, one confirmation, and only once."""
+    """Replacing the secret: on a page of its own, after a confirmation, and only once."""
 
     @pytest.fixture
     def endpoint(self, chatbot: Chatbot) -> Endpoint:
@@ -66,7 +66,7 @@ class TestSecret:
     ) -> None:
         client.post(page, fields_of(client.get(page)))
         back = client.get(page)
-        assert "is new: it was made at" in back.content.decode()
+        assert "is new: it was created at" in back.content.decode()
         assert "form_token" not in fields_of(back)
         assert "form_token" in fields_of(client.get(f"{page}?again=1"))
 
@@ -105,7 +105,7 @@ def test_the_page_shows_the_result_of_a_test_and_its_script_asks_for_it(
     endpoint = EndpointFactory(chatbot=chatbot)
     test = send_test(endpoint, "NEW_LEAD", by="Kim")
     text = client.get(f"{address}?test={test.pk}").content.decode()
-    assert "waiting for the answer" in text
+    assert "waiting for the response" in text
     assert "data-moving" in text
     news = reverse("admin:webhooks_delivery_news", args=[test.pk])
     seen = client.get(news, {"part": "test"})["ETag"]

@@ -1,4 +1,4 @@
-"""Failures grouped by cause, and the filters that a group leads to."""
+"""Failures grouped by cause, and the filters that a group's link sets."""
 
 import re
 from html import unescape
@@ -84,7 +84,7 @@ def test_the_log_can_be_filtered_by_account(chatbot: Chatbot) -> None:
 
 
 def plan_of(statement: str) -> str:
-    """Explain a statement; on PostgreSQL run it, too, and count the rows of each step."""
+    """Explain a statement. On PostgreSQL, also run it, and count the rows of each step."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(f"EXPLAIN QUERY PLAN {statement}")
@@ -94,7 +94,7 @@ def plan_of(statement: str) -> str:
 
 
 def steps_of(statement: str) -> int:
-    """Count the thousands of steps that SQLite takes for a statement."""
+    """Count, in thousands, the steps that SQLite takes for a statement."""
     steps = 0
 
     def note() -> None:
@@ -112,7 +112,7 @@ def steps_of(statement: str) -> int:
 
 
 @pytest.mark.parametrize("query", ["", "?event__exact=NEW_LEAD", "?cause=503"])
-def test_the_page_of_the_causes_reads_only_failures_that_the_person_may_see(
+def test_the_page_of_causes_reads_only_failures_that_the_person_may_see(
     client: Client, chatbot: Chatbot, query: str
 ) -> None:
     ended = {"due_at": None, "attempts_count": 4, "last_code": 503}

@@ -21,7 +21,7 @@ SINCE = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
 
 
 def states_of(client: Client, query: str = "") -> list[str]:
-    """Return the states in the list."""
+    """Return the health states that the list of webhooks shows, sorted."""
     text = client.get(reverse("admin:webhooks_endpoint_changelist") + query).content.decode()
     return sorted(
         re.findall(r">\s*(healthy|untried|failing|off|secret cannot be decrypted)\s*</span>", text)
@@ -29,7 +29,7 @@ def states_of(client: Client, query: str = "") -> list[str]:
 
 
 class TestHealth:
-    """States, times and figures."""
+    """The states of health, and the times and figures shown with them."""
 
     @pytest.fixture
     def endpoint(self, chatbot: Chatbot) -> Endpoint:
@@ -123,7 +123,7 @@ class TestHealth:
         assert "<dt>Waiting</dt><dd>2</dd>" in text
         assert "median 50 ms, p95 95 ms</dd>" in text
 
-    def test_the_times_are_those_of_the_newest_deliveries(
+    def test_the_response_times_are_those_of_the_newest_deliveries(
         self,
         client: Client,
         address: str,
@@ -137,7 +137,7 @@ class TestHealth:
         shown = "median 20 ms, p95 29 ms (newest 3 of 24 h)"
         assert shown in client.get(address).content.decode()
 
-    def test_samples_in_four_languages_verify_a_request(
+    def test_the_page_shows_how_to_verify_a_request_in_four_languages(
         self, client: Client, address: str, endpoint: Endpoint
     ) -> None:
         text = client.get(address).content.decode()

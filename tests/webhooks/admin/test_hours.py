@@ -1,4 +1,4 @@
-"""The bars of a webhook's page: their heights, and the same figures as a table."""
+"""The bars on a webhook's page: their heights, and the same figures as a table."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ def bars(*counts: tuple[int, int]) -> Bars:
 
 
 @pytest.mark.parametrize("counts", [(1_000_000, 1), (1, 1_000_000), (500, 500), (3, 0), (1, 1)])
-def test_a_part_with_any_delivery_is_seen_and_the_busiest_hour_fits(
+def test_a_part_with_any_delivery_is_visible_and_the_busiest_hour_fits(
     counts: tuple[int, int],
 ) -> None:
     [_, busiest] = bars((0, 0), counts).columns

@@ -1,4 +1,4 @@
-"""What was sent, as the page of a delivery shows it."""
+"""What was sent, as a delivery's page shows it."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ def attempt_of(delivery: Delivery, **fields: Any) -> Attempt:
     [
         ({}, {}, (True, "matches")),
         ({"body": b"{}"}, {}, (False, "does not match")),
-        ({}, {"secret_made_at": "later"}, (None, "earlier secret, cannot be checked")),
+        ({}, {"secret_made_at": "later"}, (None, "signed with an earlier secret")),
         ({}, {"sealed_secret": "broken"}, (None, "no key of this service")),
         ({"body": b""}, {}, (None, "content was erased")),
         ({}, None, (None, "webhook was deleted")),

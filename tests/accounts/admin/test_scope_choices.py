@@ -1,0 +1,99 @@
+"""A page offers a bounded number of choices, with 30 and with 1,000 rows to choose from."""
+
+import re
+
+import pytest
+from django.contrib import admin
+from django.test import Client, RequestFactory
+from django.urls import resolve, reverse
+
+from accounts.admin.scope import declared_lookups
+from accounts.models import Account, Membership, Plan, User
+from chatbots.models import Chatbot, LlmModel
+from tests.admin_urls import pages
+from tests.bench import bulk
+from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
+from tests.factories.tenant import Tenant
+
+FEW, MANY = 30, 1_000  # a list shows 25 rows, a select at most 200
+GROWTH = 1.5
+OPTIONS = 300
+SELECT = re.compile(r"<select\b[^>]*?\bname=\"([^\"]*)\".*?</select>", re.DOTALL)
+LOADED = {
+    User: {"email": "'user' || ({n}) || '@example.com'"},
+    Plan: {"name": "'plan ' || ({n})"},
+    LlmModel: {"title": "'model ' || ({n})", "is_default": "false"},
+    Account: {"name": "'account ' || ({n})"},
+    Chatbot: {"name": "'bot ' || ({n})"},
+}
+
+
+def copy_all(tenant: Tenant, *, more: int, after: int) -> None:
+    """Store this many more rows of each kind that a form or a filter offers."""
+    rows = [tenant.owner, tenant.account.plan, LlmModel.objects.get(is_default=True)]
+    for row in (*rows, tenant.account, tenant.chatbot):
+        columns = {name: sql.format(n=f"s.n + {after}") for name, sql in LOADED[type(row)].items()}
+        bulk.copy(row, more, columns)
+    member = Membership.objects.get(user=tenant.member)
+    left = "SELECT user_id FROM accounts_membership"
+    people = f"(SELECT id AS user_id FROM {User._meta.db_table} WHERE id NOT IN ({left}))"
+    bulk.copy(member, more, {"user_id": "s.user_id"}, source=people)
+
+
+def with_choices(client: Client, tenant: Tenant, person: User) -> list[str]:
+    """Return every page, each list again with each of its filters, and forms for a chatbot."""
+    asking = RequestFactory().get("/")
+    asking.user = person
+    chosen = {"account": tenant.account.pk, "chatbot": tenant.chatbot.pk}
+    chosen["plan__id__exact"] = chosen["plan"] = tenant.account.plan_id
+    lists = {
+        reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist"): page
+        for model, page in admin.site._registry.items()
+    }
+    found = list(pages(client, tenant))
+    for address in [*found]:
+        if page := lists.get(address):
+            named = [name for name in declared_lookups(page, asking) if name in chosen]
+            found += [f"{address}?{name}={chosen[name]}" for name in named]
+        elif resolve(address).view_name.endswith("_add"):
+            found.append(f"{address}?chatbot={tenant.chatbot.pk}&account={tenant.account.pk}")
+    return found
+
+
+def sizes(client: Client, addresses: list[str]) -> dict[str, tuple[int, dict[str, int]]]:
+    """Return the length of each page in bytes, and the number of options in its selects."""
+    found = {}
+    for address in addresses:
+        answer = client.get(address)
+        assert answer.status_code == 200, address
+        selects = {match[1]: match[0].count("<option") for match in SELECT.finditer(answer.text)}
+        found[address] = (len(answer.content), selects)
+    return found
+
+
+@pytest.mark.parametrize("who", ["superuser", "manager"])
+def test_no_page_grows_with_the_rows_that_it_offers(who: str, default_model: LlmModel) -> None:
+    tenant = Tenant("mine")
+    person = staff(tenant.owner, ACCOUNT_ADMINS)
+    person.is_superuser = who == "superuser"
+    person.save()
+    client = signed_in(person)
+    copy_all(tenant, more=FEW - 1, after=0)
+    addresses = with_choices(client, tenant, person)
+    few = {address: size for address, size in sizes(client, addresses).items() if size[1]}
+    copy_all(tenant, more=MANY - FEW, after=FEW)
+    many = sizes(client, list(few))
+    assert sum(len(selects) for _, selects in few.values()) > 40
+    long = {
+        f"{address} {name}": options
+        for address, (_, selects) in many.items()
+        for name, options in selects.items()
+        if options > OPTIONS
+    }
+    assert long == {}
+    grown = {
+        address: (few[address][0], length)
+        for address, (length, _) in many.items()
+        if length > GROWTH * few[address][0]
+    }
+    assert grown == {}

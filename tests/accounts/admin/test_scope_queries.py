@@ -1,0 +1,97 @@
+"""Every page of the admin needs the same few queries with 10 and with 10,000 rows of each kind.
+
+There are fewer accounts and chatbots, because a manager's pages read the ids of all of theirs, and
+fewer months.
+"""
+
+import pytest
+from django.db import connection
+from django.db.models import Model
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import Account, ApiKey, Change, Mail, Membership, Usage, User
+from chatbots.models import Chatbot, Instruction, LlmModel, Localization, Persona
+from conversations.models import Lead, Message, Thread, Visitor
+from tests.admin_urls import pages
+from tests.bench import bulk
+from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
+from tests.factories.tenant import Tenant
+from webhooks.models import Delivery, Endpoint, RetryJob
+
+FEW, MANY = 10, 10_000
+BOT, FORM, LIST = 25, 20, 10  # queries that a chatbot's page, a form and a list may take
+FEWER = {Account: 300, Chatbot: 300, Usage: 60}
+EARLIER = {
+    "postgresql": "(template.month - ({n}) * interval '1 month')::date",
+    "sqlite": "date(template.month, '-' || ({n}) || ' months')",
+}
+# The columns that differ between the copies of a row, which share its account, chatbot and thread
+COPIES: dict[type[Model], dict[str, str]] = {
+    User: {"email": "'user' || ({n}) || '@example.com'"},
+    Account: {},
+    ApiKey: {"prefix": "'p' || ({n})", "digest": "'d' || ({n})"},
+    Usage: {"id": "1000 + {n}", "month": EARLIER[connection.vendor]},
+    Mail: {},
+    Change: {},
+    Chatbot: {"name": "'bot ' || ({n})"},
+    Visitor: {"external_id": "'visitor ' || ({n})"},
+    Thread: {},
+    Message: {"position": "1 + {n}"},
+    Delivery: {"position": "1 + {n}"},
+    RetryJob: {},
+}
+# Models that get one row for each copy of a parent row: model, column, parent
+OF_COPIES: tuple[tuple[type[Model], str, type[Model]], ...] = (
+    (Membership, "user_id", User),
+    (Instruction, "chatbot_id", Chatbot),
+    (Localization, "chatbot_id", Chatbot),
+    (Persona, "chatbot_id", Chatbot),
+    (Endpoint, "chatbot_id", Chatbot),
+    (Lead, "thread_id", Thread),
+)
+
+
+def copy_all(tenant: Tenant, *, more: int, after: int) -> None:
+    """Store up to this many more rows of each kind, numbered after the existing ones."""
+    row_of = {type(row): row for row in tenant.rows}
+    for model, columns in COPIES.items():
+        named = {name: sql.format(n=f"s.n + {after}") for name, sql in columns.items()}
+        bulk.copy(row_of[model], min(more, FEWER.get(model, more)), named)
+    for model, column, parent in OF_COPIES:
+        table, parents = model._meta.db_table, parent._meta.db_table
+        left = f"SELECT {column} FROM {table}"
+        source = f"(SELECT id AS {column} FROM {parents} WHERE id NOT IN ({left}))"
+        bulk.copy(row_of[model], more, {column: f"s.{column}"}, source=source)
+
+
+def most(address: str, template: str) -> int:
+    """Return the most queries that a page may need."""
+    if template == "admin/change_list.html":
+        return LIST
+    return BOT if "/chatbots/chatbot/" in address else FORM
+
+
+def queries(client: Client, address: str) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(address).status_code == 200
+    return len(captured)
+
+
+@pytest.mark.parametrize("who", ["superuser", "manager"])
+def test_every_page_needs_the_same_few_queries_at_any_number_of_rows(
+    who: str, default_model: LlmModel
+) -> None:
+    tenant = Tenant("mine")
+    person = staff(tenant.owner, ACCOUNT_ADMINS)
+    User.objects.filter(pk=person.pk).update(is_superuser=who == "superuser")
+    client = signed_in(person)
+    copy_all(tenant, more=FEW - 1, after=0)
+    found = pages(client, tenant)
+    assert len(found) > 60
+    few = {address: queries(client, address) for address in found}
+    copy_all(tenant, more=MANY - FEW, after=FEW)
+    many = {address: queries(client, address) for address in found}
+    assert {address: count for address, count in many.items() if count != few[address]} == {}
+    over = {page: few[page] for page, template in found.items() if few[page] > most(page, template)}
+    assert over == {}
