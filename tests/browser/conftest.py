@@ -24,17 +24,25 @@ QUIETLY = (
     "--disable-component-update",
     "--disable-sync",
 )
-# How flows are operated: with the keyboard on a phone in dark, or in every way if asked
+# How pages are operated: by keyboard on a dark phone, or, if ALL_LOOKS is set, with each device in
+# each look, which is a width and a colour scheme
 EVERY_WAY = [(device, look) for device in (Mouse, Keyboard) for look in LOOKS]
 WAYS = EVERY_WAY if ALL_LOOKS else [(Keyboard, Look(PHONE, "dark"))]
-PATIENCE = 60_000  # milliseconds, for a machine under load
+# Makes pages poll five times as often as usual, and records the waits that their scripts request.
+QUICK_POLLS = """const start = setTimeout; window.waits = [];
+window.setTimeout = (work, wait, ...rest) => {
+  if (!["poll", "follow"].includes(work.name)) return start(work, wait, ...rest);
+  window.waits.push(wait);
+  return start(work, wait / 5, ...rest);
+};"""
+PATIENCE = 60_000  # milliseconds that a step may take on a machine under load
 expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     path = needs("chromium")
-    # The browser runs its own event loop, in which Django refuses database access
+    # Playwright runs an event loop in this thread, so Django would refuse to access the database
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as driver:
         browser = driver.chromium.launch(
@@ -62,7 +70,7 @@ def shop(transactional_db: None) -> Chatbot:
 
 @pytest.fixture(scope="session")
 def context(browser: Browser, live_server: object) -> Iterator[BrowserContext]:
-    """The browser's memory: static files stay in it from test to test, and nothing else."""
+    """The browser context that tests share. Only cached static files survive from test to test."""
     context = browser.new_context(
         base_url=str(live_server), permissions=["clipboard-read", "clipboard-write"]
     )
@@ -73,7 +81,7 @@ def context(browser: Browser, live_server: object) -> Iterator[BrowserContext]:
 
 @contextmanager
 def window(context: BrowserContext, host: str) -> Iterator[Page]:
-    """Open a window, which leaves only static files in the browser's memory."""
+    """Open a window. Afterwards, clear its cookies and storage, but keep cached static files."""
     page = context.new_page()
     yield page
     kept = {"origin": host, "storageTypes": "local_storage"}
@@ -84,11 +92,15 @@ def window(context: BrowserContext, host: str) -> Iterator[Page]:
 
 @pytest.fixture
 def page(context: BrowserContext, live_server: object, person: User) -> Iterator[Page]:
-    """A window in which Kim is signed in; any error that a page reports fails the test."""
+    """A window in which Kim is signed in. Any error or warning from a page fails the test.
+
+    Its pages poll quickly.
+    """
     complaints: list[str] = []
     session = signed_in(person).cookies["sessionid"].value
     context.add_cookies([{"name": "sessionid", "value": session, "url": str(live_server)}])
     with window(context, str(live_server)) as page:
+        page.add_init_script(QUICK_POLLS)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(
             "console",
@@ -102,7 +114,7 @@ def page(context: BrowserContext, live_server: object, person: User) -> Iterator
 
 @pytest.fixture(params=WAYS, ids=lambda way: f"{way[0].__name__.lower()}-{way[1]}")
 def device(page: Page, request: pytest.FixtureRequest) -> Device:
-    """The means to operate Kim's window in one of the ways."""
+    """Kim's window, operated in one of the WAYS."""
     kind, look = request.param
     operated: Device = kind(page, look)
     return operated

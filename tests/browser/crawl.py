@@ -16,31 +16,46 @@ from playwright.sync_api import (
 
 ALL_LOOKS = os.environ.get("ALL_LOOKS", "") not in ("", "0")
 HEIGHT = 900
-MOST_STOPS = 400  # presses of Tab before a page counts as a trap
+MOST_STOPS = 400  # presses of Tab after which a page counts as a focus trap
 FOCUS = Path(__file__).with_name("focus.js").read_text()
 INSPECTION = Axe().axe_script + Path(__file__).with_name("inspection.js").read_text()
-# What a person can open on a page: the tabs of a form, the panel of filters, folded parts.
-TABS = "nav > [role=tab]"
+# What can be opened on a page: the tabs of a form, the filter panel, collapsed sections.
+TABS = ":is(#tabs-items, #tabs-dropdown) > [role=tab]"
+OTHER_TABS = "#tabs-items + div > [x-on\\:click]"
 FILTERS = "[x-on\\:click='filterOpen = true']"
 FOLDED = "#content details:not([open])"
 UNFOLD = "all => all.forEach((one) => { one.open = true; })"
 COMMAND = "[x-data*=searchCommand]"
-# A colour that fades in has no contrast yet, so nothing fades in or moves.
+# Disables animations: axe could measure the contrast of a colour that is still fading in.
 STILL = """const still = new CSSStyleSheet();
 still.replaceSync(`*, *::before, *::after {
   animation: none !important; transition: none !important;
 }`);
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];"""
-# A part is shown some frames after the click that opens it.
+# Waits a few frames, because a part does not appear in the same frame as the click that opens it.
 SETTLED = """async () => {
   for (let frame = 0; frame < 5; frame++) await new Promise(requestAnimationFrame);
 }"""
+# Measures a page, including what the admin's stylesheet clips at the edge of a narrow window.
+WIDTH = """() => {
+  const root = document.documentElement, main = document.getElementById("main");
+  if (!main) return root.scrollWidth;
+  main.style.overflowX = "visible";
+  const width = root.scrollWidth;
+  main.style.removeProperty("overflow-x");
+  return width;
+}"""
+# Lists the links of the page's head to other hosts. Opening a connection early is not a request.
+FOREIGN = """() => [...document.querySelectorAll("link[href]")]
+  .map((link) => new URL(link.href))
+  .filter((address) => address.protocol !== "data:" && address.origin !== location.origin)
+  .map(String)"""
 CLOSED = ".narrow-only[aria-label=Menu], [x-data*=openTheme] > a, [x-data*=openUserLinks] > div"
 
 
 @dataclass(frozen=True)
 class Look:
-    """A size of the window and a colour scheme."""
+    """A window width and a colour scheme."""
 
     width: int
     scheme: str
@@ -55,7 +70,7 @@ LOOKS = tuple(Look(width, scheme) for width in (PHONE, DESK) for scheme in ("lig
 
 @dataclass
 class Crawler:
-    """A window that notes errors, requests to other hosts, and faults that axe finds."""
+    """A window that records errors, requests to other hosts, and faults that axe finds."""
 
     page: Page
     host: str
@@ -72,7 +87,7 @@ class Crawler:
         self.found.append(f"{self.at}: {fault}")
 
     def note_console(self, said: ConsoleMessage) -> None:
-        """Note errors and warnings; violations of the Content-Security-Policy are among them."""
+        """Record errors and warnings, which include violations of the Content-Security-Policy."""
         page_itself = said.text.startswith("Failed to load resource") and self.at.endswith(
             urlsplit(said.location["url"]).path
         )
@@ -89,20 +104,21 @@ class Crawler:
         self.page.context.add_cookies([cookie])  # type: ignore[list-item]  # a typed dict
 
     def become(self, look: Look, *, at: str) -> None:
-        """Show the next pages in a look; `at` names them in the list of faults."""
+        """Use a look's width and colour scheme from now on. `at` names them in the faults."""
         self.at = at
         self.page.set_viewport_size({"width": look.width, "height": HEIGHT})
         self.page.emulate_media(color_scheme=look.scheme, reduced_motion="reduce")
 
     def visit(self, address: str, look: Look) -> None:
-        """Open a page in a look."""
+        """Open a page with a look's width and colour scheme."""
         self.become(look, at=address)
         self.page.goto(address, wait_until="load")
         self.page.wait_for_function("!document.documentElement.hasAttribute('x-cloak')")
 
     def resize(self, look: Look) -> None:
-        """Show the open page in another size."""
+        """Show the open page at another width."""
         self.page.set_viewport_size({"width": look.width, "height": HEIGHT})
+        self.page.evaluate(SETTLED)  # charts are drawn again
 
     def states(self, *, shell: bool = True) -> Iterator[str]:
         """Yield the states of the open page: as it opens, and with each of its parts opened.
@@ -110,10 +126,7 @@ class Crawler:
         The shell is what all pages have in common: the menus and the search.
         """
         yield "as opened"
-        for tab in self.page.locator(TABS).all():
-            if tab.is_visible():
-                tab.click()
-                yield f"tab {tab.inner_text()}"
+        yield from self.tabs()
         if self.page.locator(FOLDED).count():
             self.page.locator(FOLDED).evaluate_all(UNFOLD)
             yield "unfolded"
@@ -128,6 +141,14 @@ class Crawler:
             self.page.keyboard.press("Escape")
         if shell:
             yield from self.shell()
+
+    def tabs(self) -> Iterator[str]:
+        """Open each tab, including those for which a narrow window has a menu."""
+        for tab in self.page.locator(TABS).all():
+            if not tab.is_visible():
+                self.page.locator(OTHER_TABS).click()
+            tab.click()
+            yield f"tab {tab.inner_text()}"
 
     def shell(self) -> Iterator[str]:
         """Yield the states of the shell: the search with its hits, and each menu open."""
@@ -147,22 +168,24 @@ class Crawler:
                 self.page.keyboard.press("Escape")
 
     def inspect(self, state: str, look: Look) -> None:
-        """Note serious accessibility faults, and a page that is wider than its window.
+        """Record serious accessibility faults, links of the head to other hosts, and a wide page.
 
-        The first state is inspected as a whole, each other one where it differs from the last, or
-        as a whole if all looks are asked for.
+        The first state is inspected as a whole. Each later one is inspected only where it differs
+        from the one before, unless ALL_LOOKS is set.
         """
         self.page.evaluate(SETTLED)
         if not self.page.evaluate("Boolean(window.inspection)"):
             self.page.evaluate(INSPECTION)
         for fault in self.page.evaluate("whole => inspection.run(whole)", ALL_LOOKS):
             self.note(f"{look} {state}: {fault}")
+        for address in self.page.evaluate(FOREIGN):
+            self.note(f"link to another host: {address}")
         self.measure(state, look)
 
     def walk(self, look: Look, *, shell: bool = True) -> None:
-        """Press Tab to the end of the page, and note what is wrong with the way.
+        """Press Tab from the top of the page to its end, and record focus faults on the way.
 
-        It begins at the page's top, or with the skip link if the shell is left out.
+        Without the shell, the skip link is followed first.
         """
         self.page.evaluate(FOCUS)
         self.page.evaluate("part => focusWalk.start(part)", "body" if shell else "#content")
@@ -180,6 +203,7 @@ class Crawler:
             self.note(f"{look}: {fault}")
 
     def measure(self, state: str, look: Look) -> None:
-        width = self.page.evaluate("document.documentElement.scrollWidth")
+        """Record a page that is wider than its window."""
+        width = self.page.evaluate(WIDTH)
         if width > look.width:
             self.note(f"{look} {state}: {width} px wide")

@@ -5,11 +5,11 @@ from typing import Self
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.crawl import HEIGHT, Look
+from tests.browser.crawl import HEIGHT, WIDTH, Look
 
 MOST = 150  # presses of Tab before a control counts as out of reach
-# The key that leads to a control; empty if it has the focus, or if it is one of several radio
-# buttons and another of them has it. The first Tab of a page finds the skip link.
+# Returns the key that leads to a control, or an empty string if the focus is on the control or on
+# another radio button of its group. The first Tab on a page leads to the skip link.
 WAY = """control => {
   const active = document.activeElement;
   const group = (one) => one.type === "radio" && one.name;
@@ -22,19 +22,18 @@ WAY = """control => {
 }"""
 IN_SIGHT = """control => {
   const box = control.getClientRects()[0];
-  if (!box) return true; // a live part was replaced in this moment, and keeps the focus
+  if (!box) return true; // a live part is being replaced, and will keep the focus
   const found = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
   if (!found) return false;
   const label = found.closest("label");
   return control.contains(found) || found.contains(control) || label?.control === control;
 }"""
-WIDTH = "document.documentElement.scrollWidth"
 
 
 def drag(handle: Locator, row: Locator, *, below: bool) -> None:
     """Drag a handle to the upper or the lower half of a row with the mouse.
 
-    Both must be in sight: moving the mouse does not scroll.
+    Both must be in view: moving the mouse does not scroll.
     """
     mouse = handle.page.mouse
     handle.hover()
@@ -49,7 +48,7 @@ def drag(handle: Locator, row: Locator, *, below: bool) -> None:
 
 @dataclass
 class Device:
-    """A window in a look, and the means to operate it."""
+    """A window with a look (a width and a colour scheme), and the means to operate it."""
 
     page: Page
     look: Look
@@ -59,7 +58,7 @@ class Device:
         self.page.emulate_media(color_scheme=self.look.scheme)
 
     def on(self, page: Page) -> Self:
-        """Operate another window, in the same look."""
+        """Return a device that operates another window with the same look."""
         return replace(self, page=page)
 
     def press(self, control: Locator) -> None:
@@ -75,22 +74,25 @@ class Device:
         raise NotImplementedError
 
     def choose(self, select: Locator, words: str) -> None:
-        """Choose the option with these words."""
+        """Choose the option with this label."""
         raise NotImplementedError
 
     def check(self, box: Locator) -> None:
-        """Check a box, or one of several radio buttons."""
+        """Check a checkbox or a radio button."""
         raise NotImplementedError
 
     def await_page(self, control: Locator) -> None:
-        """Wait until a control is shown and its page's scripts run; no page is too wide."""
+        """Wait until a control is shown and its page has loaded.
+
+        Asserts that the page is not wider than the window.
+        """
         expect(control).to_be_visible()
         self.page.wait_for_load_state()
         assert self.page.evaluate(WIDTH) <= self.look.width, self.page.url
 
 
 class Mouse(Device):
-    """Clicks."""
+    """Clicks controls."""
 
     def press(self, control: Locator) -> None:
         self.await_page(control)
@@ -117,7 +119,7 @@ class Keyboard(Device):
     """Reaches controls with Tab, and never clicks."""
 
     def reach(self, control: Locator) -> None:
-        """Press Tab until a control has the focus; it is then in sight."""
+        """Press Tab until a control has the focus. Asserts that the control is then visible."""
         self.await_page(control)
         for _ in range(MOST):
             key = control.evaluate(WAY)

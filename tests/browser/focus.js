@@ -1,5 +1,5 @@
-// Follows the focus through a page, and lists what is wrong with its way.
-// `start(part)` before the first Tab, `step()` after each one until it returns true, then `faults()`.
+// Follows the focus through a page, and lists faults on its path.
+// Call `start(part)` before the first Tab, `step()` after each one until it returns true, then `faults()`.
 "use strict";
 
 window.focusWalk = (() => {
@@ -18,7 +18,7 @@ window.focusWalk = (() => {
     if (control.matches("[tabindex='-1']:not([x-on\\:click])")) return false;
     return shown(control);
   };
-  // One of several radio buttons and one of several tabs is a stop; arrow keys lead to the others.
+  // Only one radio button of a group and one tab of a list is a stop; arrow keys lead to the others.
   const groupOf = (control) =>
     control.type === "radio" ? `${control.form?.id} ${control.name}` : control.closest("[role=tablist]") ?? control;
   const visible = (colour) => !/^(transparent|rgba\(.*, 0\))$/.test(colour);
@@ -44,7 +44,7 @@ window.focusWalk = (() => {
 
   return {
     start(part) {
-      // A field that is focused when the page opens would be the first stop: begin at the top
+      // Begin at the top: otherwise, a field that is focused when the page opens would be the first stop
       document.body.tabIndex = -1;
       document.body.focus();
       document.body.removeAttribute("tabindex");

@@ -1,4 +1,4 @@
-"""A shop with a month behind it: figures, waiting visitors, and a receiver that fails at times."""
+"""A shop with a month of history: figures, waiting visitors, a receiver that sometimes fails."""
 
 from datetime import datetime, timedelta
 
@@ -7,7 +7,7 @@ from django.utils import timezone
 from chatbots.models import Chatbot, LlmModel
 from config.durations import ONE_DAY, ONE_HOUR
 from config.outbound.failures import Reason
-from conversations.models import Activity, Handoff, Message, Thread, TokenUsage
+from conversations.models import Activity, Handoff, Lead, Message, Thread, TokenUsage, Visitor
 from conversations.models.activity import DAY, HOUR
 from conversations.models.message import MessageType
 from conversations.services.activity import day_of, hour_of
@@ -23,7 +23,7 @@ from webhooks.signing import signature
 
 URL = "https://shop.example/hooks/chat"
 MINUTE = timedelta(minutes=1)
-WAITING = (  # minutes, visitor, words, tags, important
+WAITING = (  # minutes of waiting, visitor, text, tags, important
     (24, "Anna Berg", "I was charged twice and nobody answers my mails.", ["billing"], True),
     (9, "Ben Castle", "Can I change the address? The parcel leaves today.", ["shipping"], False),
     (2, "", "is it open on sunday", [], False),
@@ -33,7 +33,7 @@ ANSWERED = (
     ("Dan Ekman", "Do you have the blue one in size 40?", []),
     ("Eva Fox", "Where is my refund?", ["billing", "refund"]),
 )
-FAILURES = (  # code, milliseconds, body
+FAILURES = (  # status code, milliseconds, body
     (503, 41, b"upstream down"),
     (503, 38, b"upstream down"),
     (500, 112, b'{"error":"database"}'),
@@ -42,7 +42,7 @@ FAILURES = (  # code, milliseconds, body
 
 
 def figures(shop: Chatbot) -> None:
-    """Store what happened in the last 30 hours and the last 30 days."""
+    """Store the figures for the last 30 hours and the last 30 days."""
     now = timezone.now()
     for number in range(30):
         for hours, begins_at in (
@@ -75,7 +75,7 @@ def figures(shop: Chatbot) -> None:
 
 
 def conversations(shop: Chatbot) -> Thread:
-    """Store visitors who wait and visitors who do not; returns the longest wait."""
+    """Store answered and waiting conversations. Returns the one that has waited longest."""
     now = timezone.now()
     answered = [
         talk(shop, name, words, tags=tags, at=now - 3 * ONE_HOUR) for name, words, tags in ANSWERED
@@ -92,7 +92,9 @@ def conversations(shop: Chatbot) -> Thread:
             message_type=MessageType.SYSTEM_MESSAGE,
             content="This conversation has been handed over to our team.",
         )
-    LeadFactory(thread=waiting[0], name="Anna Berg", email="anna.berg@example.com")
+        Message.objects.filter(thread=thread).update(created_at=thread.created_at)
+    lead = LeadFactory(thread=waiting[0], name="Anna Berg", email="anna.berg@example.com")
+    Lead.objects.filter(pk=lead.pk).update(captured_at=waiting[0].created_at)
     return waiting[0]
 
 
@@ -114,7 +116,7 @@ def requests(thread: Thread) -> None:
 def talk(
     shop: Chatbot, name: str, words: str, *, tags: list[str], at: datetime, important: bool = False
 ) -> Thread:
-    """Store a question, the bot's reply and the visitor's last words."""
+    """Store a thread with a question, the bot's reply and the visitor's last message."""
     visitor = VisitorFactory(chatbot=shop, name=name, total_messages=2)
     thread: Thread = ThreadFactory(
         chatbot=shop, visitor=visitor, tags=tags, important=important, unread_messages_count=2
@@ -130,11 +132,12 @@ def talk(
     MessageFactory(thread=thread, content=words)
     Thread.objects.filter(pk=thread.pk).update(created_at=at, updated_at=at)
     Message.objects.filter(thread=thread).update(created_at=at)
+    Visitor.objects.filter(pk=visitor.pk).update(first_seen_at=at, last_seen_at=at)
     return Thread.objects.get(pk=thread.pk)
 
 
 def deliveries(shop: Chatbot) -> Delivery:
-    """Store deliveries that arrived, failed and wait; returns one that failed."""
+    """Store successful, failed and waiting deliveries. Returns one that failed."""
     now = timezone.now()
     EndpointFactory(
         chatbot=shop,
@@ -161,7 +164,7 @@ def deliveries(shop: Chatbot) -> Delivery:
 
 
 def failure(shop: Chatbot, code: int, ms: int, body: bytes) -> Delivery:
-    """Store a delivery whose four attempts failed alike."""
+    """Store a delivery whose four attempts failed in the same way."""
     delivery: Delivery = DeliveryFactory(
         chatbot=shop,
         state="FAILED",

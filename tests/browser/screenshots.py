@@ -1,10 +1,10 @@
 """Take a screenshot of every page: `python -m tests.browser.screenshots OUT`.
 
-Each page is shown at 390 and 1440 px, in light and dark. With --docs, takes only the pictures of
-docs/admin.md. It runs on its own database, like the tests, with rows of demo data.
+Each page is shown at 390 and 1440 px, in light and dark. With --docs, only the pictures for
+docs/admin.md are taken. The command uses its own database, as the tests do, with demo data.
 """
 
-# ruff: noqa: E402, T201 - the environment is set before Django reads it; it prints
+# ruff: noqa: E402, T201 - the environment is set before Django reads it; this command prints
 
 import argparse
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 import tests.environment  # noqa: F401
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # the browser runs its own event loop
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # Playwright runs an event loop
 import django
 
 django.setup()
@@ -46,16 +46,21 @@ from tests.factories.tenant import Tenant
 from tests.groups import TOOLS
 from tests.servers.processes import Web
 
-SCALE = 0.75  # of the pictures in docs/admin.md
+FIRST = "/admin/"  # shown with its menus open, too; they are the same on every page
+SCALE = 0.75  # pixels of a picture in docs/admin.md per pixel of the page
 
 
 def main() -> int:
-    """Take the screenshots; returns 1 if a page reported an error."""
+    """Take the screenshots. Returns 1 if a page reported an error."""
     parser = argparse.ArgumentParser(description="Take a screenshot of every page.")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default="", help="pages whose address matches this expression")
-    parser.add_argument("--docs", action="store_true", help="the pictures of docs/admin.md")
-    parser.add_argument("--look", choices=[str(look) for look in LOOKS], help="all by default")
+    parser.add_argument("--only", default="", help="only pages that match this regular expression")
+    parser.add_argument(
+        "--docs", action="store_true", help="take only the pictures of docs/admin.md"
+    )
+    parser.add_argument(
+        "--look", choices=[str(look) for look in LOOKS], help="only this width and colour scheme"
+    )
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     setup_test_environment()  # responses then name their templates
@@ -92,25 +97,29 @@ def crawling(scale: float = 1) -> Iterator[Crawler]:
 
 
 def shop() -> Chatbot:
-    """Return the demo's shop, with a month behind it."""
+    """Seed the demo. Returns its shop."""
     demo.seed()
     return Chatbot.objects.get(name="Shop")
 
 
 def take(folder: Path, only: str, looks: list[Look]) -> list[str]:
-    """Open the pages in each look, and return what the browser complained about."""
+    """Take a screenshot of each page in each look, which is a width and a colour scheme.
+
+    Returns the errors that the pages reported.
+    """
     bot = shop()
     figures(bot)
     conversations(bot)
     deliveries(bot)
     LlmModelFactory()
     tenant = Tenant("Acme")
-    addresses = [*pages(signed_in(superuser()), tenant), *queries(tenant), "/docs", "/admin/none/"]
+    found = pages(signed_in(superuser()), tenant, only=only)
+    others = [one for one in (*queries(tenant), "/docs", "/admin/none/") if re.search(only, one)]
     with crawling() as crawler:
-        for address in tqdm([one for one in addresses if re.search(only, one)]):
+        for address in tqdm([*found, *others]):
             for look in looks:
                 crawler.visit(address, look)
-                save(crawler, folder / named(address), look, shell=address == addresses[0])
+                save(crawler, folder / named(address), look, shell=address == FIRST)
         for send in [one for one in SUBMISSIONS if re.search(only, one.__name__)]:
             for look in looks:
                 crawler.become(look, at=send.__name__)
@@ -128,12 +137,12 @@ def save(crawler: Crawler, path: Path, look: Look, *, shell: bool = False) -> No
 
 
 def named(address: str) -> str:
-    """Return an address as a file name, without ids."""
+    """Turn a text into a file name of letters, underscores and hyphens."""
     return re.sub(r"[^a-z_]+", "-", address.lower()).strip("-") or "home"
 
 
 def illustrate(folder: Path) -> list[str]:
-    """Take the pictures of docs/admin.md."""
+    """Take the pictures for docs/admin.md. Returns the errors that the pages reported."""
     bot = shop()
     figures(bot)
     thread, failed = conversations(bot), deliveries(bot)

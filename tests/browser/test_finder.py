@@ -1,4 +1,4 @@
-"""Ctrl+K by keyboard, and the view of the inbox that the menu leads back to."""
+"""The search that Ctrl+K opens, and the view of the inbox that the menu leads back to."""
 
 import re
 
@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from chatbots.models import Chatbot
 from conversations.models import Thread
+from tests.browser.crawl import WIDTH
 from tests.factories.conversations import ThreadFactory, VisitorFactory
 
 INBOX = reverse("admin:conversations_thread_changelist")
@@ -36,13 +37,13 @@ def test_pages_are_found_and_opened_with_the_keyboard(
     field.fill("anna")
     expect(dialog.get_by_role("link", name="Anna Berg")).to_be_visible()
     expect(dialog.get_by_role("status")).to_contain_text("1 result")
-    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    assert page.evaluate(WIDTH) <= size["width"]
     for _ in range(4):  # the focus stays in the dialog
         page.keyboard.press("Tab")
         assert dialog.locator(":focus").count() == 1
     field.focus()
     page.keyboard.press("Enter")
-    # Not only the address: no key is heard before the page has loaded its scripts
+    # Waits for the load event, too: no key has an effect before the page has loaded its scripts
     page.wait_for_url(reverse("admin:conversations_thread_change", args=[thread.pk]))
 
     page.keyboard.press("Control+k")

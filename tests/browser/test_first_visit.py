@@ -13,7 +13,7 @@ from tests.factories.staff import signed_in
 from tests.servers.processes import Web
 
 FOREVER = "max-age=315360000, public, immutable"
-LIMIT = 500_000  # bytes
+LIMIT = 500_000  # bytes that a first visit may load
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_first_visit_loads_less_than_500_kb_and_files_are_kept(
+def test_the_first_visit_loads_less_than_500_kb_and_static_files_are_cached(
     browser: Browser, collected: Path, person: User
 ) -> None:
     loaded: list[Request] = []

@@ -1,5 +1,7 @@
 """Forms that could not be saved: the first error is found, and no input is lost."""
 
+import re
+
 import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
@@ -7,9 +9,11 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from chatbots.models import Chatbot, Instruction
 from conversations.models import Thread
-from tests.browser.devices import Device
+from tests.browser.crawl import DESK, Look
+from tests.browser.devices import Device, Mouse
 from tests.factories.chatbots import InstructionFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.factories.staff import superuser
 
 PASSWORD = "correct horse battery"
 
@@ -35,7 +39,7 @@ def end_session(page: Page) -> None:
 
 
 def sign_in(device: Device, person: User) -> None:
-    """Sign in again on the page that the end of the session led to."""
+    """Sign in again on the page that is shown because the session has ended."""
     page = device.page
     person.set_password(PASSWORD)
     person.save()
@@ -55,7 +59,7 @@ def test_a_failed_save_moves_the_focus_to_the_first_error(device: Device, shop: 
         device.write(colour, "red")
     device.press(page.get_by_role("button", name="Save", exact=True))
     expect(page.get_by_text("Please correct the errors below")).to_be_visible()
-    expect(page.locator("[role=tab]", has_text="Appearance")).to_contain_text("1")
+    expect(page.locator("[role=tab]", has_text="Appearance")).to_have_text("Appearance 2 errors")
     expect(colours[1]).to_be_focused()
     expect(colours[1]).to_be_in_viewport()
 
@@ -80,13 +84,31 @@ def test_the_text_of_a_form_survives_the_end_of_the_session(
     expect(page.get_by_text("This was not saved")).to_be_hidden()
 
 
+def test_unsaved_input_is_not_filled_in_for_another_person(
+    page: Page, person: User, instruction: Instruction
+) -> None:
+    page.goto(change_page(instruction))
+    text = page.get_by_label("Instruction", exact=False).last
+    text.fill("Kim's own words")
+    end_session(page)
+    page.get_by_role("button", name="Save", exact=True).click()
+    sign_in(Mouse(page, Look(DESK, "light")), superuser())
+    expect(text).to_have_value("Be brief.")
+    expect(page.get_by_text("This was not saved")).to_be_hidden()
+    assert page.evaluate("sessionStorage.length") == 0
+    end_session(page)
+    page.reload()
+    sign_in(Mouse(page, Look(DESK, "light")), person)
+    expect(text).to_have_value("Be brief.")
+
+
 def test_an_agent_whose_session_has_ended_signs_in_and_comes_back_to_the_conversation(
     device: Device, person: User, thread: Thread
 ) -> None:
     page = device.page
+    # Prevents a poll from being the first to notice that the session has ended
+    page.route(re.compile("/messages/"), lambda route: route.fulfill(status=304))
     page.goto(change_page(thread))
-    page.wait_for_load_state()
-    page.clock.install()  # no poll finds out first that the session has ended
     notes = page.get_by_label("Notes")
     device.write(notes, "Refund her")
     end_session(page)
@@ -108,7 +130,7 @@ def test_an_agent_whose_session_has_ended_signs_in_and_comes_back_to_the_convers
 def test_the_text_of_a_form_survives_a_failure_of_the_service(
     page: Page, instruction: Instruction
 ) -> None:
-    page = page.context.new_page()  # which may report the refusal
+    page = page.context.new_page()  # a window whose errors do not fail the test
     page.goto(change_page(instruction))
     text = page.get_by_label("Instruction", exact=False).last
     text.fill("Be kind.")

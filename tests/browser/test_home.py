@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 from chatbots.models import Chatbot
 from config.durations import ONE_HOUR
-from tests.browser.crawl import ALL_LOOKS, DESK, HEIGHT, LOOKS, PHONE, Look
+from tests.browser.crawl import ALL_LOOKS, DESK, HEIGHT, LOOKS, PHONE, WIDTH, Look
 from tests.browser.scene import figures
 from tests.factories.conversations import LeadFactory, MessageFactory, ThreadFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
@@ -16,7 +16,7 @@ SHOWN = LOOKS if ALL_LOOKS else (Look(PHONE, "dark"), Look(DESK, "light"))
 
 @pytest.fixture
 def busy(shop: Chatbot) -> Chatbot:
-    """A shop with a month behind it."""
+    """A shop with a month of history."""
     now = timezone.now()
     figures(shop)
     thread = ThreadFactory(chatbot=shop, escalated=True, waiting_since=now - ONE_HOUR / 4)
@@ -46,7 +46,7 @@ def test_the_charts_are_drawn_and_nothing_scrolls_sideways(
         page.goto(f"/admin/?span={span}")
         page.wait_for_function("document.querySelector('canvas.chart').width > 100")
         assert drawn(page) == 2
-        assert page.evaluate("document.documentElement.scrollWidth") <= look.width
+        assert page.evaluate(WIDTH) <= look.width
 
 
 def test_the_figures_are_reached_by_keyboard_and_lead_to_their_lists(
@@ -58,6 +58,7 @@ def test_the_figures_are_reached_by_keyboard_and_lead_to_their_lists(
     expect(chart).to_be_visible()
     page.locator("summary", has_text="Table: Messages and AI replies").press("Enter")
     expect(page.get_by_role("columnheader", name="Escalations")).to_be_visible()
+    expect(page.locator(".figures:visible td").first).to_have_css("text-align", "right")
     page.get_by_role("link", name="leads").last.click()
     expect(page).to_have_url("/admin/conversations/lead/?since=30d")
     page.go_back()

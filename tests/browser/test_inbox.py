@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from accounts import mailing
+from accounts import mail_queue
 from accounts.models import Account, User
 from accounts.tasks import send_mail
 from chatbots.models import Chatbot
@@ -36,21 +36,9 @@ def thread(shop: Chatbot) -> Thread:
     return Thread.objects.get(pk=thread.pk)
 
 
-@pytest.fixture(autouse=True)
-def quick_polls(page: Page) -> None:
-    """Make Kim's window poll five times as often; it notes how long its scripts want to wait."""
-    page.add_init_script(
-        "const start = setTimeout; window.waits = [];"
-        "window.setTimeout = (work, wait, ...rest) => {"
-        " if (work.name !== 'poll') return start(work, wait, ...rest);"
-        " window.waits.push(wait);"
-        " return start(work, wait / 5, ...rest); }"
-    )
-
-
 @pytest.fixture
 def opens(browser: Browser, live_server: object) -> Iterator[Opens]:
-    """Open windows of other people, or of one whose connection is cut."""
+    """Return a function that opens a window for a user, with its own session and connection."""
     contexts: list[BrowserContext] = []
 
     def open_window(person: User, **options: object) -> Page:
@@ -72,7 +60,7 @@ def address(thread: Thread) -> str:
 
 def deliver_mails() -> None:
     """Send the due mails, as a worker does."""
-    for mail_id, claim in mailing.claim(10):
+    for mail_id, claim in mail_queue.claim(10):
         send_mail(mail_id, claim)
 
 
@@ -143,7 +131,7 @@ def test_a_focused_tab_keeps_the_focus_while_new_rows_are_offered(
 
 @pytest.fixture
 def heard(page: Page) -> Callable[[], list[str]]:
-    """Record what the inbox tells a screen reader; returns a function that reads what is new."""
+    """Record what screen readers announce. Returns a function that reads the new announcements."""
     page.add_init_script(
         "window.heard = [];"
         "document.addEventListener('DOMContentLoaded', () => {"
@@ -185,7 +173,7 @@ def test_a_screen_reader_announces_each_change_once(
     show = page.get_by_role("button", name="1 new, show")
     expect(show).to_be_visible()
     assert heard() == ["1 new, show"]
-    escalation.toggle(others[1].pk)  # it leaves the list, so that the counts change
+    escalation.toggle(others[1].pk)  # the thread leaves the list, so the counts change
     assert heard() == heard() == []
     escalation.toggle(others[3].pk)
     expect(page.get_by_role("button", name="2 new, show")).to_be_visible()

@@ -7,7 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from chatbots.models import Chatbot, LeadSettings
-from tests.browser.crawl import DESK, PHONE
+from tests.browser.crawl import DESK, PHONE, WIDTH
 from tests.browser.devices import Device, drag
 from tests.factories.chatbots import LeadSettingsFactory
 
@@ -53,7 +53,7 @@ def shown(page: Page) -> list[str]:
 def previewed(page: Page) -> list[str]:
     """Return the names of the extra fields in the preview."""
     names = page.get_by_role("complementary", name="Preview of the form").locator("label.name")
-    return names.all_inner_texts()[3:]  # after name, e-mail and phone
+    return names.all_inner_texts()[3:]  # after name, email and phone
 
 
 def stored() -> Any:
@@ -72,28 +72,28 @@ def test_fields_are_added_filled_and_saved_in_their_order(device: Device, shop: 
     page = device.page
     open_form(page, shop)
     add = page.get_by_role("button", name="Add a field")
-    for _ in range(2):  # both before either has a label
+    for _ in range(2):  # both are added before either has a label
         device.press(add)
     second = page.locator(".lead-field").nth(1)
     device.write(page.locator(".lead-field").first.get_by_label("Label"), "Größe")
-    device.write(second.get_by_label("Label"), "E-mail of your friend")
-    expect(second.get_by_label("Key", exact=True)).to_have_value("e_mail_of_your_friend")
-    device.choose(second.get_by_label("Type"), "E-mail")
+    device.write(second.get_by_label("Label"), "Email of your friend")
+    expect(second.get_by_label("Key", exact=True)).to_have_value("email_of_your_friend")
+    device.choose(second.get_by_label("Type"), "Email")
     device.check(second.get_by_label("Required"))
     device.write(second.get_by_label("Placeholder"), "<b>@</b>")
-    assert previewed(page) == ["Größe", "E-mail of your friend *"]
+    assert previewed(page) == ["Größe", "Email of your friend *"]
     save(page, device.press, shop)
     assert stored() == [
         field("Größe", field_name="gro_e"),
         field(
-            "E-mail of your friend",
-            field_name="e_mail_of_your_friend",
+            "Email of your friend",
+            field_name="email_of_your_friend",
             field_type="email",
             required=True,
             placeholder_text="<b>@</b>",
         ),
     ]
-    assert shown(page) == ["Größe", "E-mail of your friend"]
+    assert shown(page) == ["Größe", "Email of your friend"]
 
 
 @pytest.mark.usefixtures("three_fields")
@@ -122,7 +122,7 @@ def test_fields_are_ordered_with_alt_and_an_arrow(device: Device, shop: Chatbot)
     placeholder = row(page, "City").get_by_label("Placeholder")
     device.write(placeholder, "Berlin")
     for key, order in (
-        ("Alt+ArrowUp", ["City", "Size", "Why"]),  # it is the first already
+        ("Alt+ArrowUp", ["City", "Size", "Why"]),  # already the first
         ("Alt+ArrowDown", ["Size", "City", "Why"]),
         ("Alt+ArrowDown", ["Size", "Why", "City"]),
         ("Alt+ArrowDown", ["Size", "Why", "City"]),
@@ -158,7 +158,7 @@ def test_fields_are_ordered_with_buttons_where_nothing_else_works(
 def test_fields_are_ordered_by_dragging_their_handles(
     page: Page, shop: Chatbot, width: int
 ) -> None:
-    page.set_viewport_size({"width": width, "height": 4_000})  # all rows are in sight
+    page.set_viewport_size({"width": width, "height": 4_000})  # so that all rows are in view
     open_form(page, shop)
     said = page.locator("#lead-form").get_by_role("status")
     drag(handle(page, "City"), row(page, "City"), below=True)
@@ -171,7 +171,7 @@ def test_fields_are_ordered_by_dragging_their_handles(
         drag(handle(page, source), row(page, target), below=below)
         expect(said).to_contain_text(f"Moved to place {order.index(source) + 1} of 3.")
         assert shown(page) == previewed_labels(page) == order
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(WIDTH) <= width
     save(page, Locator.click, shop)
     assert stored() == [SIZE, CITY, WHY]
     assert shown(page) == ["Size", "City", "Why"]

@@ -1,7 +1,11 @@
 """The conversation page while it is read: what stays in view, and what a new message moves."""
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
@@ -12,7 +16,7 @@ from conversations.services import history
 from tests.browser.crawl import DESK, PHONE
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
 
-# The element that scrolls the messages: a part of the page on a desk, the document on a phone
+# The element that scrolls the messages: part of the page on a desktop, the document on a phone
 SCROLLER = """() => {
     let one = document.getElementById("bubbles");
     while (one && !(one.scrollHeight > one.clientHeight + 100
@@ -47,7 +51,41 @@ def test_the_header_and_the_reply_box_stay_in_view(page: Page, thread: Thread, w
         expect(page.get_by_label("Reply as Kim")).to_be_in_viewport(ratio=1)
 
 
-def test_a_new_message_does_not_move_what_is_read_further_up(
+def test_keys_lead_to_the_notes_and_to_the_previous_waiting_conversation(
+    page: Page, shop: Chatbot, thread: Thread
+) -> None:
+    other = ThreadFactory(chatbot=shop, visitor=VisitorFactory(chatbot=shop, name="Jo"))
+    for row, minutes in ((other, 9), (thread, 3)):
+        since = timezone.now() - timedelta(minutes=minutes)
+        Thread.objects.filter(pk=row.pk).update(escalated=True, waiting_since=since)
+    open_page(page, thread)
+    page.keyboard.press("n")
+    notes = page.get_by_label("Notes")
+    expect(notes).to_be_focused()
+    page.keyboard.type("kn")
+    expect(notes).to_have_value("kn")
+    page.locator(".thread-head .who").click()
+    page.keyboard.press("k")
+    page.wait_for_url(re.compile(str(other.pk)))
+
+
+@pytest.mark.parametrize("width", HEIGHTS)
+def test_the_whole_row_of_the_inbox_opens_the_thread(
+    page: Page, thread: Thread, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
+    for cell in (".field-waits", ".field-chatbot"):
+        page.goto(f"{reverse('admin:conversations_thread_changelist')}?view=open")
+        box = page.locator(f"#result_list {cell}").bounding_box()
+        assert box
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_url(re.compile(str(thread.pk)))
+    page.goto(f"{reverse('admin:conversations_thread_changelist')}?view=open")
+    page.locator("#result_list input.action-select").check()
+    expect(page.locator("#result_list input.action-select")).to_be_checked()
+
+
+def test_a_new_message_does_not_scroll_away_from_older_ones(
     page: Page, thread: Thread, person: User
 ) -> None:
     open_page(page, thread)

@@ -6,9 +6,11 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, Route, expect
 
-from accounts.models import User
+from accounts.models import Account, User
 from chatbots.models import Chatbot
+from config.admin.choices import OFFERED
 from conversations.models import Message
+from tests.bench import bulk
 from tests.browser.conftest import PATIENCE
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.webhooks import DeliveryFactory
@@ -59,12 +61,30 @@ def test_a_list_is_filtered_and_an_action_runs(plain: Page, shop: Chatbot, width
     assert Delivery.objects.get(pk=failed.pk).due_at is not None
 
 
-def test_every_section_of_a_form_is_open_and_it_is_saved(plain: Page, shop: Chatbot) -> None:
+def test_every_section_of_a_form_is_open_and_the_form_is_saved(plain: Page, shop: Chatbot) -> None:
     plain.goto(reverse("admin:chatbots_chatbot_change", args=[shop.pk]))
     plain.get_by_label("Name", exact=False).first.fill("Corner shop")
     expect(plain.get_by_label("Welcome message").first).to_be_visible()
+    for section in ("Behaviour", "Appearance", "Follow-up prompts", "Members"):
+        expect(plain.get_by_role("heading", name=section)).to_be_visible()
     plain.get_by_role("button", name="Save", exact=True).click()
     assert Chatbot.objects.get(pk=shop.pk).name == "Corner shop"
+
+
+def test_a_row_is_chosen_from_a_long_list(plain: Page, shop: Chatbot) -> None:
+    Account.objects.filter(pk=shop.account_id).update(name="First")
+    bulk.copy(shop.account, OFFERED, {"name": "'Other ' || (1000 + s.n)"})
+    last = Account.objects.latest("name")
+    plain.goto(reverse("admin:chatbots_chatbot_add"))
+    plain.get_by_label("Account").select_option("First")
+    plain.goto(reverse("admin:accounts_account_change", args=[last.pk]))
+    plain.get_by_role("link", name="chatbot", exact=True).click()
+    expect(plain.get_by_label("Account").locator("option:checked")).to_have_text(last.name)
+    plain.get_by_label("Name", exact=False).fill("Corner shop")
+    plain.get_by_label("Description").fill("cornered")
+    plain.get_by_role("button", name="Create").click()
+    expect(plain.get_by_label("Welcome message").first).to_be_visible()
+    assert Chatbot.objects.get(name="Corner shop").account == last
 
 
 def test_an_agent_answers(plain: Page, shop: Chatbot) -> None:

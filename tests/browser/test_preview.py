@@ -1,0 +1,66 @@
+"""The preview of the widget: its switches show it closed, dark, right to left and on a phone."""
+
+import re
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Locator, Page, expect
+
+from chatbots.models import Appearance, Chatbot
+
+
+@pytest.fixture
+def preview(page: Page, shop: Chatbot) -> Locator:
+    Appearance.objects.update(enable_dark_mode=False, right_to_left_mode=False)
+    page.goto(f"{reverse('admin:chatbots_chatbot_change', args=[shop.pk])}#appearance")
+    preview = page.locator("#preview")
+    expect(preview).to_be_visible()
+    return preview
+
+
+def test_each_switch_of_the_preview_changes_it_and_back(preview: Locator) -> None:
+    widget, window = preview.locator("[data-widget]"), preview.locator(".widget-window")
+    white = "rgb(255, 255, 255)"
+
+    def press(name: str, *, pressed: bool) -> None:
+        button = preview.get_by_role("button", name=name, exact=True)
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", str(pressed).lower())
+
+    expect(window).to_have_css("background-color", white)
+    press("Dark", pressed=True)
+    expect(window).not_to_have_css("background-color", white)
+    press("Dark", pressed=False)
+    expect(window).to_have_css("background-color", white)
+    press("Right to left", pressed=True)
+    expect(widget).to_have_css("direction", "rtl")
+    press("Right to left", pressed=False)
+    expect(widget).to_have_css("direction", "ltr")
+    wide = window.bounding_box()
+    press("Phone", pressed=True)
+    narrow = window.bounding_box()
+    assert wide
+    assert narrow
+    assert narrow["width"] < wide["width"]
+    press("Phone", pressed=False)
+    expect(widget).not_to_have_class(re.compile("phone"))
+    press("Open", pressed=False)
+    expect(window).to_be_hidden()
+    expect(preview.locator(".widget-bubble")).to_be_visible()
+    press("Open", pressed=True)
+    expect(window).to_be_visible()
+
+
+def test_the_switches_begin_with_the_settings_and_follow_their_fields(
+    page: Page, preview: Locator
+) -> None:
+    dark = preview.get_by_role("button", name="Dark", exact=True)
+    field = page.locator("#id_appearance-0-enable_dark_mode")
+    field.check()
+    expect(dark).to_have_attribute("aria-pressed", "true")
+    Appearance.objects.update(enable_dark_mode=True)
+    page.reload()
+    expect(dark).to_have_attribute("aria-pressed", "true")
+    dark.click()
+    expect(dark).to_have_attribute("aria-pressed", "false")
+    expect(field).to_be_checked()  # only the preview has changed
