@@ -1,4 +1,7 @@
-"""The API beside its floor: requests a second, in interleaved rounds with alternating roles."""
+"""The API compared with its floor, in requests per second.
+
+Each round measures both, and the next round swaps their order.
+"""
 
 import logging
 import re
@@ -25,7 +28,7 @@ CONNECTIONS, ROUNDS, SECONDS = 8, 6, 3.0
 QUESTION = "Where is my parcel? I was told that it would be here on Tuesday."
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-# What two right answers to a write differ in, and the form that it must have
+# The fields that may differ between two correct responses to a write, and a check for each
 VARYING: dict[str, Callable[[Any], object]] = {
     "id": lambda value: ID.fullmatch(value),
     "parentMessageId": lambda value: value is None or ID.fullmatch(value),
@@ -39,7 +42,7 @@ VARYING: dict[str, Callable[[Any], object]] = {
 
 @dataclass(frozen=True)
 class Call:
-    """A measured request; `paths` has one for each connection if they must differ."""
+    """A measured request. `paths` has one path, or one per connection if each needs its own."""
 
     name: str
     method: str
@@ -76,7 +79,7 @@ class WrongAnswer(AssertionError):
 
 
 def check(call: Call, mine: list[bytes], other: list[bytes]) -> None:
-    """Compare answers field by field. Raises WrongAnswer."""
+    """Check that all responses are equal. Raises WrongAnswer."""
     expected, *rest = [comparable(call, body) for body in (*other, *mine)]
     for body in rest:
         if body != expected:
@@ -84,7 +87,7 @@ def check(call: Call, mine: list[bytes], other: list[bytes]) -> None:
 
 
 def comparable(call: Call, body: bytes) -> Any:
-    """Parse an answer. In a write's, values that vary are checked and replaced by their names."""
+    """Parse a response. After a write, values that vary are checked and replaced by their names."""
     return settled(orjson.loads(body)) if call.writes else orjson.loads(body)
 
 
@@ -120,9 +123,9 @@ class Role:
 
 
 def compare(call: Call, key: str, servers: tuple[Web, Web], *, size: float) -> dict[str, Any]:
-    """Measure a request on floor and service in turn; returns its figures."""
+    """Measure a request on the floor and on the service in turn. Returns its figures."""
     floor, ours = roles = [Role(server) for server in servers]
-    for role in roles:  # connections, caches and statements are ready after this
+    for role in roles:  # warm up connections, caches and statements
         role.run(call, key, 0.5 * size)
         role.a_second.clear()
         role.cpu_ms.clear()
@@ -145,7 +148,7 @@ def compare(call: Call, key: str, servers: tuple[Web, Web], *, size: float) -> d
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the access log of requests that are made in this process off the screen."""
+    """Keep the access log of in-process requests off the screen."""
     logging.disable(logging.CRITICAL)
     try:
         yield
@@ -154,7 +157,10 @@ def quiet() -> Iterator[None]:
 
 
 def statements(call: Call, key: str) -> int:
-    """Count the SQL statements of one request, made in this process and rolled back."""
+    """Count the SQL statements of one request, made in this process and rolled back.
+
+    Asserts that the request succeeds.
+    """
     api = Api(key)
     with quiet(), transaction.atomic():
         api.get("/v1/chatbots")  # records the key's use
@@ -166,14 +172,17 @@ def statements(call: Call, key: str) -> int:
 
 
 def check_history() -> None:
-    """Check that every thread has as many messages as it counted. Raises WrongAnswer."""
+    """Check that every thread has as many messages as its counter says. Raises WrongAnswer."""
     counts = Thread.objects.annotate(stored=Count("messages"))
     if counts.exclude(last_position=F("stored")).exists():
-        raise WrongAnswer("a thread's messages are not those that were sent")
+        raise WrongAnswer("a thread has more or fewer messages than its counter says")
 
 
 def measure(size: float) -> dict[str, Any]:
-    """Compare the service with its floor; returns the figures of each request."""
+    """Compare the service with its floor. Returns the figures of each request.
+
+    Asserts that POST message, and no other request, stores messages.
+    """
     made = rows.make(connections=CONNECTIONS)
     figures = {}
     with ExitStack() as stack:

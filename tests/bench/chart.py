@@ -1,11 +1,11 @@
-"""Draw a bar chart as SVG, readable in light and in dark pages."""
+"""Draw a bar chart as SVG, readable on light and dark pages."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-LEFT, WIDTH, RIGHT = 150, 560, 60  # of names, of the longest bar, of figures
-BAR, GAP, GROUP = 14, 3, 14  # heights
+LEFT, WIDTH, RIGHT = 150, 560, 60  # widths of the names, the longest bar and the figures
+BAR, GAP, GROUP = 14, 3, 14  # heights of a bar, the gap below it, and the gap below a group
 TOP, BOTTOM = 64, 28
 COLOURS = {"PostgreSQL and Redis": "#2f6db3", "embedded default": "#d08a1d"}
 STYLE = (
@@ -16,7 +16,7 @@ STYLE = (
 
 
 class Bar(NamedTuple):
-    """One bar: its group, its series, its value with its spread, and the value to reach."""
+    """One bar: its group, its series, its value with its spread, and the target."""
 
     group: str
     series: str
@@ -27,7 +27,7 @@ class Bar(NamedTuple):
 
 
 def chart(title: str, bars: list[Bar]) -> str:
-    """Draw the bars by group on a scale from 0 to 1, the floor."""
+    """Draw the bars by group, on a scale from 0 to 1, where 1 is the floor's speed."""
     groups = list(dict.fromkeys(bar.group for bar in bars))
     height = TOP + len(bars) * (BAR + GAP) + len(groups) * GROUP + BOTTOM
     width = LEFT + WIDTH + RIGHT
@@ -60,7 +60,7 @@ def legend() -> Iterator[str]:
         yield f'<text x="{x + 18}" y="47">{escape(series)}</text>'
         x += 180
     yield f'<path d="M{x} 36v12" stroke="#c0392b" stroke-width="2"/>'
-    yield f'<text x="{x + 10}" y="47">asked</text>'
+    yield f'<text x="{x + 10}" y="47">target</text>'
 
 
 def axis(height: int) -> Iterator[str]:
@@ -71,7 +71,7 @@ def axis(height: int) -> Iterator[str]:
 
 
 def drawn(bar: Bar, y: float) -> Iterator[str]:
-    """Draw a bar, its spread as a thin line, its goal and its figure."""
+    """Draw a bar with its spread as a thin line, its target and its figure."""
 
     def at(value: float) -> float:
         return LEFT + WIDTH * min(value, 1.0)

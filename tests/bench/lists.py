@@ -1,7 +1,8 @@
-"""What the delivery log costs as it grows: the same pages with few and with a million deliveries.
+"""The cost of long lists as they grow: the same pages with few and with a million deliveries.
 
-The pages are those of a superuser and of staff of one account with several chatbots. With few
-deliveries, each page shows as many rows as with a million.
+The pages are those of the delivery log and of the inbox, for a superuser and for staff of one
+account with several chatbots. There is a message for every five deliveries. Each page shows as many
+rows with few deliveries as with a million.
 """
 
 import gc
@@ -16,20 +17,24 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from chatbots.models import Chatbot, LlmModel
+from conversations.models import Thread
 from tests.bench import bulk
 from tests.bench.api import quiet
 from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
 from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Delivery
 
 DELIVERIES, FEW = 1_000_000, 500
-SHOWN = 100  # rows of a page
-BOTS = 5  # of the account whose staff look
-ASKED = 5  # times for each page
+OF_MESSAGE, OF_THREAD = 5, 20  # deliveries per message, messages per thread
+SHOWN = 100  # rows per page
+BOTS = 5  # chatbots in the account of the staff
+ASKED = 5  # requests for each page
 LOG = reverse("admin:webhooks_delivery_changelist")
-AGES = {  # on SQLite with six decimals, as Django stores them: times are compared as texts
+INBOX = reverse("admin:conversations_thread_changelist")
+AGES = {  # on SQLite with six decimals, as Django stores them: times are compared as strings
     "postgresql": "template.created_at - s.n * interval '1 second'",
     "sqlite": "strftime('%%Y-%%m-%%d %%H:%%M:%%f', template.created_at, '-' || s.n || ' seconds')"
     " || '000'",
@@ -38,16 +43,16 @@ AGES = {  # on SQLite with six decimals, as Django stores them: times are compar
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the log: its name and its query."""
+    """A page of a list: its name and its address."""
 
     name: str
-    query: str
+    address: str
 
 
 def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
-    """Store deliveries: half of them the account's, and one failure in a hundred elsewhere.
+    """Store deliveries: half in the account, 49% elsewhere, and 1% elsewhere that have failed.
 
-    Each chatbot has more of them than a page shows, and so has the state.
+    Each chatbot has more deliveries than a page shows, and so does the FAILED state.
     """
     columns = {"created_at": AGES[connection.vendor], "position": "s.n"}
     ended = {"state": "SUCCESS", "due_at": None, "attempts_count": 1, "last_code": 200}
@@ -59,16 +64,31 @@ def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
     bulk.copy(DeliveryFactory(chatbot=foreign, **ended | failed), max(count // 100, SHOWN), columns)
 
 
-def pages_of(rows: "Any") -> list[Page]:
+def talk(bots: list[Chatbot], foreign: Chatbot, messages: int) -> None:
+    """Store conversations, half of them in the account. No visitor waits for a person."""
+    for bot in [*bots, *[foreign] * len(bots)]:
+        threads = max(messages // OF_THREAD // 2 // len(bots), SHOWN)
+        bulk.copy(ThreadFactory(chatbot=bot), threads - 1, {"updated_at": bulk.later()})
+    message = MessageFactory(thread=ThreadFactory(chatbot=foreign))
+    each = "(SELECT id AS thread_id FROM conversations_thread)"
+    for number in range(OF_THREAD):
+        columns = {"thread_id": "s.thread_id", "position": f"{2 + number}"}
+        bulk.copy(message, 0, columns, source=each)
+
+
+def half_way(rows: Any, column: str) -> tuple[str, Any]:
+    """Return the parameter of a page half-way down a list, and the key of the row above it."""
+    at, key = rows.order_by(f"-{column}", "-pk").values_list(column, "pk")[rows.count() // 2 - 1]
+    return f"after={at.isoformat().replace('+', '%2B')}~{key}", key
+
+
+def pages_of(deliveries: Any, threads: Any) -> list[Page]:
     """Return the pages to compare: first, deep, filters that match nothing, and a search."""
-    keys = rows.order_by("-created_at", "-id").values_list("created_at", "pk")
-    count = rows.count()
-    at, key = keys[count // 2 - 1]
-    place = f"{at.isoformat().replace('+', '%2B')}~{key}"
-    bot = rows.values_list("chatbot", flat=True)[0]
-    return [
+    place, key = half_way(deliveries, "created_at")
+    bot = deliveries.values_list("chatbot", flat=True)[0]
+    log = [
         Page("first page", ""),
-        Page("half-way down", f"?after={place}"),
+        Page("half-way down", f"?{place}"),
         Page("a state that matches nothing", "?state__exact=RETRYING"),
         Page("failures of others", "?state__exact=FAILED"),
         Page("a code that matches nothing", "?code=4xx"),
@@ -81,27 +101,40 @@ def pages_of(rows: "Any") -> list[Page]:
         Page("a cause that matches", "?cause=503"),
         Page("a time", "?created_at_from_0=2020-01-01&created_at_from_1=00:00:00"),
         Page("an event of one chatbot", f"?chatbot={bot}&event__exact=NEW_LEAD"),
-        Page("an event, half-way down", f"?after={place}&event__exact=NEW_LEAD"),
+        Page("an event, half-way down", f"?{place}&event__exact=NEW_LEAD"),
         Page("one chatbot", f"?chatbot={bot}"),
         Page("a search that finds one", f"?q={key}"),
         Page("a search that finds nothing", "?q=01926b3c-1f00-7a10-9c3e-5b1d2f4a6c01"),
     ]
+    inbox = [
+        Page("first page", "?view=open"),
+        Page("half-way down", f"?view=open&{half_way(threads, 'updated_at')[0]}"),
+        Page("nothing is waiting", "?view=waiting"),
+        Page("a tag that matches nothing", "?view=open&tag=none"),
+        Page("a search that finds nothing", "?q=unknown"),
+    ]
+    return [Page(one.name, LOG + one.address) for one in log] + [
+        Page(f"inbox, {one.name}", INBOX + one.address) for one in inbox
+    ]
 
 
 def timed(client: Client, page: Page, asked: int) -> tuple[float, int]:
-    """Return the median seconds of a page, and its statements."""
+    """Return the median seconds that a page takes, and the number of its statements.
+
+    Asserts that each request succeeds.
+    """
     took = []
     gc.collect()
     for _ in range(asked):
         began = time.perf_counter()
         with quiet(), CaptureQueriesContext(connection) as statements:
-            assert client.get(LOG + page.query).status_code == 200
+            assert client.get(page.address).status_code == 200
         took.append(time.perf_counter() - began)
     return statistics.median(took), len(statements)
 
 
 def measure(size: float, asked: int = ASKED) -> dict[str, Any]:
-    """Compare the pages with few rows and with many, each asked for several times.
+    """Compare the pages with few rows and with many, each requested several times.
 
     Returns seconds, statements and ratios.
     """
@@ -116,18 +149,21 @@ def measure(size: float, asked: int = ASKED) -> dict[str, Any]:
     found: dict[str, dict[str, tuple[float, int]]] = {}
     for count in (FEW, round(DELIVERIES * size)):
         Delivery.objects.all().delete()
+        Thread.objects.all().delete()
         fill(bots, foreign, count)
+        talk(bots, foreign, count // OF_MESSAGE)
         bulk.settle()
         for who, client in people.items():
-            rows = (
-                Delivery.objects.all()
-                if who == "superuser"
-                else Delivery.objects.filter(chatbot__in=bots)
-            )
-            client.get(LOG)  # what is read once is not counted
-            for page in pages_of(rows):
+            seen = {} if who == "superuser" else {"chatbot__in": bots}
+            rows = Delivery.objects.filter(**seen), Thread.objects.filter(**seen)
+            client.get(LOG)  # reads what a process reads only once
+            for page in pages_of(*rows):
                 found.setdefault(f"{who}, {page.name}", {})[f"{count}"] = timed(client, page, asked)
-    return {name: compared(*sides.values()) for name, sides in found.items()}
+    figures = {name: compared(*sides.values()) for name, sides in found.items()}
+    for name, one in figures.items():
+        ms = f"{1000 * one['many_s']:.0f} : {1000 * one['few_s']:.0f} ms"
+        print(f"  {name:44} {ms} = {one['ratio']:.2f}", flush=True)  # noqa: T201
+    return figures
 
 
 def compared(few: tuple[float, int], many: tuple[float, int]) -> dict[str, float]:

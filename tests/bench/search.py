@@ -1,4 +1,4 @@
-"""The search of the inbox among a million messages of bots of very different sizes."""
+"""The inbox's search among a million messages, in bots of very different sizes."""
 
 import itertools
 import random
@@ -17,7 +17,6 @@ from conversations.models.message import MessageType
 from conversations.services import search
 from tests.bench import bulk
 from tests.bench.load import percentile
-from tests.bench.sink import Sink
 from tests.factories.chatbots import ChatbotFactory
 
 MESSAGES, OF_THREAD = 1_000_000, 20
@@ -29,12 +28,12 @@ ROUNDS = 3
 
 
 def word(rank: int) -> str:
-    """Make a word. The one of rank n is about n times as rare as the first."""
+    """Return the word of a rank. The word of rank n is n times as rare as that of rank 1."""
     return f"w{rank}"
 
 
 def texts(chance: random.Random) -> Iterator[str]:
-    """Make texts in which the words are as unevenly frequent as in a language."""
+    """Generate texts whose word frequencies are as uneven as those of a natural language."""
     ranks = range(1, WORDS + 1)
     weights = list(itertools.accumulate(1 / rank for rank in ranks))
     while True:
@@ -44,7 +43,7 @@ def texts(chance: random.Random) -> Iterator[str]:
 
 
 def fill(count: int) -> list[Chatbot]:
-    """Store messages of bots, the first of which has half of them; the last have few."""
+    """Store the messages of several bots: the first has half of them, the last have few."""
     chance = random.Random(1)
     bots = [ChatbotFactory() for _ in range(BOTS)]
     weights = [2.0**-number for number in range(BOTS)]
@@ -65,7 +64,7 @@ def fill(count: int) -> list[Chatbot]:
 
 
 def new_thread(chatbot: Chatbot, number: int) -> Thread:
-    """Store a thread, whose visitor has a name of two words; every hundredth has a tag."""
+    """Store a thread whose visitor has a two-word name. Every hundredth thread has a tag."""
     visitor = Visitor(
         chatbot=chatbot,
         external_id=f"visitor-{number}",
@@ -113,18 +112,18 @@ def store(rows: list[dict[str, Any]]) -> None:
 
 
 def asked() -> list[str]:
-    """Return what is searched: common and rare words, pairs of them, names, tags, and nothing."""
+    """Return the texts to search for: common and rare words, pairs, names, tags, unknown words."""
     words = [word(rank) for rank in (*COMMON, *RARE)]
     pairs = [f"{word(one)} {word(other)}" for one, other in itertools.pairwise((*COMMON, *RARE))]
     names = ["first7 last1004", "first7", "last12", "last1004@example.com", "tag7", "tag200"]
     return [*words, *pairs, *names, "unknown", f"{word(1)} unknown"]
 
 
-def search_time(sink: Sink, size: float) -> dict[str, float]:
-    """Time searches of people who see all bots, the largest bot, a few bots, and a small one.
+def measure(size: float) -> dict[str, float]:
+    """Time searches by people who see all bots, the largest bot, a few bots, and a small one.
 
-    `account` names each bot, as for the manager of one large account. The figure `search_best`
-    takes the best of each search's rounds, so it leaves out what else the machine does.
+    The scope `account` lists every bot, as for the manager of one large account.
+    `search_best_p95_ms` uses the best round of each search, to leave out other load on the machine.
     """
     bots = [bot.pk for bot in fill(round(MESSAGES * size))]
     some = {"largest": bots[:1], "three": bots[2:5], "small": bots[9:10]}
@@ -147,6 +146,3 @@ def search_time(sink: Sink, size: float) -> dict[str, float]:
         "search_p95_ms": percentile(every, 0.95),
         "search_best_p95_ms": percentile(list(best.values()), 0.95),
     }
-
-
-MEASURES = {"search": search_time}

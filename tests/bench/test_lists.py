@@ -1,15 +1,15 @@
-"""The measure of the delivery log, at a small size: no filter reads more as the log grows."""
+"""The benchmark of long lists, at a small size: no page needs more statements as lists grow."""
 
 import pytest
 
 from tests.bench import lists
 
-MOST = 10  # statements of a page
-ABSURD = 3  # times as long for all pages together, on a busy machine
+MOST = 10  # statements per page
+ABSURD = 3  # how many times as long all pages together may take with many rows
 
 
 @pytest.mark.django_db(transaction=True)
-def test_pages_of_ten_thousand_deliveries_cost_as_much_as_those_of_hundreds() -> None:
+def test_pages_of_ten_thousand_deliveries_cost_little_more_than_those_of_hundreds() -> None:
     figures = lists.measure(0.01, asked=1)
     assert len(figures) > 30
     for name, found in figures.items():

@@ -1,13 +1,11 @@
-"""The measure of the search, at a small size: it works, and no search is absurdly slow."""
+"""The benchmark of the search, at a small size: it works, and no search is absurdly slow."""
 
 import pytest
 
-from tests.bench.search import search_time
-from tests.bench.sink import Sink
+from tests.bench import search
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_search_among_a_thousand_messages_is_fast() -> None:
-    with Sink() as sink:
-        figures = search_time(sink, 0.001)
+    figures = search.measure(0.001)
     assert figures["search_p95_ms"] < 500

@@ -1,11 +1,11 @@
 """Prove that nothing is lost: `python -m tests.soak [deliveries | replies | models] [--servers]`.
 
-Runs the service on an embedded default and on PostgreSQL and Redis servers of its own, sends
-messages through the API while its parts fail, or a model does, and judges the received webhooks,
-or the replies.
+Runs the service on the embedded default and on its own PostgreSQL and Redis servers, sends messages
+through the API while parts of the service or a model fail, and checks that no webhook or reply is
+missing.
 """
 
-# ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; it prints
+# ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; this command prints
 
 import argparse
 import json
@@ -32,14 +32,15 @@ from tests.soak.ground import SERVERS, Ground, embedded, servers, servers_are_th
 from tests.soak.judge import judge
 from tests.soak.run import NotInTime, run
 
-# Events or messages, and faults; the soak of models ends with its faults
+# The numbers of events or messages, and of faults. The soak of models ends after its faults,
+# regardless of the number of messages.
 SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40), "models": (0, 500)}
 Where = Callable[[], AbstractContextManager[Ground]]
 TOO_LONG = ("faults_at", "duplicates_explained")  # too long to print
 
 
 def main() -> int:
-    """Soak and write the report; returns 1 if a rule was broken, 2 if it did not end in time."""
+    """Run the soak, and write the report. Returns 1 if a rule was broken, 2 if it did not end."""
     options = parse()
     grounds: list[Where] = []
     if options.only != "servers":
@@ -66,11 +67,13 @@ def main() -> int:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("scenario", nargs="?", choices=SIZES, default="deliveries")
-    parser.add_argument("--events", type=int, help="of replies: messages")
+    parser.add_argument("--events", type=int, help="number of events, or of messages for replies")
     parser.add_argument("--faults", type=int)
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     parser.add_argument("--report", type=Path, default=Path("build/soak.json"))
-    parser.add_argument("--ceiling", type=float, default=3_600.0, help="seconds of one run")
+    parser.add_argument(
+        "--ceiling", type=float, default=3_600.0, help="maximum seconds for one run"
+    )
     parser.add_argument(
         "--servers", dest="only", action="store_const", const="servers", help="only on servers"
     )
@@ -84,7 +87,7 @@ def parse() -> argparse.Namespace:
 
 
 def soak_deliveries(where: Where, options: Any) -> dict[str, Any]:
-    """Soak the deliveries of one installation; print the report without its longest parts."""
+    """Run the soak of deliveries on an installation, and print a short form of the report."""
     with where() as ground:
         print(f"{ground.name}, seed {options.seed}", flush=True)
         kinds = faults.kinds_of(ground, count=options.faults, seed=options.seed)
@@ -97,7 +100,7 @@ def soak_deliveries(where: Where, options: Any) -> dict[str, Any]:
 
 
 def soak_replies(where: Where, options: Any) -> dict[str, Any]:
-    """Soak the replies of one installation; print the report."""
+    """Run the soak of replies on an installation, and print the report."""
     with where() as ground:
         print(f"{ground.name}, replies, seed {options.seed}", flush=True)
         told = replies.run(
@@ -112,7 +115,7 @@ def soak_replies(where: Where, options: Any) -> dict[str, Any]:
 
 
 def soak_models(where: Where, options: Any) -> dict[str, Any]:
-    """Soak the models of one installation; print the report."""
+    """Run the soak of models on an installation, and print the report."""
     with where() as ground:
         print(f"{ground.name}, models", flush=True)
         told = models.run(ground, faults=options.faults, ceiling=options.ceiling)

@@ -12,12 +12,12 @@ from tests.soak.ledger import Attempt, Delivery
 from tests.soak.listener import Heard
 from tests.soak.run import Story
 
-EXACT = 0.1  # seconds: two processes read the same clock, one after the other
-LATE = 2.0  # seconds: a busy receiver may record a request after its sender has ended
-INTERRUPTIONS = 3  # after which a delivery is given up
+EXACT = 0.1  # seconds by which two processes' readings of the same clock may differ
+LATE = 2.0  # seconds: a busy receiver may record a request after its sender has died
+INTERRUPTIONS = 3  # the number after which a delivery fails
 TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
-TAKEN_OVER = 3.0  # seconds, usually: two are promised, and a busy machine adds some
+TAKEN_OVER = 3.0  # median seconds to take over an attempt: about two, more on a busy machine
 TO_START = 5.0  # seconds that a worker may take to start
 CONTINUES = 15.0  # seconds without Redis in which requests must be received
 
@@ -34,10 +34,10 @@ class Duplicate:
 
 @dataclass
 class Verdict:
-    """The findings.
+    """Violations, explained duplicates, and the seconds from each death to the next attempt.
 
-    Holds the seconds from a death to the next attempt: where another worker was alive and nothing
-    else failed, and where a worker had to be started again.
+    `taken_over` has those seconds where another worker was alive and nothing else failed;
+    `started_again` has the others.
     """
 
     violations: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Verdict:
 
 @dataclass
 class Case:
-    """One delivery with its attempts and received requests, each in the order of time."""
+    """One delivery with its attempts and its received requests, both in order of time."""
 
     delivery: Delivery
     attempts: list[Attempt]
@@ -74,7 +74,7 @@ class Case:
         if not self.heard:
             yield "was never received"
         if self.delivery.state == "SUCCESS" and 200 not in {one.said for one in self.heard}:
-            yield "SUCCESS, and the receiver never took it"
+            yield "is SUCCESS, but the receiver never answered 200"
 
     def state(self, verdict: Verdict) -> Iterator[str]:
         if self.delivery.state not in ("SUCCESS", "FAILED"):
@@ -84,10 +84,10 @@ class Case:
         if self.had_failed and not given_up and len(scheduled) != TRIES:
             yield f"FAILED after {len(scheduled)} attempts"
         if self.delivery.interruptions != len(self.attempts) - len(self.whole):
-            yield "its interruptions are not those of its attempts"
+            yield "its count of interruptions does not match its attempts"
 
     def numbers(self, verdict: Verdict) -> Iterator[str]:
-        """Check that attempts have no gap, and that the last one's end is the delivery's."""
+        """Check that attempt numbers have no gap, and that the last attempt fits the delivery."""
         numbers = [one.number for one in self.whole]
         ends = [one.status for one in self.whole]
         if self.delivery.interruptions < INTERRUPTIONS:
@@ -96,7 +96,7 @@ class Case:
             if self.delivery.attempts_count != len(numbers):
                 yield f"counts {self.delivery.attempts_count} of {len(numbers)} attempts"
         if ends and (ends[-1] != self.delivery.state or "SUCCESS" in ends[:-1]):
-            yield f"{self.delivery.state}, and its attempts ended {ends}"
+            yield f"is {self.delivery.state}, but its attempts ended {ends}"
         if any(one.status == "PENDING" for one in self.attempts):
             yield "an attempt never ended"
 
@@ -111,7 +111,7 @@ class Case:
                 yield f"attempt {following[0].number} came after {waited:.3f} s"
 
     def matches(self, verdict: Verdict) -> Iterator[str]:
-        """Check that each recorded response was given, and that each request has its attempt."""
+        """Check that each recorded response was sent, and that each request has its attempt."""
         left = list(self.heard)
         for attempt in self.attempts:
             if attempt.code is None:
@@ -121,7 +121,7 @@ class Case:
                 self.sent[attempt] = found[0]
                 left.remove(found[0])
             else:
-                yield f"attempt {attempt.number} says {attempt.code}, the receiver does not"
+                yield f"attempt {attempt.number} recorded {attempt.code}, which was not sent"
         for heard in left:
             if not self.assign(heard, verdict):
                 yield f"was received at {heard.at:.3f} without an attempt"
@@ -129,8 +129,8 @@ class Case:
     def assign(self, heard: Heard, verdict: Verdict) -> bool:
         """Find the attempt of a request whose response was not recorded.
 
-        Take the latest of several: earlier ones may have sent nothing. An interrupted attempt may
-        still send when a halted worker resumes.
+        Of several attempts, take the latest: earlier ones may have sent nothing. An interrupted
+        attempt may still send when a halted worker resumes.
         """
         around = [one for one in self.attempts if within(one, heard)]
         free = [one for one in around if one not in self.sent]
@@ -148,7 +148,7 @@ class Case:
     def said_again(self, attempt: Attempt, other: Heard, verdict: Verdict) -> bool:
         """Allow one more request if the receiver hung up on the first without a response.
 
-        On a reused connection, this looks like one that was closed before the request.
+        On a reused connection, the sender cannot know whether the receiver hung up beforehand.
         """
         first = min(self.sent[attempt], other, key=lambda one: one.at)
         if first.mood not in HANG_UPS or attempt in self.repeated:
@@ -161,14 +161,17 @@ class Case:
         return True
 
     def doubles(self, verdict: Verdict) -> Iterator[str]:
-        """Check that interruptions have a fault; anything sent before one may be sent again."""
+        """Check that each interruption has a fault. A request sent before it may be sent again."""
         for attempt in self.attempts:
             if not attempt.interrupted:
                 continue
             heard = self.sent.get(attempt)
             fault = self.cause(attempt, heard)
             if fault is None:
-                yield f"attempt {attempt.number} was interrupted at {attempt.started} by no fault"
+                yield (
+                    f"attempt {attempt.number}, started at {attempt.started},"
+                    " was interrupted without a fault"
+                )
                 continue
             later = [one for one in self.attempts if one.started > attempt.started]
             if fault.kind in DEATHS and later and not later[0].by:
@@ -180,7 +183,7 @@ class Case:
                 )
 
     def cause(self, attempt: Attempt, heard: Heard | None) -> Fault | None:
-        """Find the last fault between sending (or starting) and giving up."""
+        """Find the last fault between the sending (or the start) of an attempt and its end."""
         until = (attempt.finished or attempt.started) + EXACT
         since = heard.at - LATE if heard and heard.at <= until else attempt.started - EXACT
         found = [
@@ -191,7 +194,7 @@ class Case:
         return found[-1] if found else None
 
     def note(self, verdict: Verdict, death: Fault, again: float) -> None:
-        """Record the time from a death until the work went on."""
+        """Record the time from a death to the next attempt."""
         beside = [
             one
             for one in self.faults
@@ -243,16 +246,16 @@ def judge(story: Story) -> Verdict:
 def of_the_whole(story: Story) -> Iterator[str]:
     known = {one.message for one in story.deliveries}
     bodies = {one.body for one in story.deliveries}
-    yield from (f"message {one}: committed, and without event" for one in story.committed - known)
+    yield from (f"message {one}: committed, but has no event" for one in story.committed - known)
     yield from (f"delivery {one}: left SUCCESS" for one in story.left_success)
     if story.without_event:
         yield f"{story.without_event} messages have no event"
     if len(bodies) != len(story.deliveries) or len(known) != len(story.deliveries):
-        yield "two deliveries tell of one message"
+        yield "two deliveries have the same message or body"
     if strange := sum(one.body not in bodies for one in story.heard):
         yield f"{strange} requests have bytes that were never committed"
     if story.left_to_do:
-        yield f"{story.left_to_do} deliveries are left to do"
+        yield f"{story.left_to_do} deliveries are not settled"
     if odd := {code for code in story.answers if code.isdigit()} - {"200", "503"}:
         yield f"the API answered {sorted(odd)}"
     for fault in story.faults:
@@ -264,8 +267,10 @@ def of_the_whole(story: Story) -> Iterator[str]:
 
 
 def order(thread: Sequence[Case]) -> Iterator[str]:
-    """Check that first attempts of a thread start in the order of its events, and arrive in that
-    order unless the earlier one was retried."""
+    """Check that a thread's first attempts start in the order of its events.
+
+    Their requests must arrive in that order, too, unless the earlier event was retried.
+    """
     for before, after in pairwise(thread):
         if not (before.attempts and after.attempts and before.heard and after.heard):
             continue

@@ -1,9 +1,8 @@
-"""The soak of replies: each message gets one answer, although parts fail while models take
-seconds.
+"""The soak of replies: each message has one outcome, although parts fail during slow model calls.
 
-Visitors write in some threads; staff take some of them over and hand them back. Web is killed,
-asked to stop and halted; workers are killed; on servers, the database crashes. In the end each
-message has one reply (the model's or the fallback), a draft, or an escalation to a person.
+Visitors write in several threads; some are escalated and returned to the AI. Web is killed,
+stopped and halted; workers are killed; on servers, the database crashes. In the end, each message
+has one reply (the model's or the fallback), a draft, or an escalation to a person.
 """
 
 import random
@@ -28,10 +27,10 @@ from tests.soak.faults import STOPPED_WITHIN, Fault, Lane
 from tests.soak.ground import Ground
 from tests.soak.listener import Listener
 
-LLM_TIMEOUT = 6.0  # seconds
+LLM_TIMEOUT = 6.0  # seconds, as set for the service under test
 SENDERS, THREADS, BOTS = 32, 48, 4
-WITH_PEOPLE = 4  # one thread in this many is taken over and handed back
-HANDED_OVER_FOR = 3.0  # seconds
+WITH_PEOPLE = 4  # one thread in this many is escalated and returned
+HANDED_OVER_FOR = 3.0  # seconds that a person has a thread
 EXCUSED_FOR = 40.0  # seconds after a message during which an escalation explains a missing reply
 KINDS = ("web killed", "web stopped", "web halted", "worker killed")
 OF_SERVERS = ("postgres crashed",)
@@ -47,7 +46,7 @@ class Seen:
     """What the visitors saw, and what the model was asked."""
 
     answers: Counter[str] = field(default_factory=Counter)
-    replied: dict[str, str | None] = field(default_factory=dict)  # message: reply, as answered
+    replied: dict[str, str | None] = field(default_factory=dict)  # the reply to each message
     asked: Counter[str] = field(default_factory=Counter)
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -70,7 +69,7 @@ class Moody(ModelServer):
 
 
 class Visitors:
-    """Threads that send until they are stopped. Half of them repeat sends without a response."""
+    """Threads that send until they are stopped. Half of them repeat a send that failed."""
 
     def __init__(self, ground: Ground, made: dict[str, Any], seen: Seen, seed: int) -> None:
         self.base, self.seen, self.seed = f"{ground.web.address}/api/v1/chatting", seen, seed
@@ -123,7 +122,7 @@ class Visitors:
 
 
 class Faults:
-    """How each kind is made."""
+    """Makes each kind of fault."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
@@ -156,7 +155,7 @@ class Faults:
 
 
 def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault]:
-    """Draw faults of every kind, each due at a number of answered calls."""
+    """Draw faults of every kind, each due after a number of answered messages."""
     rng = random.Random(f"{seed}/replies")
     kinds = KINDS + (OF_SERVERS if ground.postgres else ())
     moments = sorted(rng.uniform(0.02, 0.95) * messages for _ in range(faults))
@@ -169,7 +168,7 @@ def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault
 
 
 def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float) -> dict[str, Any]:
-    """Soak an installation until this many messages are stored; returns the report."""
+    """Run the soak until this many messages are answered. Returns the report."""
     began, seen = time.monotonic(), Seen()
 
     def wait(fact: Any) -> None:
@@ -268,7 +267,7 @@ def judge_thread(
             continue
         reply = by_parent.get(one.id)
         if one.id in seen.replied and seen.replied[one.id] != (reply and reply.id):
-            violations.append(f"message {one.id}: its answer was another than is stored")
+            violations.append(f"message {one.id}: its response is not the stored reply")
         if replies[one.id] + one.has_draft > 1:
             violations.append(f"message {one.id} has {replies[one.id]} replies")
         elif reply:
@@ -283,7 +282,7 @@ def judge_thread(
 
 
 def escalation(message: Said, thread: Sequence[Said]) -> str | None:
-    """Return whether a person had the thread, or took it over while the reply was generated."""
+    """Name the escalation that explains why a message has no reply. Returns None without one."""
     toggles = [one for one in thread if one.system]
     before = [one for one in toggles if one.position < message.position]
     if before and before[-1].system == "CONVERSATION_ESCALATED":

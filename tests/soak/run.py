@@ -1,4 +1,4 @@
-"""One soak: prepare, send, fail, and wait for the end; returns a story to be judged."""
+"""One soak: prepare, send, fail, and wait for the end. Its story is judged afterwards."""
 
 import contextlib
 import threading
@@ -20,17 +20,17 @@ from tests.soak.listener import Heard, Listener
 from tests.soak.load import Load
 
 ENDPOINTS = 8
-LOOK = 0.1  # seconds between two queries of the database
+LOOK = 0.1  # seconds between two database queries
 BEHIND = 2  # overdue faults before the load slows down
 
 
 class NotInTime(Exception):
-    """Raised if a soak does not end; says what it was waiting for."""
+    """Raised if a soak does not end in time. The message says what it was waiting for."""
 
 
 @dataclass
 class Story:
-    """Everything that was observed. `failed` had FAILED before they were retried manually."""
+    """Everything observed. `failed` has the deliveries that were FAILED before the manual retry."""
 
     deliveries: list[Delivery]
     attempts: list[Attempt]
@@ -61,7 +61,7 @@ class Soak:
     ended_alone: list[tuple[str, int]] = field(default_factory=list)
 
     def wait(self, fact: object, what: str) -> None:
-        """Wait for a fact, until the ceiling. Raises NotInTime."""
+        """Wait until `fact` is true. Raises NotInTime at the deadline."""
         try:
             wait_until(fact, max(0.0, self.deadline - time.monotonic()))  # type: ignore[arg-type]
         except AssertionError:
@@ -81,7 +81,7 @@ class Soak:
             stack.enter_context(self.tended(made))
             load, lanes = self.strain(furniture, made)
             listener.cheer_up()
-            self.wait(self.nothing_is_left, "deliveries that are left to do")
+            self.wait(self.nothing_is_left, "deliveries that are not settled")
             failed = {one.id for one in self.ground.ledger.deliveries() if one.state == "FAILED"}
             if failed:
                 self.ground.run("manage.py", "retry_deliveries", "--json")
@@ -93,7 +93,7 @@ class Soak:
         return story
 
     def strain(self, furniture: dict[str, object], made: Faults) -> tuple[Load, list[Lane]]:
-        """Send and fail until there are enough events and faults."""
+        """Send messages and cause faults until there are enough of both."""
         lanes: list[Lane] = []
         load = Load(
             self.ground.web.address,
@@ -119,7 +119,7 @@ class Soak:
 
     @contextlib.contextmanager
     def tended(self, made: Faults) -> Iterator[None]:
-        """Restart processes that end by themselves, as a supervisor does; stop all at the end."""
+        """Restart processes that exit by themselves, as a supervisor does. Stop all at the end."""
         over = threading.Event()
 
         def tend() -> None:
@@ -179,6 +179,6 @@ def run(
     ceiling: float,
     quiet: bool = False,
 ) -> Story:
-    """Soak an installation with this many events and these faults. Raises NotInTime."""
+    """Run a soak on an installation, with this many events and these faults. Raises NotInTime."""
     drawn = faults.draw(ground, kinds, events=events, seed=seed)
     return Soak(ground, drawn, events, seed, time.monotonic() + ceiling, quiet).tell()

@@ -1,7 +1,7 @@
 """A short soak test: real processes fail while events are created, and no event is lost.
 
-`make soak` does the same with 5,000 events and 200 faults. All tests but the first falsify the
-record of a run, and the judge has to notice.
+`make soak` does the same with 5,000 events and 200 faults. The last test falsifies the record of a
+run, which the judge has to notice.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ OF_SERVERS = ("redis flushed", "redis killed", "messages doubled", "postgres cra
 
 
 def ground() -> AbstractContextManager[Ground]:
-    """Build the installation for this run of the tests."""
+    """Build the installation that this test run uses."""
     if settings.EMBEDDED:
         return embedded()
     needs("redis-server")
@@ -72,7 +72,7 @@ def test_every_committed_event_arrives_and_every_duplicate_has_a_fault_as_its_ca
 
 
 def plain(story: Story) -> Delivery:
-    """Return a delivery that succeeded at its first attempt, the first delivery of its thread."""
+    """Return a delivery that is the first in its thread and succeeded at the first attempt."""
     tried = [one.delivery for one in story.attempts]
     return next(
         one
@@ -165,19 +165,19 @@ def waits_until_redis_is_back(story: Story, one: Delivery) -> None:
     [
         (is_never_received, "was never received"),
         (is_received_with_other_bytes, "bytes that were never committed"),
-        (is_refused_and_called_a_success, "the receiver does not"),
+        (is_refused_and_called_a_success, "which was not sent"),
         (is_received_twice, "without an attempt"),
-        (is_interrupted_without_a_fault, "by no fault"),
+        (is_interrupted_without_a_fault, "without a fault"),
         (is_tried_again_too_early, "attempt 2 came after 0.49"),
         (is_taken_over_late, "a living worker took over after 3.2 s"),
         (is_left_over, "is still PENDING"),
         (leaves_success, "left SUCCESS"),
-        (loses_its_row, "committed, and without event"),
+        (loses_its_row, "committed, but has no event"),
         (waits_until_redis_is_back, "nothing was received while Redis was away"),
         (is_begun_after_the_next_of_its_thread, "begun before its thread's earlier event"),
     ],
 )
-def test_the_judge_notices_a_delivery_that(
+def test_the_judge_notices_every_falsified_record(
     change: Callable[[Story, Delivery], None], words: str, story: Story
 ) -> None:
     changed = copy(story)
