@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// isGenuine tells whether the raw body was signed with the secret.
+// isGenuine reports whether the raw body was signed with the secret.
 func isGenuine(body []byte, signature, secret string) bool {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)
