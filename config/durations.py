@@ -1,4 +1,4 @@
-"""Lengths of time by their names, and in words."""
+"""Named durations, and how to show a duration to people. pages/times.js shows it the same way."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ ONE_MINUTE, ONE_HOUR, ONE_DAY = timedelta(minutes=1), timedelta(hours=1), timede
 
 
 def in_words(span: timedelta) -> str:
-    """Return a span in its largest unit: "14 min", "3 h", "2 days"."""
+    """Format a duration in its largest whole unit: "14 min", "3 h", "2 days"."""
     if span < ONE_MINUTE:
         return "under 1 min"
     if span < ONE_HOUR:
@@ -14,3 +14,11 @@ def in_words(span: timedelta) -> str:
     if span < ONE_DAY:
         return f"{span // ONE_HOUR} h"
     return "1 day" if span < 2 * ONE_DAY else f"{span // ONE_DAY} days"
+
+
+def until(seconds: float) -> str:
+    """Return the time until something happens: "now", "in 3 s", "in 14 min"."""
+    left = timedelta(seconds=round(seconds))
+    if left <= timedelta():
+        return "now"
+    return f"in {left.seconds} s" if left < ONE_MINUTE else f"in {in_words(left)}"

@@ -22,12 +22,12 @@ REQUEST_ID_HEADER = {
 }
 FAULT: Schema = {
     "type": "object",
-    "description": "What is wrong at one place.",
+    "description": "One fault in a body or query.",
     "properties": {
         "path": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "The path to it, in names and positions; empty for the whole body.",
+            "description": "Names and positions that lead to it; empty for the whole body.",
         },
         "message": {"type": "string"},
     },
@@ -42,20 +42,20 @@ LIMIT: Schema = {
 
 
 def codes(kind: type[ApiError] = ApiError) -> set[str]:
-    """Return the codes of an error class and of all classes below it that are imported."""
+    """Return the codes of an error class and of all its imported subclasses."""
     below = (codes(each) for each in kind.__subclasses__())
     return set().union({kind.code} if kind.code else set(), *below)
 
 
 def error_schema(description: str, **more: Schema) -> Schema:
-    """Make the schema of an error's body. All properties but `code` and `errors` are required."""
+    """Build the schema of an error's body. All properties but `code` and `errors` are required."""
     optional = {"code", "errors"}
     base: Schema = {
         "success": {"type": "boolean", "const": False},
         "message": {"type": "string", "description": "For people."},
         "code": {
             "type": "string",
-            "description": f"For programs, where one is documented: {', '.join(sorted(codes()))}.",
+            "description": f"A code for programs, if documented: {', '.join(sorted(codes()))}.",
             "x-open-point": ["code-field", "code-status"],
         },
     }
@@ -69,15 +69,15 @@ def error_schema(description: str, **more: Schema) -> Schema:
 
 
 def schemas() -> dict[str, Schema]:
-    """Return the schemas of all errors' bodies, by name.
+    """Return the schemas of all error bodies, by name.
 
-    Call this once every view is imported, and with it every error class.
+    Call this only after every view, and with it every error class, has been imported.
     """
     return {
         "Error": error_schema("What went wrong."),
         "Fault": FAULT,
         "ValidationError": error_schema(
-            "The invalid parts of a body or query. `errors` is missing if the message says it all.",
+            "The invalid parts of a body or query. `errors` is absent if the message suffices.",
             errors={"type": "array", "items": {"$ref": "#/components/schemas/Fault"}},
         ),
         "RateLimited": error_schema("A limit is reached.", **LIMIT),

@@ -9,7 +9,7 @@ import zlib
 from collections import Counter as CounterOf
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from uuid import UUID
 
 from django.conf import settings
@@ -18,10 +18,10 @@ from config.api.errors import TooManyRequests
 from config.environment import Rate
 from config.metrics import Counter, Gauge
 
-if TYPE_CHECKING:
-    from config.api.shared_counters import SharedCounters
+Command = tuple[str | int, ...]
 
-ASK_AGAIN = 0.5  # seconds between two checks on a cache that is down
+UNBOUNDED = 2**31 - 1  # connections to Redis; each thread uses at most one at a time
+ASK_AGAIN = 0.5  # seconds between checks of a cache that is down
 SPARE = 5  # seconds that a counter outlives its window, because processes' clocks differ
 
 REFUSED = Counter("chatbots_refused_calls", "Calls refused by a limit", ["limit"])
@@ -29,12 +29,12 @@ NAMES = (
     *("address", "user", "messages", "replies", "in-flight"),
     *("sign-in", "sign-in-address", "trial"),
 )
-# Create each series now: no rate can be computed for a series that begins with its first event.
+# Create each series now: rate() would miss the first event of a series that begins with it.
 for known in NAMES:
     REFUSED.labels(known)
 CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache stopped answering")
 CACHE_UP = Gauge(
-    "chatbots_cache_up", "Whether the cache answers: 1, or 0", multiprocess_mode="livemin"
+    "chatbots_cache_up", "1 if the cache answers, otherwise 0", multiprocess_mode="livemin"
 )
 CACHE_UP.set(1)
 
@@ -42,10 +42,10 @@ logger = logging.getLogger(__name__)
 
 
 class OwnCounters:
-    """Counters of this process that expire. There must be no other process."""
+    """Expiring counters in this process's memory, for the calls that it receives itself."""
 
-    ERRORS = (OSError,)
-    MOST = 100_000  # beyond these, the counters that expire first are dropped
+    errors = (OSError,)
+    MOST = 100_000  # counters; beyond this, those that expire first are dropped
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -72,25 +72,72 @@ class OwnCounters:
         del self.values[heapq.heappop(self.ends)[1]]
 
 
-def configured() -> "SharedCounters | OwnCounters":
-    """Make the counters that the settings configure."""
+class SharedCounters:
+    """Counts in Redis, in one round trip, on connections that are kept open.
+
+    redis-py's own client takes twice the CPU time for one command, and more for a pipeline.
+    """
+
+    def __init__(self, address: str, *, prefix: str, **options: float) -> None:
+        import redis  # a large library: without Redis, no process loads it
+
+        self.errors = (redis.RedisError, OSError)
+        self.closed = redis.ConnectionError
+        self.prefix = prefix
+        self.pool = redis.ConnectionPool.from_url(address, max_connections=UNBOUNDED, **options)
+        self.idle: list[Any] = []  # Any: redis-py does not type their methods
+
+    def add(self, name: str, amount: int, *, seconds: int) -> int:
+        """Add to a counter and return its value. It expires `seconds` after its creation.
+
+        Raises redis.RedisError or OSError.
+        """
+        key = f"{self.prefix}:count:{name}"
+        return self._run(("SET", key, 0, "EX", seconds, "NX"), ("INCRBY", key, amount))
+
+    def check(self) -> None:
+        """Raise redis.RedisError or OSError if Redis does not answer."""
+        self._run(("EXISTS", f"{self.prefix}:count"))
+
+    def _run(self, *commands: Command) -> int:
+        """Send the commands together, and return the answer to the last one."""
+        try:
+            connection = self.idle.pop()
+        except IndexError:
+            connection = self.pool.make_connection()
+        try:
+            with suppress(self.closed):  # the connection was closed while idle
+                return self._exchange(connection, commands)
+            return self._exchange(connection, commands)
+        finally:
+            self.idle.append(connection)
+
+    @staticmethod
+    def _exchange(connection: Any, commands: tuple[Command, ...]) -> int:
+        try:
+            connection.send_packed_command(connection.pack_commands(commands))
+            return int([connection.read_response() for _ in commands][-1])
+        except BaseException:
+            connection.disconnect()  # an answer may still come; the next exchange connects again
+            raise
+
+
+def configured() -> SharedCounters | OwnCounters:
+    """Create the counters that the settings configure."""
     if not settings.REDIS_URL:
         return OwnCounters()
-    # Its library is large: without Redis, no process loads it.
-    from config.api.shared_counters import SharedCounters
-
     cache = settings.CACHES["default"]
     return SharedCounters(cache["LOCATION"], prefix=cache["KEY_PREFIX"], **cache["OPTIONS"])
 
 
 counters = configured()
-CACHE_ERRORS = counters.ERRORS
+CACHE_ERRORS = counters.errors
 
 
 class Outage:
-    """Tracks whether the cache is down. During an outage limits are open and no call waits for it.
+    """Tracks whether the cache is down. During an outage, rates are not limited and no call waits.
 
-    The first call that fails begins the outage and logs it once. One thread then asks the cache
+    The first call that fails begins the outage and logs it once. One thread then polls the cache
     until it answers again.
     """
 
@@ -106,11 +153,11 @@ class Outage:
             self.under_way = True
         CACHE_OUTAGES.inc()
         CACHE_UP.set(0)
-        logger.error("limits are open: the cache does not answer (%s)", type(error).__name__)
+        logger.error("rates are not limited: the cache does not answer (%s)", type(error).__name__)
         threading.Thread(target=self.watch, name="cache-watch", daemon=True).start()
 
     def watch(self) -> None:
-        """Ask the cache until it answers again."""
+        """Poll the cache until it answers again."""
         answered = False
         while not answered:
             time.sleep(ASK_AGAIN)
@@ -120,7 +167,7 @@ class Outage:
         with self.lock:
             self.under_way = False
         CACHE_UP.set(1)
-        logger.warning("limits hold again: the cache answers")
+        logger.warning("rates are limited again: the cache answers")
 
 
 outage = Outage()
@@ -137,7 +184,7 @@ class Counted(NamedTuple):
 def increment(name: str, key: str, rate: Rate) -> Counted | None:
     """Add one call to a key's window. Returns None while the cache does not answer.
 
-    Each key has its own grid of windows, so that not all of them begin at once.
+    Each key's windows have their own offset, so that not all keys begin a window at the same time.
     """
     if outage.under_way:
         return None
@@ -161,7 +208,7 @@ def refuse_beyond(name: str, counted: Counted | None, rate: Rate) -> None:
 
 
 def count(name: str, key: object, rate: Rate | None) -> None:
-    """Count one call of `key` under the limit called `name`. Raises TooManyRequests.
+    """Count one call by the caller `key` towards the limit `name`. Raises TooManyRequests.
 
     Calls pass if the cache is down: a limit protects the service and must not take it down.
     """
@@ -194,7 +241,7 @@ def taken(name: str, key: object, rate: Rate | None) -> Iterator[Callable[[], No
 
 
 class Places:
-    """Limits how many threads of this process wait for models at once, in all and per account."""
+    """Limits how many of this process's threads wait for models, in total and per account."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -204,7 +251,7 @@ class Places:
     def one(self, account_id: UUID) -> Iterator[None]:
         """Hold a place while a thread waits. Raises TooManyRequests. Open point: replies-in-flight.
 
-        Call it before anything is counted or stored: a refusal leaves nothing to give back.
+        Call it before anything is counted or stored, so that a refusal leaves nothing to undo.
         """
         with self.lock:
             if self.held[account_id] >= settings.REPLIES_IN_FLIGHT_OF_ACCOUNT:

@@ -1,11 +1,11 @@
-"""What the OpenAPI document says of the whole API. Plain texts: settings import them."""
+"""What the OpenAPI document says about the whole API, in plain strings for the settings."""
 
 TITLE = "Chatbot management and conversation service"
 DESCRIPTION = (
-    "Manage AI chatbots and their conversations. Every response is JSON, including errors: 404 "
-    "for an unknown path, 405 for a method that a path does not support and 503 with Retry-After "
-    "while the service is unavailable also have the body Error. Undocumented fields are ignored. "
-    "What the specification leaves open is marked x-open-point, with the names of "
+    "Manage AI chatbots and their conversations. Every response is JSON, including errors. The "
+    "body Error is also sent with 404 for an unknown path, 405 for a method that a path does not "
+    "support, and 503 with Retry-After while the service is unavailable. Undocumented fields are "
+    "ignored. What the specification leaves open is marked x-open-point, with the ids in "
     "docs/open-points.md; points that apply to all operations are at the top of this document."
 )
 SERVER = "Where clients reach this service."
@@ -13,12 +13,12 @@ TAGS = [
     {"name": "Chatbots", "description": "The chatbots of an account, and those of the caller."},
     {"name": "Appearance", "description": "How a chatbot looks."},
     {"name": "Localization", "description": "Interface texts by locale."},
-    {"name": "Follow-up prompts", "description": "Buttons that a visitor is offered."},
+    {"name": "Follow-up prompts", "description": "Buttons and links that a visitor is offered."},
     {"name": "Instructions", "description": "What a chatbot should do."},
     {"name": "Personas", "description": "The roles that a chatbot plays."},
     {
         "name": "Lead settings",
-        "description": "Whose contact details are asked for, and who is notified.",
+        "description": "Which contact details visitors are asked for, and who is notified.",
     },
     {"name": "Settings", "description": "General and user-data settings."},
     {"name": "Conversation starters", "description": "Suggestions for a visitor's first message."},

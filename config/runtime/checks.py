@@ -15,7 +15,7 @@ def cache_is_shared(**_: Any) -> list[checks.CheckMessage]:
         return []
     return [
         checks.Warning(
-            "without a shared cache, each process counts limits for itself: one web process is run",
+            "one web process runs: without a shared cache, each process counts limits for itself",
             hint="set REDIS_URL so that all processes share the counters",
             id="config.W001",
         )
