@@ -11,10 +11,11 @@ PARAMETER = {
     "in": "header",
     "required": False,
     "schema": {"type": "string", "pattern": f"^{KEY.pattern}$"},
-    "description": "A text of yours that names this request, so that it can be sent again without "
-    "being done again: for up to 24 hours the same key and body give the stored answer. Another "
-    "body with that key is a 400; while the first one still runs, the second waits for its answer. "
-    "Give each new request a new key, or leave the header out.",
+    "description": "A value of your choice that identifies this request, so that you can safely "
+    "send it again. For up to 24 hours, a request with the same key and body returns the stored "
+    "response and is not carried out again. The same key with a different body is a 400. While the "
+    "first request is still running, the second waits for its response. Use a new key for each new "
+    "request, or leave the header out.",
 }
 
 

@@ -1,7 +1,8 @@
 """Store answers by caller, route and Idempotency-Key, so that a request can be retried safely.
 
-A row is claimed before its request runs. The claim is a lease that its process renews: if the
-process dies, the lease expires within seconds and the next request with the key takes over.
+A row is claimed before its request runs. The claim is a lease, which the process renews while the
+request runs. If the process dies, the lease expires within seconds, and the next request with the
+key takes over. `viewsets.idempotent` gives the stored answers.
 """
 
 import hashlib
@@ -28,16 +29,16 @@ from config.api.viewsets import IDEMPOTENCY_KEY
 from config.database.connections import release_connection
 from config.database.ids import new_id
 from config.database.locks import delete_unlocked, update_unlocked
-from config.runtime.renewal import Renewal
+from config.database.renewal import Renewal
 
-LONGEST = 255  # characters of a key
+LONGEST = 255  # characters of an Idempotency-Key, at most
 KEY = re.compile(f"[!-~]{{1,{LONGEST}}}")
 KEPT_FOR = timedelta(hours=24)
-MAX_KEPT = 64 * 1024 * 1024  # bytes of answers that an account keeps
+MAX_KEPT = 64 * 1024 * 1024  # bytes of answers that are kept for an account
 PRUNED_EVERY = 4 * 1024 * 1024  # bytes stored between prunings of an account, on average
 LEASE = timedelta(seconds=8)
-RENEWED_EVERY = 2.0  # seconds
-LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # seconds between polls of a request that still runs
+RENEWED_EVERY = 2.0  # seconds between renewals of a running request's lease
+LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # seconds between polls while the original request runs
 LONGER = 60.0  # seconds beyond the model's timeout that a retry waits for the original request
 
 logger = logging.getLogger(__name__)
@@ -65,9 +66,10 @@ class Claim(NamedTuple):
 def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes) -> Kept | Claim:
     """Return the answer stored for a key, or claim the key.
 
-    If the original request still runs, wait for it without holding a connection. Raises
-    InvalidRequest if the key is malformed or was used with another body, TooManyRequests if too
-    many requests are waiting already, and ApiError if the original request does not finish.
+    If the original request is still running, wait for it without holding a database connection.
+    Raises InvalidRequest if the key is malformed or was used with another body, TooManyRequests if
+    too many requests are already waiting, and ApiError if the original request does not finish in
+    time.
     """
     if not KEY.fullmatch(key):
         raise InvalidRequest.at(
@@ -91,7 +93,7 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
 
 
 def _find(user_id: UUID, account_id: UUID, name: str, digest: str) -> Kept | Claim | None:
-    """Claim the key or find its answer; None while the original request still runs."""
+    """Claim the key or find its answer; None while the original request is still running."""
     claim, row = _look(user_id, account_id, name, digest)
     if claim:
         return claim
@@ -135,7 +137,7 @@ def _look(
 
 
 def keep(claim: Claim, status: int, body: bytes, *, thread_id: UUID | None = None) -> None:
-    """Store the answer, and the id of the conversation that it contains.
+    """Store the answer, and the id of the thread that it contains, if any.
 
     Raises TakenOver if another request holds the claim; that request's answer counts.
     """
@@ -150,8 +152,8 @@ def keep(claim: Claim, status: int, body: bytes, *, thread_id: UUID | None = Non
 def prune(account_id: UUID) -> None:
     """Delete an account's oldest answers beyond MAX_KEPT bytes.
 
-    Rows without an answer stay. A row with one stays until its claim expires, seconds after its
-    request: another request may still be waiting for the answer.
+    Rows without an answer stay. A row with an answer stays until its claim expires, seconds after
+    its request ends, because another request may still be waiting for the answer.
     """
     answers = StoredAnswer.objects.filter(account=account_id, size__isnull=False)
     size_since = Window(Sum("size"), order_by=F("created_at").desc())
@@ -163,18 +165,18 @@ def prune(account_id: UUID) -> None:
 
 
 def abandon(claim: Claim) -> None:
-    """End the lease. The next request with the key continues the work under the same row."""
+    """End the lease. The next request with the key takes over the row and continues the work."""
     held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
     held.update(claimed_until=timezone.now())
 
 
 def discard(claim: Claim) -> None:
-    """Delete the row without an answer: the next request with the key runs."""
+    """Delete the row without storing an answer, so that the next request with the key runs."""
     StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder).delete()
 
 
 def forget() -> Iterator[int]:
-    """Delete answers older than KEPT_FOR. Yields the size of each batch."""
+    """Delete rows older than KEPT_FOR, with or without an answer. Yields the size of each batch."""
     old = StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR)
     return delete_unlocked(old.order_by("created_at"))
 

@@ -1,4 +1,4 @@
-"""Write the mails of accounts and limit their number. The worker sends them."""
+"""Store mails on behalf of accounts, and limit their number. The worker sends them."""
 
 import logging
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ def one_line(text: str) -> str:
 
 
 def room(account: Account) -> int:
-    """Return how many more mails an account may write now, given those of the last hour."""
+    """Return how many more mails an account may store: the limit less those of the last hour."""
     hour = Mail.objects.filter(account=account, created_at__gt=timezone.now() - timedelta(hours=1))
     return MAILS_PER_HOUR - hour.order_by()[:MAILS_PER_HOUR].count()
 
@@ -37,9 +37,9 @@ def write(
 ) -> None:
     """Store one mail for each distinct recipient, inside the caller's transaction.
 
-    Recipients that differ only in letter case count as one. A mail about a conversation carries its
-    id, so that it is deleted with the conversation. Mails beyond MAILS_PER_HOUR are not written;
-    concurrent transactions may exceed the limit by what they write.
+    Recipients that differ only in letter case count as one. A mail about a conversation stores the
+    thread's id, so that both are deleted together. Mails beyond MAILS_PER_HOUR are dropped.
+    Concurrent transactions do not see each other's mails, so together they may exceed the limit.
     """
     unique: dict[str, str] = {}
     for email in recipients:
@@ -47,7 +47,7 @@ def write(
     left = room(account)
     if len(unique) >= left > 0:
         logger.warning(
-            "account %s has reached its limit of %s mails an hour: further mails are dropped",
+            "account %s has reached its limit of %s emails an hour: further emails are dropped",
             account.pk,
             MAILS_PER_HOUR,
         )
@@ -70,7 +70,7 @@ def tell_owner(account: Account, *, subject: str, body: str) -> None:
 
 
 def quota_used(account: Account, *, percent: int, quota: int) -> None:
-    """Tell the owner how much of the month's messages is used, inside the caller's transaction."""
+    """Notify the owner of the month's usage, inside the caller's transaction."""
     consequence = (
         "Further messages are refused until the first of next month (UTC)."
         if percent >= 100
@@ -99,7 +99,7 @@ def invited(invitation: Invitation) -> None:
         body=(
             f"You are invited to join the account {name} as {invitation.role}.\n"
             f"The invitation is valid until {invitation.expires_at:%Y-%m-%d %H:%M} UTC. "
-            "If you do not want to join, ignore this mail."
+            "If you do not want to join, ignore this email."
         ),
         invitation=invitation,
     )

@@ -1,6 +1,6 @@
 """Demo data: two accounts with bots and conversations.
 
-A later run reuses the existing rows. It issues new API keys and a new administrator password.
+A later run reuses the existing rows. Every run issues new API keys and a new admin password.
 """
 
 import secrets
@@ -13,7 +13,7 @@ from django.db import transaction
 from accounts.models import Account, ApiKey, Membership, Plan, User
 from accounts.permissions import CHATBOT_VIEW, Role
 from accounts.services import api_key
-from accounts.services.account import find_or_create_user
+from accounts.services.user import find_or_create_user
 from chatbots.models import (
     Chatbot,
     ChatbotMember,
@@ -70,7 +70,7 @@ On Sundays we are closed, and answer on Monday morning.
 Our address is 12 Harbour Street, Springfield.
 You can call us on 555 0101 or write to help@desk.example, and we reply within one working day.
 For a new password, follow "Forgot password" on the sign-in page; its link is valid for an hour.
-You can change your e-mail address and your name on the page "My account".
+You can change your email address and your name on the page "My account".
 You can delete your account on the page "My account", and we erase your data within 30 days.
 Invoices are on the page "Billing", and you can pay by card or by bank transfer.
 The subscription costs 9 euros a month, and you can cancel it at the end of any month.
@@ -97,7 +97,7 @@ Record = dict[str, Any]
 
 
 class Talk(NamedTuple):
-    """A demo conversation: its visitor, its message count, and the words that it repeats."""
+    """A demo conversation: its visitor, its message count, and the lines that it repeats."""
 
     visitor_id: str
     name: str
@@ -108,7 +108,7 @@ class Talk(NamedTuple):
 def person(
     account: Account, email: str, name: str, *, role: Role, permissions: tuple[str, ...] = ()
 ) -> User:
-    """Find or create a user and their membership of an account."""
+    """Find or create a user and, unless they own the account, their membership in it."""
     user = find_or_create_user(email, name=name)
     if role != Role.OWNER:
         Membership.objects.get_or_create(
@@ -118,14 +118,14 @@ def person(
 
 
 def account_of(name: str, plan: str, owner_email: str, owner_name: str) -> Account:
-    """Find or create an account and its owner. Staff see it in the admin through the owner."""
+    """Find or create an account and its owner."""
     owner = find_or_create_user(owner_email, name=owner_name)
     found = Account.objects.filter(name=name, owner=owner).first()
     return found or Account.objects.create(name=name, owner=owner, plan=Plan.objects.get(name=plan))
 
 
 def furnish(chatbot: Chatbot, facts: str) -> None:
-    """Give a new bot facts, instructions, a persona, follow-up prompts and German texts."""
+    """Give a new bot facts, instructions, a persona, follow-up prompts and a German text set."""
     general_settings.change(chatbot.pk, {"description": facts})
     Instruction.objects.create(
         chatbot=chatbot,
@@ -171,7 +171,7 @@ def converse(chatbot: Chatbot, talk: Talk) -> Thread:
 
 
 def bot_of(account: Account, name: str, description: str, facts: str, talk: Talk) -> Chatbot:
-    """Find a bot by its name, or create one with settings and a conversation."""
+    """Find a bot by name, or create one with settings and a conversation."""
     found = Chatbot.objects.filter(account=account, name=name).first()
     if found:
         return found
@@ -184,9 +184,9 @@ def bot_of(account: Account, name: str, description: str, facts: str, talk: Talk
 
 
 def user_record(account: Account, user: User) -> Record:
-    """Describe a user, with a new API key, as `seed_demo --json` prints it.
+    """Describe a user in the form that `seed_demo --json` prints, with a new API key.
 
-    Revokes the keys of earlier descriptions.
+    Revokes the user's demo keys from earlier runs.
     """
     ApiKey.objects.filter(user=user, label=KEY_LABEL).revoke()
     _, key = api_key.issue(user, label=KEY_LABEL)
@@ -311,7 +311,7 @@ def models() -> list[Record]:
 
 
 def seed() -> Record:
-    """Create the demo data in one transaction. Returns the record of `seed_demo --json`."""
+    """Create the demo data in one transaction. Returns what `seed_demo --json` prints."""
     with transaction.atomic():
         admin, password = administrator()
         return {

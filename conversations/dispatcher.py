@@ -1,7 +1,7 @@
-"""The dispatcher thread of every worker: it claims due work and runs it on the worker's threads.
+"""The dispatcher thread in every worker: it claims due work and runs it on the worker's threads.
 
-The database owns the schedule. A worker runs the Celery tasks of its claims on its own pool, so no
-task waits for the broker or occupies a thread of another worker.
+The database owns the schedule. A worker runs the Celery tasks for its claims on its own pool, so no
+task waits for the broker or occupies another worker's thread.
 """
 
 import gc
@@ -22,7 +22,7 @@ from celery.bootsteps import StartStopStep
 from django.conf import settings
 from django.db import connection
 
-from accounts import mailing
+from accounts import mail_queue
 from accounts import tasks as account_tasks
 from config.database.connections import release_connection
 from config.database.locks import WORKER_LOCK_TIMEOUT, left_if_locked, limit_waits
@@ -32,7 +32,7 @@ from config.models import PeriodicWork
 from config.outbound.failures import is_shortage
 from config.runtime import broker, liveness
 from config.runtime.processes import grace, raise_file_limit
-from config.stopping import worker_is_stopping
+from config.stop_signal import worker_is_stopping
 from conversations import tasks as conversation_tasks
 from conversations.services import owed_reply
 from webhooks import tasks as webhook_tasks
@@ -41,16 +41,17 @@ from webhooks.models.delivery import LONG_AGO
 from webhooks.services import retry_job
 
 # Seconds to let due deliveries accumulate before a claim: claiming many costs little more than
-# claiming one. The pause grows with the size of the last claim, up to the second figure.
+# claiming one. The pause grows with the size of the last claim, up to GATHER_MOST.
 GATHER, GATHER_MOST = 0.004, 0.05
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
-FULL_PAUSE = 0.05  # no due delivery may start yet; one that ends or arrives cuts the pause short
+# Seconds to pause when no delivery can start, unless an attempt ends or a delivery arrives before.
+FULL_PAUSE = 0.05
 ERROR_PAUSE = 0.5
-RESERVED = 4  # threads that are kept for mails and periodic work, at most
-RENEWED_AFTER = 4.0  # seconds after an outage until live processes have renewed their leases
-STUCK_AFTER = 30  # seconds; longer than any wait for a database
-ASK_EVERY = 5  # seconds without a round between two checks that the database answers
-CLOCK_WAS_SET = 0.1  # seconds of difference between the wall clock and the monotonic clock
+RESERVED = 4  # the most threads that deliveries leave free for mails and periodic work
+RENEWED_AFTER = 4.0  # seconds that live processes get after an outage to renew their leases
+STUCK_AFTER = 30  # seconds without a finished round; longer than any wait for a database
+ASK_EVERY = 5  # seconds between checks that the database answers, while no round finishes
+CLOCK_WAS_SET = 0.1  # seconds; if the wall clock jumps by more, it has been set
 
 # Any: a task may take any arguments
 PERIODIC: dict[str, "Task[Any, Any]"] = {
@@ -69,7 +70,7 @@ PERIODIC: dict[str, "Task[Any, Any]"] = {
 THREADS = Gauge("chatbots_worker_threads", "Threads of the workers", multiprocess_mode="livesum")
 BUSY = Gauge(
     "chatbots_worker_busy_threads",
-    "Threads of the workers that deliver, reply or do other work",
+    "Threads of the workers that are delivering, replying or doing other work",
     multiprocess_mode="livesum",
 )
 
@@ -79,7 +80,7 @@ logger = logging.getLogger(__name__)
 class Dispatcher(threading.Thread):
     """Claims due work and runs it, in rounds.
 
-    `pool` is Celery's, or any object with its `apply_async(target, args)`.
+    `pool` is Celery's pool, or any object with the same `apply_async(target, args)`.
     """
 
     def __init__(self, concurrency: int, pool: Any = None) -> None:  # Any: Celery's own
@@ -93,7 +94,7 @@ class Dispatcher(threading.Thread):
         self.stopping = threading.Event()
         self.rounds = self.found = 0
         self.busy_until = self.full_until = 0.0
-        self.full_with: UUID | None = None  # the newest delivery when no other could start
+        self.full_with: UUID | None = None  # the newest delivery when none could start
         self.outage_at = 0.0
         self.looked, self.clock = time.monotonic(), _wall_ahead()
         self.chores: list[tuple[float, Callable[[], None]]] = [
@@ -110,12 +111,12 @@ class Dispatcher(threading.Thread):
         threading.Thread(target=self.watch, name="watchdog", daemon=True).start()
 
     def hold(self) -> None:
-        """Hold the locks that show this worker is alive. Raises AnotherWorker."""
+        """Hold this worker's liveness locks. Raises AnotherWorker or a database error."""
         for life in self.lives:
             life.hold()
 
     def run(self) -> None:
-        """Run rounds until told to stop. Any error except a database error ends the process."""
+        """Run rounds until told to stop. After a non-database error, `watch` ends the process."""
         while not self.must_stop():
             try:
                 pause = self.round()
@@ -132,7 +133,7 @@ class Dispatcher(threading.Thread):
         connection.close()
 
     def must_stop(self) -> bool:
-        """Return whether the worker must stop, because of a call or a signal."""
+        """Return whether Celery or a signal has asked the worker to stop."""
         if self.stopping.is_set():
             return True
         if not worker_is_stopping():
@@ -141,7 +142,7 @@ class Dispatcher(threading.Thread):
         return True
 
     def round(self) -> float:
-        """Run the due chores and start deliveries. Returns the seconds until the next round."""
+        """Run the due chores and start deliveries. Returns the seconds to pause afterwards."""
         self.follow_clock()
         now = time.monotonic()
         for number, (period, chore) in enumerate(self.chores):
@@ -152,7 +153,7 @@ class Dispatcher(threading.Thread):
         return self.start_deliveries() if settings.SENDING else IDLE_PAUSE
 
     def start_deliveries(self) -> float:
-        """Claim due deliveries and run them. Returns the seconds until the next round."""
+        """Claim due deliveries and run them. Returns the seconds to pause afterwards."""
         self.found = 0
         due, newest = queue.glance()
         pause = BUSY_PAUSE if time.monotonic() < self.busy_until else IDLE_PAUSE
@@ -175,7 +176,7 @@ class Dispatcher(threading.Thread):
         return 0.0
 
     def take_over(self) -> None:
-        """Keep this worker's locks, and take over the claims of dead workers."""
+        """Hold this worker's locks, and free expired claims and those of dead workers."""
         self.hold()
         if claimers := recovery.claimers():
             recovery.take_over(self.lives[-1].dead(claimers))
@@ -191,16 +192,16 @@ class Dispatcher(threading.Thread):
         """Claim and send due mails."""
         if not settings.SENDING:
             return
-        for mail_id, claim in mailing.claim(max(1, self.reserved)):
+        for mail_id, claim in mail_queue.claim(max(1, self.reserved)):
             self.start_task(account_tasks.send_mail, mail_id, claim)
 
     def advance_retry_jobs(self) -> None:
-        """Let running retry jobs request their next attempts."""
+        """Have running retry jobs request their next attempts."""
         if settings.SENDING and retry_job.is_running():
             self.start_task(webhook_tasks.advance_retry_jobs)
 
     def begin_periodic_work(self) -> None:
-        """Claim and begin due periodic work."""
+        """Claim and start due periodic work."""
         for name, claim in PeriodicWork.objects.claim():
             if name in PERIODIC:
                 self.start_task(PERIODIC[name], claim)
@@ -208,32 +209,32 @@ class Dispatcher(threading.Thread):
                 PeriodicWork.objects.release(name, claim)
 
     def start_task(self, task: "Task[Any, Any]", *args: str) -> None:
-        """Run a task on a thread of the pool; it waits if all threads are busy."""
+        """Run a task on a thread of the pool. The task waits if all threads are busy."""
         try:
             self.pool.apply_async(carry_out, (task, *args))
-        except RuntimeError as error:  # it stays queued until a thread is free
+        except RuntimeError as error:  # the task stays queued until a thread is free
             if not is_shortage(error):
                 raise
             logger.warning("no thread could be started: %s", error, extra={"bounded": True})
 
     def follow_clock(self) -> None:
-        """Shift due times when this machine's clock was set (embedded mode only).
+        """Shift the due times of deliveries if this machine's clock was set (embedded mode only).
 
-        With PostgreSQL, due times do not come from this machine's clock.
+        With PostgreSQL, these times come from the database's clock.
         """
         looked, clock = time.monotonic(), _wall_ahead()
         jump = clock - self.clock
         if settings.EMBEDDED and abs(jump) > CLOCK_WAS_SET:
             logger.warning("the clock was set by %.1f s; due times follow", jump)
             recovery.follow_clock(timedelta(seconds=jump), since=self.looked)
-        self.looked, self.clock = looked, clock  # only after the due times were shifted
+        self.looked, self.clock = looked, clock  # only once the due times have been shifted
 
     def watch(self) -> None:
         """End the process if it is stuck; a supervisor restarts it.
 
         It is stuck if no round finishes for STUCK_AFTER seconds, or if it has not stopped in time.
-        A silent database is noticed earlier: what waits for it gets an error. The watchdog counts
-        its own seconds, so a process that was suspended as a whole does not count as stuck.
+        A silent database is noticed earlier: threads that wait for it get an error. The watchdog
+        counts its own seconds, so a process that was suspended as a whole does not count as stuck.
         """
         seen, quiet = self.rounds, 0
         while True:
@@ -243,17 +244,17 @@ class Dispatcher(threading.Thread):
                 with suppress(psycopg.Error):
                     outage.find_out(connection.get_connection_params(), within=0)
             if quiet >= (grace() if self.must_stop() else STUCK_AFTER):
-                die(f"it has not moved for {quiet} s")
+                die(f"no round has finished for {quiet} s")
 
     def stop(self) -> None:
-        """Stop claiming, and release the claims whose tasks have not begun."""
+        """Stop claiming, and release the claims whose tasks have not started."""
         self.stopping.set()
         claims.freed.set()
         self.join(ERROR_PAUSE * 4)
         try:
             recovery.release_all(liveness.ME)
         except django.db.Error as error:
-            logger.warning("claims are left to run out: %s", error)
+            logger.warning("the claims were not released and will expire: %s", error)
         connection.close()
 
 
@@ -267,7 +268,7 @@ class DispatcherStep(StartStopStep):
         self.dispatcher: Dispatcher | None = None
 
     def start(self, worker: Any) -> None:
-        """Start the dispatcher. Raises SystemExit if another worker runs or the database fails."""
+        """Start the dispatcher. Raises SystemExit, with the reason in the log, if it cannot run."""
         raise_file_limit()  # each attempt needs a descriptor or two
         outage.watched = outage.patient = not settings.EMBEDDED
         limit_waits(WORKER_LOCK_TIMEOUT)
@@ -282,17 +283,17 @@ class DispatcherStep(StartStopStep):
             logger.critical("the database does not answer: %s", error)
             raise SystemExit(1) from None
         if not settings.SENDING:
-            logger.warning("SENDING=off: webhook deliveries and mails are held")
+            logger.warning("SENDING=off: webhook deliveries and emails are held")
         self.show_metrics(worker.concurrency)
         PeriodicWork.objects.add(PERIODIC)
         gc.collect()
-        gc.freeze()  # the objects of the start stay: scanning them halts every thread for 0.1 s
+        gc.freeze()  # startup objects stay, and scanning them would halt all threads for 0.1 s
         self.dispatcher = dispatcher
         dispatcher.start()
         logger.info("the worker is ready, with %d threads", worker.concurrency)
 
     def show_metrics(self, concurrency: int) -> None:
-        """Serve the metrics on METRICS_PORT. Raises SystemExit if another process has the port."""
+        """Serve the metrics on METRICS_PORT, if set. Raises SystemExit if the port is not free."""
         THREADS.set(concurrency)
         watch_pool()
         if settings.METRICS_PORT is None:
@@ -321,12 +322,12 @@ class DispatcherStep(StartStopStep):
 
 
 def carry_out(task: "Task[Any, Any]", *args: str) -> None:
-    """Run a task in this thread. An unexpected error is logged, and its claim expires."""
+    """Run a task in this thread. An unexpected error is logged, and the claim is left to expire."""
     BUSY.inc()
     try:
         with left_if_locked(task.name):
             task(*args)
-    except Exception:  # Celery's pool would drop it
+    except Exception:  # Celery's pool would drop the error
         logger.exception("%s failed", task.name)
     finally:
         BUSY.dec()
@@ -334,13 +335,13 @@ def carry_out(task: "Task[Any, Any]", *args: str) -> None:
 
 
 def die(reason: str) -> None:
-    """End the process at once. Its supervisor starts another, which takes over."""
-    logger.critical("this worker ends: %s", reason)
+    """End the process immediately. Its supervisor starts another one, which takes over."""
+    logger.critical("this worker exits: %s", reason)
     os._exit(os.EX_SOFTWARE)
 
 
 def _wall_ahead() -> float:
-    # A pause between two readings would look like a step of the clock, so the closest pair counts.
+    # A pause between two readings would look like a step of the clock, so use the closest pair.
     readings = ((time.monotonic(), time.time(), time.monotonic()) for _ in range(3))
     before, wall, _ = min(readings, key=lambda reading: reading[2] - reading[0])
     return wall - before

@@ -1,10 +1,11 @@
-"""Check messages, events, deliveries and attempts against each other, and name every gap.
+"""Check messages, events, deliveries and attempts against each other, and count the gaps by kind.
 
-A message's event can be proved to have been due only if its endpoint is on and subscribed, and
-neither the endpoint nor the account has changed since before the message: older configurations are
-not stored. Other messages are not judged. Neither are messages older than the delivery log, which
-begins with its oldest delivery, though never less than a day ago. Erased conversations and chatbots
-are not judged; erased deliveries may outlive their messages, but their content may not.
+A message is expected to have a delivery only if its event was provably due: the account has
+webhooks, the endpoint is active and subscribed, and neither has changed since before the message.
+Older configurations are not stored, so nothing can be proved about other messages. Messages older
+than the delivery log are not checked either. The log is assumed to begin with its oldest delivery,
+but no later than a day ago. Erased conversations and chatbots are not checked. Erased deliveries
+can outlive their messages, but their content must be gone.
 
 Every other rule compares rows that change in the same transaction, so it holds at any moment.
 """
@@ -32,9 +33,9 @@ from webhooks.ledger import FIRST, Rule, Span, Table
 from webhooks.models import Delivery
 from webhooks.payloads import Event
 
-GRACE = timedelta(minutes=5)  # clocks differ, and transactions last
-LEAST_LOG = timedelta(days=1)  # the log is never pruned to less
-SHOWN = 5  # ids of each kind
+GRACE = timedelta(minutes=5)  # newer rows are left out: clocks differ, and transactions take time
+LEAST_LOG = timedelta(days=1)  # the delivery log always covers at least this time
+SHOWN = 5  # ids that are listed for each kind of gap
 
 logger = logging.getLogger(__name__)
 
@@ -48,20 +49,20 @@ class Gaps:
     ids: list[UUID] = field(default_factory=list)
 
     def add(self, found: set[UUID]) -> None:
-        """Count these gaps."""
+        """Count gaps, and keep the ids of the first SHOWN of them."""
         self.count += len(found)
         self.ids += sorted(found)[: SHOWN - len(self.ids)]
 
 
 def log_begins() -> datetime:
-    """Return the time since which no delivery can have been pruned."""
-    now = timezone.now() + GRACE  # pruning may be running
+    """Return the earliest time since which no delivery can have been pruned."""
+    now = timezone.now() + GRACE  # a margin, because pruning may be running
     oldest = Delivery.objects.order_by("created_at", "id").values_list("created_at", flat=True)
     begins = min(oldest.first() or now, now - LEAST_LOG)
     return max(begins, now - timedelta(days=settings.WEBHOOK_RETENTION_DAYS))
 
 
-# Any, below: rows as their ids
+# Any, below: querysets of ids
 def _message_without_delivery(span: Span) -> "QuerySet[Any, Any]":
     stored = Message.objects.filter(
         span.holds("thread"),
@@ -70,7 +71,7 @@ def _message_without_delivery(span: Span) -> "QuerySet[Any, Any]":
     ).exclude(message_type=MessageType.SYSTEM_MESSAGE)
     reported = Delivery.objects.filter(span.holds("thread_id"), message_id__isnull=False)
     missing = stored.order_by().values("pk").difference(reported.order_by().values("message_id"))
-    # The remaining conditions are checked only for the few that are left.
+    # The remaining conditions are checked only for these few messages.
     endpoint, account = "thread__chatbot__endpoint", "thread__chatbot__account"
     return Message.objects.filter(
         pk__in=missing,
@@ -153,7 +154,7 @@ TABLES = (
             ),
             Rule(
                 "thread_counts",
-                "a thread's positions or counters are not those of its messages",
+                "a thread's positions or counters do not match its messages",
                 _thread_counts,
             ),
         ),
@@ -199,10 +200,10 @@ RULES = tuple(rule for table in TABLES for rule in table.rules)
 def check(
     found: dict[str, Gaps], *, grace: timedelta = GRACE, table: int = 0, after: UUID = FIRST
 ) -> Iterator[tuple[int, UUID]]:
-    """Add all gaps to `found`, by kind. Call it outside any transaction.
+    """Add all gaps to `found`, by kind. Call this outside any transaction.
 
-    Yields after each span the place from which another call continues: the number of the table, and
-    its last row that was checked.
+    After each span, yields the position from which another call can resume: the table's number and
+    the last row checked.
     """
     for rule in RULES:
         found.setdefault(rule.name, Gaps(rule))
@@ -217,9 +218,9 @@ def check(
 
 
 def resume(must_stop: Callable[[], bool]) -> bool:
-    """Continue the daily check until it ends or must stop. Returns whether it has ended.
+    """Continue the daily check until it is complete or must stop. Returns whether it is complete.
 
-    It takes at most half of a processor, and no connection while it pauses.
+    It uses at most half of a processor, and holds no connection while it pauses.
     """
     row, _ = LedgerCheck.objects.get_or_create()
     found = {rule.name: Gaps(rule, row.found.get(rule.name, 0)) for rule in RULES}
@@ -236,19 +237,19 @@ def resume(must_stop: Callable[[], bool]) -> bool:
     row.found = {name: gaps.count for name, gaps in found.items()}
     row.finish()
     if broken := ", ".join(f"{name}: {count}" for name, count in row.gaps.items() if count):
-        logger.error("the ledger has gaps (%s): verify_ledger names them", broken)
+        logger.error("the ledger has gaps (%s): run verify_ledger for details", broken)
     return True
 
 
 def spans() -> int:
-    """Return about how many spans there are, for a progress bar."""
+    """Return the approximate number of spans, for a progress bar."""
     return sum(-(-table.rows().count() // table.size) for table in TABLES)
 
 
 def _find(rule: Rule, span: Span) -> set[UUID]:
     """Return the gaps that two readings of a span have in common.
 
-    A single reading may see false gaps: pruning deletes rows between its statements.
+    A single reading may see false gaps, because pruning may delete rows between its statements.
     """
     ids = _read(rule, span)
     return ids & _read(rule, span) if ids else ids

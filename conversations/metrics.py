@@ -1,7 +1,8 @@
-"""The page of metrics: what the processes count, and what the database holds.
+"""The metrics page: what the processes count, and what the database holds.
 
-A thread of its own reads the database, at most every METRICS_FRESH seconds, and the page waits for
-it only briefly. So the page answers even if the database is down or every connection is in use.
+A separate thread reads the database, at most once every METRICS_FRESH seconds, and the page waits
+for it only briefly. The page therefore responds even if the database is down or every connection is
+in use.
 """
 
 import logging
@@ -27,28 +28,28 @@ from config.runtime import liveness
 from conversations.models import LedgerCheck, OwedReply
 from webhooks import metrics as of_webhooks
 
-WITHIN = 1.0  # seconds for which the page waits for the database
-KEPT = 60.0  # seconds for which the last figures are shown if there are no newer ones
+WITHIN = 1.0  # seconds that the page waits for the database
+KEPT = 60.0  # seconds to keep showing figures when no newer ones can be read
 MOST = 10_000  # rows are counted up to this number
 MAIL_LATE = timedelta(seconds=60)
 
 logger = logging.getLogger(__name__)
 
-Samples = dict[str, dict[str, float]]  # by name, then by label; "" without a label
+Samples = dict[str, dict[str, float]]  # by name, then by label; "" if there is no label
 
 HELP = {
     "chatbots_deliveries_due": "Deliveries that are due and not claimed",
     "chatbots_deliveries_late": "Deliveries that have been due for more than a minute",
-    "chatbots_deliveries_oldest_due_seconds": "Time for which the oldest due delivery has been due",
+    "chatbots_deliveries_oldest_due_seconds": "How long the oldest due delivery has been due",
     "chatbots_deliveries_in_flight": "Deliveries that a worker has claimed",
-    "chatbots_workers": "Living workers",
-    "chatbots_replies_owed": "Messages that wait for their reply",
-    "chatbots_replies_overdue": "Messages that wait for a reply that no process makes",
-    "chatbots_mails_late": "Mails that have been due for more than a minute",
-    "chatbots_sending": "Whether deliveries and mails are sent: 1, or 0 if SENDING is off",
+    "chatbots_workers": "Workers that are alive",
+    "chatbots_replies_owed": "Messages that are waiting for their reply",
+    "chatbots_replies_overdue": "Messages that are waiting for a reply that no process is making",
+    "chatbots_mails_late": "Emails that have been due for more than a minute",
+    "chatbots_sending": "1 if deliveries and emails are sent, 0 if SENDING is off",
     "chatbots_ledger_gaps": "Gaps that the last daily check of the ledger found",
     "chatbots_ledger_age_seconds": "Time since the last complete daily check of the ledger",
-    "chatbots_database_up": "Whether the database answered when it was last read: 1, or 0",
+    "chatbots_database_up": "1 if the database answered when it was last read, otherwise 0",
 }
 
 
@@ -77,7 +78,7 @@ def read() -> Samples:
 
 
 class DatabaseFigures:
-    """The figures of `read`, as a collector."""
+    """A Prometheus collector for the figures that `read` returns."""
 
     LABELS = {"chatbots_ledger_gaps": "kind"}
 
@@ -91,7 +92,7 @@ class DatabaseFigures:
         self.asked_at = self.known_at = float("-inf")
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the latest figures, unless they are too old."""
+        """Yield the latest figures. Those read from the database are dropped after KEPT seconds."""
         with self.lock:
             idle = self.reading is None or self.reading.done()
             if idle and time.monotonic() - self.asked_at > settings.METRICS_FRESH:
@@ -131,7 +132,7 @@ database = DatabaseFigures(read)
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Return the metrics of this machine's processes and of the database, for Prometheus."""
+    """Return the metrics of the processes that share METRICS_DIR and those of the database."""
     return HttpResponse(generate_latest(registry(database)), content_type=CONTENT_TYPE_LATEST)
 
 

@@ -1,6 +1,6 @@
 """Mails to staff and about leads: recipients and texts.
 
-Each mail is a row, written in the transaction that caused it. The worker sends it.
+Each mail is a row, written in the transaction that caused it. A worker sends it.
 """
 
 from accounts.notifications import write
@@ -9,14 +9,14 @@ from conversations.models import Lead, Thread
 
 
 def staff_of(thread: Thread) -> list[str]:
-    """List the e-mail addresses of the staff who may use a thread's chatbot."""
+    """List the email addresses of the staff who may use a thread's chatbot."""
     people = Chatbot.objects.filter(pk=thread.chatbot_id).users()
     staff = people.filter(is_staff=True, is_active=True).order_by("email")
     return list(staff.values_list("email", flat=True))
 
 
 def escalated(thread: Thread) -> None:
-    """Tell the staff that a visitor asks for a person, if the account has this mail enabled."""
+    """Notify staff that a visitor has asked for a person, if the account has this mail enabled."""
     if thread.chatbot.account.mail_on_escalation:
         write(
             thread.chatbot.account,
@@ -28,23 +28,26 @@ def escalated(thread: Thread) -> None:
 
 
 def still_waiting(thread: Thread) -> None:
-    """Remind the staff of a visitor who still waits for a person."""
+    """Remind staff of a visitor who is still waiting for a person."""
     minutes = thread.chatbot.account.remind_after_minutes
     allowed = f"{minutes} minute{'' if minutes == 1 else 's'}"
     write(
         thread.chatbot.account,
         staff_of(thread),
         thread_id=thread.pk,
-        subject=f"{thread.chatbot.name}: {thread.visitor} still waits for a person",
+        subject=f"{thread.chatbot.name}: {thread.visitor} is still waiting for a person",
         body=(
-            f"{thread.visitor} has waited for an answer for more than {allowed}.\n\n"
+            f"{thread.visitor} has been waiting for an answer for more than {allowed}.\n\n"
             f"Answer here: {thread.dashboard_url}\n"
         ),
     )
 
 
 def new_lead(thread: Thread, lead: Lead, settings: LeadSettings) -> None:
-    """Mail a new lead to the recipients in the bot's settings. Specification: Lead settings."""
+    """Email a new lead to the recipients in the bot's settings, if they enable this mail.
+
+    Specification: Lead settings.
+    """
     if settings.lead_notification:
         write(
             thread.chatbot.account,
@@ -53,7 +56,7 @@ def new_lead(thread: Thread, lead: Lead, settings: LeadSettings) -> None:
             subject=f"{thread.chatbot.name}: new lead {lead}",
             body=(
                 f"A visitor of {thread.chatbot.name} left contact information.\n\n"
-                f"Name: {lead.name}\nE-mail: {lead.email}\nPhone: {lead.phone}\n\n"
+                f"Name: {lead.name}\nEmail: {lead.email}\nPhone: {lead.phone}\n\n"
                 f"Conversation: {thread.dashboard_url}\n"
             ),
         )

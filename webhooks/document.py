@@ -20,16 +20,16 @@ PLAIN: dict[type, Schema] = {
     UUID: {"type": "string", "format": "uuid"},
     datetime: {"type": "string", "format": "date-time"},
 }
-OPEN_POINTS = ["delivery-states", "delivery-config", "plan-webhooks"]  # of all events
+OPEN_POINTS = ["delivery-states", "delivery-config", "plan-webhooks"]  # those about all events
 HEADERS = headers_of(
-    token="The configured secret.",  # noqa: S106 - words for people
+    token="The configured secret.",  # noqa: S106 - a description
     signature="`sha256=` and the lowercase hex of HMAC-SHA256 over the raw body, keyed with the "
     "secret.",
 )
 
 
 def schema_of(kind: Any) -> Schema:
-    """Return the schema of a payload's type annotation."""
+    """Return the schema for a payload's type annotation."""
     if is_dataclass(kind):
         return {"$ref": f"#/components/schemas/{name_of(kind)}"}
     if get_origin(kind) is list:
@@ -48,7 +48,7 @@ def name_of(kind: Any) -> str:
 
 
 def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
-    """Yield the named schemas of a payload and of the payloads inside it."""
+    """Yield the named schemas of a payload and of the payloads nested in it."""
     names = {field.name: camel(field.name) for field in fields(kind)}
     hints = {name: get_type_hints(kind)[name] for name in names}
     yield (
@@ -67,14 +67,14 @@ def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
 
 
 def retries() -> str:
-    """Describe when an attempt fails and when the next one follows, with the values in force."""
+    """Describe, with the current settings, when an attempt fails and when the next one follows."""
     failure = f"Another status, or none within {settings.WEBHOOK_TIMEOUT:g} seconds,"
     delays = [f"{delay:g}" for delay in settings.WEBHOOK_RETRY_DELAYS]
     if not delays:
-        return f"Taken. {failure} is a failure."
+        return f"Accepted. {failure} is a failure."
     *others, last = delays
     listed = f"{', '.join(others)} and {last}" if others else last
-    return f"Taken. {failure} is tried again after {listed} seconds."
+    return f"Accepted. {failure} causes a retry after {listed} seconds."
 
 
 def operation(kind: type[Data], schemas: dict[str, Schema]) -> Schema:

@@ -1,13 +1,14 @@
-"""Check deliveries against their attempts: the rules, and how a table is read for them.
+"""Check deliveries against their attempts: the rules, and how they read a table.
 
-A table is read in spans of its primary key. One statement screens a span for all rules; if it finds
-something, each rule reads the span with a statement of its own. So no transaction lasts long, and
-only suspicious rows are read into this process.
+A table is read in spans of its primary key, so that every transaction is short. If the table has a
+`screen`, that one statement checks a span for all rules, and each rule reads the span with a
+statement of its own only if the screen finds something. The database compares the rows; this
+process fetches only the bounds of the spans and the ids of gaps.
 
 Each write of the engine is one transaction (`engine.schedule`, `engine.recovery`), so these rules
-hold at any moment, also for deliveries in flight and erased ones; pruning deletes a delivery with
-its attempts. No rule judges whether there were enough attempts, because the retry delays may have
-changed since: the status of the last attempt tells whether another one follows.
+hold at any moment, even for deliveries that are in flight or erased. Pruning deletes a delivery
+together with its attempts. No rule judges whether there were enough attempts, because the retry
+delays may have changed since: the status of the last attempt shows whether another one follows.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ FIRST = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of primary keys to check; what changed within `grace` is left out."""
+    """A range of primary keys. Rules that compare times leave out rows younger than `grace`."""
 
     after: UUID
     upto: UUID
@@ -44,7 +45,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: its name, the gap that it finds in words, and the ids of gaps in a span."""
+    """A rule: its name, a description of the gap that it finds, and a query for such gaps."""
 
     name: str
     sentence: str
@@ -53,9 +54,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows that some rules walk, and how many of them make a span.
+    """The rows that a set of rules checks, and how many of them make up a span.
 
-    `screen` finds the rows that may break any of the rules: all that do, and few others.
+    `screen` finds the rows that may break any of the rules: all those that do, and few others.
     """
 
     rows: "Callable[[], QuerySet[Any, Any]]"  # Any: rows of several tables
@@ -76,10 +77,10 @@ class Table:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Make PostgreSQL read a span with indexes: otherwise it may read the whole table.
+    """Make PostgreSQL read a span through indexes: otherwise it may read the whole table.
 
-    On PostgreSQL this is a transaction, in which each statement sees all that has been committed
-    before it. On SQLite there is no transaction: it would keep others from writing.
+    On PostgreSQL this is a transaction in which each statement sees everything that was committed
+    before it. On SQLite there is no transaction, because it would block other writers.
     """
     if connection.vendor != "postgresql":
         yield
@@ -89,8 +90,8 @@ def reading() -> Iterator[None]:
         yield
 
 
-# An attempt counts once it has ended. One that was interrupted is made again under its number,
-# unless the interruption ended the delivery.
+# An attempt counts once it has ended. An interrupted one does not, because it is made again under
+# the same number, unless the interruption ended the delivery.
 COUNTED = Q(attempts__finished_at__isnull=False) & (
     Q(attempts__interrupted=False) | Q(attempts__status=State.FAILED)
 )
@@ -104,7 +105,7 @@ NEVER_SENT = Q(state__in=[State.PENDING, State.RETRYING], due_at=None)
 SENT_AGAIN = Q(state=State.SUCCESS, due_at__isnull=False)
 CLAIMED = Q(claim__isnull=False) & (Q(due_at=None) | Q(claimed_until=None))
 MISTIMED = NEVER_SENT | SENT_AGAIN | CLAIMED
-# Attempts that contradict their delivery, whatever its other attempts are
+# Attempts that contradict their delivery, regardless of its other attempts
 ODD = Q(attempts__finished_at=None, attempts__isnull=False, claim=None) | COUNTED & (
     Q(attempts__number=F("attempts_count")) & ~Q(attempts__status=F("state"))
     | ~Q(attempts__number=F("attempts_count")) & Q(attempts__status=State.SUCCESS)
@@ -113,11 +114,11 @@ ODD = Q(attempts__finished_at=None, attempts__isnull=False, claim=None) | COUNTE
     | Q(attempts__status=State.SUCCESS, attempts__response_code__lt=200)
     | Q(attempts__status=State.SUCCESS, attempts__response_code__gt=299)
 )
-MANY = 50  # attempts; the powers of two of larger numbers do not fit into 64 bits
+MANY = 50  # attempts; the powers of two of much higher numbers do not fit into 64 bits
 
 
 def _with_attempts(span: Span, **aggregates: Any) -> "QuerySet[Any, Any]":
-    """Group the deliveries of a span with the number of their counted attempts."""
+    """Select the deliveries of a span, each with the number of its counted attempts."""
     counted = Count("attempts", filter=COUNTED)
     rows = Delivery.objects.filter(span.holds("pk")).order_by().values("pk")
     return rows.annotate(counted=counted, **aggregates)
@@ -175,15 +176,16 @@ def _attempt_never_ended(span: Span) -> "QuerySet[Any, Any]":
 def _suspicious(span: Span) -> "QuerySet[Any, Any]":
     """Find the deliveries that may break a rule, in one statement for all rules.
 
-    If a delivery's n attempts have the numbers from 1 to n, each once, then the sum of their powers
-    of two is 2 ** (n + 1) - 2, and no other n numbers up to n have this sum.
+    If a delivery's n attempts have the numbers from 1 to n, each once, then the sum of 2 ** number
+    is 2 ** (n + 1) - 2, and no other n numbers have this sum. More or fewer numbers may.
     """
     numbers = Sum(_power_of_two(F("attempts__number")), filter=COUNTED, default=0)
     rows = _with_attempts(span, numbers=numbers, odd=Count("attempts", filter=ODD))
     expected = _power_of_two(F("attempts_count") + 1) - 2
     untried = Q(attempts_count=0) & ~Q(state=State.PENDING)
     many = Q(attempts_count__gt=MANY)
-    return rows.filter(~Q(numbers=expected) | Q(odd__gt=0) | untried | many | MISTIMED)
+    miscounted = ~Q(counted=F("attempts_count"), numbers=expected)
+    return rows.filter(miscounted | Q(odd__gt=0) | untried | many | MISTIMED)
 
 
 def _power_of_two(exponent: Combinable) -> Any:  # Any: the stubs shift only by an int
@@ -212,12 +214,12 @@ TABLES = (
             ),
             Rule(
                 "state_contradicts_attempts",
-                "a delivery's state is not that of its last attempt, or a SUCCESS was followed",
+                "a delivery's state is not its last attempt's, or an attempt followed a SUCCESS",
                 _state_contradicts_attempts,
             ),
             Rule(
                 "schedule_contradicts_state",
-                "a delivery that is not finished is never due, or one that is finished is due",
+                "a delivery that must still be sent has no due time, or a SUCCESS has one",
                 _schedule_contradicts_state,
             ),
             Rule(

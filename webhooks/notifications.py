@@ -1,4 +1,4 @@
-"""Email account owners about webhooks that fail for a long time, and when they work again.
+"""Email account owners when a webhook keeps failing, and when it works again.
 
 Periodic work compares an endpoint's columns; settling an attempt involves no emails.
 """
@@ -18,11 +18,11 @@ from webhooks.models.delivery import State
 
 
 def tell_owners() -> None:
-    """Email the owner of each endpoint that fails for long, or works again after such an email.
+    """Email the owner of each endpoint that keeps failing, or works again after such an email.
 
-    An endpoint fails for long if it has failed, and failed again WEBHOOK_FAILURE_MAIL_AFTER later,
-    with no success in between. Each email is written in one transaction with the mark that records
-    it, so several workers write it only once.
+    An endpoint keeps failing if it failed, and failed again at least
+    WEBHOOK_FAILURE_MAIL_AFTER later, with no success in between. Each email is stored in the
+    same transaction as the mark that records it, so even several workers store it only once.
     """
     after = settings.WEBHOOK_FAILURE_MAIL_AFTER
     if after is None:
@@ -39,10 +39,10 @@ def tell_owners() -> None:
             failing_since=endpoint.failing_since,
             owner_told_at=endpoint.owner_told_at,
         )
-        what = f"the mail about endpoint {endpoint.pk}"
+        what = f"the email about endpoint {endpoint.pk}"
         with left_if_locked(what), transaction.atomic():
             if not as_read.update(owner_told_at=told_at):
-                continue  # it has changed since it was read, or another worker was faster
+                continue  # the endpoint has changed since, or another worker was faster
             if told_at:
                 tell_that_it_fails(endpoint)
             else:
@@ -50,7 +50,7 @@ def tell_owners() -> None:
 
 
 def tell_that_it_fails(endpoint: Endpoint) -> None:
-    """Tell the owner that an endpoint fails for long, inside the caller's transaction."""
+    """Notify the owner that an endpoint keeps failing, inside the caller's transaction."""
     since = in_utc(endpoint.failing_since)
     tell_owner(
         endpoint.chatbot.account,
@@ -62,13 +62,13 @@ def tell_that_it_fails(endpoint: Endpoint) -> None:
             f"Last error: {last_error(endpoint)}\n"
             f"Last success: {in_utc(endpoint.last_success_at)}\n\n"
             f"Webhook: {page_url(endpoint)}\n\n"
-            "You will get another mail when it works again.\n"
+            "You will get another email when it works again.\n"
         ),
     )
 
 
 def tell_that_it_works(endpoint: Endpoint) -> None:
-    """Tell the owner that an endpoint works again, inside the caller's transaction."""
+    """Notify the owner that an endpoint works again, inside the caller's transaction."""
     tell_owner(
         endpoint.chatbot.account,
         subject=f"{endpoint.chatbot.name}: the webhook works again",
@@ -76,7 +76,7 @@ def tell_that_it_works(endpoint: Endpoint) -> None:
             f"The webhook of {endpoint.chatbot.name} to {host(endpoint)} works again. "
             f"You were told on {in_utc(endpoint.owner_told_at)} that it did not.\n\n"
             f"Last success: {in_utc(endpoint.last_success_at)}\n\n"
-            "Deliveries that have FAILED in the meantime stay FAILED until they are retried.\n\n"
+            "Deliveries that became FAILED in the meantime stay FAILED until they are retried.\n\n"
             f"Webhook: {page_url(endpoint)}\n"
         ),
     )
@@ -101,7 +101,7 @@ def host(endpoint: Endpoint) -> str:
 
 
 def page_url(endpoint: Endpoint) -> str:
-    """Return the URL of the page that shows staff the endpoint."""
+    """Return the URL of the endpoint's page in the admin."""
     return f"{settings.PUBLIC_URL}/admin/webhooks/endpoint/of/{endpoint.chatbot_id}/"
 
 

@@ -7,11 +7,11 @@ from django.conf import settings
 
 
 class SealBroken(Exception):
-    """Raised if no key decrypts a sealed text; the message contains nothing of the text."""
+    """Raised if no key decrypts a sealed text. The message reveals nothing about the text."""
 
     def __init__(self) -> None:
         super().__init__(
-            "a stored secret cannot be read with any of ENCRYPTION_KEYS: was a key taken out?"
+            "a stored secret cannot be decrypted with any of ENCRYPTION_KEYS: was a key removed?"
         )
 
 

@@ -51,7 +51,7 @@ GROUPS = {"Agents": AGENTS, "Account admins": ACCOUNT_ADMINS}
 
 
 def make_groups(apps, schema_editor):
-    """Create the groups and the permissions they need: Django adds these after all migrations."""
+    """Create the groups and their permissions, which Django creates only after all migrations."""
     ContentType = apps.get_model("contenttypes", "ContentType")
     Permission = apps.get_model("auth", "Permission")
     Group = apps.get_model("auth", "Group")
@@ -73,7 +73,7 @@ PLANS = [("Starter", 600, 150, False), ("Growth", 3_000, 750, False), ("Scale", 
 
 
 def add_plans(apps, schema_editor):
-    """Add the documented plans. Their quotas are empty: unlimited until staff set them."""
+    """Add the documented plans. Their quotas are unlimited until a superuser sets them."""
     plan = apps.get_model("accounts", "Plan")
     for name, messages, replies, webhooks in PLANS:
         plan.objects.get_or_create(
@@ -132,7 +132,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'person',
                 'verbose_name_plural': 'people',
                 'constraints': [
-                    models.UniqueConstraint(django.db.models.functions.text.Lower('email'), name='user_email_unique', violation_error_message='a person with this e-mail address already exists'),
+                    models.UniqueConstraint(django.db.models.functions.text.Lower('email'), name='user_email_unique', violation_error_message='a person with this email address already exists'),
                 ],
             },
         ),
@@ -144,11 +144,11 @@ class Migration(migrations.Migration):
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('name', models.CharField(max_length=255)),
                 ('webhooks_enabled', models.BooleanField(default=None, help_text='Without it, webhooks can be neither set up nor sent', verbose_name='webhooks add-on')),
-                ('mail_on_escalation', models.BooleanField(default=False, help_text="Mail the account's staff when a visitor asks for a person")),
-                ('remind_after_minutes', models.PositiveSmallIntegerField(blank=True, help_text='Mail the staff again when a visitor has waited this long; empty: no reminder', null=True, validators=[django.core.validators.MinValueValidator(1)])),
-                ('return_after_minutes', models.PositiveSmallIntegerField(blank=True, help_text='Return an answered conversation to the AI after this silence; empty: never', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='return to the AI after minutes')),
+                ('mail_on_escalation', models.BooleanField(default=False, help_text="Email the account's staff when a visitor asks for a person")),
+                ('remind_after_minutes', models.PositiveSmallIntegerField(blank=True, help_text='Email the staff again when a visitor has waited this long; empty: no reminder', null=True, validators=[django.core.validators.MinValueValidator(1)])),
+                ('return_after_minutes', models.PositiveSmallIntegerField(blank=True, help_text='After this many minutes of silence, an answered conversation returns to the AI; if empty, it never does', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='return to the AI after (minutes)')),
                 ('working_hours', models.CharField(blank=True, help_text='When reminders are sent, such as Mon-Fri 09:00-17:00, Sat 22:00-06:00 (overnight); empty: always', max_length=255, validators=[accounts.working_hours.validate_hours])),
-                ('time_zone', models.CharField(default='UTC', help_text='Of the working hours, such as Europe/Berlin', max_length=64, validators=[accounts.working_hours.validate_zone])),
+                ('time_zone', models.CharField(default='UTC', help_text='The time zone of the working hours, such as Europe/Berlin', max_length=64, validators=[accounts.working_hours.validate_zone])),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='owned_accounts', to=settings.AUTH_USER_MODEL)),
                 ('plan', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='accounts', to='accounts.plan')),
             ],
@@ -169,7 +169,7 @@ class Migration(migrations.Migration):
                 ('last_used_at', models.DateTimeField(editable=False, null=True)),
                 ('revoked_at', models.DateTimeField(editable=False, null=True)),
                 ('replaced_at', models.DateTimeField(editable=False, null=True)),
-                ('account', models.ForeignKey(help_text='The only account in which the key works; if empty, all accounts of its owner', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='api_keys', to='accounts.account')),
+                ('account', models.ForeignKey(help_text='The only account in which the key works; if empty, every account that its owner belongs to', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='api_keys', to='accounts.account')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_keys', to=settings.AUTH_USER_MODEL)),
             ],
             options={
@@ -185,7 +185,7 @@ class Migration(migrations.Migration):
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('role', models.CharField(choices=[('SUPER_ADMIN', 'SUPER_ADMIN'), ('MEMBER', 'MEMBER')], default='MEMBER', max_length=20)),
                 ('permissions', models.JSONField(blank=True, default=list, validators=[accounts.models.membership.known_permissions])),
-                ('email', models.EmailField(max_length=255, verbose_name='e-mail')),
+                ('email', models.EmailField(max_length=255)),
                 ('account', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='accounts.account')),
             ],
             options={
@@ -216,6 +216,7 @@ class Migration(migrations.Migration):
                 ('invitation', models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='mails', to='accounts.invitation')),
             ],
             options={
+                'verbose_name': 'email',
                 'ordering': ['-created_at'],
                 'indexes': [
                     models.Index(condition=models.Q(('due_at__isnull', False)), fields=['account', 'due_at'], name='mail_due_by_account'),

@@ -15,7 +15,7 @@ from accounts.working_hours import EXAMPLE, validate_hours, validate_zone
 from config.database.lengths import SHORT
 from config.database.row import Row
 
-Rows = models.QuerySet[Any, Any]  # of any model
+Rows = models.QuerySet[Any, Any]  # rows of any model
 
 
 def by_role(rows: Rows, action: Action, *, account: str = "") -> list[Rows]:
@@ -36,7 +36,7 @@ def union(parts: Iterable[Rows], column: str) -> Rows:
     """Return the distinct values of a column in several querysets.
 
     Each part reads only its own rows through an index. With an OR across joins instead of the
-    UNION, the database reads the rows of all tenants.
+    UNION, the database would read the rows of all tenants.
     """
     first, *others = (rows.order_by().values(column) for rows in parts)
     return first.union(*others)
@@ -46,7 +46,7 @@ class AccountQuerySet(models.QuerySet["Account"]):
     """Selects accounts by what people may do in them."""
 
     def open_to(self, person: UUID, action: Action) -> "AccountQuerySet":
-        """Keep the accounts in which a person's role allows an action."""
+        """Select the accounts in which a person's role allows an action."""
         pairs = by_role(Account.objects.all(), action)
         return self.filter(pk__in=union((rows.filter(person=person) for rows in pairs), "pk"))
 
@@ -65,20 +65,21 @@ class Account(Row):
         help_text="Without it, webhooks can be neither set up nor sent",
     )
     mail_on_escalation = models.BooleanField(
-        default=False, help_text="Mail the account's staff when a visitor asks for a person"
+        default=False, help_text="Email the account's staff when a visitor asks for a person"
     )
     remind_after_minutes = models.PositiveSmallIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Mail the staff again when a visitor has waited this long; empty: no reminder",
+        help_text="Email the staff again when a visitor has waited this long; empty: no reminder",
     )
     return_after_minutes = models.PositiveSmallIntegerField(
-        "return to the AI after minutes",
+        "return to the AI after (minutes)",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Return an answered conversation to the AI after this silence; empty: never",
+        help_text="After this many minutes of silence, an answered conversation returns to the AI; "
+        "if empty, it never does",
     )
     working_hours = models.CharField(
         max_length=SHORT,
@@ -90,7 +91,7 @@ class Account(Row):
         max_length=64,
         default="UTC",
         validators=[validate_zone],
-        help_text="Of the working hours, such as Europe/Berlin",
+        help_text="The time zone of the working hours, such as Europe/Berlin",
     )
 
     objects = AccountQuerySet.as_manager()

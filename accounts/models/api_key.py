@@ -16,8 +16,8 @@ from config.database.trail import update_rows
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     """Selects keys by whether they work."""
 
-    def alive(self, now: Any = None) -> "ApiKeyQuerySet":  # Any: a time, or one that is given
-        """Keep the keys that work now, or at another time."""
+    def alive(self, now: Any = None) -> "ApiKeyQuerySet":  # Any: a time, or a `Given` one
+        """Select the keys that work now, or at another time."""
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=now or timezone.now()),
             digest__isnull=False,
@@ -26,18 +26,18 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         )
 
     def replaceable(self) -> "ApiKeyQuerySet":
-        """Keep the working keys that no rotation has replaced."""
+        """Select the working keys that no rotation has replaced."""
         return self.alive().filter(replaced_at=None)
 
     def revoke(self) -> int:
-        """Revoke the keys immediately, and count them. A key revoked before stays as it is."""
+        """Revoke the keys immediately. Returns the number of keys that were not revoked before."""
         return update_rows(self.filter(revoked_at=None), revoked_at=timezone.now())
 
 
 class ApiKey(Row):
     """An API key. Its text is shown once and never stored."""
 
-    USED_EVERY = timedelta(minutes=1)  # at most one write of "last used" per key in this time
+    USED_EVERY = timedelta(minutes=1)  # `last_used_at` is written again only after this time
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_keys"
@@ -47,16 +47,17 @@ class ApiKey(Row):
         null=True,
         on_delete=models.CASCADE,
         related_name="api_keys",
-        help_text="The only account in which the key works; if empty, all accounts of its owner",
+        help_text="The only account in which the key works; "
+        "if empty, every account that its owner belongs to",
     )
     label = models.CharField(max_length=100, blank=True)
     prefix = models.CharField(max_length=20, unique=True, editable=False)
-    # null: its owner has not collected the key yet
+    # null until the owner collects the key
     digest = models.CharField(max_length=64, null=True, unique=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, editable=False)
     revoked_at = models.DateTimeField(null=True, editable=False)
-    replaced_at = models.DateTimeField(null=True, editable=False)  # by a rotation
+    replaced_at = models.DateTimeField(null=True, editable=False)  # when a rotation replaced it
 
     objects = ApiKeyQuerySet.as_manager()
 
@@ -71,7 +72,7 @@ class ApiKey(Row):
     def state(self) -> str:
         """Return "revoked", "expired", "replaced", "active" or "waiting".
 
-        A replaced key works until its grace period ends; a waiting one was not collected yet.
+        A replaced key works until its grace period ends; a waiting one has not been collected.
         """
         if self.revoked_at:
             return "revoked"
@@ -82,5 +83,5 @@ class ApiKey(Row):
         return "active" if self.digest else "waiting"
 
     def described(self) -> str:
-        """Name the key with its label and its owner, for people."""
+        """Return the key's prefix, label and owner for display."""
         return f"{self.prefix}{f' “{self.label}”' if self.label else ''} of {self.user.email}"

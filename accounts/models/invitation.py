@@ -14,13 +14,13 @@ from config.database.lengths import SHORT
 
 
 class Invitation(Standing):
-    """An invitation to one e-mail address. Anyone who can read mail sent there can accept it."""
+    """An invitation to one email address. Anyone who can read mail sent there can accept it."""
 
     LIFE = timedelta(days=7)
     signer = signing.Signer(salt="accounts.invitation")
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="invitations")
-    email = models.EmailField("e-mail", max_length=SHORT)
+    email = models.EmailField(max_length=SHORT)
 
     class Meta:
         ordering = ["account", "email"]
@@ -43,7 +43,10 @@ class Invitation(Standing):
 
     @classmethod
     def find(cls, token: str) -> "Invitation | None":
-        """Find the invitation of a token; None if the token is invalid or has expired."""
+        """Find the invitation for a token.
+
+        Returns None if the token is invalid, or the invitation has expired or no longer exists.
+        """
         try:
             key = cls.signer.unsign(token)
         except signing.BadSignature:

@@ -10,10 +10,10 @@ from config.database.row import Row
 
 
 class Mail(Row):
-    """A mail to one recipient. It is due until it is sent or given up."""
+    """A mail to one recipient. It is due until it is sent or has failed."""
 
     class State(models.TextChoices):
-        """The states of sending."""
+        """Whether a mail is waiting, is being retried, was sent, or has failed."""
 
         PENDING = "PENDING"
         RETRYING = "RETRYING"
@@ -30,7 +30,7 @@ class Mail(Row):
     # no foreign key: threads belong to an upper app
     thread_id = models.UUIDField(null=True, editable=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
-    due_at = models.DateTimeField(null=True, default=timezone.now)  # null: sent or given up
+    due_at = models.DateTimeField(null=True, default=timezone.now)  # null: sent or failed
     tries = models.PositiveIntegerField(default=0)  # counted when a try begins
     claim = models.UUIDField(null=True)  # fencing token: only its holder may write
     claimed_until = models.DateTimeField(null=True)
@@ -38,6 +38,7 @@ class Mail(Row):
     sent_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "email"
         ordering = ["-created_at"]
         indexes = [
             models.Index(
@@ -58,5 +59,5 @@ class Mail(Row):
 
     @property
     def text(self) -> str:
-        """The text to send, with its invitation's link, which is never stored or shown."""
+        """The text to send. It includes the invitation's link, if any, which is never stored."""
         return f"{self.body}\n\n{self.invitation.link}\n" if self.invitation else self.body

@@ -1,4 +1,4 @@
-"""People: users who sign in with their e-mail, hold API keys and belong to accounts."""
+"""People: users who sign in with their email, hold API keys and belong to accounts."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from config.database.lengths import SHORT
 
 
 class UserManager(BaseUserManager["User"]):
-    """Creates users and finds them by e-mail, ignoring letter case."""
+    """Creates users and finds them by email, ignoring letter case."""
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
         """Create a user. Without a password, the user cannot sign in."""
@@ -27,15 +27,15 @@ class UserManager(BaseUserManager["User"]):
         return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
 
     def get_by_natural_key(self, username: str | None) -> "User":
-        """Return the user with this e-mail, for signing in. Raises DoesNotExist."""
+        """Return the user with this email, for signing in. Raises DoesNotExist."""
         return self.get(email__lower=Lower(Value(username or "")))
 
     def find(self, email: str) -> "User | None":
-        """Find a user by e-mail, ignoring letter case as the unique index does."""
+        """Find a user by email, ignoring letter case as the unique index does."""
         return self.filter(email__lower=Lower(Value(email.strip()))).first()
 
     def belonging_to(self, accounts: Iterable[Any]) -> "models.QuerySet[User]":
-        """Return the owners and members of accounts; who is in several may appear repeatedly."""
+        """Return the owners and members of accounts. May return a person more than once."""
         return self.filter(Q(memberships__account__in=accounts) | Q(owned_accounts__in=accounts))
 
 
@@ -61,7 +61,7 @@ class User(AbstractBaseUser, PermissionsMixin):
             models.UniqueConstraint(
                 Lower("email"),
                 name="user_email_unique",
-                violation_error_message="a person with this e-mail address already exists",
+                violation_error_message="a person with this email address already exists",
             )
         ]
 
@@ -69,7 +69,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email  # shown on many pages; not every manager may see the name
 
     def get_full_name(self) -> str:
-        """Return the name shown to colleagues and visitors, or the e-mail if there is no name."""
+        """Return the name shown to colleagues and visitors, or the email if there is no name."""
         return self.name or self.email
 
 

@@ -49,7 +49,8 @@ class LlmModel(VersionedRow, Row):
         blank=True,
         on_delete=models.DO_NOTHING,
         related_name="+",
-        help_text="Asked if this model fails or takes longer than half of LLM_TIMEOUT.",
+        help_text="Asked if this model fails or takes more than half of the time that is left. "
+        "A reply has LLM_TIMEOUT in total.",
     )
     is_active = models.BooleanField("active", default=True)
     is_default = models.BooleanField(default=False)
@@ -84,7 +85,7 @@ class LlmModel(VersionedRow, Row):
         return self.title
 
     def reason_to_keep(self) -> str | None:
-        """Return why the model cannot be deleted; None if it can.
+        """Return why the model cannot be deleted, or None if it can.
 
         Costs one index look-up for each foreign key, however many rows refer to the model.
         """
@@ -102,15 +103,15 @@ class LlmModel(VersionedRow, Row):
     def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
         """Delete the model unless it is the default or in use. Raises ProtectedError.
 
-        Foreign keys to models are DO_NOTHING: the database rejects a deletion that passes this
-        check in a race, and Django reads no referring rows.
+        Foreign keys to models are DO_NOTHING, so Django reads no referring rows, and the database
+        rejects a deletion that passes this check because of a race.
         """
         if reason := self.reason_to_keep():
             raise models.ProtectedError(reason, {self})
         return super().delete(*args, **options)
 
     def clean(self) -> None:
-        """Require a base URL unless the model is the built-in one, and reject loops of models.
+        """Require a base URL unless the model is built in, and reject cycles of next models.
 
         Raises ValidationError.
         """
@@ -122,7 +123,7 @@ class LlmModel(VersionedRow, Row):
             raise ValidationError({"next_model": f"a model cannot come after itself: {names}"})
 
     def successors(self) -> "list[LlmModel]":
-        """Read the models that follow this one, in order, one query each. No model comes twice."""
+        """Read the models that follow this one, in order, with one query each and no repeats."""
         following: list[LlmModel] = []
         seen, next_id = {self.pk}, self.next_model_id
         while next_id and next_id not in seen:
@@ -134,9 +135,9 @@ class LlmModel(VersionedRow, Row):
 
 
 def effective_column(column: str, chosen: OuterRef | Subquery) -> Any:
-    """Read a column of the model that answers: the chosen one if it is active, else the default.
+    """Select a column of the model that answers: the chosen one if active, or else the default.
 
-    `chosen` is the chosen model's id. NULL if there is no default either. Open point:
+    `chosen` is the chosen model's id. The column is NULL if there is no default either. Open point:
     default-model.
     """
     active = LlmModel.objects.filter(is_active=True)

@@ -1,4 +1,4 @@
-"""Derive wire fields from model fields, so that bounds and defaults are defined only there."""
+"""Derive wire fields from model fields, so that only models define bounds and defaults."""
 
 import re
 from collections.abc import Container, Mapping, Sequence
@@ -28,13 +28,13 @@ class Colour(Text):
 
 
 def like(model: type[models.Model], name: str, **options: Any) -> Any:
-    """Return the strict field that accepts the values of a model's column, within its bounds."""
+    """Return the strict field that accepts a column's values, within the column's bounds."""
     match model._meta.get_field(name):
         case models.BooleanField():
             return Flag(**options)
         case models.PositiveIntegerField():
             return Whole(**options)
-        case models.FloatField() as column:  # the codes are min_value and max_value
+        case models.FloatField() as column:  # the validators' codes are min_value and max_value
             bounds: list[Any] = column.validators
             return Number(**{bound.code: bound.limit_value for bound in bounds}, **options)
         case models.JSONField():
@@ -44,7 +44,7 @@ def like(model: type[models.Model], name: str, **options: Any) -> Any:
         case models.CharField() | models.TextField() as column:
             return Text(max_length=column.max_length, **options)
         case column:
-            raise TypeError(f"no wire field is made of {column}")
+            raise TypeError(f"no wire field accepts the values of {column}")
 
 
 def settings_fields(
@@ -65,7 +65,7 @@ def settings_shape(
     *,
     rule: Mapping[str, Any] | None = None,
 ) -> type[Shape]:
-    """Create the shape of a settings body. `open_points` are listed by field name."""
+    """Create the shape of a settings body. `open_points` are keyed by field name."""
     doc = "Only the given fields are changed."
     about = {"__doc__": doc, "open_points": open_points or {}, "rule": rule}
     return type(name, (Shape,), {**about, **fields})

@@ -1,4 +1,4 @@
-"""The wire forms of a chatbot, one for each documented listing. Specification: Chatbot."""
+"""The wire formats of a chatbot, one for each documented shape. Specification: Chatbot."""
 
 from accounts.permissions import Role
 from chatbots.models import Chatbot
@@ -43,7 +43,9 @@ class MyChatbotRecord(Record):
 
     chatbot_id = Identifier(source="id")
     user_chatbot_role = Text(
-        source="caller_role", allow_null=True, help_text="null if the caller was not added to it."
+        source="caller_role",
+        allow_null=True,
+        help_text="The caller's role on the chatbot; null if the caller was not added to it.",
     )
     open_points = {"user_chatbot_role": ["roles", "my-chatbots"]}
 
@@ -90,7 +92,7 @@ class ChatbotInput(Shape):
     """A new chatbot."""
 
     name = like(Chatbot, "name", help_text="Unique within the account.")
-    description = Text(max_length=50)  # changes accept more: see ChatbotChanges
+    description = Text(max_length=50)  # an update accepts more: see ChatbotChanges
 
 
 class ChatbotChanges(Shape):

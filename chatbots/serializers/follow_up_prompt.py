@@ -1,4 +1,4 @@
-"""The wire forms of a follow-up prompt. Open point: follow-up-body."""
+"""The wire formats of a follow-up prompt. Open point: follow-up-body."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def part(name: str) -> Any:
 
 
 def whole(pair: tuple[str, ...], *, without: tuple[str, ...]) -> dict[str, Any]:
-    """Return the JSON Schema of a complete pair without the other one."""
+    """Return the JSON Schema for a body with one complete pair and without the other."""
     given = {camel(name): {"type": "string", "pattern": Text.PATTERN} for name in pair}
     absent = {camel(name): {"type": ["string", "null"], "maxLength": 0} for name in without}
     return {"type": "object", "required": [*given], "properties": given | absent}
@@ -58,7 +58,7 @@ class FollowUpPromptInput(Shape):
         FollowUpPrompt,
         "esclate",
         default=False,
-        help_text="If true, it escalates the conversation.",
+        help_text="If true, a message equal to buttonMessage escalates the conversation.",
     )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The wire forms of an instruction. A record does not contain the creativity level."""
+"""The wire formats of an instruction. Responses do not contain the creativity level."""
 
 from chatbots.models import Instruction
 from chatbots.models.instruction import DEFAULT_CREATIVITY
@@ -32,7 +32,10 @@ class InstructionInput(Shape):
     creativity_level = like(Instruction, "creativity_level", default=DEFAULT_CREATIVITY)
     deletable = like(Instruction, "deletable", default=True)
     is_active = like(
-        Instruction, "is_active", default=False, help_text="If true, it replaces the active one."
+        Instruction,
+        "is_active",
+        default=False,
+        help_text="If true, the instruction becomes the active one.",
     )
 
 
@@ -43,7 +46,9 @@ class InstructionChanges(Shape):
     instruction = like(Instruction, "instruction")
     creativity_level = like(Instruction, "creativity_level")
     deletable = like(Instruction, "deletable")
-    is_active = like(Instruction, "is_active", help_text="If true, it replaces the active one.")
+    is_active = like(
+        Instruction, "is_active", help_text="If true, the instruction becomes the active one."
+    )
 
 
 class InstructionChoice(Shape):

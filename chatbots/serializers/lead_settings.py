@@ -1,4 +1,4 @@
-"""The wire forms of lead settings. Specification: Resources, Lead settings."""
+"""The wire formats of lead settings. Specification: Resources, Lead settings."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ MAX_EMAILS, MAX_FORM_FIELDS = 50, 50
 
 
 class FormField(serializers.Serializer[Any]):
-    """An extra field of the lead form, next to name, e-mail and phone."""
+    """An extra field of the lead form, next to name, email and phone."""
 
     default_error_messages = expected("object")
 
     display_label = Text(allow_blank=True, help_text="A field with an empty label is not shown.")
-    field_name = Text(  # type: ignore[assignment]  # the contract's word, and DRF's own
+    field_name = Text(  # type: ignore[assignment]  # the contract's name, which DRF uses too
         validators=[RegexValidator(r"^[a-z_][a-z0-9_]*\Z", "Expected snake_case")],
         help_text="Internal storage key.",
     )
@@ -32,13 +32,13 @@ class FormField(serializers.Serializer[Any]):
 
 
 def notified_emails(**options: Any) -> TextList:
-    """Return the list field of the e-mail addresses that are notified of a lead."""
-    email = Text(validators=[EmailValidator("Expected an e-mail address")])
+    """Return the list field for the email addresses that are notified of leads."""
+    email = Text(validators=[EmailValidator("Expected an email address")])
     return TextList(child=email, max_length=MAX_EMAILS, **options)
 
 
 def form_fields(**options: Any) -> TextList:
-    """Return the list field of the form's extra fields."""
+    """Return the list field for the form's extra fields."""
     return TextList(child=FormField(), max_length=MAX_FORM_FIELDS, **options)
 
 

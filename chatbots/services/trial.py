@@ -1,17 +1,17 @@
-"""Ask a bot's model a question to try it out: with the saved settings, storing nothing."""
+"""Ask a bot's model a question to try out the saved settings. Nothing is stored."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from chatbots.llm import client, prompt
+from chatbots.llm import fallback, prompt
 from chatbots.llm.exchange import Reply, ReplyFailed, Turn
 from config.database.connections import release_connection
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A reply and its system message. If `reply.failure` is set, it is the fallback."""
+    """A reply and its system message. If `reply.failure` is set, the reply is the fallback."""
 
     system: str
     reply: Reply
@@ -20,18 +20,18 @@ class Trial:
 def ask(chatbot_id: UUID, said: Sequence[Turn], question: str) -> Trial:
     """Return the reply to a question that follows the turns in `said`.
 
-    It counts towards no quota, and neither it nor a failure is recorded. Releases the database
-    connection while it waits for the model.
+    The question counts towards no quota, and neither a reply nor a failure is recorded. Releases
+    the database connection before it waits for the model.
     """
     known = prompt.briefing(chatbot_id)
     reply = Reply(known.fallback, failure="no model is marked as the default")
     if known.model:
         system = [Turn("system", known.system)] if known.system else []
         recent = prompt.fitting(said, known.history_length)
-        models = client.to_try_out(known.model)
+        models = fallback.to_try_out(known.model)
         release_connection()
         try:
-            reply = client.ask_in_turn(
+            reply = fallback.ask_in_turn(
                 models,
                 [*system, *recent, Turn("user", question)],
                 temperature=known.temperature,

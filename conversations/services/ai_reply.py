@@ -21,7 +21,7 @@ from django.db import (
     transaction,
 )
 
-from chatbots.llm import client, metrics, prompt
+from chatbots.llm import fallback, metrics, prompt
 from chatbots.llm.exchange import AllFailed, Reply
 from chatbots.llm.prompt import Briefing
 from chatbots.models import LlmModel
@@ -31,7 +31,7 @@ from config.database.lengths import LONG, SHORT
 from config.database.locks import is_lock_timeout
 from config.database.prepared import insert, together
 from config.outbound.failures import is_shortage
-from config.stopping import worker_is_stopping
+from config.stop_signal import worker_is_stopping
 from conversations import events
 from conversations.access import lock_thread
 from conversations.models import Draft, Message
@@ -39,10 +39,10 @@ from conversations.models.message import MessageType
 from conversations.services import history, owed_reply, reply_origin
 from conversations.services.owed_reply import Claim
 
-STORED_WITHIN = 60.0  # seconds to retry storing a reply while the database does not respond
-STORED_AGAIN = 0.5  # seconds between two attempts to store
+STORED_WITHIN = 60.0  # seconds to keep trying to store a reply while the database does not respond
+STORED_AGAIN = 0.5  # seconds between two attempts to store a reply
 LONGER = 60.0  # seconds beyond the model's timeout that a request waits for another process
-LOOK = 0.25  # seconds between two checks on another process
+LOOK = 0.25  # seconds between two checks on another process's reply
 
 GIVEN_UP = "every process that tried to make this reply died"
 
@@ -56,20 +56,18 @@ class ClaimLost(Exception):
 def ask(message: Message, briefing: Briefing) -> Reply:
     """Return a model's reply, or the bot's fallback if there is no model or all of them fail.
 
-    Call it outside any transaction: it releases the database connection. Raises ReplyFailed only
-    if this machine lacked the resources to ask.
+    Call this outside any transaction, because it releases the database connection. Raises
+    ReplyFailed only if this machine lacked the resources to ask.
     """
     if briefing.model is None:
         metrics.FAILURES.labels(metrics.NO_DEFAULT_MODEL).inc()
-        logger.error(
-            "no model is marked as the default: thread %s gets no reply", message.thread_id
-        )
+        logger.error("no reply in thread %s: no model is marked as the default", message.thread_id)
         return Reply(briefing.fallback, failure="no model is marked as the default")
-    conversation = reply_origin.turns(message, briefing.system, briefing.history_length)
-    models = client.to_ask(briefing.model)
+    conversation = history.turns(message, briefing.system, briefing.history_length)
+    models = fallback.to_ask(briefing.model)
     release_connection()
     try:
-        return client.ask_in_turn(
+        return fallback.ask_in_turn(
             models, conversation, temperature=briefing.temperature, facts=briefing.facts
         )
     except AllFailed as failure:
@@ -91,18 +89,18 @@ def ask(message: Message, briefing: Briefing) -> Reply:
 
 
 def provenance(answer: Reply) -> dict[str, Any]:
-    """Return a reply's origin as columns: its model, sources and time, or why it is a fallback."""
+    """Return a reply's model, sources and response time, or why it is a fallback, as columns."""
     if answer.failure:
         return {"fallback_reason": answer.failure[:SHORT]}
     return {"source": answer.sources, "llm_model": answer.model, "reply_ms": answer.ms}
 
 
 def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> Message | None:
-    """Store a reply with its origin, or a draft if a person took the thread over in the meantime.
+    """Store a reply with its origin, or a draft if the thread was escalated in the meantime.
 
-    Runs in its own transaction under the thread's lock. The model's row is shared by all accounts,
-    so only its foreign key locks it, at the commit. Returns None if no message was stored. Raises
-    ClaimLost, and IntegrityError if the model was deleted while it answered.
+    Runs in its own transaction under the thread's lock. All accounts share the model's row, so it
+    is locked only at commit, by the foreign key. Returns None if no message was stored. Raises
+    ClaimLost, ThreadNotFound, and IntegrityError if the model was deleted while it answered.
     """
     words, made_by = answer.content[:LONG], provenance(answer)
     with transaction.atomic():
@@ -130,9 +128,9 @@ def store_patiently(
 ) -> Message | None:
     """Store a reply, and retry while a row is locked or the database does not respond.
 
-    No connection is held between attempts. Raises ClaimLost, and the database error once
-    STORED_WITHIN has passed (embedded: at once). With `until_unlocked`, which is for a worker, it
-    waits longer for a locked row: until the worker is asked to stop.
+    No connection is held between attempts. Raises ClaimLost, ThreadNotFound, and the database error
+    once STORED_WITHIN has passed, or immediately in embedded mode. With `until_unlocked`, which is
+    for workers, it waits for a locked row until the worker is asked to stop.
     """
     deadline = time.monotonic() + STORED_WITHIN
     while True:
@@ -141,7 +139,7 @@ def store_patiently(
         except IntegrityError:
             if answer.model is None or LlmModel.objects.filter(pk=answer.model.pk).exists():
                 raise
-            answer = replace(answer, model=None)  # it was deleted while it answered
+            answer = replace(answer, model=None)  # the model was deleted while it was answering
         except (OperationalError, InterfaceError) as error:
             waits = until_unlocked and is_lock_timeout(error) and not worker_is_stopping()
             if settings.EMBEDDED or (time.monotonic() > deadline and not waits):
@@ -153,9 +151,9 @@ def store_patiently(
 
 
 def not_wanted(message: Message, claim: Claim) -> bool:
-    """Settle a reply if an agent still answers in its thread. Returns whether it is settled.
+    """Settle the claim without a reply if the thread is still escalated.
 
-    Raises ClaimLost.
+    Returns whether it was settled. Raises ClaimLost and ThreadNotFound.
     """
     with transaction.atomic():
         if not lock_thread(message.thread_id).escalated:
@@ -166,11 +164,11 @@ def not_wanted(message: Message, claim: Claim) -> bool:
 
 
 def reply(message: Message, claim: Claim, *, until_unlocked: bool = False) -> Message | None:
-    """Answer a visitor's message with the model's reply or the bot's fallback, if it has one.
+    """Answer a visitor's message with the model's reply, or with the bot's fallback if it has one.
 
-    Call it outside any transaction. A reply that fails here stays owed and is made again.
-    `until_unlocked` is that of `store_patiently`. Raises ClaimLost, and Unavailable if this
-    machine lacks the resources to ask.
+    Call this outside any transaction. A reply that fails here stays owed and is retried.
+    `until_unlocked` is passed to `store_patiently`. Raises ClaimLost, ThreadNotFound, and
+    Unavailable if this machine lacks the resources to ask.
     Specification: Endpoints, Threads and messages.
     """
     try:
@@ -187,14 +185,14 @@ def reply(message: Message, claim: Claim, *, until_unlocked: bool = False) -> Me
     except Exception as error:
         shortage = is_shortage(error)
         not_tried = shortage or is_lock_timeout(error)
-        with suppress(DatabaseError):  # if this fails, the lease expires by itself
+        with suppress(DatabaseError):  # if this fails, the lease expires on its own
             (owed_reply.postpone if not_tried else owed_reply.retry_later)(claim)
         if shortage:
             logger.warning("this machine lacks the resources to ask for a reply: %s", error)
             raise Unavailable from error
         raise
-    with suppress(DatabaseError):  # the reply is stored
-        client.note(answer)
+    with suppress(DatabaseError):  # the reply is already stored
+        fallback.note(answer)
     return made
 
 
@@ -207,9 +205,9 @@ def answer(message: Message, claim: Claim) -> Message | None:
 
 
 def finish(message: Message) -> Message | None:
-    """Return the reply to a message stored earlier; make it if no process is making it.
+    """Return the reply to a message stored earlier, making it if no process is doing so.
 
-    Waits for another process without holding a connection. Raises Unavailable if it takes too
+    Waits for another process without holding a connection. Raises Unavailable if that takes too
     long.
     """
     deadline = time.monotonic() + settings.LLM_TIMEOUT + LONGER

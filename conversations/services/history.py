@@ -1,4 +1,6 @@
-"""Append to a thread's history and read it in pages. Only this module creates messages.
+"""Append to a thread's history, read it in pages, and read what a prompt quotes of it.
+
+Only this module creates messages.
 
 Specification: Resources, Message. Open point: message-order.
 """
@@ -6,16 +8,30 @@ Specification: Resources, Message. Open point: message-order.
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from django.db.models import Case, QuerySet, Subquery, When
+from django.db.models import (
+    Case,
+    F,
+    PositiveIntegerField,
+    QuerySet,
+    Subquery,
+    Sum,
+    UUIDField,
+    When,
+    Window,
+)
+from django.db.models.functions import Length
 from django.utils import timezone
 
-from config.database.prepared import insert
+from chatbots.llm.exchange import Turn
+from chatbots.llm.prompt import HISTORY_CHARACTERS
+from config.database.prepared import Given, insert, prepared
 from config.database.row import save_changes
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import handoffs
 
-TITLE_LENGTH = 80  # characters of the first visitor's message. Open point: thread-fields
+TITLE_LENGTH = 80  # characters of the visitor's first message. Open point: thread-fields
+SPOKEN = [MessageType.USER_MESSAGE, MessageType.AI_MESSAGE, MessageType.AGENT_MESSAGE]
 
 Messages = TypeVar("Messages", bound="QuerySet[Any]")
 
@@ -28,7 +44,7 @@ def append(
     changes: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Message:
-    """Store a message at the thread's next position; save the thread's counters and changes.
+    """Store a message at the thread's next position, and save the thread's counters and changes.
 
     A visitor's message reopens a resolved thread (open point: resolved-thread). The caller holds
     the thread's lock (`lock_thread`) and the transaction.
@@ -49,7 +65,7 @@ def append(
 
 
 def counters(thread: Thread, message_type: MessageType, content: str) -> dict[str, Any]:
-    """Return the thread's columns that its next message changes."""
+    """Return the changes that a thread's next message makes to the thread's columns."""
     changes: dict[str, Any] = {"last_position": thread.last_position + 1}
     if message_type == MessageType.USER_MESSAGE:
         changes["unread_messages_count"] = thread.unread_messages_count + 1
@@ -73,12 +89,13 @@ def newest_first(messages: Messages) -> Messages:
 def page(messages: Messages, thread: Any, *, limit: int, before: Any = None) -> Messages:
     """Select a thread's newest messages, or those older than the message `before`.
 
-    `thread` and `before` are ids or expressions. One more than `limit` is selected; `cut` turns the
-    surplus into the cursor. Nothing is selected if `before` is not one of the thread's messages.
+    `thread` and `before` are ids or expressions. One more message than `limit` is selected, so
+    that `cut` can tell whether there are older ones. Nothing is selected if `before` is not one of
+    the thread's messages.
     """
     messages = messages.filter(thread=thread)
     if before is not None:
-        # Only the id selects the row: with old statistics, SQLite would read the whole thread.
+        # Select by the id only: with outdated statistics, SQLite would read the whole thread.
         its_position = Case(When(thread=thread, then="position"))
         mark = Message.objects.filter(pk=before).values(mark=its_position)
         messages = messages.filter(position__lt=Subquery(mark))
@@ -86,7 +103,46 @@ def page(messages: Messages, thread: Any, *, limit: int, before: Any = None) -> 
 
 
 def cut(records: list[dict[str, Any]], limit: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Split the records of `page` into those to show and their Cursor."""
+    """Return the records of `page` to show, and their Cursor."""
     shown, more = records[:limit], len(records) > limit
     cursor = {"limit": limit, "has_more": more, "next_cursor": shown[-1]["id"] if more else None}
     return shown, cursor
+
+
+def heard(most: int) -> "QuerySet[Message, tuple[str, str]]":
+    """Select at most `most` messages before a given position, newest first.
+
+    Only the part of a long history that fits into the prompt is loaded.
+    """
+    spoken = Message.objects.filter(
+        thread=Given("thread", UUIDField()),
+        position__lt=Given("position", PositiveIntegerField()),
+        message_type__in=SPOKEN,
+        fallback_reason=None,
+    )
+    newest = Message.objects.filter(pk__in=newest_first(spoken)[:most].values("pk"))
+    size = Window(Sum(Length("content")), order_by=F("position").desc())
+    fitting = newest.annotate(size=size).filter(size__lte=HISTORY_CHARACTERS)
+    return newest_first(fitting).values_list("message_type", "content")
+
+
+HEARD = prepared(heard)
+
+
+def turns(message: Message, system: str, history_length: int) -> list[Turn]:
+    """Build the model's view of the conversation, ending with the visitor's message.
+
+    It contains at most `history_length` earlier messages.
+    """
+    said: list[tuple[str, str]] = []
+    if history_length and message.position > 1:
+        given = {"thread": message.thread_id, "position": message.position}
+        said = HEARD.rows(history_length, **given)
+    return [
+        *([Turn("system", system)] if system else []),
+        *(
+            Turn("user" if kind == MessageType.USER_MESSAGE else "assistant", content)
+            for kind, content in reversed(said)
+        ),
+        Turn("user", message.content),
+    ]

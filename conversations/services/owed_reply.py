@@ -3,8 +3,8 @@
     record   a send stores its message and claims the reply that it is about to make
     claim    a worker's dispatcher claims replies whose lease has expired
     confirm  a task begins and replaces the claim, so that a duplicate task finds nothing
-    take     a repeated request continues where the first one ended
-    settle   the reply, or its substitute, is stored: nothing is owed any more
+    take     a repeated request continues where the first one stopped
+    settle   the reply or a draft is stored, or neither is wanted, so nothing is owed any longer
 
 A process that makes a reply renews its lease until it settles. If the process dies, the lease
 expires within seconds. A process that lost its claim settles nothing.
@@ -21,14 +21,14 @@ from django.db.models.functions import Now
 from config.database.ids import new_id
 from config.database.locks import locking, unlocked, update_unlocked
 from config.database.prepared import Given, insert, prepared_delete
-from config.runtime.renewal import Renewal
+from config.database.renewal import Renewal
 from conversations.models import Message, OwedReply
 
 LEASE = timedelta(seconds=6)
 LEASED = Now() + LEASE
-RENEWED_EVERY = 1.5  # seconds
+RENEWED_EVERY = 1.5  # seconds between renewals of a claim
 AGAIN_AFTER = timedelta(seconds=1)  # until a failed reply is tried again
-MOST_TRIES = 4  # after these, the message itself seems to kill processes: no model is asked
+MOST_TRIES = 4  # attempts; then no model is asked: the message itself seems to kill processes
 
 SETTLE = prepared_delete(
     lambda: OwedReply.objects.filter(
@@ -42,7 +42,7 @@ class Claim(NamedTuple):
 
     message_id: UUID
     token: UUID
-    begun: int  # how many times making it was begun, including this one
+    begun: int  # the number of attempts started, including this one
 
 
 def record(message: Message) -> Claim:
@@ -54,9 +54,9 @@ def record(message: Message) -> Claim:
 
 
 def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
-    """Claim owed replies that no process is making, so that a worker makes at most `most` at once.
+    """Claim owed replies that no process is making. A worker makes at most `most` at the same time.
 
-    One account gets at most half of them. Returns pairs of a message's id and its token.
+    One account gets at most half of them. Returns pairs of a message's id and its claim's token.
     """
     if not _lapsed().exists():
         return []
@@ -65,7 +65,7 @@ def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
     making = Counter(mine.values_list(account, flat=True))
     share, room = max(1, most // 2), most - making.total()
     full = [one for one, count in making.items() if count >= share]
-    # Those that this process is making may have lapsed because their rows were locked.
+    # Leave out this process's own claims: they may have lapsed because their rows were locked.
     free = _lapsed().exclude(claim__in=list(renewal.claims))
     waiting = free.exclude(**{f"{account}__in": full}).order_by("claimed_until")
     taken = []
@@ -81,32 +81,32 @@ def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
 
 
 def confirm(message_id: UUID, token: UUID) -> Claim | None:
-    """Begin a reply that a dispatcher has claimed; None if the claim was lost or already used."""
+    """Start a reply that a dispatcher claimed. Returns None if the claim was lost or used."""
     return _begin(OwedReply.objects.filter(pk=message_id, claim=token))
 
 
 def take(message_id: UUID) -> Claim | None:
-    """Claim the reply to one message; None if none is owed or another process is making it."""
+    """Claim the reply to a message. Returns None if none is owed or it is already claimed."""
     return _begin(_lapsed().filter(pk=message_id), claimed_by="")
 
 
 def settle(claim: Claim) -> bool:
-    """Delete the row, in the transaction that stores the reply. False if the claim was lost."""
+    """Delete the row, in the reply's transaction. Returns False if the claim was lost."""
     return bool(SETTLE.run(message=claim.message_id, claim=claim.token))
 
 
 def retry_later(claim: Claim) -> None:
-    """Give the reply up after a failure, so that it is tried again after AGAIN_AFTER."""
+    """Release the claim after a failure, so that the reply is retried after AGAIN_AFTER."""
     _held(claim).update(claimed_until=Now() + AGAIN_AFTER)
 
 
 def postpone(claim: Claim) -> None:
-    """Give the reply up without counting the attempt, because it could not even begin."""
+    """Release the claim without counting the attempt, because it could not even start."""
     _held(claim).update(claimed_until=Now() + AGAIN_AFTER, begun=F("begun") - 1)
 
 
 def is_owed(message_id: UUID) -> bool:
-    """Return whether a message still waits for its reply."""
+    """Return whether a message is still waiting for its reply."""
     return OwedReply.objects.filter(pk=message_id).exists()
 
 
@@ -124,7 +124,7 @@ def _lapsed() -> QuerySet[OwedReply]:
 
 
 def _begin(rows: QuerySet[OwedReply], **columns: str) -> Claim | None:
-    """Claim a row under a new token and count the beginning; None if the row was not free."""
+    """Claim a row under a new token and count the attempt. Returns None if it was not free."""
     token = new_id()
     if not rows.update(claim=token, claimed_until=Now() + LEASE, begun=F("begun") + 1, **columns):
         return None
@@ -133,7 +133,7 @@ def _begin(rows: QuerySet[OwedReply], **columns: str) -> Claim | None:
 
 
 def _renew(tokens: list[UUID]) -> None:
-    # Without the locked ones: if one row held up the others, they would all lapse.
+    # Skips locked rows: if one of them held up the others, all the leases would lapse.
     update_unlocked(OwedReply.objects.filter(claim__in=tokens), claimed_until=Now() + LEASE)
 
 

@@ -1,74 +1,30 @@
-"""Build prompts, record the origin of an AI message, and rebuild its prompt byte for byte.
+"""Record the origin of an AI message, and rebuild its prompt byte for byte.
 
 A prompt is a function of versions, which never change, and of the thread's earlier messages, which
-are never edited. So the origin stores only references to both.
+are never edited. The origin therefore stores only references to both.
 """
 
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, PositiveIntegerField, QuerySet, Sum, UUIDField, Window
-from django.db.models.functions import Length
 from django.utils import timezone
 
 from chatbots.llm.exchange import Reply, Turn
-from chatbots.llm.prompt import HISTORY_CHARACTERS, Briefing, system_message
+from chatbots.llm.prompt import Briefing, system_message
 from chatbots.models import GeneralSettings, Instruction, LlmModel, Persona
 from chatbots.models.version import content_at
 from config.database.lengths import SHORT
-from config.database.prepared import Given, insert, prepared
+from config.database.prepared import insert
 from conversations.models import Message, ReplyOrigin, TokenUsage
-from conversations.models.message import MessageType
 from conversations.services import history
-
-SPOKEN = [MessageType.USER_MESSAGE, MessageType.AI_MESSAGE, MessageType.AGENT_MESSAGE]
-
-
-def heard(most: int) -> "QuerySet[Message, tuple[str, str]]":
-    """Select at most `most` messages before a given position, newest first.
-
-    Only the part of a long history that fits into the prompt is loaded.
-    """
-    spoken = Message.objects.filter(
-        thread=Given("thread", UUIDField()),
-        position__lt=Given("position", PositiveIntegerField()),
-        message_type__in=SPOKEN,
-        fallback_reason=None,
-    )
-    newest = Message.objects.filter(pk__in=history.newest_first(spoken)[:most].values("pk"))
-    size = Window(Sum(Length("content")), order_by=F("position").desc())
-    fitting = newest.annotate(size=size).filter(size__lte=HISTORY_CHARACTERS)
-    return history.newest_first(fitting).values_list("message_type", "content")
-
-
-HEARD = prepared(heard)
-
-
-def turns(message: Message, system: str, history_length: int) -> list[Turn]:
-    """Build the model's view of the conversation, ending with the visitor's message.
-
-    It has at most `history_length` earlier messages.
-    """
-    said: list[tuple[str, str]] = []
-    if history_length and message.position > 1:
-        given = {"thread": message.thread_id, "position": message.position}
-        said = HEARD.rows(history_length, **given)
-    return [
-        *([Turn("system", system)] if system else []),
-        *(
-            Turn("user" if kind == MessageType.USER_MESSAGE else "assistant", content)
-            for kind, content in reversed(said)
-        ),
-        Turn("user", message.content),
-    ]
 
 
 def record(message: Message, answer: Reply, briefing: Briefing) -> None:
     """Store the origin of a new AI message, in the message's transaction."""
     model = last_asked(answer)
-    earlier = () if answer.failure else answer.failed  # the reason of a fallback names all of them
+    earlier = () if answer.failure else answer.failed  # a fallback's reason names all models
     instruction = briefing.instruction
-    history_length = answer.turns_sent - 1 - bool(briefing.system)  # without the question
+    history_length = answer.turns_sent - 1 - bool(briefing.system)  # excluding the question
     insert(
         ReplyOrigin(
             message=message,
@@ -89,7 +45,7 @@ def record(message: Message, answer: Reply, briefing: Briefing) -> None:
 
 
 def count_tokens(chatbot_id: UUID, answer: Reply) -> None:
-    """Count the tokens of a reply, at the end of the transaction that stores it."""
+    """Count a reply's tokens, at the end of the transaction that stores the reply."""
     model = last_asked(answer)
     if model and answer.input_tokens is not None and answer.output_tokens is not None:
         TokenUsage.add(
@@ -104,25 +60,25 @@ def count_tokens(chatbot_id: UUID, answer: Reply) -> None:
 def last_asked(answer: Reply) -> LlmModel | None:
     """Return the model that replied or, for a fallback, the last one that failed.
 
-    None if no model was asked, or if the model was deleted while it replied.
+    Returns None if no model was asked, or if the model was deleted while it replied.
     """
     return answer.failed[-1].model if answer.failure and answer.failed else answer.model
 
 
 def rebuild(reply: Message) -> list[Turn]:
-    """Return the prompt that an AI message was the answer to.
+    """Return the prompt that an AI message answered.
 
-    Raises ReplyOrigin.DoesNotExist for a message that is not an AI message.
+    Raises ReplyOrigin.DoesNotExist for a message without an origin.
     """
     origin, question = ReplyOrigin.objects.get(message=reply), reply.parent_message
-    assert question  # a model's reply always has one
+    assert question  # every reply with an origin has one
     general = GeneralSettings(**_content(origin.settings_id, origin.settings_version))
     personas = [Persona(**_content(*pair)) for pair in origin.personas]
     instruction = None
     if origin.instruction_id:
         instruction = Instruction(**_content(origin.instruction_id, origin.instruction_version))
     system = system_message(general.description, personas, instruction)
-    return turns(question, system, origin.history_length)
+    return history.turns(question, system, origin.history_length)
 
 
 def _content(row_id: Any, number: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Find threads by words in their messages, by their visitor's name or e-mail address, or by tag.
+"""Find threads by words in their messages, by their visitor's name or email address, or by tags.
 
 The initial migration creates the indexes: FTS5 tables on SQLite, GIN indexes on PostgreSQL. Each
 entry contains a word that names its chatbot, so the index itself limits a search to the searcher's
@@ -6,6 +6,7 @@ chatbots, however many entries other chatbots have. No text can contain such a w
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -18,14 +19,14 @@ from django.db.models.expressions import RawSQL
 from config.database.lengths import SHORT
 from conversations.models.thread import ThreadQuerySet
 
-NEWEST = 200  # hits of each kind
-NEWEST_KEPT = 2_000  # threads with a tag or a name
-SHORTEST_BEGINNING = 3  # letters of an incomplete word
+NEWEST = 200  # hits per kind
+NEWEST_KEPT = 2_000  # threads that a filter or a search by name keeps
+SHORTEST_BEGINNING = 3  # characters that an incomplete word needs
 MOST_WORDS = 10
 WORD = re.compile(r"[^\W_]+")
 ACCENT = re.compile(r"[\u0300-\u036f]")
 
-# The last word of a name, an address or a tag may be incomplete.
+# In names, addresses and tags, the last word of a query may be incomplete.
 SQLITE_MESSAGES = """
     SELECT said.thread_id, said.id
     FROM conversations_message_words AS entry
@@ -76,11 +77,11 @@ POSTGRESQL_TAGS = """
 
 
 def union(messages: str, visitors: str, tags: str) -> str:
-    """Combine the three kinds of hits. Only those of messages have a message."""
+    """Combine the three kinds of hits, each with its kind. Only message hits have a message id."""
     return f"""
-        SELECT * FROM ({messages}) AS message_hits
-        UNION ALL SELECT id, NULL FROM ({visitors}) AS visitor_hits
-        UNION ALL SELECT id, NULL FROM ({tags}) AS tag_hits
+        SELECT 1, thread_id, id FROM ({messages}) AS message_hits
+        UNION ALL SELECT 2, id, NULL FROM ({visitors}) AS visitor_hits
+        UNION ALL SELECT 3, id, NULL FROM ({tags}) AS tag_hits
     """  # noqa: S608 - our own constants only
 
 
@@ -104,7 +105,7 @@ class Hits:
 def find(text: str, chatbots: Sequence[UUID] | None) -> Hits:
     """Find the newest threads and messages that contain all words of a text, in one query.
 
-    `chatbots` are those that the searcher may see; None means all.
+    `chatbots` are the ids of the chatbots that the searcher may see, or None for all.
     """
     words = words_of(text)
     if not words or (chatbots is not None and not chatbots):
@@ -116,29 +117,29 @@ def find(text: str, chatbots: Sequence[UUID] | None) -> Hits:
     }
     with connection.cursor() as cursor:
         cursor.execute(SQLITE if connection.vendor == "sqlite" else POSTGRESQL, given)
-        rows = [tuple(key and UUID(str(key)) for key in row) for row in cursor.fetchall()]
-    messages = [message for _, message in rows if message]
+        rows = cursor.fetchall()
+    messages = [UUID(str(message)) for _, _, message in rows if message]
     return Hits(
-        {thread for thread, _ in rows},
+        {UUID(str(thread)) for _, thread, _ in rows},
         set(messages[:NEWEST]),
-        more=len(messages) > NEWEST or len(rows) - len(messages) > NEWEST,
+        more=any(count > NEWEST for count in Counter(kind for kind, _, _ in rows).values()),
     )
 
 
 def tagged(rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None) -> ThreadQuerySet:
-    """Keep the threads with the words in their tags: the newest of them, at most NEWEST_KEPT."""
+    """Select the newest threads with the words in their tags, at most NEWEST_KEPT of them."""
     return kept(rows, TAGS[connection.vendor], text, chatbots)
 
 
 def named(rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None) -> ThreadQuerySet:
-    """Keep the newest threads of visitors with the words in their name or e-mail address."""
+    """Select the newest threads of visitors with the words in their name or email address."""
     return kept(rows, VISITORS[connection.vendor], text, chatbots)
 
 
 def kept(
     rows: ThreadQuerySet, part: str, text: str, chatbots: Sequence[UUID] | None
 ) -> ThreadQuerySet:
-    """Keep the threads that a part of the search finds, as a subquery."""
+    """Narrow `rows`, by a subquery, to the newest threads that one of the search's parts finds."""
     words = words_of(text)
     if not words or (chatbots is not None and not chatbots):
         return rows.none()
@@ -149,19 +150,19 @@ def kept(
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text as the index has them: in lower case, without accents."""
+    """Return a text's words for a query: in lower case and, on PostgreSQL, without accents."""
     whole = normalize("NFC", text[:SHORT])
-    if connection.vendor == "postgresql":  # SQLite's tokenizer removes them by itself
+    if connection.vendor == "postgresql":  # SQLite's tokenizer removes accents itself
         whole = normalize("NFC", ACCENT.sub("", normalize("NFD", whole)))
     return [word.lower() for word in WORD.findall(whole)[:MOST_WORDS]]
 
 
 class Syntax(NamedTuple):
-    """How a database writes a search. Words are letters and digits, so they need no escape."""
+    """A database's search syntax. Words are letters and digits, so they need no escaping."""
 
-    quote: str  # around a word; in FTS5, AND and OR are words too if they are quoted
+    quote: str  # around a word; in FTS5, a quoted AND or OR is a word, not an operator
     begun: str  # after the beginning of a word
-    scope: str  # before a chatbot's id; words of texts cannot contain these characters
+    scope: str  # before a chatbot's id; no word of a text begins with it
     either: str
     both: str
 
@@ -173,10 +174,10 @@ SYNTAX = {
 
 
 def query(words: list[str], chatbots: Sequence[UUID] | None, *, begun: bool) -> str:
-    """Make a query of the words in these chatbots, in the language of the database.
+    """Build a query for the words in these chatbots, in the database's own search syntax.
 
-    With `begun`, the last word may be incomplete, unless it is too short: one or two letters begin
-    a large share of all names.
+    With `begun`, the last word may be incomplete, unless it is one or two ASCII characters long:
+    too many names begin with those.
     """
     syntax = SYNTAX[connection.vendor]
     terms = [f"{syntax.quote}{word}{syntax.quote}" for word in words]

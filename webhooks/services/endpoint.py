@@ -37,7 +37,7 @@ UNTRIED = {
 
 
 class ConfigurationError(ValueError):
-    """Raised for an invalid configuration; `path` names the field, empty for the whole."""
+    """Raised for an invalid configuration. `path` names the field, or is empty."""
 
     def __init__(self, path: list[str], message: str) -> None:
         super().__init__(message)
@@ -56,16 +56,17 @@ def configure(
 ) -> tuple[Endpoint, str | None]:
     """Create or replace a chatbot's endpoint; `events=None` subscribes to all events.
 
-    Without `secret` and `keep_secret`, a secret is generated and returned with the endpoint.
-    `by` names the person whose secret it is. Locks the chatbot's row. Raises ConfigurationError.
+    Without `secret` or `keep_secret`, a secret is generated and returned with the endpoint. `by`
+    names the person who set the secret. Locks the chatbot's row. Raises ConfigurationError.
     """
     _check_add_on(chatbot)
     _check("url", check_url, url)
     given = {"url": url, "events": _known(events), "is_active": is_active}
     if secret is not None and keep_secret:
-        raise ConfigurationError(["secret"], "a secret is given or kept, not both")
+        raise ConfigurationError(["secret"], "give a secret or keep the current one, not both")
     with transaction.atomic():
-        Chatbot.objects.select_for_update().get(pk=chatbot.pk)  # one endpoint for concurrent calls
+        # Concurrent calls must not create two endpoints.
+        Chatbot.objects.select_for_update().get(pk=chatbot.pk)
         endpoint = Endpoint.objects.filter(chatbot=chatbot).first()
         made = None
         if keep_secret:
@@ -82,7 +83,7 @@ def configure(
 
 
 def replace_secret(endpoint: Endpoint, secret: str | None = None, *, by: str = "") -> str:
-    """Replace an endpoint's secret, by a generated one if none is given. Returns the new secret.
+    """Replace an endpoint's secret, with a generated one if none is given. Returns the new secret.
 
     Raises ConfigurationError.
     """
@@ -93,7 +94,7 @@ def replace_secret(endpoint: Endpoint, secret: str | None = None, *, by: str = "
 
 
 def switch(endpoint: Endpoint, *, active: bool) -> Endpoint:
-    """Switch deliveries on or off. Waiting deliveries that come due while off end as FAILED."""
+    """Switch deliveries on or off. Those that come due while the webhook is off end as FAILED."""
     return save_changes(endpoint, {"is_active": active})
 
 
@@ -124,7 +125,7 @@ def send_test(endpoint: Endpoint, event: str, by: str) -> Delivery:
 
 
 def _check_add_on(chatbot: Chatbot) -> None:
-    # Read it again: the add-on may have been switched since the chatbot was read.
+    # Read the add-on again: it may have been switched since the chatbot was read.
     if not Account.objects.filter(pk=chatbot.account_id, webhooks_enabled=True).exists():
         raise ConfigurationError([], NO_ADD_ON)
 

@@ -1,6 +1,6 @@
 """A webhook receiver for integrators: it verifies requests and can fail on purpose.
 
-It listens on loopback only and stores nothing; received requests are put into a queue.
+It listens only on loopback and stores nothing. Received requests are put on a queue.
 """
 
 import hmac
@@ -26,15 +26,15 @@ from typing import Any
 from webhooks import signing
 
 HOST = "127.0.0.1"
-MOST_BYTES = 2 * 1024 * 1024  # of a body
-QUIET_SECONDS = 60.0  # until an idle connection is closed
-DRIP_SECONDS = 0.5  # between two bytes of a dripping response
+MOST_BYTES = 2 * 1024 * 1024  # maximum size of a request's body
+QUIET_SECONDS = 60.0  # time after which an idle connection is closed
+DRIP_SECONDS = 0.5  # pause between two bytes of a dripping response
 SHOWN = (signing.SIGNATURE,)  # request headers to show; never the token, which is the secret
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
 class Manner(Enum):
-    """How to answer a request."""
+    """How to respond to a request."""
 
     ANSWER = "answer"
     DRIP = "drip"
@@ -43,10 +43,10 @@ class Manner(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How to treat requests: the first `times` of them, or all; the others are accepted."""
+    """How to treat the first `times` requests, or all if that is None. Later ones are accepted."""
 
     status: int = 200
-    delay: float = 0.0  # seconds before the answer
+    delay: float = 0.0  # seconds before the response
     location: str = ""
     manner: Manner = Manner.ANSWER
     times: int | None = None
@@ -72,7 +72,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A completely received request, and how it is treated."""
+    """A fully received request, and how it is treated."""
 
     number: int
     path: str
@@ -96,7 +96,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Mishap:
-    """A caller that sent no complete request or hung up; says why, and what to do."""
+    """A connection or a request that failed. The text says why."""
 
     text: str
 
@@ -160,7 +160,7 @@ class Sink(ThreadingTCPServer):
             super().handle_error(request, client_address)
 
     def arrive(self, path: str, headers: Message, body: bytes) -> Arrival:
-        """Verify a request and put it into the queue."""
+        """Verify a request and put it on the queue."""
         token = signature = Verdict.NOT_CHECKED
         if self.secret is not None:
             token = compare(headers.get(signing.TOKEN), self.secret)
@@ -197,7 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         if behaviour.delay and self.caller_is_gone():
-            gone = f"#{arrival.number}: the caller hung up before the answer"
+            gone = f"#{arrival.number}: the caller hung up before the response"
             self.server.happened.put(Mishap(gone))
             self.close_connection = True
             return
@@ -234,7 +234,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     # Any: the values that the base class formats
     def log_message(self, *_: Any) -> None:
-        """Write nothing: the consumer of the queue reports requests."""
+        """Log nothing: the consumer of the queue reports requests."""
 
 
 def _advice(error: ssl.SSLError) -> str:

@@ -29,7 +29,7 @@ class Command(RecordCommand):
 
     help = (
         "Replace working API keys with new ones. The old keys stop working after the grace period. "
-        "Keys that an earlier rotation replaced are left out."
+        "Keys that an earlier rotation replaced also stop working by then, and get no new key."
     )
 
     def arguments(self, parser: CommandParser) -> None:
@@ -48,7 +48,7 @@ class Command(RecordCommand):
     def run(
         self, *, user: str | None, account: UUID | None, grace: float, **_: Any
     ) -> Iterator[dict[str, Any]]:
-        """Rotate the chosen keys. Yields the new ones with their texts."""
+        """Rotate the chosen keys. Yields the new keys with their texts."""
         if not 0 <= grace <= 8760:
             raise CommandError("--grace takes 0 to 8760 hours")
         keys = chosen(user, account)

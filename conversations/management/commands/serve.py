@@ -24,7 +24,7 @@ from conversations import demo
 KEY_LABEL = "make run"
 PARTS = {"web": processes.web_command, "worker": processes.worker_command}
 LOOK = 0.1  # seconds between two checks on the running parts
-RESTART_AFTER = 1.0  # least seconds between two starts of a worker that keeps ending
+RESTART_AFTER = 1.0  # minimum seconds between two starts of a worker that keeps exiting
 
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Command(BaseCommand):
     def become(self, part: str) -> None:
         """Replace this process with one part.
 
-        If the state is bound to this machine, web keeps the lock that makes it the only one.
+        If the state is bound to this machine, web keeps the lock that allows only one web process.
         """
         self.check_version()
         upgrades.check_nothing_missing()
@@ -66,13 +66,13 @@ class Command(BaseCommand):
             keep_environment_model()
         self.announce(part)
         connection.close()
-        if settings.MACHINE_BOUND and part == "web":  # the worker holds a lock of its own
+        if settings.MACHINE_BOUND and part == "web":  # the worker takes its own lock
             self.lock = processes.hold(part)
         command = PARTS[part]()
         os.execv(command[0], command)  # noqa: S606 - our own command line
 
     def run_all(self) -> None:
-        """Migrate, seed the demo at the first start, run both parts and watch them."""
+        """Migrate, seed the demo on the first embedded start, run both parts and watch them."""
         lock = processes.hold("web")
         processes.check_port()
         processes.share_metrics()
@@ -86,7 +86,8 @@ class Command(BaseCommand):
         key = self.fresh_key()
         connection.close()
         family = Family()
-        for ending in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell's `&` ignores it
+        # SIGINT, too: a process that a shell starts with `&` ignores it.
+        for ending in (signal.SIGINT, signal.SIGTERM):
             signal.signal(ending, signal.default_int_handler)
         try:
             for part, command in PARTS.items():
@@ -126,12 +127,12 @@ class Command(BaseCommand):
             extra=known | ({"address": address} if address else {}),
         )
         if not settings.SENDING:
-            logger.warning("SENDING=off: webhook deliveries and mails are held")
+            logger.warning("SENDING=off: webhook deliveries and emails are held")
 
     def fresh_key(self) -> str | None:
-        """Revoke the previous start's key and, for a demo only, issue a new one.
+        """Revoke the previous start's key and, in embedded mode, issue a new one.
 
-        A service with real data prints no key, because its output goes into logs.
+        Otherwise none is issued, because the output of a production service goes into logs.
         """
         ApiKey.objects.filter(label=KEY_LABEL).revoke()
         owners = User.objects.filter(owned_accounts__isnull=False, is_active=True)
@@ -175,9 +176,9 @@ class Command(BaseCommand):
         lines = ["", "The service is running.", "", f"  API       {api}", f"  Admin     {admin}"]
         if password:
             lines += [
-                f"  E-mail    {demo.ADMIN_EMAIL}",
+                f"  Email     {demo.ADMIN_EMAIL}",
                 f"  Password  {password}",
-                "            (of the admin; shown only this once)",
+                "            (of the admin; shown only once)",
             ]
         else:
             lines.append(f"            {self.way_in()}")
@@ -198,7 +199,7 @@ class Command(BaseCommand):
                 "  No account yet: manage.py create_account NAME --owner EMAIL --plan PLAN",
             ]
         if not settings.SENDING:
-            lines += ["", "  SENDING=off: webhook deliveries and mails are held."]
+            lines += ["", "  SENDING=off: webhook deliveries and emails are held."]
         if settings.EXPOSED:
             lines += [
                 "",

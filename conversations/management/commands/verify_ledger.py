@@ -33,7 +33,8 @@ class Command(RecordCommand):
             type=seconds,
             default=GRACE,
             metavar="SECONDS",
-            help="leave out messages stored so shortly after a change or before now (default: 300)",
+            help="leave out messages stored within this many seconds before now, or after a"
+            " configuration change (default: 300)",
         )
 
     def run(self, *, grace: timedelta, **_: Any) -> dict[str, Any]:

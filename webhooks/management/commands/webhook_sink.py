@@ -31,7 +31,7 @@ To receive a chatbot's events here:
 CHATBOT_ID --url {url}{secret}
 
 """
-CHECKING = " --secret -\n\nIt reads the secret from standard input: enter the one given here."
+CHECKING = " --secret -\n\nIt reads the secret from standard input: enter this receiver's secret."
 CHECKING_NOTHING = """
 
 It prints the secret. Start this receiver again with --secret - and enter the secret:
@@ -76,7 +76,7 @@ class Command(BaseCommand):
     help = (
         "Receive webhooks over HTTPS on 127.0.0.1, print each event, and verify its token and "
         "signature; the result does not change the response. Can simulate failures. "
-        "For integrators and for trials."
+        "For integrators, and for trying out webhooks."
     )
     requires_system_checks = CHECKS
 
@@ -93,20 +93,20 @@ class Command(BaseCommand):
         how.add_argument(
             "--redirect", type=redirect_url, metavar="URL", help="respond with 302 to this URL"
         )
-        how.add_argument("--drip", action="store_true", help="respond byte by byte, without an end")
+        how.add_argument("--drip", action="store_true", help="respond byte by byte, without end")
         how.add_argument("--close", action="store_true", help="hang up without a response")
         parser.add_argument(
             "--delay",
             type=seconds,
             default=0.0,
             metavar="SECONDS",
-            help=f"before each response; the service waits for {settings.WEBHOOK_TIMEOUT:g}",
+            help=f"before each response; the service waits for {settings.WEBHOOK_TIMEOUT:g} s",
         )
         parser.add_argument(
             "--times",
             type=positive,
             metavar="N",
-            help="fail this often, then respond with 200; requires a failure option",
+            help="fail this many times, then respond with 200; requires a failure option",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
@@ -122,7 +122,8 @@ class Command(BaseCommand):
                 f"cannot listen on port {options['port']} ({error.strerror}): "
                 "choose another with --port"
             ) from None
-        for ending in (signal.SIGINT, signal.SIGTERM):  # SIGINT, too: a shell's `&` ignores it
+        # SIGINT, too: a shell starts background commands with SIGINT ignored.
+        for ending in (signal.SIGINT, signal.SIGTERM):
             signal.signal(ending, signal.default_int_handler)
         try:
             with sink:
@@ -135,14 +136,14 @@ class Command(BaseCommand):
             self.stderr.write("Stopped.")
 
     def introduce(self, sink: Sink, kept: Certificates, *, to: Any) -> None:  # Any: untyped stream
-        """Print where the sink listens, and how to make the service send to it."""
+        """Print where the sink listens, and how to make the service send events to it."""
         rest = CHECKING_NOTHING if sink.secret is None else CHECKING
         bundle = shlex.quote(str(kept.authority))
         to.write(INTRODUCTION.format(url=sink.url, bundle=bundle, secret=rest))
         to.flush()
 
     def tell(self, what: Arrival | Mishap, *, as_json: bool) -> None:
-        """Print a request or a mishap, as text or as JSON."""
+        """Print a request, as text or as JSON, or report a mishap."""
         if isinstance(what, Mishap):
             self.stderr.write(what.text)
             return
@@ -199,7 +200,7 @@ def _lines(arrival: Arrival) -> str:
         f"answer: {arrival.behaviour}"
     )
     headers = [f"{name}: {value}" for name, value in arrival.headers.items()]
-    # Visitors wrote some of it: print nothing that could control the terminal.
+    # Visitors wrote some of this: print nothing that could control the terminal.
     return "".join(f"{_harmless(line)}\n" for line in (head, *headers, *shown.split("\n")))
 
 
