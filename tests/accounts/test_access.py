@@ -1,4 +1,4 @@
-"""What a key that is bound to one account opens there, and what stays closed elsewhere."""
+"""A key bound to one account: what it opens in that account, and what it cannot open elsewhere."""
 
 from typing import Any
 
@@ -36,13 +36,13 @@ def bound(here: Chatbot, person: User) -> Api:
 
 @pytest.fixture
 def elsewhere(bound: Api, person: User) -> Chatbot:
-    """A chatbot in an account that the same person owns."""
+    """A chatbot in another account, which the same person owns."""
     account: Account = AccountFactory(owner=person)
     return ChatbotFactory(account=account)
 
 
 def listed(api: Api) -> dict[str, Any]:
-    """Return the chatbots and accounts in the caller's own lists."""
+    """Return the accounts and chatbots in the caller's own lists, and their total."""
     mine = api.get("/v1/chatbots/my-chatbots").json()["data"]
     bots = api.get("/v1/chatbots").json()["data"]["chatbots"]
     return {
@@ -72,7 +72,7 @@ def test_a_key_without_a_bound_account_opens_both_accounts(
 
 
 @pytest.mark.parametrize("operation", [o for o in OPERATIONS if "{" in o.path], ids=str)
-def test_a_bound_key_opens_no_operation_of_its_owners_other_account(
+def test_a_bound_key_permits_no_operation_in_its_owners_other_account(
     bound: Api, elsewhere: Chatbot, operation: Any
 ) -> None:
     answer = call(bound, operation, ids_of(elsewhere))

@@ -1,4 +1,4 @@
-"""Map a bearer header to a caller."""
+"""Authentication by API key: the header, the queries, expiry, rotation and revocation."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -87,7 +87,7 @@ def test_a_malformed_key_costs_no_query(api: Api, django_assert_num_queries: Any
 def test_a_revoked_or_expired_key_costs_the_same_query_as_an_unknown_one(
     api: Api, chatbot: Chatbot
 ) -> None:
-    """Both run the same single statement, so timing does not reveal former keys."""
+    """Each key causes the same single statement, so timing does not reveal former keys."""
     owner = chatbot.account.owner
     ended = {name: api_key.issue(owner) for name in ("revoked", "expired", "switched off")}
     api_key.revoke(ended["revoked"][0])
@@ -164,7 +164,7 @@ class TestRotation:
         self.rotated(grace_hours=24)
         assert set(ApiKey.objects.values_list("expires_at", flat=True)) == {end}
 
-    def test_an_expired_key_is_not_replaced(self, api: Api) -> None:
+    def test_a_revoked_key_is_not_replaced(self, api: Api) -> None:
         api_key.revoke(ApiKey.objects.get())
         assert self.rotated() == []
 
@@ -175,7 +175,7 @@ class TestRotation:
         assert (new.user_id, new.label) == (old.user_id, "shop")
 
 
-def test_a_revocation_takes_effect_immediately_and_keeps_the_first_end(api: Api) -> None:
+def test_a_revocation_takes_effect_immediately_and_a_second_one_changes_nothing(api: Api) -> None:
     key = ApiKey.objects.get()
     api_key.revoke(key)
     ended = key.revoked_at
@@ -186,7 +186,7 @@ def test_a_revocation_takes_effect_immediately_and_keeps_the_first_end(api: Api)
 
 @pytest.mark.proves("Authentication/3")
 @pytest.mark.django_db(transaction=True)
-def test_under_load_rotated_keys_both_work_and_revoked_keys_stop_with_the_next_call(
+def test_under_load_both_keys_work_after_a_rotation_and_neither_after_a_revocation(
     api: Api,
 ) -> None:
     texts = [api.key]

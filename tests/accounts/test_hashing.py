@@ -1,4 +1,4 @@
-"""Few passwords are hashed at a time, and a waiting request holds no resources."""
+"""Only a few passwords are hashed at a time, and a waiting sign-in holds no pooled connection."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -21,11 +21,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LOGIN = reverse("admin:login")
 MANY = 20
 FLOOD = 150
-WAIT_FOR_A_CONNECTION = 15.0  # seconds, after which a service call gets a 503
+WAIT_FOR_A_CONNECTION = 15.0  # seconds, after which an API call gets a 503
 
 
 class Hashes:
-    """Replaces the hash function: blocks until it is released, and records what it sees."""
+    """Replaces the hash function: blocks until released, and records the calls."""
 
     def __init__(self) -> None:
         self.lock, self.let = threading.Lock(), threading.Event()
@@ -36,7 +36,7 @@ class Hashes:
         with self.lock:
             self.now += 1
             self.most = max(self.most, self.now)
-            # A connection to a file is no scarce resource, so a thread keeps it.
+            # SQLite has no pool, so a thread keeps its connection while it waits.
             self.connected.append(
                 connection.vendor != "sqlite" and connection.connection is not None
             )
@@ -47,7 +47,7 @@ class Hashes:
 
 
 def sign_in_as(number: int) -> str:
-    """Sign in with an unknown name from a separate address."""
+    """Try to sign in with an unknown name, from an address of its own. Returns the page."""
     try:
         client = Client(REMOTE_ADDR=f"192.0.2.{number}")
         given = {"username": f"no{number}@example.com", "password": "wrong"}
@@ -56,7 +56,7 @@ def sign_in_as(number: int) -> str:
         connections.close_all()
 
 
-def test_concurrent_sign_ins_hash_a_few_at_a_time_and_hold_no_connection_to_a_server(
+def test_concurrent_sign_ins_hash_few_passwords_at_a_time_and_hold_no_pooled_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hashes = Hashes()
@@ -92,7 +92,8 @@ def test_api_calls_succeed_during_a_flood_of_sign_ins(api: Api) -> None:
         def sign_in_from(number: int) -> requests.Response:
             form = {"username": f"no{number}@example.com", "password": "wrong"}
             form["csrfmiddlewaretoken"] = token = "a" * 32
-            own = {"X-Forwarded-For": f"192.0.2.{number}"}  # no address runs out of attempts
+            # Its own address, because one address would run out of attempts
+            own = {"X-Forwarded-For": f"192.0.2.{number}"}
             cookies = {"csrftoken": token}
             return requests.post(
                 web.address + LOGIN, form, headers=own, cookies=cookies, timeout=PATIENCE

@@ -1,4 +1,4 @@
-"""Idempotency-Key: a repeated POST gets the original answer and runs once."""
+"""Idempotency-Key: a repeated POST gets the original response and runs once."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -13,7 +13,7 @@ from accounts import idempotency
 from accounts.models import Plan, StoredAnswer, Usage
 from accounts.permissions import Role
 from chatbots.models import Chatbot, ChatbotMember, GeneralSettings, Instruction, LlmModel
-from conversations.models import Message, Thread
+from conversations.models import Message, OwedReply, Thread
 from tests.accounts.posts import INSTRUCTION, instructions, path_of
 from tests.conftest import Api, caller
 from tests.contract.operations import member
@@ -74,7 +74,7 @@ def test_any_visible_ascii_is_a_valid_key(api: Api, chatbot: Chatbot, key: str) 
     assert answer.status_code == 200
 
 
-def test_a_key_counts_per_caller_and_route(api: Api, chatbot: Chatbot) -> None:
+def test_a_key_is_scoped_to_its_caller_and_route(api: Api, chatbot: Chatbot) -> None:
     """All API keys of a user count as one caller."""
     path, other = instructions(chatbot), f"{instructions(chatbot)}/select-instruction"
     api.post(path, INSTRUCTION, Idempotency_Key="one")
@@ -85,7 +85,7 @@ def test_a_key_counts_per_caller_and_route(api: Api, chatbot: Chatbot) -> None:
     assert StoredAnswer.objects.count() == 2
 
 
-def test_another_caller_with_the_key_is_checked_as_without_it(
+def test_a_used_key_gives_no_access_to_another_caller(
     api: Api, stranger: Api, chatbot: Chatbot
 ) -> None:
     path = instructions(chatbot)
@@ -110,7 +110,9 @@ def test_a_stored_answer_is_not_returned_to_a_caller_who_has_lost_access(chatbot
     assert added.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 403
 
 
-def test_limits_apply_before_the_key_is_used(settings: Any, api: Api, chatbot: Chatbot) -> None:
+def test_rate_limits_apply_before_a_stored_answer_is_returned(
+    settings: Any, api: Api, chatbot: Chatbot
+) -> None:
     settings.RATE_LIMIT_USER = (1, 86_400)
     path = instructions(chatbot)
     assert api.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 200
@@ -128,7 +130,7 @@ def test_an_invalid_body_is_stored_as_an_answer_but_an_exceeded_quota_is_not(
     assert StoredAnswer.objects.get().status == 400
     Plan.objects.filter(pk=thread.chatbot.account.plan_id).update(monthly_messages=0)
     assert api.post(path, {"content": "Hi"}, Idempotency_Key="one").status_code == 429
-    assert StoredAnswer.objects.count() == 1  # the key is free immediately
+    assert StoredAnswer.objects.count() == 1  # a 429 is not stored, so a retry with its key runs
     Plan.objects.filter(pk=thread.chatbot.account.plan_id).update(monthly_messages=None)
     assert api.post(path, {"content": "Hi"}, Idempotency_Key="one").status_code == 200
 
@@ -160,14 +162,14 @@ def test_an_answer_is_kept_for_a_day(
     assert StoredAnswer.objects.exists() is kept
 
 
-def test_an_oversized_body_is_rejected_as_without_the_key(api: Api, chatbot: Chatbot) -> None:
+def test_an_oversized_body_is_rejected_even_with_a_key(api: Api, chatbot: Chatbot) -> None:
     body = b'{"title": "' + b"x" * 3_000_000 + b'"}'
     answer = api.post(instructions(chatbot), body, Idempotency_Key="one")
     assert answer.status_code == 400
 
 
 class Service:
-    """The running service, its model and a webhook."""
+    """Sends messages to a running web server with one API key."""
 
     def __init__(self, web: Web, key: str | None) -> None:
         self.web, self.key = web, key
@@ -195,7 +197,7 @@ def slow(transactional_db: None, chatbot: Chatbot, model: ModelServer) -> Thread
 
 
 def said_once(thread: Thread) -> None:
-    """Assert that one message was sent and answered, with one event for each."""
+    """Assert that one message and its reply are stored, each with one event, and counted once."""
     kinds = list(Message.objects.filter(thread=thread).order_by("position"))
     assert [each.message_type for each in kinds] == ["USER_MESSAGE", "AI_MESSAGE"]
     assert Delivery.objects.filter(thread_id=thread.pk).count() == 2
@@ -209,7 +211,7 @@ def rename(table: str, to: str) -> None:
     connection.close()
 
 
-def test_a_send_that_failed_after_storing_its_message_resumes_there(
+def test_a_send_that_failed_after_storing_its_message_resumes_with_the_reply(
     api: Api, slow: Thread, model: ModelServer
 ) -> None:
     table = Message._meta.db_table
@@ -245,7 +247,7 @@ def test_a_hundred_concurrent_retries_create_one_message_one_reply_and_one_event
 def test_a_process_that_dies_midway_does_not_block_the_key(
     api: Api, slow: Thread, model: ModelServer, fault: str
 ) -> None:
-    """Check also that no message is sent twice."""
+    """The retry takes over, and stores the message and the reply only once."""
     doomed = Web(TEST_CRASH_POINT="" if fault == "killed" else fault)
     with doomed, ThreadPoolExecutor(1) as pool:
         attempt = pool.submit(Service(doomed, api.key).send, slow, "k")
@@ -256,7 +258,8 @@ def test_a_process_that_dies_midway_does_not_block_the_key(
             wait_until(lambda: Message.objects.filter(thread=slow).exists(), told=doomed.said)
         assert isinstance(attempt.exception(), requests.ConnectionError)
     assert StoredAnswer.objects.get().claimed_until <= timezone.now() + idempotency.LEASE
-    StoredAnswer.objects.update(claimed_until=timezone.now())  # as if the lease had expired
+    for leased in (StoredAnswer, OwedReply):  # as if the leases had expired
+        assert leased.objects.update(claimed_until=timezone.now()) == 1
     with Web() as web:
         answer = Service(web, api.key).send(slow, "k")
         assert answer.status_code == 200
@@ -265,7 +268,7 @@ def test_a_process_that_dies_midway_does_not_block_the_key(
     said_once(slow)
 
 
-def test_a_halted_process_loses_its_claim_and_its_late_answer_is_not_stored(
+def test_an_expired_claim_is_taken_over_and_its_late_answer_is_not_stored(
     chatbot: Chatbot,
 ) -> None:
     caller_id = chatbot.account.owner_id

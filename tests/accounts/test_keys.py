@@ -1,4 +1,4 @@
-"""The form of an API key."""
+"""The format of an API key."""
 
 import re
 
@@ -33,5 +33,5 @@ def test_one_wrong_character_is_detected(at: int, to: str) -> None:
 
 
 @given(text=st.text(max_size=80))
-def test_malformed_text_is_not_parsed_as_a_key(text: str) -> None:
+def test_arbitrary_text_is_not_a_well_formed_key(text: str) -> None:
     assert not keys.well_formed(text)

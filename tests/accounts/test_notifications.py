@@ -1,4 +1,4 @@
-"""Notification mails: one line per header, one mail per address, an hourly limit."""
+"""Notification emails: one line per header, one email per address, an hourly limit."""
 
 from datetime import timedelta
 from email import message_from_bytes, policy
@@ -9,7 +9,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accounts import mailing
+from accounts import mail_queue
 from accounts.models import Account, Mail
 from accounts.notifications import MAILS_PER_HOUR, one_line, write
 from chatbots.models import Chatbot
@@ -26,8 +26,8 @@ def account(db: None) -> Account:
 
 
 def header_names(subject: str) -> list[str]:
-    """Build a mail as the worker does; returns the header names that a receiver sees."""
-    built = mailing.build(Mail(to="kim@example.com", subject=subject, body="b"))
+    """Build a mail as the worker does. Returns the header names that a recipient sees."""
+    built = mail_queue.build(Mail(to="kim@example.com", subject=subject, body="b"))
     return message_from_bytes(built.message().as_bytes(), policy=policy.SMTP).keys()
 
 
@@ -58,7 +58,7 @@ def test_an_account_sends_a_limited_number_of_mails_an_hour(account: Account, ca
     for _ in range(4):
         write(account, addresses, subject="s", body="b")
     assert Mail.objects.count() == MAILS_PER_HOUR
-    assert caplog.text.count("further mails are dropped") == 1
+    assert caplog.text.count("further emails are dropped") == 1
     write(AccountFactory(), addresses, subject="s", body="b")
     assert Mail.objects.count() == MAILS_PER_HOUR + 60
     Mail.objects.update(created_at=timezone.now() - timedelta(hours=1))
@@ -67,7 +67,7 @@ def test_an_account_sends_a_limited_number_of_mails_an_hour(account: Account, ca
 
 
 @pytest.mark.parametrize("character", "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", ids=ascii)
-def test_the_visitors_name_is_mailed_to_the_lead_addresses(
+def test_a_line_break_in_a_visitors_name_becomes_a_space_in_the_mail(
     api: Api, chatbot: Chatbot, character: str
 ) -> None:
     address = "sales@example.com"
@@ -77,7 +77,7 @@ def test_the_visitors_name_is_mailed_to_the_lead_addresses(
     contact = {"visitorName": f"Ann{character}Bcc: x@y.z", "visitorEmail": "ann@example.com"}
     api.post(f"/v1/chatting/{chatbot.pk}/threads", contact)
     assert [mail.to for mail in Mail.objects.all()] == [address]
-    for mail_id, claim in mailing.claim(4):
-        mailing.send(mail_id, claim)
+    for mail_id, claim in mail_queue.claim(4):
+        mail_queue.send(mail_id, claim)
     mail = Mail.objects.get()
     assert (mail.state, mail.subject) == ("SENT", f"{chatbot.name}: new lead Ann Bcc: x@y.z")

@@ -1,6 +1,6 @@
-"""The monthly message quota: what uses it up, and who is notified.
+"""The monthly message quota: what counts towards it, and who is notified.
 
-Races are in tests/config/api/test_limits.py.
+Races are tested in tests/config/api/test_limits.py.
 """
 
 from typing import Any
@@ -63,7 +63,7 @@ def test_a_quota_of_one_message_sends_one_mail(api: Api, thread: Thread, quota: 
     assert [subject.split(": ")[1][:4] for subject in subjects()] == ["100%"]
 
 
-def test_a_lowered_quota_notifies_at_the_next_message_and_a_raised_one_not_again(
+def test_a_lowered_quota_notifies_at_the_next_message_and_a_raised_one_does_not_repeat_it(
     api: Api, thread: Thread, quota: Any
 ) -> None:
     quota(100)

@@ -1,4 +1,4 @@
-"""Working hours: their form, and the times that are within them."""
+"""Working hours: their format, and the times that are within them."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -115,7 +115,7 @@ def clock(minute: int) -> str:
 
 
 class Week:
-    """Working hours, minute by minute: the set of a week's minutes that a clock shows."""
+    """Working hours, minute by minute: the set of a week's minutes that they contain."""
 
     def __init__(self, spans: list[tuple[int, int, int, int]]) -> None:
         parts, self.minutes = [], set[int]()
@@ -148,7 +148,7 @@ begins = st.one_of(
 
 
 @given(weeks.map(Week), st.sampled_from(ZONES), begins, st.integers(-DAY, DAY))
-def test_hours_contain_the_minutes_that_a_clock_shows_from_their_beginning_to_their_end(
+def test_working_hours_are_compared_with_the_minute_that_a_local_clock_shows(
     week: Week, zone: str, begin: datetime, shift: int
 ) -> None:
     begin = begin.replace(tzinfo=UTC) + timedelta(minutes=shift)

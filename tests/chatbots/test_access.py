@@ -1,4 +1,4 @@
-"""Access to chatbots: one rule for a chatbot, for lists, and for a chatbot's members."""
+"""Access to chatbots: one rule decides who opens one, lists it, and counts as its user."""
 
 import json
 from itertools import product
@@ -26,14 +26,14 @@ from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Authentication", "Chatbots")]
 
 TENANTS, CHATBOTS_EACH = 2_000, 10
-FOREIGN = 20_000  # of one other account; PostgreSQL prefers to scan smaller tables
+FOREIGN = 20_000  # chatbots of another account; PostgreSQL would scan fewer sequentially
 HELD = list(
     product((False, True), (None, Role.MEMBER, Role.SUPER_ADMIN), ([], [CHATBOT_VIEW]), (0, 1))
 )
 
 
 def holder(chatbot: Chatbot, *, owner: bool, role: Any, permissions: Any, added: int) -> User:
-    """Create a user who has exactly these rights for a chatbot."""
+    """Return a user who has exactly these rights on a chatbot."""
     account = chatbot.account
     user: User = account.owner if owner else UserFactory()
     if role:
@@ -44,7 +44,7 @@ def holder(chatbot: Chatbot, *, owner: bool, role: Any, permissions: Any, added:
 
 
 def opened(user: User, chatbot: Chatbot) -> OpenChatbot:
-    """Open a chatbot with a key of a user."""
+    """Open a chatbot with a user's key."""
     key, viewset = {"Authorization": f"Bearer {api_key.issue(user)[1]}"}, CallerViewSet()
     with acting(Context()):
         request = RequestFactory().get("/", headers=key)
@@ -58,7 +58,7 @@ def test_every_query_agrees_with_the_permission_table(
 ) -> None:
     chatbot = ChatbotFactory()
     user = holder(chatbot, owner=owner, role=role, permissions=permissions, added=added)
-    ChatbotMemberFactory(user=user)  # a chatbot of an account that the user does not belong to
+    ChatbotMemberFactory(user=user)  # a chatbot in an account that the user does not belong to
     held = {*([Role.OWNER] if owner else []), *([role, *permissions] if role else [])}
     caller = Caller(user.pk)
     allowed = may(Action.USE_CHATBOT, held | ({ADDED} if added and role else set()))
@@ -87,7 +87,7 @@ def test_the_accounts_of_a_person_agree_with_the_permission_table(
 
 @pytest.fixture
 def tenants() -> list[User]:
-    """Create many accounts with chatbots and members; returns an owner, super admin and member."""
+    """Create many accounts with chatbots. Returns an owner, a super admin and a member."""
     users = User.objects.bulk_create(
         [User(email=f"person{number}@tenants.example") for number in range(3 * TENANTS)]
     )
@@ -118,7 +118,7 @@ def tenants() -> list[User]:
 
 
 def scanned(rows: "QuerySet[Any]") -> list[str]:
-    """Return the tables that a query's plan scans sequentially."""
+    """Return the steps of a query's plan that scan a table sequentially."""
     if connection.vendor == "sqlite":
         steps = [line.split(maxsplit=3)[-1] for line in rows.explain().splitlines()]
         return [step for step in steps if step.startswith("SCAN")]
@@ -127,7 +127,7 @@ def scanned(rows: "QuerySet[Any]") -> list[str]:
 
 def test_rows_of_other_tenants_are_not_read(tenants: list[User]) -> None:
     owner, admin, member = tenants
-    assert scanned(Chatbot.objects.filter(description="none")), "the plan shows what it is for"
+    assert scanned(Chatbot.objects.filter(description="none")), "the check sees a scan"
     for user, count in ((owner, CHATBOTS_EACH), (admin, CHATBOTS_EACH), (member, 1)):
         rows = open_to(Caller(user.pk))
         assert rows.count() == count
@@ -139,7 +139,7 @@ def test_rows_of_other_tenants_are_not_read(tenants: list[User]) -> None:
 
 
 def people() -> dict[str, tuple[User, set[Chatbot]]]:
-    """Create people with each kind of access; returns them with the chatbots that they may use."""
+    """Create people with each kind of access. Returns them with the chatbots that they may use."""
     own, led, joined, closed, other = ChatbotFactory.create_batch(5)
     everything: User = UserFactory()
     Account.objects.filter(pk=own.account_id).update(owner=everything)
@@ -161,7 +161,7 @@ def people() -> dict[str, tuple[User, set[Chatbot]]]:
 
 
 def empty_tables() -> None:
-    """Drop the dead rows of earlier tests: PostgreSQL plans by the size of the files."""
+    """Drop the dead rows of earlier tests: PostgreSQL plans by the size of a table's file."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE accounts_user CASCADE")
@@ -173,7 +173,7 @@ def analyze() -> None:
 
 
 def chatbots_read(rows: "QuerySet[Any]") -> int:
-    """Return how many rows of chatbots PostgreSQL reads for a query."""
+    """Return how many chatbot rows PostgreSQL reads for a query."""
 
     def read(node: dict[str, Any]) -> int:
         below = sum(map(read, node.get("Plans", [])))
@@ -187,7 +187,7 @@ def chatbots_read(rows: "QuerySet[Any]") -> int:
 
 
 @pytest.mark.parametrize("statistics", ["none", "old", "current"])
-def test_an_account_with_many_chatbots_slows_down_no_other(statistics: str) -> None:
+def test_an_account_with_many_chatbots_slows_down_no_other_account(statistics: str) -> None:
     empty_tables()
     allowed = people()
     if statistics == "old":
@@ -203,5 +203,5 @@ def test_an_account_with_many_chatbots_slows_down_no_other(statistics: str) -> N
             assert set(bound) == {each for each in chatbots if each.account_id == account}, name
         if connection.vendor == "postgresql":
             assert chatbots_read(rows) <= 4 * len(chatbots), rows.explain()
-        elif statistics != "old":  # on SQLite nothing takes statistics
+        elif statistics != "old":  # on SQLite nothing updates the statistics
             assert scanned(rows) == []

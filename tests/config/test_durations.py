@@ -1,10 +1,10 @@
-"""Spans of time in words."""
+"""Durations in words."""
 
 from datetime import timedelta
 
 import pytest
 
-from config.durations import ONE_DAY, ONE_HOUR, ONE_MINUTE, in_words
+from config.durations import ONE_DAY, ONE_HOUR, ONE_MINUTE, in_words, until
 
 MOMENT = timedelta(microseconds=1)
 
@@ -26,3 +26,22 @@ MOMENT = timedelta(microseconds=1)
 )
 def test_a_span_is_named_in_its_largest_unit(span: timedelta, words: str) -> None:
     assert in_words(span) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-3, "now"),
+        (0.4, "now"),
+        (0.6, "in 1 s"),
+        (59.4, "in 59 s"),
+        (59.6, "in 1 min"),
+        (3_600, "in 1 h"),
+        (86_400, "in 1 day"),
+        (200_000, "in 2 days"),
+    ],
+)
+def test_the_time_until_something_happens_is_in_its_largest_unit(
+    seconds: float, words: str
+) -> None:
+    assert until(seconds) == words

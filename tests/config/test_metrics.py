@@ -1,4 +1,4 @@
-"""The metrics of several processes are added up, and outlive the processes that counted them."""
+"""Counters are summed over all processes, even dead ones. Gauges end with their process."""
 
 import os
 import subprocess
@@ -59,18 +59,18 @@ def test_counters_of_dead_processes_are_summed_and_their_gauges_are_dropped(
 
 
 def live_process(folder: Path) -> str:
-    """Return the number of the last process, whose gauges were kept until it ended."""
+    """Return the id of the last process, the only one with gauge files."""
     [one] = {path.stem.rpartition("_")[2] for path in folder.glob("gauge_live*.db")}
     return one
 
 
-def test_an_unknown_method_or_path_makes_no_series_of_its_own(tmp_path: Path) -> None:
+def test_an_unknown_method_or_path_has_no_series_of_its_own(tmp_path: Path) -> None:
     shown = run(SHOW, tmp_path)
     assert 'chatbots_requests_total{method="other",route="none",status="404"} 1.0' in shown
     assert "BREW" not in shown
 
 
-def test_the_files_are_allocated_on_the_disk_at_the_start(tmp_path: Path) -> None:
+def test_metric_files_are_allocated_on_the_disk_in_full(tmp_path: Path) -> None:
     run(COUNT, tmp_path)
     for path in tmp_path.glob("*.db"):
         assert path.stat().st_blocks * 512 >= path.stat().st_size

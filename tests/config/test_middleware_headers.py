@@ -1,4 +1,4 @@
-"""Security headers of pages, and the ones that https adds."""
+"""Security headers of pages and API responses, and those that HTTPS adds."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ HTTPS = {"PUBLIC_URL": "https://bots.example.com", "TRUSTED_PROXIES": "127.0.0.0
 
 
 @pytest.mark.parametrize("path", ["/admin/login/", "/docs", "/openapi.json", "/healthz"])
-def test_pages_cannot_be_framed_or_sniffed(db: None, path: str) -> None:
+def test_browsers_are_told_not_to_frame_a_page_or_sniff_its_type(db: None, path: str) -> None:
     answer = Client().get(path)
     assert answer["X-Frame-Options"] == "DENY"
     assert answer["X-Content-Type-Options"] == "nosniff"
@@ -20,7 +20,7 @@ def test_pages_cannot_be_framed_or_sniffed(db: None, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/nowhere", "/api/v1/chatbots"])
-def test_api_responses_cannot_be_sniffed_either(db: None, path: str) -> None:
+def test_browsers_are_told_not_to_sniff_the_type_of_an_api_response(db: None, path: str) -> None:
     assert Client().get(path)["X-Content-Type-Options"] == "nosniff"
 
 

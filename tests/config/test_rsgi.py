@@ -17,8 +17,8 @@ from tests.servers.processes import Web
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP statuses/400")]
 
 TIMEOUT = 4  # seconds for a body, in these tests
-SLOW = 600  # clients
-HELD = 64 * 1024 * 1024  # copied from config.rsgi, which starts threads on import
+SLOW = 600  # clients that send slowly
+HELD = 64 * 1024 * 1024  # copied from config.rsgi, which creates thread pools on import
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_a_body_without_a_length_is_read_up_to_the_limit(web: Web, api: Api, sta
         pytest.param(lambda text: in_chunks(text)[:-2], id="before the last line"),
     ],
 )
-def test_a_body_that_breaks_off_is_not_taken_as_complete(
+def test_a_body_that_breaks_off_does_not_count_as_complete(
     web: Web, api: Api, starters: str, cut_off: Callable[[bytes], bytes]
 ) -> None:
     with Raw(web) as raw:
@@ -129,7 +129,7 @@ def test_a_rejected_body_leaves_the_connection_usable(
         assert raw.response()[0] == 200
 
 
-def test_an_unread_body_announces_that_the_connection_closes(
+def test_a_response_to_an_unread_body_closes_the_connection(
     web: Web, api: Api, starters: str
 ) -> None:
     with Raw(web) as raw:
@@ -147,7 +147,7 @@ def test_the_sign_in_page_accepts_no_file(web: Web) -> None:
     assert (status, headers["connection"]) == (400, "close")
 
 
-def test_600_slow_clients_block_no_other_client_and_are_rejected_in_the_end(
+def test_600_slow_clients_block_no_other_client_and_are_rejected_at_the_timeout(
     web: Web, api: Api, starters: str
 ) -> None:
     form = ("Content-Type: application/x-www-form-urlencoded", "Transfer-Encoding: chunked")
@@ -172,7 +172,7 @@ def test_600_slow_clients_block_no_other_client_and_are_rejected_in_the_end(
     assert TIMEOUT <= time.monotonic() - began < TIMEOUT + 30
 
 
-def test_a_header_with_an_underscore_is_not_taken_for_the_one_with_a_dash(web: Web) -> None:
+def test_a_header_with_an_underscore_is_not_mistaken_for_the_one_with_a_dash(web: Web) -> None:
     answer = requests.get(f"{web.address}/healthz", headers={"X_Request_Id": "made-up"}, timeout=30)
     assert answer.headers["X-Request-Id"] != "made-up"
 
@@ -186,7 +186,7 @@ def test_only_http_1_is_served(web: Web) -> None:
 def test_unfinished_bodies_share_a_limited_amount_of_memory(
     web: Web, api: Api, starters: str
 ) -> None:
-    count = 80  # bodies of nearly 1 MiB each, more than the memory limit allows
+    count = 80  # bodies of nearly 1 MiB each, more than fit into the memory limit
     waiting = [Raw(web) for _ in range(count)]
     for raw in waiting:
         length = f"Content-Length: {MAX_BYTES}"

@@ -1,4 +1,4 @@
-"""Responses of unknown length: a client that reads slowly or leaves holds up no others."""
+"""Responses of unknown length: a client that reads slowly or disconnects delays no other."""
 
 import json
 import socket
@@ -44,7 +44,7 @@ def test_a_long_response_arrives_whole_and_begins_at_once(
     rows: list[str], web: Web, cookies: dict[str, str]
 ) -> None:
     shares = []
-    for _ in range(3):  # a busy machine may stop any one of them in its first moments
+    for _ in range(3):  # a busy machine may stall any one of them in its first moments
         began = time.monotonic()
         answer = requests.get(web.address + EXPORT, cookies=cookies, timeout=60, stream=True)
         pieces = answer.iter_content(None)
@@ -58,7 +58,7 @@ def test_a_long_response_arrives_whole_and_begins_at_once(
 
 
 def unread(web: Web, cookies: dict[str, str]) -> socket.socket:
-    """Request an export and take nothing of it."""
+    """Request an export, and read nothing of it."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     client.connect(("127.0.0.1", web.port))
@@ -67,7 +67,7 @@ def unread(web: Web, cookies: dict[str, str]) -> socket.socket:
     return client
 
 
-def test_clients_that_take_nothing_hold_no_thread(
+def test_clients_that_read_nothing_hold_no_thread(
     rows: list[str], web: Web, cookies: dict[str, str]
 ) -> None:
     slow = [unread(web, cookies) for _ in range(4 * THREADS)]
@@ -78,12 +78,12 @@ def test_clients_that_take_nothing_hold_no_thread(
         client.close()
 
 
-def test_a_client_that_leaves_ends_its_response(
+def test_a_client_that_disconnects_ends_its_response(
     rows: list[str], web: Web, cookies: dict[str, str]
 ) -> None:
     for _ in range(2 * THREADS):
         client = unread(web, cookies)
         client.recv(1_000)
         client.close()
-    wait_until(lambda: web.said().count("a client left") == 2 * THREADS, told=web.said)
+    wait_until(lambda: web.said().count("a client disconnected") == 2 * THREADS, told=web.said)
     assert requests.get(web.address + EXPORT, cookies=cookies, timeout=60).status_code == 200

@@ -1,4 +1,4 @@
-"""How settings follow from the environment, and how an invalid one prevents a start."""
+"""How settings follow from the environment, and how an invalid environment prevents a start."""
 
 import json
 import shutil
@@ -40,7 +40,10 @@ def settings_of(folder: Path, *names: str, **environment: str) -> dict[str, Any]
 
 
 def faults_of(folder: Path, **environment: str) -> list[str]:
-    """Return the lines that name the faults of an invalid environment."""
+    """Return the lines that name the faults of an invalid environment.
+
+    Asserts that a heading precedes them.
+    """
     with pytest.raises(SystemExit) as ended:
         import_settings(folder, **environment)
     first, *lines = str(ended.value).splitlines()
@@ -157,7 +160,7 @@ def test_an_unreadable_line_is_named_and_nothing_starts(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
-    ended = start(Path("/proc/none"))  # the system reports that root may write to /proc
+    ended = start(Path("/proc/none"))  # where root seems to have write access
     assert ended.returncode != 0
     assert ended.stderr.splitlines()[1].startswith("  STATE_DIR: /proc/none")
     assert "Traceback" not in ended.stderr
@@ -224,7 +227,7 @@ def test_https_makes_cookies_secure_and_allows_the_public_host(tmp_path: Path) -
     assert found["ALLOWED_HOSTS"] == ["10.0.0.5", "bots.example.com"]
 
 
-def test_no_other_variable_becomes_a_model_key(tmp_path: Path) -> None:
+def test_only_variables_with_the_prefix_become_model_keys(tmp_path: Path) -> None:
     found = settings_of(
         tmp_path, "LLM_KEYS", LLM_API_KEY="a", LLM_API_KEY_SMALL="b", AWS_SECRET="c", LLM_X="d"
     )

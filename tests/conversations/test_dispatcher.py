@@ -1,4 +1,4 @@
-"""The dispatcher: its work apart from deliveries, and the conditions that end its process."""
+"""The dispatcher: mails, periodic work, SENDING=off, the watch on its rounds, and clocks."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from celery import shared_task
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from accounts import mailing
+from accounts import mail_queue
 from accounts import tasks as account_tasks
 from accounts.models import Mail
 from config.models import PeriodicWork
@@ -76,7 +76,7 @@ class Alone(Forked):
 
 
 def all_work_is_done() -> bool:
-    """Return whether a worker has done each periodic work, and the next time lies ahead."""
+    """Return whether each kind of periodic work has been done and is due again in the future."""
     done = PeriodicWork.objects.filter(due_at__gt=timezone.now(), claimed_until=None)
     return done.count() == len(PERIODIC)
 
@@ -84,7 +84,7 @@ def all_work_is_done() -> bool:
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_sends_mails_and_does_periodic_work() -> None:
     bad = AccountFactory()
-    for _ in range(5):  # more than the slots for mails
+    for _ in range(5):  # more mails than slots for them
         Mail.objects.create(account=bad, to="x@example.com", subject="\x0cBcc: y@z.a", body="B")
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
     with MailServer() as server, Worker(EMAIL_URL=f"smtp://127.0.0.1:{server.port}") as worker:
@@ -116,7 +116,7 @@ def test_deliveries_and_mails_are_held_until_sending_is_on_again(
             wait_until(lambda: server.mails, told=worker.said)
 
 
-def test_held_deliveries_and_mails_of_a_restored_copy_can_be_ended_as_documented(db: None) -> None:
+def test_the_documented_commands_mark_held_deliveries_and_mails_as_failed(db: None) -> None:
     DeliveryFactory(due_at=now())
     DeliveryFactory(state="RETRYING", due_at=now())
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
@@ -129,12 +129,12 @@ def test_held_deliveries_and_mails_of_a_restored_copy_can_be_ended_as_documented
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_task_that_begins_when_sending_is_off_gives_its_claim_back(
+def test_a_task_that_begins_while_sending_is_off_releases_its_claim(
     receiver: Receiver, endpoint: Endpoint, settings: Any
 ) -> None:
     DeliveryFactory(chatbot=endpoint.chatbot)
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
-    [claimed], [mail] = claims.claim("1", slots=8), mailing.claim(4)
+    [claimed], [mail] = claims.claim("1", slots=8), mail_queue.claim(4)
     settings.SENDING = False
     webhook_tasks.deliver(str(claimed.claim), str(claimed.delivery_id))
     account_tasks.send_mail(*mail)
@@ -174,13 +174,13 @@ class TestPeriodicWork:
 def test_a_hanging_dispatcher_ends_its_process(tmp_path: Path) -> None:
     process = Alone(tmp_path, length=600, patience=2)
     assert process.wait(PATIENCE) == os.EX_SOFTWARE
-    assert "has not moved" in process.err.read_text()
+    assert "no round has finished" in process.err.read_text()
 
 
 def test_a_worker_that_does_not_stop_in_time_ends_its_process(tmp_path: Path) -> None:
     process = Alone(tmp_path, length=600, patience=600, stopping=True)
     assert process.wait(PATIENCE) == os.EX_SOFTWARE
-    assert "has not moved" in process.err.read_text()
+    assert "no round has finished" in process.err.read_text()
 
 
 def test_a_process_that_was_suspended_as_a_whole_does_not_count_as_hanging(tmp_path: Path) -> None:
@@ -198,13 +198,15 @@ def test_a_process_that_was_suspended_as_a_whole_does_not_count_as_hanging(tmp_p
 @pytest.mark.parametrize(
     ("concurrency", "slots"), [(1, 1), (2, 2), (4, 3), (8, 6), (32, 28), (64, 60)]
 )
-def test_some_threads_are_reserved_for_mails(concurrency: int, slots: int) -> None:
+def test_up_to_four_threads_are_reserved_for_mails_and_periodic_work(
+    concurrency: int, slots: int
+) -> None:
     assert Dispatcher(concurrency).slots == slots
 
 
 @pytest.fixture
 def waiting() -> Delivery:
-    """A delivery written a while ago and due in five minutes."""
+    """A delivery that was stored a while ago and is due in five minutes."""
     due = timezone.now() + timedelta(minutes=5)
     row = DeliveryFactory(chatbot=EndpointFactory().chatbot, state="RETRYING", due_at=due)
     Delivery.objects.update(updated_at=timezone.now() - timedelta(minutes=10))
@@ -212,7 +214,7 @@ def waiting() -> Delivery:
 
 
 def step(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Move this machine's clock, as a dispatcher sees it."""
+    """Move this machine's clock, as the dispatcher sees it."""
     before = time.time
     monkeypatch.setattr(time, "time", lambda: before() + seconds)
 

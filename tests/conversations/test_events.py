@@ -61,7 +61,7 @@ def test_an_agent_message_is_recorded_and_system_messages_are_not(thread: Thread
     assert Message.objects.filter(message_type="SYSTEM_MESSAGE").count() == 1
 
 
-def test_a_takeover_or_a_return_by_staff_records_no_event(thread: Thread) -> None:
+def test_a_takeover_or_a_return_by_staff_records_no_escalation_event(thread: Thread) -> None:
     escalation.take_over(thread.pk, agent=UserFactory())
     escalation.return_to_ai(thread.pk)
     assert not events("CONVERSATION_ESCALATED")

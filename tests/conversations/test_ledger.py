@@ -1,4 +1,4 @@
-"""The ledger: no gap is found in sound data, and each kind of damage is named exactly."""
+"""The ledger check finds no gap in sound data, and names each kind of damage exactly."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,7 +50,7 @@ def found(**options: Any) -> dict[str, int]:
 
 
 def first() -> QuerySet[Delivery]:
-    """Return the delivery of the first message, as rows to change."""
+    """Select the delivery of the first message, for an update."""
     return Delivery.objects.filter(pk=Delivery.objects.earliest("position").pk)
 
 
@@ -127,6 +127,17 @@ def test_no_gap_is_found_in_sound_data(exchanged: list[dict[str, Any]]) -> None:
     assert found() == {}
 
 
+def test_repeated_numbers_that_add_up_like_others_are_found(exchanged: Any) -> None:
+    """Three attempts numbered 1 have the sum of powers of two that the numbers 1 and 2 have."""
+    first().update(attempts_count=2, state="RETRYING", due_at=timezone.now())
+    attempts().update(status="FAILED", response_code=503)
+    copied = attempts().get()
+    for _ in range(2):
+        copied.pk = new_id()
+        copied.save(force_insert=True)
+    assert found() == {"attempts_misnumbered": 1}
+
+
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_damage_is_named(exchanged: list[dict[str, Any]], kind: str) -> None:
     DAMAGE[kind]()
@@ -172,7 +183,7 @@ def erase() -> None:
     ],
     ids=["switched off", "not subscribed", "deleted", "changed since", "pruned", "erased"],
 )
-def test_a_delivery_that_cannot_be_proved_to_be_due_is_not_a_gap(
+def test_a_missing_delivery_that_may_never_have_been_due_is_not_a_gap(
     exchanged: list[dict[str, Any]], change: Callable[[], object]
 ) -> None:
     lose_delivery()

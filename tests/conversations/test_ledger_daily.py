@@ -1,4 +1,4 @@
-"""The daily check of the ledger: it keeps its result, stops when told, and continues."""
+"""The daily check of the ledger: it stores its result, stops when told to, and resumes."""
 
 import logging
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from config.models import PeriodicWork
-from config.runtime import periodic
+from config.runtime import time_budget
 from conversations import ledger, tasks
 from conversations.models import LedgerCheck, Thread
 from tests.factories.conversations import MessageFactory
@@ -18,12 +18,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[Thread]:
-    """Four threads with wrong counters, each in a span of its own."""
+    """Four threads with wrong counters, each in its own span."""
     monkeypatch.setattr(ledger, "TABLES", [replace(one, size=1) for one in ledger.TABLES])
     return [MessageFactory().thread for _ in range(4)]
 
 
-def test_the_result_is_kept_and_the_next_check_is_due_in_a_day(
+def test_the_result_is_stored_and_the_next_check_is_due_in_a_day(
     threads: list[Thread], caplog: pytest.LogCaptureFixture
 ) -> None:
     PeriodicWork.objects.add([tasks.CHECK_LEDGER])
@@ -44,7 +44,7 @@ def test_a_check_that_has_to_stop_resumes_where_it_stopped(threads: list[Thread]
     assert not ledger.resume(lambda: True)
     row = LedgerCheck.objects.get()
     assert (row.found["thread_counts"], row.gaps, row.finished_at) == (1, {}, None)
-    Thread.objects.filter(pk=min(thread.pk for thread in threads)).delete()  # it was counted
+    Thread.objects.filter(pk=min(thread.pk for thread in threads)).delete()  # already checked
     goes = 1
     while not ledger.resume(lambda: True):
         goes += 1
@@ -58,12 +58,12 @@ def test_the_next_check_begins_at_the_start(threads: list[Thread]) -> None:
         assert LedgerCheck.objects.get().gaps["thread_counts"] == 4
 
 
-def test_a_check_that_takes_long_is_continued_in_a_minute(
+def test_a_long_check_is_continued_after_a_minute(
     threads: list[Thread], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     PeriodicWork.objects.add([tasks.CHECK_LEDGER])
     [(_, claim)] = PeriodicWork.objects.claim()
-    monkeypatch.setattr(periodic, "ONE_GO", 0.0)
+    monkeypatch.setattr(time_budget, "ONE_GO", 0.0)
     tasks.check_ledger(claim)
     work = PeriodicWork.objects.get(name=tasks.CHECK_LEDGER)
     assert work.due_at < timezone.now() + timedelta(minutes=2)

@@ -1,4 +1,4 @@
-"""The page of metrics shows figures from the database, and answers without it, too."""
+"""The metrics page shows figures from the database, and works even without it."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 def shown(collector: DatabaseFigures) -> dict[str, float]:
-    """Return the samples of a collector by name, with the label's value behind it."""
+    """Return a collector's samples by name, with the label's value appended."""
     return {
         " ".join((sample.name, *sample.labels.values())): sample.value
         for metric in collector.collect()
@@ -31,7 +31,7 @@ def shown(collector: DatabaseFigures) -> dict[str, float]:
     }
 
 
-def test_the_rows_that_wait_are_counted() -> None:
+def test_waiting_rows_are_counted() -> None:
     account = AccountFactory()
     for age in (0, 120):
         due_at = timezone.now() - timedelta(seconds=age)
@@ -55,11 +55,11 @@ def test_the_last_complete_check_of_the_ledger_is_shown() -> None:
     assert 7200 <= found["chatbots_ledger_age_seconds"][""] < 7300
 
 
-def test_every_figure_has_a_text() -> None:
+def test_every_figure_has_a_help_text() -> None:
     assert set(metrics.read()) <= set(metrics.HELP)
 
 
-def test_without_the_database_the_page_says_so() -> None:
+def test_the_page_reports_that_the_database_is_down() -> None:
     def fail() -> Samples:
         raise OperationalError("the database does not answer")
 
@@ -98,7 +98,7 @@ def test_the_database_is_read_at_most_once_every_few_seconds(
     assert shown(collector)["chatbots_workers"] == 1
 
 
-def test_the_page_is_public_and_in_the_format_of_prometheus() -> None:
+def test_the_page_is_public_and_in_the_prometheus_format() -> None:
     answer = Client().get("/metrics")
     assert answer.status_code == 200
     assert answer["Content-Type"].startswith("text/plain; version=")

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about events follows from the settings and from signing."""
+"""The OpenAPI document describes events as the settings and the signing code define them."""
 
 import re
 from typing import Any
@@ -17,9 +17,9 @@ ENGINE = (ROOT / "docs" / "delivery.md").read_text()
 @pytest.mark.parametrize(
     ("timeout", "delays", "words"),
     [
-        (10.0, (1.0, 5.0, 25.0), "within 10 seconds, is tried again after 1, 5 and 25 seconds."),
-        (2.5, (0.5, 60.0), "within 2.5 seconds, is tried again after 0.5 and 60 seconds."),
-        (3.0, (7.0,), "within 3 seconds, is tried again after 7 seconds."),
+        (10.0, (1.0, 5.0, 25.0), "within 10 seconds, causes a retry after 1, 5 and 25 seconds."),
+        (2.5, (0.5, 60.0), "within 2.5 seconds, causes a retry after 0.5 and 60 seconds."),
+        (3.0, (7.0,), "within 3 seconds, causes a retry after 7 seconds."),
         (3.0, (), "within 3 seconds, is a failure."),
     ],
 )
@@ -27,19 +27,19 @@ def test_the_timeout_and_the_delays_are_those_in_force(
     settings: Any, timeout: float, delays: tuple[float, ...], words: str
 ) -> None:
     settings.WEBHOOK_TIMEOUT, settings.WEBHOOK_RETRY_DELAYS = timeout, delays
-    assert document.retries() == f"Taken. Another status, or none {words}"
+    assert document.retries() == f"Accepted. Another status, or none {words}"
 
 
-def test_each_header_but_the_body_s_type_is_described() -> None:
+def test_every_header_except_the_content_type_is_described() -> None:
     schemas = dict(document.parts(NewLead))
     described = [one["name"] for one in document.operation(NewLead, schemas)["parameters"]]
     assert described == [name for name in signing.headers(b"", "") if name != "Content-Type"]
 
 
-def test_the_documents_for_people_state_the_default_timeout_and_delays() -> None:
+def test_webhooks_md_and_delivery_md_state_the_default_timeout_and_delays() -> None:
     delays = [f"{delay:g}" for delay in WEBHOOK_RETRY_DELAYS]
     rows = re.findall(r"^\| \w+ \| (\d+) seconds? after the ", RECEIVERS, re.M)
     assert rows == delays
-    assert f"within {WEBHOOK_TIMEOUT:g} seconds of the attempt's beginning" in RECEIVERS
+    assert f"within {WEBHOOK_TIMEOUT:g} seconds of the attempt's start" in RECEIVERS
     assert f"the service waits {WEBHOOK_TIMEOUT:g} seconds" in RECEIVERS
     assert f"{', '.join(f'{delay} s' for delay in delays)} after the previous attempt" in ENGINE

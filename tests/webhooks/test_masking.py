@@ -1,4 +1,4 @@
-"""A secret is shown only in part, whatever quotes it."""
+"""A mask shows only the end of a secret, and replaces the secret wherever it is quoted."""
 
 import json
 
@@ -18,10 +18,10 @@ AWKWARD = 'a/secret+with"quotes\\and/more'
         pytest.param(f"it is {AWKWARD[:-1]}", "it is ****", id="cut off before its end"),
         pytest.param(f"it is {AWKWARD[:5]}", "it is ****", id="cut off after its beginning"),
         pytest.param(json.dumps([AWKWARD])[:-4], '["****', id="cut off within JSON"),
-        pytest.param("it is a/se", "it is a/se", id="only a shorter part"),
+        pytest.param("it is a/se", "it is a/se", id="cut off after four characters"),
     ],
 )
-def test_a_secret_is_masked_in_everything_that_a_receiver_quotes(text: str, hidden: str) -> None:
+def test_a_quoted_secret_is_masked_even_if_it_is_cut_off(text: str, hidden: str) -> None:
     assert masking.hide(text, AWKWARD) == hidden
 
 

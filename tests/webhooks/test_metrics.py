@@ -1,4 +1,4 @@
-"""The figures of the queue are right, and cheap however long it is."""
+"""The queue's figures are right, and cheap however long the queue is."""
 
 import time
 from datetime import timedelta
@@ -35,7 +35,7 @@ def test_an_empty_queue_has_no_age(endpoint: Endpoint) -> None:
     assert metrics.read() == Backlog(due=0, late=0, oldest_s=0.0, in_flight=0)
 
 
-def test_deliveries_are_counted_by_what_they_wait_for(endpoint: Endpoint) -> None:
+def test_due_late_and_running_deliveries_are_counted(endpoint: Endpoint) -> None:
     add(endpoint, age=500, state="SUCCESS", attempts_count=1)
     Delivery.objects.update(due_at=None)
     add(endpoint, age=90)
@@ -50,7 +50,7 @@ def test_deliveries_are_counted_by_what_they_wait_for(endpoint: Endpoint) -> Non
 
 
 @pytest.mark.parametrize("state", ["PENDING", "RETRYING"])
-def test_the_oldest_of_many_endpoints_is_found(state: str) -> None:
+def test_the_oldest_delivery_of_several_endpoints_is_found(state: str) -> None:
     for age in (200, 20, 10):
         add(EndpointFactory(), age=age, state=state)
     found = metrics.read()
@@ -74,7 +74,7 @@ def test_a_long_queue_is_read_from_indexes(endpoint: Endpoint, state: str) -> No
 
 
 def statements() -> list[tuple[str, tuple[Any, ...]]]:
-    """Return the statements of a reading, with their parameters."""
+    """Return the statements on deliveries that reading the metrics runs, with their parameters."""
     found = []
 
     def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
@@ -87,7 +87,7 @@ def statements() -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def plan(sql: str, parameters: tuple[Any, ...]) -> list[str]:
-    """Explain a statement under the settings of a reading."""
+    """Explain a statement under the settings that reading the metrics uses."""
     explain = "EXPLAIN" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
     with connection.cursor() as cursor:
         keep_to_indexes()

@@ -1,4 +1,4 @@
-"""Account owners get one mail when a webhook fails for long, and one when it works again."""
+"""Account owners get an email if a webhook keeps failing, and another when it works again."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -29,7 +29,7 @@ BEGAN = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
 
 
 def fails_for(length: timedelta, **fields: Any) -> Endpoint:
-    """Create an endpoint that failed, and failed again this much later."""
+    """Create an endpoint whose first and latest failures are `length` apart."""
     failing = {"failing_since": BEGAN, "last_failure_at": BEGAN + length, "failures_in_a_row": 7}
     return EndpointFactory(**{"url": URL} | failing | fields)
 
@@ -48,7 +48,7 @@ def fails_anew(endpoint: Endpoint, length: timedelta = 2 * ONE_HOUR) -> None:
 
 
 def subjects() -> list[str]:
-    """Look for outages to report, twice, as a worker might; returns the subjects of all mails."""
+    """Look for outages to report, twice, as a worker might. Returns the subjects of all mails."""
     tell_owners()
     tell_owners()
     return [mail.subject.split(": ")[1].split(" since")[0] for mail in Mail.objects.order_by("id")]
@@ -59,7 +59,7 @@ FAILS, WORKS = "the webhook has failed", "the webhook works again"
 
 @pytest.mark.django_db
 class TestWhen:
-    """The recipients and the frequency."""
+    """Which outages cause an email, and how many emails."""
 
     @pytest.mark.parametrize(
         ("length", "mails"), [(ONE_HOUR, [FAILS]), (ONE_HOUR - timedelta(seconds=1), [])]
@@ -70,7 +70,7 @@ class TestWhen:
         fails_for(length)
         assert subjects() == mails
 
-    def test_a_single_failure_long_ago_is_not_an_outage(self) -> None:
+    def test_a_short_series_of_failures_long_ago_is_not_an_outage(self) -> None:
         fails_for(timedelta(seconds=31))
         assert subjects() == []
 
@@ -113,13 +113,13 @@ class TestWhen:
         assert subjects() == []
 
     @pytest.mark.parametrize("told", [False, True])
-    def test_another_url_starts_over(self, told: bool) -> None:
+    def test_a_new_url_starts_over(self, told: bool) -> None:
         endpoint = fails_for(ONE_HOUR, owner_told_at=BEGAN + ONE_HOUR if told else None)
         configure(endpoint.chatbot, url="https://elsewhere.example.com/", keep_secret=True)
         works(endpoint)
         assert subjects() == []
 
-    def test_no_mail_is_sent_where_notifications_are_off(self, settings: Any) -> None:
+    def test_no_mail_is_sent_while_notifications_are_off(self, settings: Any) -> None:
         settings.WEBHOOK_FAILURE_MAIL_AFTER = None
         works(fails_for(ONE_HOUR, owner_told_at=BEGAN))
         fails_for(ONE_HOUR)
@@ -198,11 +198,11 @@ class TestWords:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_sends_one_mail_about_the_outage_and_one_about_its_end(settings: Any) -> None:
-    """Here outages are reported after a second, and the test itself makes each check due."""
+    """Outages are reported after a second here, and the test makes each check due."""
     settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
 
     def a_minute_passes() -> None:
-        # a run that is still ending would put off the next one by a minute
+        # a run that has not finished yet would postpone the next one by a minute
         idle = PeriodicWork.objects.filter(name=TELL_OWNERS, claimed_until=None)
         wait_until(lambda: idle.update(due_at=timezone.now()), told=worker.said)
 

@@ -1,4 +1,4 @@
-"""Stored secrets are encrypted; any of the keys decrypts them."""
+"""Secrets are encrypted with the newest key. Older keys still decrypt what they encrypted."""
 
 from collections.abc import Callable
 from typing import Any
@@ -64,7 +64,7 @@ def test_a_broken_seal_is_an_error_without_details(
         "empty": "",
         "not ascii": "ü" * 40,
     }[spoil]
-    with pytest.raises(SealBroken, match="cannot be read with any of ENCRYPTION_KEYS") as caught:
+    with pytest.raises(SealBroken, match="decrypted with any of ENCRYPTION_KEYS") as caught:
         open_(broken)
     assert SECRET not in str(caught.value)
     assert caught.value.__suppress_context__

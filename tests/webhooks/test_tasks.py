@@ -1,4 +1,4 @@
-"""The task that makes one attempt."""
+"""The tasks: one attempt, and the progress of retry jobs."""
 
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def claimed(endpoint: Endpoint, settings: Any) -> tuple[str, str]:
-    """Claim a delivery; returns the arguments of its task."""
+    """Claim a delivery. Returns the arguments of its task."""
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = PATIENCE
     DeliveryFactory(chatbot=endpoint.chatbot)
@@ -30,7 +30,7 @@ def claimed(endpoint: Endpoint, settings: Any) -> tuple[str, str]:
     return str(one.claim), str(one.delivery_id)
 
 
-def test_the_second_of_two_equal_tasks_finds_nothing(
+def test_the_second_of_two_identical_tasks_sends_nothing(
     receiver: Receiver, claimed: tuple[str, str]
 ) -> None:
     tasks.deliver(*claimed)
@@ -39,13 +39,13 @@ def test_the_second_of_two_equal_tasks_finds_nothing(
     assert Delivery.objects.get().state == "SUCCESS"
 
 
-def test_an_unforeseen_error_that_quotes_the_request_tells_the_log_no_secret(
+def test_an_unexpected_error_that_quotes_the_request_puts_no_secret_into_the_log(
     claimed: tuple[str, str],
     endpoint: Endpoint,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The log, formatted as the service writes it."""
+    """The log is formatted as the service writes it."""
 
     def stumble(url: str, *, headers: dict[str, str], **_: object) -> NoReturn:
         raise ZeroDivisionError(f"{url}: {headers}")
@@ -61,7 +61,7 @@ def test_an_unforeseen_error_that_quotes_the_request_tells_the_log_no_secret(
     assert endpoint.sealed_secret not in caplog.text
 
 
-def test_a_retry_job_waits_while_sending_is_off_and_then_goes_on_at_its_speed(
+def test_a_retry_job_waits_while_sending_is_off_and_then_continues_at_its_speed(
     endpoint: Endpoint, settings: Any
 ) -> None:
     settings.SENDING = False

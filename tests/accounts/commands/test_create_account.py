@@ -21,8 +21,8 @@ def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
         pytest.param(["A"], "required: --owner, --plan", id="no owner"),
         pytest.param(
             ["A", "--owner", "nonsense", "--plan", "Scale"],
-            "'nonsense' is not an e-mail address",
-            id="invalid e-mail address",
+            "'nonsense' is not an email address",
+            id="invalid email address",
         ),
         pytest.param(
             [" ", "--owner", "a@example.com", "--plan", "Scale"],
@@ -32,7 +32,7 @@ def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
         pytest.param(
             ["x" * 256, "--owner", "a@example.com", "--plan", "Scale"],
             "a name has at most 255 characters",
-            id="too long name",
+            id="name too long",
         ),
         pytest.param(
             ["A", "--owner", "a@example.com", "--plan", "Gold"],

@@ -1,4 +1,4 @@
-"""The audit trail records every change, by page, API or command, and holds no secret."""
+"""The audit trail records every change by page, API or command, and holds no secret."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from webhooks.services import endpoint as endpoints
 
 pytestmark = pytest.mark.django_db
 
-NOT_AUDITED = {  # what is said and sent, counts, and the service's own records
+NOT_AUDITED = {  # messages and deliveries, counts, and the service's own records
     "accounts": {"Change", "Mail", "StoredAnswer", "Usage"},
     "chatbots": {"Version"},
     "webhooks": None,
@@ -69,7 +69,7 @@ def test_every_model_is_audited_or_left_out_on_purpose() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_every_operation_of_the_api_leaves_its_trail(
+def test_the_trail_names_the_rows_that_an_operation_changes_and_its_caller(
     api: Api, chatbot: Chatbot, operation: Operation
 ) -> None:
     ids = ids_of(chatbot)
@@ -108,7 +108,7 @@ def test_a_change_on_a_page_names_the_person(chatbot: Chatbot) -> None:
     assert (change.actor, change.via, change.account) == (owner, "admin", chatbot.account)
 
 
-def test_a_command_is_named(chatbot: Chatbot) -> None:
+def test_a_change_by_a_command_names_the_command(chatbot: Chatbot) -> None:
     key, _ = issue(chatbot.account.owner, account=chatbot.account)
     call_command("revoke_api_key", key.prefix)
     change = entries_of(key)[-1]
@@ -194,7 +194,7 @@ def test_a_failed_change_leaves_no_entry(api: Api, chatbot: Chatbot) -> None:
     assert not Change.objects.exists()
 
 
-def test_members_see_no_trail_and_managers_that_of_their_account(chatbot: Chatbot) -> None:
+def test_members_see_no_trail_and_managers_see_that_of_their_account(chatbot: Chatbot) -> None:
     foreign = PersonaFactory(title="foreign words")
     PersonaFactory(chatbot=chatbot, title="own words")
     address = reverse("admin:accounts_change_changelist")

@@ -1,4 +1,4 @@
-"""Stored answers of an account: the newest ones, up to a size limit."""
+"""An account keeps its newest stored answers, up to a size limit."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.proves("Threads and messages")
 
 @pytest.fixture
 def little_room(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Set a small limit of stored bytes per account, pruned after each answer; returns it."""
+    """Limit the stored bytes per account, and prune after each stored answer. Returns the limit."""
     monkeypatch.setattr(idempotency, "PRUNED_EVERY", 1)
     monkeypatch.setattr(idempotency, "MAX_KEPT", 20 * SMALLEST)
     return 20 * SMALLEST
@@ -51,7 +51,7 @@ def test_an_account_keeps_its_newest_answers_up_to_a_limit(
     assert sum(max(len(row.body or b""), SMALLEST) for row in answers) <= little_room
     again = [api.post(path, body, Idempotency_Key=key) for key in ("24", "0")]
     assert [answer.status_code for answer in again] == [200, 200]
-    assert Instruction.objects.filter(chatbot=chatbot).count() == 26  # "0" was dropped, so it ran
+    assert Instruction.objects.filter(chatbot=chatbot).count() == 26  # "0" was pruned and ran again
 
 
 def test_every_post_counts_towards_the_account_in_its_path(
@@ -68,7 +68,7 @@ def test_every_post_counts_towards_the_account_in_its_path(
     assert StoredAnswer.objects.filter(account=account).count() == 4
 
 
-def test_an_unanswered_request_is_never_dropped(little_room: int, chatbot: Chatbot) -> None:
+def test_pruning_never_deletes_an_unanswered_request(little_room: int, chatbot: Chatbot) -> None:
     owner, account = chatbot.account.owner_id, chatbot.account_id
 
     def begin(key: str) -> idempotency.Claim:

@@ -1,4 +1,4 @@
-"""Rotate API keys: the locks that it takes."""
+"""The locks that a rotation of API keys takes."""
 
 import pytest
 from django.conf import settings
@@ -11,8 +11,8 @@ from tests.factories.accounts import UserFactory
 
 
 @pytest.mark.django_db
-@pytest.mark.skipif(settings.EMBEDDED, reason="embedded, a writer locks the whole database")
-def test_a_rotation_locks_keys_and_no_people() -> None:
+@pytest.mark.skipif(settings.EMBEDDED, reason="SQLite locks the whole database")
+def test_a_rotation_locks_keys_but_no_people() -> None:
     issue(UserFactory())
     with CaptureQueriesContext(connection) as made:
         assert len([*rotate(ApiKey.objects.all(), grace_hours=1)]) == 1

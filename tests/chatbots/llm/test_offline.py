@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from chatbots.llm.client import ask
 from chatbots.llm.exchange import Model, Turn
+from chatbots.llm.fallback import ask
 from chatbots.llm.offline import CHATBOT, GOODBYE, MORE, UNCLEAR, UNKNOWN
 from conversations import demo
 
@@ -39,7 +39,7 @@ def test_it_answers_with_sentences_from_the_facts(question: str, content: str) -
     assert offline(question).content == content
 
 
-def test_it_quotes_the_two_best_sentences_in_their_order() -> None:
+def test_it_quotes_the_two_best_sentences_in_their_original_order() -> None:
     facts = "Red paint dries. Blue paint is thick. Green paint smells. Blue paint is wet."
     answer = "Blue paint is thick. Blue paint is wet."
     assert offline("blue paint", facts=facts).content == answer
@@ -56,7 +56,7 @@ def test_it_quotes_the_two_best_sentences_in_their_order() -> None:
         "Speak!",
     ],
 )
-def test_it_says_politely_what_it_does_not_know_and_never_shows_an_instruction(
+def test_it_says_politely_that_it_does_not_know_and_never_shows_an_instruction(
     question: str,
 ) -> None:
     assert offline(question).content == UNKNOWN

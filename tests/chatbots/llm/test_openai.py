@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chatbots.llm.client import ask
 from chatbots.llm.exchange import Model, ReplyFailed, Turn
+from chatbots.llm.fallback import ask
 from tests.servers import behaviours as say
 from tests.servers.behaviours import Behaviour
 from tests.servers.model import (
@@ -50,7 +50,7 @@ def model(server: ModelServer) -> Model:
 
 
 def fails(model: Model, turns: list[Turn] = TURNS, **options: Any) -> str:
-    """Return the reason why a reply failed."""
+    """Return why a reply fails. Asserts that it fails, and that the error does not show the key."""
     with pytest.raises(ReplyFailed) as caught:
         ask(model, turns, temperature=0.5, **options)
     assert str(caught.value) == caught.value.reason
@@ -166,7 +166,7 @@ def test_every_bad_response_fails_the_reply_with_a_reason(
 ) -> None:
     server.say(behaviour)
     assert reason in fails(model)
-    assert len(server.arrivals) == 1, "nothing is asked twice, nowhere else"
+    assert len(server.arrivals) == 1, "the model is asked only once"
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_a_model_that_rejects_the_temperature_is_asked_once_more_without_it(
     assert len(server.arrivals) == 4
 
 
-def test_a_model_marked_as_such_gets_no_temperature(server: ModelServer, model: Model) -> None:
+def test_a_model_that_takes_no_temperature_gets_none(server: ModelServer, model: Model) -> None:
     ask(replace(model, sends_temperature=False), TURNS, temperature=0.5)
     assert "temperature" not in server.questions[0]
 
@@ -298,7 +298,7 @@ LONG_TALK = [
 ]
 
 
-def test_a_too_long_conversation_is_sent_again_with_less_history(
+def test_a_conversation_that_is_too_long_is_sent_again_with_less_history(
     server: ModelServer, model: Model
 ) -> None:
     def reply(messages: list[dict[str, str]]) -> str:
@@ -322,7 +322,7 @@ def test_a_message_that_is_too_long_by_itself_fails_with_the_reason(
     assert fails(model, LONG_TALK) == named
     assert len(server.arrivals) == 3
     assert fails(model, [Turn("user", "x" * 65_535)]) == named
-    assert len(server.arrivals) == 4, "there is nothing to leave out"
+    assert len(server.arrivals) == 4, "there is no history to leave out"
 
 
 def test_connections_are_reused_between_replies(server: ModelServer, model: Model) -> None:
@@ -332,7 +332,7 @@ def test_connections_are_reused_between_replies(server: ModelServer, model: Mode
 
 
 def test_250_concurrent_replies_wait_only_for_the_model(server: ModelServer, model: Model) -> None:
-    """The model answers once all of the requests have arrived."""
+    """The model answers only after all of the requests have arrived."""
     together = Barrier(250)
 
     def reply(messages: list[dict[str, str]]) -> str:

@@ -1,4 +1,4 @@
-"""Each change of a row that prompts are built from is kept, exactly, with its author."""
+"""Each change of a row that prompts are built from makes a version, with its author."""
 
 from collections.abc import Callable
 from functools import partial
@@ -34,7 +34,7 @@ def versions(row: Any) -> list[tuple[int, dict[str, Any]]]:
 
 
 def assert_all_kept() -> None:
-    """Check that the current content of every row is stored under its current number."""
+    """Assert that the current content of every row is stored under its current number."""
     for model in VERSIONED:
         for row in model._default_manager.all():
             assert content_at(row.pk, row.version) == row.content(), row
@@ -53,7 +53,7 @@ def test_each_change_makes_a_version_with_the_exact_text(chatbot: Chatbot) -> No
     assert row.version == 4
 
 
-def test_a_change_that_leaves_the_content_as_it_is_makes_no_version(chatbot: Chatbot) -> None:
+def test_a_change_that_does_not_affect_the_content_makes_no_version(chatbot: Chatbot) -> None:
     row = InstructionFactory(chatbot=chatbot)
     instructions.update(chatbot.pk, row.pk, {"instruction": row.instruction, "is_active": True})
     row.refresh_from_db()
@@ -106,7 +106,7 @@ def test_versions_outlive_their_row_but_not_their_chatbot(chatbot: Chatbot) -> N
     assert not Version.objects.filter(row_id=key).exists()
 
 
-def test_a_number_is_given_only_once(chatbot: Chatbot) -> None:
+def test_a_row_has_each_version_number_only_once(chatbot: Chatbot) -> None:
     row = PersonaFactory(chatbot=chatbot)
     with pytest.raises(IntegrityError):
         Version.objects.create(kind="persona", row_id=row.pk, number=1, content={})
@@ -126,7 +126,7 @@ def test_concurrent_changes_get_successive_numbers(chatbot: Chatbot) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_every_operation_keeps_what_it_changes(
+def test_every_operation_stores_a_version_of_what_it_changes(
     api: Api, chatbot: Chatbot, operation: Operation
 ) -> None:
     ids = ids_of(chatbot)
@@ -143,4 +143,4 @@ def test_the_same_text_saved_again_makes_no_version(
     numbers = set(Version.objects.values_list("row_id", "number"))
     call(api, operation, ids)
     added = set(Version.objects.values_list("row_id", "number")) - numbers
-    assert {number for _, number in added} <= {1}, "only a row that is new has a version more"
+    assert {number for _, number in added} <= {1}, "only new rows get a version"

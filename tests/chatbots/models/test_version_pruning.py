@@ -1,4 +1,4 @@
-"""The newest versions of a text are kept, and those that replies have used."""
+"""The newest versions of a text are kept, and so are those that replies have used."""
 
 import time
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def edit(row: Instruction, *texts: str) -> None:
 
 
 def use_current(row: Any) -> None:
-    """Mark the row's current version, as a reply does."""
+    """Mark the row's current version, as a reply does. Asserts that the version still exists."""
     row.refresh_from_db()
     assert use([Version.objects.get(row_id=row.pk, number=row.version).pk])
 
@@ -59,7 +59,7 @@ def use_current(row: Any) -> None:
         pytest.param(5, [1, 2, 3, 4, 5], [1, 2, 3, 4, 5], id="all used"),
     ],
 )
-def test_the_newest_versions_are_kept_and_those_that_replies_used(
+def test_the_newest_versions_and_those_that_replies_used_are_kept(
     chatbot: Chatbot, saved: int, used: list[int], kept: list[int]
 ) -> None:
     other = InstructionFactory(chatbot=chatbot)
@@ -74,7 +74,7 @@ def test_the_newest_versions_are_kept_and_those_that_replies_used(
 
 
 @pytest.mark.usefixtures("three_kept")
-def test_every_kind_of_text_is_bounded_and_models_are_not(
+def test_versions_of_texts_are_bounded_and_those_of_models_are_not(
     chatbot: Chatbot, default_model: LlmModel
 ) -> None:
     persona = PersonaFactory(chatbot=chatbot)
@@ -105,7 +105,7 @@ def test_a_version_that_was_pruned_cannot_be_used_or_restored(chatbot: Chatbot) 
     assert numbers(row) == [3, 4, 5]
 
 
-def test_a_change_costs_as_much_with_ten_thousand_versions(chatbot: Chatbot) -> None:
+def test_a_change_needs_the_same_queries_with_ten_thousand_versions(chatbot: Chatbot) -> None:
     few, many = InstructionFactory(chatbot=chatbot), InstructionFactory(chatbot=chatbot)
     for row, count in ((few, NEWEST_KEPT + 10), (many, 10_000)):
         Version.objects.bulk_create(
@@ -129,12 +129,12 @@ def test_a_change_costs_as_much_with_ten_thousand_versions(chatbot: Chatbot) -> 
     [pruning] = [one["sql"] for one in captured if one["sql"].startswith("DELETE")]
     assert "version_number_unique" in plan(pruning) or "autoindex" in plan(pruning)
     assert Version.objects.filter(row_id=many.pk).count() == 10_000
-    edit(many, "another one")  # a reply has used the version that leaves the newest
+    edit(many, "another one")  # replies have used the version that is no longer among the newest
     assert Version.objects.filter(row_id=many.pk).count() == 10_001
 
 
 def plan(sql: str) -> str:
-    """Return how the database runs a statement."""
+    """Return the database's plan for a statement."""
     explain = "EXPLAIN " if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN "
     with connection.cursor() as cursor:
         cursor.execute(explain + sql)
@@ -192,7 +192,7 @@ class Failed(Exception):
 
 
 def in_own_connection(call: Callable[[], Any]) -> Any:
-    """Run a call in a thread of its own; returns its result."""
+    """Run a call, then close the connections of its thread. Returns the result."""
     try:
         return call()
     finally:
@@ -200,7 +200,10 @@ def in_own_connection(call: Callable[[], Any]) -> Any:
 
 
 def wait_for_a_lock() -> None:
-    """Wait until another connection waits for a lock of this one."""
+    """Wait until another connection is waiting for a lock that this one holds.
+
+    Asserts that this happens within 30 seconds.
+    """
     ends = time.monotonic() + 30
     with connection.cursor() as cursor:
         while True:

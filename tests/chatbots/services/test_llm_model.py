@@ -13,7 +13,7 @@ from tests.servers.processes import a_session_waits_for_a_transaction, wait_unti
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif(settings.EMBEDDED, reason="embedded, there is one writer at a time")
+@pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one writer at a time")
 def test_two_models_made_the_default_together_leave_one_default() -> None:
     first, second = LlmModelFactory(is_default=False), LlmModelFactory(is_default=False)
 

@@ -1,17 +1,17 @@
-"""A trial compared with a conversation: the history it sends and the models it asks."""
+"""A trial sends the same history as a conversation, and asks the same models."""
 
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from chatbots.llm import client
+from chatbots.llm import fallback
 from chatbots.llm.exchange import Turn
 from chatbots.llm.prompt import HISTORY_CHARACTERS
 from chatbots.models import Chatbot, LlmModel
 from chatbots.services import general_settings, trial
 from conversations.models.message import MessageType
-from conversations.services import history, reply_origin
+from conversations.services import history
 from tests.factories.conversations import ThreadFactory
 from tests.servers.model import ModelServer, saying
 
@@ -51,10 +51,10 @@ def test_a_trial_sends_the_history_that_a_conversation_sends(
     thread = ThreadFactory(chatbot=chatbot)
     for turn in [*said, Turn("user", "Well?")]:
         message = history.append(thread, MessageType.USER_MESSAGE, turn.content)
-    assert [turn.content for turn in reply_origin.turns(message, "", 10)] == asked
+    assert [turn.content for turn in history.turns(message, "", 10)] == asked
 
 
-def test_a_trial_leaves_the_next_try_of_a_skipped_model_to_a_reply(
+def test_a_trial_does_not_use_up_the_next_try_of_a_skipped_model(
     chatbot: Chatbot, model: ModelServer
 ) -> None:
     second = LlmModel.objects.create(provider="offline", title="Second")
@@ -62,11 +62,11 @@ def test_a_trial_leaves_the_next_try_of_a_skipped_model_to_a_reply(
         chatbot,
         model,
         next_model=second,
-        failures_in_a_row=client.SKIPPED_AFTER,
+        failures_in_a_row=fallback.SKIPPED_AFTER,
         skipped_until=timezone.now() - timedelta(seconds=1),
     )
     model.say(saying("well again"))
     assert trial.ask(chatbot.pk, [], "Well?").reply.content == "well again"
-    assert client.to_ask(row) == [row, second]
-    assert client.to_ask(row) == [second]
+    assert fallback.to_ask(row) == [row, second]
+    assert fallback.to_ask(row) == [second]
     assert trial.ask(chatbot.pk, [], "Well?").reply.model == second

@@ -134,7 +134,7 @@ def test_a_colour_is_rrggbb_or_rgb(
 
 
 @put
-def test_integers_have_the_range_of_the_database(api: Api, there: str) -> None:
+def test_integers_up_to_the_maximum_of_the_database_are_accepted(api: Api, there: str) -> None:
     for value in (0, 2**31 - 1):
         assert api.put(there, {"chatHeight": value}).json()["data"]["chatHeight"] == value
 

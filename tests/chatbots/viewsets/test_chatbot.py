@@ -118,7 +118,7 @@ def test_the_plan_limits_the_number_of_chatbots(
 ) -> None:
     account.plan = PlanFactory(name="Small", max_chatbots=2)
     account.save()
-    ChatbotFactory()  # of another account
+    ChatbotFactory()  # a chatbot of another account
     answers = [
         api.post(f"{there}/create-chatbot", {"name": name, "description": "b"})
         for name in ("second", "third")
@@ -214,8 +214,8 @@ def test_an_empty_body_changes_nothing(api: Api, one: str, chatbot: Chatbot) -> 
         pytest.param({"name": " "}, ["name"], id="blank name"),
         pytest.param({"name": None}, ["name"], id="null name"),
         pytest.param({"name": 1}, ["name"], id="number as name"),
-        pytest.param({"name": "x" * 256}, ["name"], id="too long name"),
-        pytest.param({"description": "x" * 101}, ["description"], id="too long description"),
+        pytest.param({"name": "x" * 256}, ["name"], id="name too long"),
+        pytest.param({"description": "x" * 101}, ["description"], id="description too long"),
         pytest.param({"description": None}, ["description"], id="null description"),
         pytest.param({"isActive": "true"}, ["isActive"], id="string as boolean"),
         pytest.param({"isActive": 1}, ["isActive"], id="number as boolean"),

@@ -38,7 +38,7 @@ def select(there: str) -> str:
 
 
 def active(chatbot: Chatbot) -> list[str]:
-    """Return the titles of a chatbot's active instructions."""
+    """Return the ids of a chatbot's active instructions."""
     rows = Instruction.objects.filter(chatbot=chatbot, is_active=True)
     return [str(key) for key in rows.values_list("pk", flat=True)]
 
@@ -48,10 +48,10 @@ BAD_FIELDS = [
     pytest.param({"title": None}, ["title"], id="null title"),
     pytest.param({"title": ""}, ["title"], id="empty title"),
     pytest.param({"title": " "}, ["title"], id="blank title"),
-    pytest.param({"title": "😀" * 101}, ["title"], id="too long title"),
+    pytest.param({"title": "😀" * 101}, ["title"], id="title too long"),
     pytest.param({"instruction": False}, ["instruction"], id="boolean as instruction"),
     pytest.param({"instruction": "\t"}, ["instruction"], id="blank instruction"),
-    pytest.param({"instruction": "x" * 65_536}, ["instruction"], id="too long instruction"),
+    pytest.param({"instruction": "x" * 65_536}, ["instruction"], id="instruction too long"),
     pytest.param({"creativityLevel": 1.01}, ["creativityLevel"], id="creativity above one"),
     pytest.param({"creativityLevel": -0.01}, ["creativityLevel"], id="creativity below zero"),
     pytest.param({"creativityLevel": "1"}, ["creativityLevel"], id="string as creativity"),
@@ -209,7 +209,7 @@ def test_an_instruction_is_selected_by_its_title(
 def test_an_unknown_title_creates_an_instruction(
     api: Api, select: str, chatbot: Chatbot, first: Instruction
 ) -> None:
-    InstructionFactory(title="Sales")  # of another chatbot
+    InstructionFactory(title="Sales")  # an instruction of another chatbot
     answer = api.post(select, NEW)
     assert (answer.status_code, answer.json()["message"]) == (200, CREATED)
     record = answer.json()["data"]
@@ -235,7 +235,7 @@ def test_an_unknown_title_creates_an_instruction(
             id="unknown title with a blank instruction",
         ),
         pytest.param({"title": 5}, ["title"], id="number as title"),
-        pytest.param({"title": "x" * 101, "instruction": "x"}, ["title"], id="too long title"),
+        pytest.param({"title": "x" * 101, "instruction": "x"}, ["title"], id="title too long"),
         pytest.param({"title": None}, ["title"], id="null title"),
         pytest.param({"instructionId": 5}, ["instructionId"], id="number as id"),
         pytest.param({"instructionId": None}, ["instructionId"], id="null id"),

@@ -49,7 +49,7 @@ def test_only_provided_fields_are_changed(
     assert {name: record[name] for name in body} == body
     assert (record["id"], record["chatbotId"]) == (str(persona.pk), str(persona.chatbot_id))
     after = stored(persona)
-    assert len({n for n in after if after[n] != before[n]}) == 3  # and updated_at and version
+    assert len({n for n in after if after[n] != before[n]}) == 3  # with updated_at and version
 
 
 def test_flags_cannot_be_set(api: Api, there: str, persona: Persona) -> None:
@@ -62,14 +62,14 @@ def test_flags_cannot_be_set(api: Api, there: str, persona: Persona) -> None:
 @pytest.mark.parametrize(
     ("body", "path"),
     [
-        pytest.param({"title": "x" * 51}, ["title"], id="too long title"),
+        pytest.param({"title": "x" * 51}, ["title"], id="title too long"),
         pytest.param({"title": 5}, ["title"], id="number as title"),
         pytest.param({"title": None}, ["title"], id="null title"),
         pytest.param({"title": " "}, ["title"], id="blank title"),
         pytest.param({"description": 5}, ["description"], id="number as description"),
-        pytest.param({"description": "x" * 65_536}, ["description"], id="too long description"),
+        pytest.param({"description": "x" * 65_536}, ["description"], id="description too long"),
         pytest.param({"instructions": None}, ["instructions"], id="null instructions"),
-        pytest.param({"instructions": "x" * 65_536}, ["instructions"], id="too long instructions"),
+        pytest.param({"instructions": "x" * 65_536}, ["instructions"], id="instructions too long"),
         pytest.param({"creativityLevel": "0.5"}, ["creativityLevel"], id="string as creativity"),
         pytest.param({"creativityLevel": True}, ["creativityLevel"], id="boolean as creativity"),
         pytest.param({"creativityLevel": None}, ["creativityLevel"], id="null creativity"),

@@ -1,4 +1,4 @@
-"""The faster renderer writes the same bytes as Python's own."""
+"""The faster renderer writes the same values as Python's own, and times in milliseconds."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -37,7 +37,7 @@ def test_a_time_stored_as_text_is_written_like_any_other(moment: datetime) -> No
     assert stored_time(stored) == written_out(moment)
 
 
-def test_awkward_values_are_written_as_by_python() -> None:
+def test_awkward_values_are_written_as_python_writes_them() -> None:
     key = UUID("019aa000-0000-7000-8000-00000000000a")
     plain = ["", 'a"b\\c/', "é € 😀 \u2028 \x7f", -1, 2**53, 2**64, 1e-7, 1.5, None, True, [], {}]
     expected = json.dumps({"k": plain, "ä": str(key)}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Limits under load: many concurrent clients against the running service."""
+"""Limits under the load of many concurrent clients, and the address that a request counts for."""
 
 import time
 import zlib
@@ -25,11 +25,11 @@ from tests.factories.conversations import ThreadFactory
 from tests.servers.processes import Web
 
 CLIENTS = 50
-LONG = 86_400  # seconds; the window outlasts the test
+LONG = 86_400  # seconds; a window of this length outlasts the test
 
 
 def at_once(call: Callable[[], Any], times: int, clients: int = CLIENTS) -> list[Any]:
-    """Run calls from many clients in parallel."""
+    """Make this many calls from many clients in parallel. Returns their results."""
     with ThreadPoolExecutor(clients) as pool:
         return [future.result() for future in [pool.submit(call) for _ in range(times)]]
 
@@ -139,10 +139,10 @@ def test_only_a_failed_use_is_given_back(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("key", [f"caller {number}" for number in range(12)])
-def test_retry_after_points_to_the_first_moment_of_the_next_window(
+def test_retry_after_is_the_time_until_the_next_window(
     monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    """With the clock frozen, a retry passes at the announced time and not before it."""
+    """A retry succeeds at the announced time, but not 1.25 seconds earlier."""
     now = 1_800_000_007.25
     monkeypatch.setattr("time.time", lambda: now)
     limits.count("window", key, (1, 60))
@@ -180,10 +180,10 @@ TRUSTED = "10.0.0.1"
             id="Forwarded with IPv6",
         ),
         pytest.param(
-            TRUSTED, "203.0.113.9", "for=198.51.100.7", TRUSTED, id="contradicting headers"
+            TRUSTED, "203.0.113.9", "for=198.51.100.7", TRUSTED, id="contradictory headers"
         ),
         pytest.param(
-            TRUSTED, "198.51.100.7", "for=198.51.100.7", "198.51.100.7", id="agreeing headers"
+            TRUSTED, "198.51.100.7", "for=198.51.100.7", "198.51.100.7", id="matching headers"
         ),
     ],
 )

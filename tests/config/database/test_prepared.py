@@ -1,4 +1,4 @@
-"""A prepared statement is compiled once, and returns what its queryset would."""
+"""A prepared statement is compiled once for each shape, and returns what its queryset would."""
 
 import threading
 from collections.abc import Callable
@@ -45,7 +45,7 @@ RENAME = prepared_update(
 
 
 def of(account: Any) -> Any:
-    """Select the chatbots of an account, oldest first."""
+    """Select an account's chatbots, ordered by name."""
     return Chatbot.objects.filter(account=account).order_by("name")
 
 
@@ -161,7 +161,7 @@ def test_a_computed_value_is_refused(condition: dict[str, Any]) -> None:
         prepared(lambda: Account.objects.filter(**condition)).rows()
 
 
-def test_a_null_value_is_not_compared() -> None:
+def test_a_null_value_is_refused() -> None:
     with pytest.raises(ValueError, match="id is None"):
         ACCOUNT.rows(id=None)
 
@@ -210,7 +210,7 @@ def test_an_update_changes_rows_and_reads_them() -> None:
     assert account.name == "second"
 
 
-def test_an_update_computes_and_stores_null() -> None:
+def test_an_update_can_compute_a_value_and_store_null() -> None:
     chatbot = ChatbotFactory(description="text")
     owner = Given("owner", Chatbot._meta.get_field("created_by_user"))
     statement = prepared_update(
@@ -314,7 +314,7 @@ def test_a_deleted_row_is_not_saved() -> None:
 
 
 def kept(text: str) -> int:
-    """Count the plans of statements with a text that this connection's server keeps."""
+    """Count the plans that the server keeps on this connection for statements containing a text."""
     with connection.cursor() as cursor:
         query = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %s"
         cursor.execute(query, [f"%{text}%"])

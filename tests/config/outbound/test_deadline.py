@@ -12,7 +12,7 @@ from config.outbound import deadline
 from config.outbound.deadline import connect, left, look_up, within
 
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
-NEVER = 600  # seconds
+NEVER = 600  # seconds, far more than the test takes
 SLACK = 10  # seconds, for a machine under load
 
 
@@ -49,7 +49,7 @@ def test_a_deadline_that_has_passed_names_the_step() -> None:
         left("while testing")
 
 
-def test_nothing_is_sent_without_a_deadline() -> None:
+def test_a_step_without_a_deadline_is_an_error() -> None:
     with pytest.raises(LookupError):
         left("while testing")
 
@@ -62,7 +62,7 @@ def test_each_thread_has_its_own_deadline() -> None:
 
 
 def test_the_addresses_of_a_name_share_the_remaining_time() -> None:
-    """The first is silent, as where half of the internet is unreachable; the second answers."""
+    """The first address accepts no connection, and the second one does."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         port = full.getsockname()[1]
         waiting = [socket.socket() for _ in range(4)]
@@ -117,7 +117,7 @@ def test_many_unanswered_names_do_not_block_other_names(
             assert look_up("quick.example.com") == (LOOPBACK,)
         for each in late:
             each.result()
-    assert slow_names.count("slow7.example.com") == 1, "callers in the meantime share the answer"
+    assert slow_names.count("slow7.example.com") == 1, "concurrent callers share one look-up"
 
 
 def test_known_names_can_be_looked_up_while_unanswered_ones_fill_the_limit(
@@ -182,6 +182,8 @@ def test_a_name_is_looked_up_again_each_time(slow_names: list[str]) -> None:
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example.com", "a..example.com", "no-such.invalid"])
 def test_an_invalid_name_is_not_found(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", NEVER)  # as on a machine without a name server
+    monkeypatch.setattr(
+        deadline, "LOOK_UP_SECONDS", NEVER
+    )  # without a name server, it may take a while
     with within(NEVER), pytest.raises(socket.gaierror):
         look_up(host)

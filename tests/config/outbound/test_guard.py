@@ -20,7 +20,7 @@ def _default_installation(settings: Any) -> None:
     settings.WEBHOOK_ALLOWED_NETWORKS = ()
 
 
-def test_the_table_is_large_enough() -> None:
+def test_the_table_has_at_least_300_spellings() -> None:
     assert len(set(HOSTS)) >= 300
 
 
@@ -36,7 +36,7 @@ def test_a_public_address_is_allowed(address: str) -> None:
 
 
 def test_a_public_address_of_this_machine_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "is_public", lambda address: True)  # as if it had such an address
+    monkeypatch.setattr(guard, "is_public", lambda address: True)  # as if it were public
     with pytest.raises(AddressNotAllowed, match="is an address of this machine"):
         guard.judge(ipaddress.ip_address("127.0.0.1"))
 
@@ -58,7 +58,7 @@ def test_a_url_that_contains_a_forbidden_address_is_rejected(host: str) -> None:
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_every_spelling_is_rejected_when_connecting_if_the_system_accepts_it(host: str) -> None:
-    """The text is never trusted, so this holds even if a check of the text is wrong."""
+    """The address is checked too, so a mistake in the check of the text does no harm."""
     try:
         read = socket.getaddrinfo(host.strip("[]").encode(), 443, flags=socket.AI_NUMERICHOST)
     except OSError:

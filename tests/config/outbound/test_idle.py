@@ -1,4 +1,4 @@
-"""Idle connections: bounded over all hosts, closed by age, shared by many threads."""
+"""Idle connections: bounded across all hosts, closed by age, shared by many threads."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +41,7 @@ def connections(client: requests.Session) -> IdleConnections:
     return found
 
 
-def test_the_connection_that_was_idle_for_longest_makes_room(
+def test_the_connection_that_was_idle_the_longest_makes_room(
     client: requests.Session, receivers: list[Receiver]
 ) -> None:
     for receiver in (*receivers, *reversed(receivers)):
@@ -49,7 +49,7 @@ def test_the_connection_that_was_idle_for_longest_makes_room(
     assert [receiver.connections for receiver in receivers] == [2, 1, 1, 1]
 
 
-def test_connections_that_were_idle_for_long_are_closed_without_another_request(
+def test_connections_that_were_idle_too_long_are_closed_without_another_request(
     client: requests.Session, receivers: list[Receiver], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(idle, "LOOK", 0.01)

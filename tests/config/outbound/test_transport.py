@@ -23,7 +23,7 @@ from tests.servers import certificates
 from tests.servers.behaviours import Arrival, Behaviour, Step
 from tests.servers.receiver import Receiver, hear_nothing
 
-TIMEOUT = 1.0  # seconds; where the timeout ends the exchange, enough for the request to be sent
+TIMEOUT = 1.0  # seconds; long enough to send the request, even where the exchange times out
 SLACK = 10.0  # seconds, for a machine under load
 
 
@@ -78,7 +78,7 @@ def test_a_connection_that_the_peer_closes_is_not_reused(
     first: Behaviour,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(transport, "AT_ONCE", SLACK)  # the next request may overtake the end
+    monkeypatch.setattr(transport, "AT_ONCE", SLACK)  # the next request may arrive before the close
     receiver.on("/", first, say.answer(201))
     assert get(client, receiver.url())[0] == 200
     assert get(client, receiver.url())[0] == 201
@@ -136,14 +136,14 @@ def test_a_peer_that_also_closes_the_second_connection_gets_no_third_request(
 
 
 @pytest.mark.parametrize("said", [b"HTTP/1.1 200 O", say.head(200, length=5)[:-2]])
-def test_a_kept_connection_that_closes_within_a_response_is_a_failure(
+def test_a_request_is_not_repeated_if_a_kept_connection_closes_within_the_response(
     receiver: Receiver, client: requests.Session, said: bytes
 ) -> None:
     receiver.on("/", say.answer(200), say.hang_up(said))
     assert get(client, receiver.url())[0] == 200
     with suppress(FAILURES):
         get(client, receiver.url())
-    assert len(receiver.arrivals) == 2, "it was not asked again"
+    assert len(receiver.arrivals) == 2, "the request was not sent again"
 
 
 def test_a_silent_kept_connection_is_a_timeout_and_not_a_retry(
@@ -157,7 +157,7 @@ def test_a_silent_kept_connection_is_a_timeout_and_not_a_retry(
     assert len(receiver.wait_for(2)) == 2
 
 
-def test_a_connection_that_was_idle_for_long_is_not_reused(
+def test_a_connection_that_was_idle_too_long_is_not_reused(
     receiver: Receiver, client: requests.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     get(client, receiver.url())

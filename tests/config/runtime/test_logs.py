@@ -30,7 +30,7 @@ SECRET = "correct-horse-battery-staple"
 
 
 def line(message: str, *args: Any, **extra: Any) -> dict[str, Any]:
-    """Format a record as the service's handler does."""
+    """Format a record as the service's handler does. Asserts that it is one line."""
     logger = logging.getLogger("tests")
     record = logger.makeRecord("tests", logging.INFO, __file__, 1, message, args, None, extra=extra)
     for each in (logs.RequestFilter(), logs.SecretsFilter()):
@@ -102,7 +102,7 @@ def test_a_traceback_is_one_masked_line() -> None:
     assert "second line" in json.loads(text)["trace"]
 
 
-LONG = 100_000  # seconds
+LONG = 100_000  # seconds; a window of this length outlasts the test
 
 
 class Lines:
@@ -118,7 +118,7 @@ class Lines:
             self.handler.addFilter(each)
 
     def read(self) -> list[dict[str, Any]]:
-        """Return the lines; they may include the summary of an earlier test's window."""
+        """Return the lines, which may include the summary of an earlier test's window."""
         return [json.loads(line) for line in self.stream.getvalue().splitlines()]
 
 
@@ -134,7 +134,7 @@ CANARY = "canary in a body"
 
 
 def calls(api: Api, chatbot: Chatbot) -> list[tuple[int, str, dict[str, str]]]:
-    """Make requests of many kinds; returns the status, route and caller that lines must have."""
+    """Send requests of many kinds. Returns the status, route and caller that each should log."""
     bot = "/api/v1/chatting/<str:chatbot_id>"
     path = f"/v1/chatting/{chatbot.pk}/threads"
     key = {"key": keys_of(api)}
@@ -182,7 +182,7 @@ def test_every_request_has_one_line_with_its_route_and_caller(
     assert "canary" not in lines.stream.getvalue()
 
 
-def test_unavailable_responses_are_logged_once_a_second(
+def test_unavailable_responses_are_logged_at_most_once_a_second(
     api: Api, chatbot: Chatbot, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def create(*_: Any) -> None:
@@ -198,7 +198,7 @@ def test_unavailable_responses_are_logged_once_a_second(
     assert {"requestId", "route", "key", "account"} <= set(written[0])
 
 
-def test_a_request_of_an_admin_page_names_the_user(db: None, lines: Lines) -> None:
+def test_a_request_for_an_admin_page_names_the_user(db: None, lines: Lines) -> None:
     person = superuser()
     signed_in(person).get("/admin/")
     [line] = [line for line in lines.read() if line["logger"] == "access"]
@@ -229,7 +229,7 @@ def test_rejected_requests_do_not_flood_the_log(
     assert [line["status"] for line in written] == [200, *[429] * lines.bound.MOST]
     ours = lambda: [one for one in windows if one[0].__self__ is lines.bound]  # noqa: E731
     [(end, kind)] = wait_until(ours)
-    end(*kind)  # the window ends
+    end(*kind)  # as if the window had ended
     *_, last = lines.read()
     assert (last["leftOut"], last["status"]) == (400 - lines.bound.MOST, 429)
     api.get("/v1/chatbots/my-chatbots")

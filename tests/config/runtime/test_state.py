@@ -45,7 +45,7 @@ def test_a_new_folder_and_its_files_belong_only_to_the_owner(tmp_path: Path) -> 
     assert mode(tmp_path / "above" / "state" / "web.lock") == 0o600
 
 
-def test_a_folder_that_others_could_read_is_closed_and_foreign_files_are_kept(
+def test_a_readable_folder_is_made_private_and_foreign_files_keep_their_mode(
     tmp_path: Path,
 ) -> None:
     names = [
@@ -69,6 +69,6 @@ def test_a_folder_that_all_users_share_keeps_its_mode(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["file", "file/below", "x" * 300])
-def test_a_file_in_place_of_the_folder_is_reported(tmp_path: Path, path: str) -> None:
+def test_a_path_that_cannot_become_the_folder_is_reported(tmp_path: Path, path: str) -> None:
     (tmp_path / "file").touch()
     assert state.obstacle(tmp_path / path)

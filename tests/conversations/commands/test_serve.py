@@ -1,4 +1,4 @@
-"""A failed start names its cause and leaves nothing behind."""
+"""`serve`: a failed start names its cause, and a stopped service leaves nothing behind."""
 
 import contextlib
 import json
@@ -49,7 +49,7 @@ class Start:
         return self.log.read_text(errors="replace")
 
     def ended(self) -> tuple[int, str]:
-        """Wait for the process to exit; returns the exit code and its output."""
+        """Wait for the process to exit. Returns the exit code and its output."""
         return self.process.wait(PATIENCE), self.said()
 
     def stop(self) -> None:
@@ -78,7 +78,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, St
 
 @pytest.fixture(scope="module")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated database with a user, so that a start on a copy of it seeds no demo."""
+    """A state folder whose migrated database has a user, so that `serve` seeds no demo."""
     folder = tmp_path_factory.mktemp("migrated")
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     done = run_to_end(
@@ -113,7 +113,7 @@ def is_free(port: int) -> bool:
 
 
 def family_of(pid: int) -> list[int]:
-    """List a process and all its descendants, the oldest first."""
+    """List a process and all its descendants, each parent before its children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid, *(one for child in children for one in family_of(int(child)))]
 
@@ -122,7 +122,7 @@ def test_other_users_cannot_read_the_state(running: Any) -> None:
     folder, start, _ = running
     state = folder / "state"
     files = {"database.sqlite3", "database.sqlite3-wal", "web.lock", "worker.lock"}
-    # SQLite deletes its log when the last connection closes, and creates it with the next one.
+    # SQLite deletes its log when the last connection closes, and the next one creates it again.
     wait_until(lambda: files <= {path.name for path in state.iterdir()}, told=start.said)
     paths = [state, *state.rglob("*")]
     wanted = {path: 0o700 if path.is_dir() else 0o600 for path in paths}
@@ -186,7 +186,7 @@ def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
     assert code == 1
     assert "web ended" in said
     wait_until(lambda: is_free(port), 30)
-    # as a container runs it, where only the process watches itself
+    # as in a container, where no supervisor watches the process
     alone = Start(folder, "web", PORT=str(port))
     try:
         wait_until(lambda: not is_free(port), told=alone.said)
@@ -284,7 +284,7 @@ def test_a_database_without_migrations_is_rejected_and_the_migrations_are_named(
 
 
 @pytest.mark.parametrize("embedded", [True, False])
-def test_only_a_demo_prints_a_key(db: None, settings: Any, embedded: bool) -> None:
+def test_only_the_embedded_default_prints_a_key(db: None, settings: Any, embedded: bool) -> None:
     settings.EMBEDDED = embedded
     owner = AccountFactory().owner
     _, earlier = api_key.issue(owner, label=KEY_LABEL)

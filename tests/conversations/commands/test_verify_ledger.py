@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 def fails(*words: str) -> str:
-    """Run the command, which must exit with 1; returns its output."""
+    """Run the command, which must exit with 1. Returns its output."""
     output = io.StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("verify_ledger", *words, stdout=output)
@@ -35,9 +35,9 @@ def test_an_installation_without_gaps_passes(chatbot: Chatbot) -> None:
 
 
 def test_a_gap_is_counted_and_named(chatbot: Chatbot) -> None:
-    thread = MessageFactory().thread  # which does not count it as the visitor's
+    thread = MessageFactory().thread  # the factory does not update the thread's counters
     assert fails() == (
-        "thread_counts: 1 (a thread's positions or counters are not those of its messages): "
+        "thread_counts: 1 (a thread's positions or counters do not match its messages): "
         f"{thread.pk}\n"
     )
     report = json.loads(fails("--json"))

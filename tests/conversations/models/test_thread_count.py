@@ -1,4 +1,4 @@
-"""A chatbot's stored thread count, for every way in which threads are created and deleted."""
+"""A chatbot's stored thread count, after every way of creating and deleting threads."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ WAYS: dict[str, tuple[Callable[[Chatbot], object], int]] = {
         lambda bot: Thread.objects.filter(pk__in=bot.threads.values("pk")[:2]).delete(),
         3,
     ),
-    "a visitor is deleted with theirs": (lambda bot: bot.visitors.first().delete(), 4),
+    "a visitor is deleted with their threads": (lambda bot: bot.visitors.first().delete(), 4),
     "all visitors are deleted": (lambda bot: Visitor.objects.all().delete(), 0),
     "the chatbot is deleted": (lambda bot: Chatbot.objects.filter(pk=bot.pk).delete(), 0),
 }

@@ -1,4 +1,4 @@
-"""Figures by hour and day equal a count of the rows, however they came to be."""
+"""The figures by hour and day equal a count of the rows, however the rows have changed."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from chatbots.models import Chatbot
 from config.database.ids import first_id_of, new_id, time_of
 from config.durations import ONE_DAY, ONE_HOUR
 from config.models import PeriodicWork
-from config.runtime import periodic
+from config.runtime import time_budget
 from conversations import tasks
 from conversations.dispatcher import PERIODIC
 from conversations.models import Activity, Lead, Message, Thread
@@ -37,12 +37,12 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def id_at(moment: datetime) -> UUID:
-    """Make the id of a row that was created at a given time."""
+    """Return the id of a row that was created at a given time."""
     return UUID(int=first_id_of(moment).int | new_id().int & (1 << 62) - 1)
 
 
 def said(thread: Thread, at: datetime, kind: str = "USER_MESSAGE", **columns: Any) -> Message:
-    """Store a message as if it was created at a given time."""
+    """Store a message as if it had been created at a given time."""
     thread.last_position += 1
     thread.save()
     row = Message(
@@ -54,7 +54,7 @@ def said(thread: Thread, at: datetime, kind: str = "USER_MESSAGE", **columns: An
 
 
 def sent(chatbot: Chatbot, at: datetime, state: str, **columns: Any) -> Delivery:
-    """Store a delivery as if it was created at a given time."""
+    """Store a delivery as if it had been created at a given time."""
     row: Delivery = DeliveryFactory(id=id_at(at), chatbot=chatbot, state=state, **columns)
     Delivery.objects.filter(pk=row.pk).update(created_at=at)
     return row
@@ -66,7 +66,7 @@ def run(*, last_run: timedelta = timedelta(minutes=5)) -> None:
 
 
 def figures(chatbot: Chatbot, hours: int = HOUR) -> dict[datetime, Counter[str]]:
-    """Return the counts of a chatbot that are not 0."""
+    """Return a chatbot's counts that are not 0, by the start of their hour or day."""
     names = Activity.CONVERSATIONS + Activity.DELIVERIES
     rows = Activity.objects.filter(chatbot=chatbot, hours=hours)
     return {row.begins_at: +Counter({name: getattr(row, name) for name in names}) for row in rows}
@@ -74,7 +74,7 @@ def figures(chatbot: Chatbot, hours: int = HOUR) -> dict[datetime, Counter[str]]
 
 @pytest.fixture
 def past() -> datetime:
-    """The middle of an hour of the day before yesterday."""
+    """A time two days ago, in the middle of an hour."""
     return day_of(timezone.now()) - 2 * ONE_DAY + timedelta(hours=9, minutes=30)
 
 
@@ -136,7 +136,7 @@ def test_a_takeover_is_not_a_request_by_the_visitor(chatbot: Chatbot) -> None:
     assert (total["escalations"], total["answers"], total["messages"]) == (1, 0, 1)
 
 
-def test_existing_data_is_counted_once_the_work_first_runs(
+def test_existing_data_is_counted_when_the_work_first_runs(
     chatbot: Chatbot, past: datetime
 ) -> None:
     thread = ThreadFactory(chatbot=chatbot)
@@ -178,8 +178,8 @@ def test_new_hours_are_counted_before_those_that_have_changed(
 def test_hours_that_take_longer_than_a_run_are_counted_in_the_runs_that_follow(
     chatbot: Chatbot, past: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However often they change, and however long each of them takes."""
-    monkeypatch.setattr(periodic, "ONE_GO", -1.0)
+    """Every hour is counted in the end, even if hours keep changing and each takes a whole run."""
+    monkeypatch.setattr(time_budget, "ONE_GO", -1.0)
     deliveries = [sent(chatbot, past - hours * ONE_HOUR, "FAILED") for hours in range(5)]
     thread = ThreadFactory(chatbot=chatbot)
     said(thread, past)
@@ -199,12 +199,12 @@ def test_hours_that_take_longer_than_a_run_are_counted_in_the_runs_that_follow(
     assert found[hour_of(past)]["messages"] == 1
 
 
-def test_the_newest_hour_keeps_its_deliveries_after_their_retention(chatbot: Chatbot) -> None:
+def test_the_newest_hour_keeps_its_counts_of_pruned_deliveries(chatbot: Chatbot) -> None:
     old = timezone.now() - timedelta(days=31)
     delivery = sent(chatbot, old, "FAILED")
     said(ThreadFactory(chatbot=chatbot), old)
     run()
-    delivery.delete()  # pruned
+    delivery.delete()  # as if it had been pruned
     run()
     assert figures(chatbot)[hour_of(old)] == Counter(messages=1, failed=1)
 
@@ -218,7 +218,9 @@ def test_a_late_row_is_counted(chatbot: Chatbot, past: datetime) -> None:
     assert figures(chatbot)[hour_of(past)]["messages"] == 2
 
 
-def test_erased_conversations_leave_the_figures(chatbot: Chatbot, past: datetime) -> None:
+def test_erased_conversations_are_removed_from_the_figures(
+    chatbot: Chatbot, past: datetime
+) -> None:
     kept, erased = ThreadFactory(chatbot=chatbot), ThreadFactory(chatbot=chatbot)
     said(kept, past)
     said(erased, past)
@@ -232,7 +234,7 @@ def test_erased_conversations_leave_the_figures(chatbot: Chatbot, past: datetime
     erasure.erase_thread(erased.pk)
     for _ in erasure.purge():
         pass
-    Delivery.objects.all().delete()  # pruned
+    Delivery.objects.all().delete()  # as if they had been pruned
     run()
     assert figures(chatbot) == {
         hour_of(past): Counter(messages=1, failed=1),
@@ -265,7 +267,7 @@ def test_figures_are_right_after_a_purge_that_was_cut_short(
     assert figures(chatbot)[hour_of(past)] == Counter()
 
 
-def test_an_erased_lead_leaves_the_figures(chatbot: Chatbot, past: datetime) -> None:
+def test_an_erased_lead_is_removed_from_the_figures(chatbot: Chatbot, past: datetime) -> None:
     thread = ThreadFactory(chatbot=chatbot)
     lead = Lead.objects.create(id=id_at(past), chatbot=chatbot, thread=thread)
     run()

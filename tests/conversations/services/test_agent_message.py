@@ -1,4 +1,4 @@
-"""Answers of agents: two agents on one thread do not answer past each other."""
+"""Agents' answers: one is held back if another agent has answered in the meantime."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_an_answer_is_held_back_if_another_agent_has_answered_since(
     assert answers(thread) == ["Yes", "No"]
 
 
-def test_an_answer_is_sent_after_ones_own_and_after_the_visitors_messages(
+def test_an_answer_is_not_held_back_by_the_agents_own_answer_or_a_visitors_message(
     thread: Thread, agents: tuple[User, User]
 ) -> None:
     kim, _ = agents

@@ -7,12 +7,12 @@ import orjson
 import pytest
 from django.db import connection, connections
 
-from chatbots.llm.client import NOTED_EVERY
+from chatbots.llm.fallback import NOTED_EVERY
 from chatbots.llm.offline import UNKNOWN
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
-from conversations.services import agent_message, reply_origin
+from conversations.services import agent_message, history
 from tests.conftest import Api
 from tests.conversations.conftest import Send
 from tests.factories.accounts import UserFactory
@@ -71,7 +71,7 @@ def test_the_prompt_is_built_from_the_settings(
     ]
 
 
-def test_a_reply_has_the_length_limit_of_every_content(asked: ModelServer, send: Send) -> None:
+def test_a_reply_is_cut_to_the_longest_length_of_a_message(asked: ModelServer, send: Send) -> None:
     asked.say(saying("x" * 70_000))
     assert len(send()[1]["content"]) == 65_535
 
@@ -99,7 +99,7 @@ def test_without_an_active_instruction_another_creativity_level_applies(
     ],
 )
 @pytest.mark.parametrize("fallback", [FALLBACK, "  "], ids=["with a fallback", "without one"])
-def test_a_failed_model_is_replaced_by_the_fallback(
+def test_the_fallback_replaces_the_reply_of_a_failed_model(
     asked: ModelServer, send: Send, settings: Any, fault: Any, fallback: str
 ) -> None:
     settings.LLM_TIMEOUT = 0.4
@@ -115,7 +115,7 @@ def test_a_failed_model_is_replaced_by_the_fallback(
 
 
 def prompted(asked: ModelServer) -> list[str]:
-    """Return the model's latest prompt, without the system message."""
+    """Return the contents of the messages in the latest prompt."""
     return [one["content"] for one in asked.questions[-1]["messages"]]
 
 
@@ -146,7 +146,7 @@ def test_the_history_in_a_prompt_is_limited_to_whole_messages_within_a_character
         ("e", 19_999),
         ("n", 3),
     ]
-    read = reply_origin.HEARD.rows(10, thread=thread.pk, position=len(sizes) + 1)
+    read = history.HEARD.rows(10, thread=thread.pk, position=len(sizes) + 1)
     assert [content[0] for _, content in read] == ["e", "d", "c"], "only these are read"
 
 
@@ -219,7 +219,7 @@ class TestFailure:
         assert model.last_failure_reason == "the model's endpoint answered 400"
 
 
-def test_a_model_marked_as_such_gets_no_temperature(asked: ModelServer, send: Send) -> None:
+def test_a_model_that_takes_no_temperature_gets_none(asked: ModelServer, send: Send) -> None:
     LlmModel.objects.update(sends_temperature=False)
     send()
     assert "temperature" not in asked.questions[0]
@@ -237,7 +237,7 @@ def test_the_built_in_model_never_shows_an_instruction(
 
 @pytest.mark.django_db(transaction=True)
 class TestWaiting:
-    """Commits around the model call: the model's side checks what other sessions can see."""
+    """What is committed before the model is called, and what may change while it answers."""
 
     def answering_after(self, look: Callable[[], None]) -> Any:
         def reply(_: Any) -> str:
@@ -317,7 +317,7 @@ class TestWaiting:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_connection_to_a_server_is_held_while_waiting(
+def test_no_pooled_connection_is_held_while_waiting_for_the_model(
     asked: ModelServer, send: Send, settings: Any
 ) -> None:
     here, held = connections["default"], []

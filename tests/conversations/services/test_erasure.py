@@ -1,4 +1,4 @@
-"""Erased rows are hidden immediately; the rows below them are deleted in batches."""
+"""Erased rows are hidden immediately, and the rows below them are deleted in batches."""
 
 import threading
 from itertools import count
@@ -19,7 +19,7 @@ from chatbots.models import (
 from chatbots.services.chatbot import create_chatbot, erase_chatbot
 from config.database.ids import new_id
 from config.models import PeriodicWork
-from config.runtime import periodic
+from config.runtime import time_budget
 from conversations import tasks
 from conversations.access import ThreadNotFound
 from conversations.dispatcher import PERIODIC
@@ -70,7 +70,7 @@ def purge() -> int:
 
 
 def log() -> tuple[list[str], bool]:
-    """Return the log's lines, and whether any content is left."""
+    """Return the events in the delivery log, and whether the log still has any content."""
     lines = Delivery.objects.order_by("id").values_list("event", flat=True)
     bodies = [bytes(body) for body in Delivery.objects.values_list("body", flat=True)]
     echoes = [bytes(body) for body in Attempt.objects.values_list("response_body", flat=True)]
@@ -138,7 +138,7 @@ def test_stored_answers_for_retries_are_deleted_too(chatbot: Chatbot, api: Api, 
     assert b"my secret" not in kept
     again = api.post(f"{path}/message", {"content": "my secret"}, Idempotency_Key="1")
     assert again.status_code == 404
-    if gone != "chatbot":  # answers of other conversations remain
+    if gone != "chatbot":  # the stored answers of other conversations remain
         same = api.post(f"{base}/threads", {"visitorId": "ben"}, Idempotency_Key="2")
         assert same.json() == other
 
@@ -167,7 +167,7 @@ def test_a_visitor_is_erased_with_all_conversations_and_may_return(
 def test_no_waiting_delivery_keeps_its_content(
     chatbot: Chatbot, talk: Thread, gone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker may take long to erase the others, and would send these in the meantime."""
+    """Waiting deliveries are erased immediately, because the worker could send them meanwhile."""
     monkeypatch.setattr(deliveries, "BATCH", 2)
     Delivery.objects.update(state="SUCCESS", due_at=None)
     waiting = [DeliveryFactory(chatbot=chatbot, thread_id=talk.pk).pk for _ in range(3)]
@@ -211,7 +211,7 @@ def test_a_chatbot_is_erased_with_everything_below_it_and_its_log_stays(
     assert not Appearance.objects.filter(chatbot=chatbot).exists()
     assert not Localization.objects.filter(chatbot=chatbot).exists()
     assert log() == (lines, False)
-    assert Chatbot.everything.filter(pk=chatbot.pk).exists()  # the log refers to it
+    assert Chatbot.everything.filter(pk=chatbot.pk).exists()  # the log refers to the chatbot
     Delivery.objects.all().delete()
     Chatbot.everything.filter(pk=chatbot.pk).update(purge_at=timezone.now())
     purge()
@@ -254,7 +254,7 @@ def test_a_worker_deletes_the_rows(chatbot: Chatbot, talk: Thread) -> None:
 def test_a_run_stops_after_a_while_and_the_next_one_continues(
     chatbot: Chatbot, talk: Thread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(periodic, "ONE_GO", -1.0)
+    monkeypatch.setattr(time_budget, "ONE_GO", -1.0)
     PeriodicWork.objects.add(PERIODIC)
     erasure.erase_thread(talk.pk)
     for _ in range(20):

@@ -26,16 +26,16 @@ def endpoint(chatbot: Chatbot) -> Any:
     ("settings", "given", "taken"),
     [
         pytest.param({}, CONTACT, ("Anna", "anna@example.com", "030"), id="everything"),
-        pytest.param({}, {"visitorEmail": "a@b.c"}, ("", "a@b.c", ""), id="only an e-mail address"),
+        pytest.param({}, {"visitorEmail": "a@b.c"}, ("", "a@b.c", ""), id="only an email address"),
         pytest.param({}, {"visitorPhone": "030"}, ("", "", "030"), id="only a phone number"),
         pytest.param({}, {"visitorName": "Anna"}, None, id="only a name"),
-        pytest.param({}, {"visitorEmail": " \t"}, None, id="blank e-mail address"),
+        pytest.param({}, {"visitorEmail": " \t"}, None, id="blank email address"),
         pytest.param({}, {"visitorPhone": "\u3000"}, None, id="blank phone number"),
         pytest.param(
             {},
             {"visitorPhone": "030", "visitorEmail": " ", "visitorName": " "},
             ("", "", "030"),
-            id="blank e-mail address and name",
+            id="blank email address and name",
         ),
         pytest.param({"enable_lead_collection": False}, CONTACT, None, id="collection is off"),
         pytest.param(
@@ -48,7 +48,7 @@ def endpoint(chatbot: Chatbot) -> Any:
             {"customer_email_take": False},
             CONTACT,
             ("Anna", "", "030"),
-            id="e-mail addresses are not collected",
+            id="email addresses are not collected",
         ),
         pytest.param(
             {"customer_email_take": False, "customer_phone_take": False},
@@ -113,7 +113,7 @@ def test_a_thread_has_one_lead_that_is_updated_and_one_event(
 
 @pytest.mark.parametrize("collects", [True, False])
 @pytest.mark.parametrize("blank", ["", "  "])
-def test_withdrawn_contact_is_removed_from_the_lead_without_another_event(
+def test_withdrawn_contact_details_are_removed_from_the_lead_without_another_event(
     api: Api, base: str, chatbot: Chatbot, endpoint: Any, blank: str, collects: bool
 ) -> None:
     settings = LeadSettingsFactory(chatbot=chatbot)
@@ -142,7 +142,7 @@ def test_withdrawn_contact_is_removed_from_the_lead_without_another_event(
     assert len(events("NEW_LEAD")) == 3
 
 
-def test_an_escalation_after_the_contact_was_withdrawn_has_no_contact(
+def test_an_escalation_contains_no_withdrawn_contact_details(
     api: Api, base: str, chatbot: Chatbot, endpoint: Any
 ) -> None:
     LeadSettingsFactory(chatbot=chatbot)

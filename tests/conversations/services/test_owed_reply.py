@@ -30,13 +30,13 @@ from tests.servers.processes import wait_until
 
 pytestmark = pytest.mark.proves("Threads and messages")
 FALLBACK = "Please ask again later."
-ON_SERVERS = pytest.mark.skipif(django_settings.EMBEDDED, reason="it has one writer at a time")
+ON_SERVERS = pytest.mark.skipif(django_settings.EMBEDDED, reason="SQLite has one writer at a time")
 WAITS = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = %s"
 
 
 @pytest.fixture
 def model(chatbot: Chatbot) -> Iterator[ModelServer]:
-    """The model server of the chatbot."""
+    """A model server that the chatbot uses."""
     with ModelServer() as server:
         row = LlmModel.objects.create(provider="openai", title="Real", base_url=server.base_url)
         GeneralSettings.objects.update(llm_model=row, fallback_message=FALLBACK)
@@ -44,7 +44,7 @@ def model(chatbot: Chatbot) -> Iterator[ModelServer]:
 
 
 def owed(thread: Thread, *, begun: int = 1, ago: float = 1.0) -> Message:
-    """Store a message whose process died: its lease ended some seconds ago."""
+    """Store a message whose process died before the reply. Its lease expired `ago` seconds ago."""
     message = MessageFactory(thread=thread, content="Hello?")
     until = timezone.now() - timedelta(seconds=ago)
     OwedReply.objects.create(message=message, claim=new_id(), claimed_until=until, begun=begun)
@@ -52,7 +52,7 @@ def owed(thread: Thread, *, begun: int = 1, ago: float = 1.0) -> Message:
 
 
 def work() -> None:
-    """Act as a worker: claim the owed replies and run their tasks."""
+    """Claim the owed replies and run their tasks, as a worker does."""
     for message_id, token in owed_reply.claim("1", most=8):
         tasks.make_reply(str(message_id), str(token))
 
@@ -196,7 +196,7 @@ def test_a_second_reply_to_a_message_cannot_be_stored(thread: Thread) -> None:
 
 @contextmanager
 def no_file_descriptors() -> Iterator[None]:
-    """Use up this process's file descriptors."""
+    """Let this process open no more files or connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # open files stay open
     try:
@@ -239,7 +239,7 @@ def test_a_reply_waits_for_no_lock_of_another_account(
         try:
             with transaction.atomic():
                 assert ai_reply.reply(message, claim)
-                with connection.cursor() as cursor:  # as its commit does, but earlier
+                with connection.cursor() as cursor:  # check the constraints now, not at the commit
                     cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
                 stored.set()
                 in_time.append(go_on.wait(20))

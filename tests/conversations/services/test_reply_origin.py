@@ -24,7 +24,7 @@ from tests.servers.behaviours import answer
 from tests.servers.model import ModelServer, completion, failing, replying, saying
 
 AWKWARD = f'ß {lookup("GRINNING FACE")} \r\n\t"quotes" {{braces}} \u2028 \\ '
-PROMPTS, EDITS = 60, 30  # 10,000 and 1,000 in the soak of prompts
+PROMPTS, EDITS = 60, 30  # prompts built, and edits of the settings between them
 
 
 def latest() -> Message:
@@ -34,7 +34,7 @@ def latest() -> Message:
 
 
 def edits(chatbot: Chatbot) -> Iterator[None]:
-    """Change an instruction, a persona or the general settings, one after the other."""
+    """Change an instruction, a persona and the general settings in turn."""
     instruction = InstructionFactory(chatbot=chatbot, is_active=True)
     persona, other = PersonaFactory(chatbot=chatbot), PersonaFactory(chatbot=chatbot)
     rng = random.Random(7)
@@ -72,7 +72,7 @@ def test_prompts_are_rebuilt_byte_for_byte_after_edits(
     assert rebuilt == sent
 
 
-def test_a_prompt_that_was_shortened_is_rebuilt_as_it_was_answered(
+def test_a_prompt_that_was_shortened_is_rebuilt_as_it_was_last_sent(
     asked: ModelServer, send: Send
 ) -> None:
     for number in range(4):
@@ -166,7 +166,7 @@ def test_tokens_are_counted_by_bot_model_and_day_and_outlive_the_messages(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_tokens_of_a_deleted_model_do_not_count_for_the_one_that_failed_before(
+def test_the_tokens_of_a_deleted_model_are_not_counted_for_the_model_that_failed_before_it(
     asked: ModelServer, send: Send, chatbot: Chatbot
 ) -> None:
     def reply(_: Any) -> str:

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 
 def asked_and_rebuilt(asked: ModelServer) -> tuple[list[Any], list[Any]]:
-    """Return the prompts that the model got, and those that are rebuilt, in any order."""
+    """Return the prompts that the model received and the rebuilt ones, both sorted."""
     sent = [question["messages"] for question in asked.questions]
     replies = Message.objects.filter(message_type=MessageType.AI_MESSAGE)
     rebuilt = [
@@ -46,7 +46,7 @@ def change(chatbot: Chatbot, row: Instruction, persona: Persona, text: str) -> N
 
 @pytest.fixture
 def one_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prune each version that is no longer the current one, unless a reply used it."""
+    """Prune every version that is not the current one, unless a reply has used it."""
     monkeypatch.setattr(version, "NEWEST_KEPT", 1)
 
 
@@ -96,7 +96,7 @@ def test_settings_that_change_while_they_are_read_are_read_again(
 
 @pytest.mark.usefixtures("one_kept")
 @pytest.mark.django_db(transaction=True)
-def test_replies_and_changes_at_once_leave_every_prompt_rebuildable(
+def test_every_prompt_can_be_rebuilt_after_concurrent_replies_and_changes(
     asked: ModelServer, chatbot: Chatbot, api: Api
 ) -> None:
     threads = [ThreadFactory(chatbot=chatbot) for _ in range(4)]
@@ -127,7 +127,7 @@ def test_replies_and_changes_at_once_leave_every_prompt_rebuildable(
     assert len(rebuilt) == 80
     assert rebuilt == sent
     unused = Version.objects.filter(row_id=row.pk, used=False)
-    assert unused.count() <= 1, "only the current one is kept without use"
+    assert unused.count() <= 1, "only the current version is kept unused"
 
 
 def test_a_reply_with_versions_that_replies_used_writes_no_version(

@@ -1,4 +1,4 @@
-"""Search: words of messages, names, e-mail addresses and tags, in the searcher's chatbots."""
+"""Search: words in messages, names, email addresses and tags, in the searcher's chatbots."""
 
 import pytest
 from django.db import connection
@@ -53,7 +53,7 @@ def found(text: str, *chatbots: Chatbot) -> set[str]:
         ("\u0000", False),
     ],
 )
-def test_all_words_of_a_search_are_found(
+def test_a_search_finds_a_thread_only_if_all_its_words_match(
     chatbot: Chatbot, anna: Thread, text: str, is_found: bool
 ) -> None:
     hits = search.find(text, [chatbot.pk])
@@ -137,6 +137,17 @@ def test_no_text_of_another_chatbot_is_found_because_it_names_this_one(
     assert search.find("billing", None).threads == {anna.pk, other.pk, later.pk}
 
 
+def test_hits_of_two_kinds_that_exceed_the_limit_only_together_are_complete(anna: Thread) -> None:
+    bot, half = anna.chatbot, search.NEWEST // 2 + 1
+    for number in range(half):
+        visitor = VisitorFactory(chatbot=bot, name=f"Charlotte {number}")
+        ThreadFactory(chatbot=bot, visitor=visitor)
+    ThreadFactory.create_batch(half, chatbot=bot, tags=["charlotte"])
+    hits = search.find("charlotte", [bot.pk])
+    assert len(hits.threads) == 2 * half
+    assert not hits.more
+
+
 def test_the_newest_hits_are_returned_and_more_are_reported(anna: Thread) -> None:
     Message.objects.bulk_create(
         Message(thread=anna, position=n, message_type=MessageType.AI_MESSAGE, content="charged")
@@ -167,7 +178,7 @@ def test_changed_names_tags_and_texts_are_found_and_the_old_ones_are_not(anna: T
         assert search.find(word, None).threads == set(), word
 
 
-def test_erased_texts_leave_the_index(anna: Thread) -> None:
+def test_erased_texts_are_removed_from_the_index(anna: Thread) -> None:
     erasure.erase_visitor(anna.visitor_id)
     for _ in erasure.purge():
         pass
@@ -201,7 +212,7 @@ def test_a_search_reads_the_indexes(anna: Thread) -> None:
             assert f"Bitmap Index Scan on {name}" in plan
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="rows of PostgreSQL have no such number")
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="only SQLite's index has row numbers")
 @pytest.mark.django_db(transaction=True)
 def test_a_vacuum_keeps_the_index_valid(chatbot: Chatbot) -> None:
     talks = [ThreadFactory(chatbot=chatbot, title=f"{n}") for n in range(4)]

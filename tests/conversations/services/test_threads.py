@@ -1,4 +1,4 @@
-"""`anonymous`: as given, until the visitor's contact is added or removed. New threads."""
+"""New threads, and `anonymous`: as given until contact information is added or removed."""
 
 import re
 from typing import Any
@@ -33,7 +33,7 @@ def update(api: Api, base: str, thread: Any, **given: Any) -> bool:
     return shown.pop()
 
 
-def test_contact_ends_anonymity_and_withdrawn_contact_restores_it(api: Api, base: str) -> None:
+def test_contact_details_end_anonymity_and_their_removal_restores_it(api: Api, base: str) -> None:
     thread = begin(api, base)
     other = begin(api, base)
     assert (thread["anonymous"], other["anonymous"]) == (True, True)
@@ -50,7 +50,9 @@ def test_contact_ends_anonymity_and_withdrawn_contact_restores_it(api: Api, base
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_the_given_value_holds_until_the_contact_changes(api: Api, base: str, given: bool) -> None:
+def test_the_given_value_holds_until_the_contact_details_change(
+    api: Api, base: str, given: bool
+) -> None:
     contact = {"visitorEmail": "a@b.c"} if given else {}
     thread = begin(api, base, anonymous=given, **contact)
     assert thread["anonymous"] is given
@@ -60,7 +62,7 @@ def test_the_given_value_holds_until_the_contact_changes(api: Api, base: str, gi
     assert update(api, base, thread, visitorEmail="a@b.c") is False
 
 
-@pytest.mark.parametrize("contact", [{}, {"visitor_email": "a@b.c"}], ids=["none", "e-mail"])
+@pytest.mark.parametrize("contact", [{}, {"visitor_email": "a@b.c"}], ids=["none", "email"])
 def test_a_chatbot_that_is_erased_meanwhile_gets_no_thread(
     chatbot: Chatbot, contact: dict[str, str]
 ) -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.proves("Threads and messages")
 
 
 def received(thread: Thread, content: str = "Hi") -> Incoming:
-    """Read what a send knows before it counts or stores anything."""
+    """Read what a send needs to know before it counts or stores anything."""
     return visitor_message.receive(thread.chatbot_id, thread.pk, content)
 
 
@@ -37,7 +37,7 @@ def test_a_thread_returned_to_the_ai_while_a_message_is_sent_gets_a_reply(thread
 def test_a_reply_in_a_thread_that_was_returned_to_the_ai_takes_a_place(
     thread: Thread, settings: Any
 ) -> None:
-    """A send to an escalated thread takes none, because it waits for no reply."""
+    """A send to an escalated thread takes no place, because it waits for no reply."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT = 1
     escalation.take_over(thread.pk, agent=UserFactory())
     with limits.places.one(thread.chatbot.account_id):
@@ -50,10 +50,10 @@ def test_a_reply_in_a_thread_that_was_returned_to_the_ai_takes_a_place(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_send_that_loses_the_race_returns_the_reply_of_the_other_one(
+def test_a_send_that_loses_the_race_returns_the_reply_of_the_winner(
     thread: Thread, default_model: Any
 ) -> None:
-    """It finds no stored message, then waits while another request stores it."""
+    """The loser finds no stored message, then waits while the other request stores it."""
     looked, told, name = threading.Event(), [], new_id()
 
     def send() -> None:
@@ -78,10 +78,10 @@ def test_a_send_that_loses_the_race_returns_the_reply_of_the_other_one(
 def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
     thread: Thread, default_model: Any, settings: Any
 ) -> None:
-    """Otherwise the sends of a dead process would take all threads of the next one."""
+    """Otherwise, resumed sends of a dead process could occupy all threads of the next process."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT, name = 1, new_id()
     incoming = received(thread)
-    visitor_message.store(incoming, name)  # the process dies
+    visitor_message.store(incoming, name)  # as if the process died before the reply
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     with limits.places.one(thread.chatbot.account_id):
         with pytest.raises(Unavailable):

@@ -179,7 +179,7 @@ class TestHistory:
         seen = [one["id"] for page in pages for one in page["messages"]]
         assert seen == [str(one.pk) for one in reversed(written)]
 
-    def test_a_full_last_page_is_the_last(self, api: Api, here: str, thread: Thread) -> None:
+    def test_a_full_last_page_has_no_next_cursor(self, api: Api, here: str, thread: Thread) -> None:
         MessageFactory.create_batch(20, thread=thread)
         page = api.get(f"{here}/messages").json()["data"]
         assert len(page["messages"]) == 20
@@ -199,7 +199,7 @@ class TestHistory:
     ) -> None:
         assert api.get(f"{here}/messages?limit={edge}").status_code == 200
 
-    def test_an_unknown_before_is_rejected_the_same_way_wherever_it_exists(
+    def test_a_before_from_outside_the_thread_is_always_rejected_the_same_way(
         self, api: Api, here: str, chatbot: Chatbot
     ) -> None:
         elsewhere = MessageFactory(thread=ThreadFactory(chatbot=chatbot))
@@ -212,7 +212,7 @@ class TestHistory:
         assert len({answer.content for answer in answers}) == 1
         assert answers[0].json()["errors"][0]["path"] == ["before"]
 
-    @pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL estimates from the values")
+    @pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL plans with the actual values")
     def test_an_older_page_is_found_by_id_with_statistics_of_a_short_thread(
         self, api: Api, here: str, thread: Thread
     ) -> None:

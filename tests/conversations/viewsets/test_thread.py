@@ -52,9 +52,9 @@ def test_a_thread_is_stored_as_given(api: Api, base: str) -> None:
     [
         pytest.param({"visitorId": 5}, ["visitorId"], id="number as visitorId"),
         pytest.param({"visitorId": " "}, ["visitorId"], id="blank visitorId"),
-        pytest.param({"visitorId": "x" * 256}, ["visitorId"], id="too long visitorId"),
+        pytest.param({"visitorId": "x" * 256}, ["visitorId"], id="visitorId too long"),
         pytest.param({"title": None}, ["title"], id="null title"),
-        pytest.param({"title": "😀" * 256}, ["title"], id="too long title"),
+        pytest.param({"title": "😀" * 256}, ["title"], id="title too long"),
         pytest.param({"anonymous": "true"}, ["anonymous"], id="string as boolean"),
         pytest.param({"anonymous": 1}, ["anonymous"], id="number as boolean"),
         pytest.param({"tags": "vip"}, ["tags"], id="string as array"),
@@ -71,7 +71,7 @@ def test_a_bad_field_is_named_and_no_thread_is_created(
     assert not Visitor.objects.exists()
 
 
-def test_too_many_items_are_one_error(api: Api, base: str) -> None:
+def test_too_many_items_cause_one_error(api: Api, base: str) -> None:
     answer = api.post(f"{base}/threads", {"tags": [1] * 9_000})
     assert answer.status_code == 400
     assert answer.json()["errors"] == [{"path": ["tags"], "message": "Must have at most 100 items"}]
@@ -266,7 +266,7 @@ class TestUpdate:
         assert "internalNotes" not in answer.json()["data"]["thread"]
         assert api.get(here).json()["data"]["thread"]["internalNotes"] == "be nice"
 
-    def test_a_resolved_thread_has_an_end_and_a_reopened_one_has_not(
+    def test_a_resolved_thread_has_an_end_and_a_reopened_one_has_none(
         self, api: Api, base: str, thread: Thread
     ) -> None:
         body = {"threadId": str(thread.pk), "resolved": True}

@@ -1,4 +1,4 @@
-"""The sink as a separate process, reached like every receiver: by the engine's transport."""
+"""The sink as a separate process, to which the engine's transport delivers."""
 
 import contextlib
 import ipaddress
@@ -172,7 +172,7 @@ def test_with_times_only_the_first_requests_fail(start: Start) -> None:
 def test_a_caller_that_does_not_wait_for_the_response_is_reported(start: Start) -> None:
     sink = start("--delay", "2.5")
     assert deliver(sink, timeout=1.5).reason is Reason.TIMEOUT
-    sink.wait_for("#1: the caller hung up before the answer")
+    sink.wait_for("#1: the caller hung up before the response")
     assert deliver(sink).response_code == 200
     assert "#2: the caller hung up" not in sink.said
 
@@ -217,7 +217,7 @@ def test_a_plain_http_caller_is_reported_with_the_remedy(start: Start) -> None:
         (b"Transfer-Encoding: chunked", b" 411 "),
     ],
 )
-def test_an_endless_body_is_rejected_and_the_next_one_is_accepted(
+def test_a_body_of_unknown_or_excessive_length_is_rejected_and_the_next_one_accepted(
     start: Start, head: bytes, answer: bytes
 ) -> None:
     sink = start("--json")
@@ -307,7 +307,7 @@ def test_the_help_explains_what_the_sink_answers(
         capsys,
         "the result does not change the response",
         "at least 16 characters",
-        "before each response; the service waits for 7.5",
+        "before each response; the service waits for 7.5 s",
         "requires a failure option",
     )
 

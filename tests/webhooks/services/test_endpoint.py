@@ -1,4 +1,4 @@
-"""Configuring an endpoint."""
+"""Endpoints: their configuration, their secrets, and samples of events."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def test_a_second_configuration_replaces_everything_that_is_not_kept(chatbot: Ch
         ({"events": []}, ["events"], "at least one event is needed"),
         ({"events": ["NEW_MESSAGE", "OTHER"]}, ["events"], "unknown: OTHER"),
         ({"keep_secret": True}, ["secret"], "there is no secret to keep yet"),
-        ({"keep_secret": True, "secret": "x" * 16}, ["secret"], "given or kept"),
+        ({"keep_secret": True, "secret": "x" * 16}, ["secret"], "keep the current one"),
     ],
 )
 def test_an_invalid_configuration_names_the_field_and_stores_nothing(

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from chatbots.models import Chatbot
 from config.models import PeriodicWork
-from config.runtime import periodic
+from config.runtime import time_budget
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks import tasks
 from webhooks.models import Attempt, Delivery
@@ -58,7 +58,7 @@ def test_a_pruning_that_takes_too_long_continues_a_minute_later(
     chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH", 2)
-    monkeypatch.setattr(periodic, "ONE_GO", 0.0)
+    monkeypatch.setattr(time_budget, "ONE_GO", 0.0)
     for _ in range(5):
         made(chatbot, days=31)
     PeriodicWork.objects.add([tasks.PRUNE])

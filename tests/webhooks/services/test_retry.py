@@ -43,7 +43,7 @@ def test_many_retries_are_spread_over_time_by_endpoint_in_the_order_of_their_eve
     assert due == sorted(due)
     assert due[-1] - due[0] == timedelta(seconds=2.4), "ten a second"
     beside = Delivery.objects.get(pk=other.pk).due_at - due[0]
-    assert abs(beside) < timedelta(seconds=2), "each endpoint's begin at once"
+    assert abs(beside) < timedelta(seconds=2), "the retries of each endpoint begin immediately"
 
 
 def test_a_retry_of_many_leaves_samples_out(chatbot: Chatbot) -> None:

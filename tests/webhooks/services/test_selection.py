@@ -1,4 +1,4 @@
-"""Filters of deliveries, which the log, retry jobs and retry_deliveries share."""
+"""Delivery filters, which the log, retry jobs and retry_deliveries share."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -43,7 +43,7 @@ def failed(chatbot: Chatbot, **fields: Any) -> Delivery:
         ),
     ],
 )
-def test_each_part_of_a_filter_keeps_what_it_names(
+def test_each_part_of_a_filter_keeps_the_deliveries_that_it_names(
     chatbot: Chatbot, fields: dict[str, Any], other: dict[str, Any], selection: dict[str, Any]
 ) -> None:
     wanted = failed(chatbot, **fields)

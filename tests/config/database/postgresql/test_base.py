@@ -1,4 +1,4 @@
-"""A pooled connection is known to work without a round trip while the server answers."""
+"""While the server answers, a pooled connection is known to work without a round trip."""
 
 import os
 import socket
@@ -16,14 +16,14 @@ from config.database.postgresql import base
 from tests.patience import PATIENCE
 
 pytestmark = [
-    pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no connections"),
+    pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no pool"),
     pytest.mark.django_db(transaction=True),
 ]
 END = "SELECT pg_terminate_backend(%s, 10000)"
 
 
 def taken() -> int:
-    """Take a connection from the pool, and return the process that serves it."""
+    """Take a connection from the pool. Returns the id of the server process behind it."""
     connection.close()
     connection.ensure_connection()
     return connection.connection.info.backend_pid
@@ -31,7 +31,7 @@ def taken() -> int:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Record the connections that are asked whether they work."""
+    """Record the connections that are checked with a round trip."""
     asked, answers = [], base.answers
 
     def record(pooled: Any) -> bool:
@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
-def test_a_connection_is_not_asked_while_the_server_answers(
+def test_a_connection_is_not_checked_while_the_server_answers(
     asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(base, "RECENT", PATIENCE)
@@ -52,7 +52,7 @@ def test_a_connection_is_not_asked_while_the_server_answers(
     assert not asked
 
 
-def test_a_connection_is_asked_once_the_server_has_been_silent(
+def test_a_connection_is_checked_after_the_server_has_been_silent(
     asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(base, "RECENT", 0.01)
@@ -92,7 +92,7 @@ def test_times_are_aware_whatever_the_sessions_zone(zone: str) -> None:
 
 
 def test_the_kernel_notices_that_the_server_is_gone_while_a_request_waits() -> None:
-    """Without keepalives, a request whose server has vanished waits for two hours."""
+    """With the system's defaults, a request whose server has vanished can wait for hours."""
     connection.ensure_connection()
     number = os.dup(connection.connection.pgconn.socket)
     with socket.socket(fileno=number) as shared:

@@ -1,4 +1,4 @@
-"""SQLite's values become what Django would make of them."""
+"""SQLite's values are converted exactly as Django would convert them."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL has th
     ],
     ids=str,
 )
-def test_a_value_is_what_django_makes_of_it(field: Field, stored: Any) -> None:
+def test_a_value_is_converted_as_django_converts_it(field: Field, stored: Any) -> None:
     expression = Value(None, output_field=field)
     results = []
     for operations in (connection.ops, DatabaseOperations(connection)):

@@ -1,0 +1,20 @@
+"""An invitation is accepted only for its own mailbox."""
+
+import pytest
+
+from accounts.models import Invitation, Membership, User
+from accounts.services.invitation import accept
+from tests.factories.accounts import AccountFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_address_that_matches_only_after_the_database_lowercases_it_is_not_accepted() -> None:
+    """PostgreSQL's LOWER may turn a dotted capital I into an i: a different domain would match."""
+    UserFactory(email="ann@city.example")
+    invitation = Invitation.objects.create(
+        account=AccountFactory(), email="ann@c\u0130ty.example", role="MEMBER"
+    )
+    if User.objects.find(invitation.email):
+        assert not accept(invitation)
+        assert not Membership.objects.exists()
