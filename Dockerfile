@@ -8,7 +8,7 @@ RUN python -m venv --without-pip /opt/venv \
     && pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-version-check \
        --require-hashes --only-binary :all: -r requirements/base.txt
 COPY . .
-# settings.py creates state for the embedded default. It stays in this stage, so the image contains none of its keys.
+# settings.py creates keys and a database for the embedded default. They stay in this stage: the image contains no keys.
 RUN STATE_DIR=/tmp/state /opt/venv/bin/python manage.py collectstatic --noinput \
     && python -m compileall -q .
 

@@ -1,11 +1,11 @@
-# All tasks of developers and CI. Needs only make and Python 3.11 or newer with venv.
+# All tasks for developers and CI. They need only make, and Python 3.11 or newer with venv.
 
 PY := .venv/bin/python
 OURS := config accounts chatbots webhooks conversations
 MADE := .venv build staticfiles .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 # The first suitable interpreter creates the environment. Each is tested by running it, because a name on the path may
-# be a shim without an interpreter. The environment's own Python comes first, because usually nothing is left to do.
+# be a shim without an interpreter. The environment's own Python comes first: the environment is usually complete.
 CANDIDATES = $(or $(PYTHON),$(wildcard $(PY)) python3.13 python3.12 python3.11 python3)
 
 # Packages are installed uncompiled, which saves seconds and space. Each module is compiled once, when first imported.
@@ -16,12 +16,12 @@ unexport PYTHONDONTWRITEBYTECODE
 run: base
 	@exec $(PY) manage.py serve
 
-# One process per core, at most eight: each has its own servers and database. The files keep the order of
-# tests/conftest.py: the longest begin. ALL_LOOKS=1 ARGS=tests/browser inspects the admin in every look, for each role.
+# One process per core, at most eight: each has its own servers and database. The files run in the order that
+# tests/conftest.py sets, slowest first. ALL_LOOKS=1 ARGS=tests/browser inspects the admin in every look, for each role.
 test: dev
 	@exec $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# Measures the figures of docs/benchmarks.md, on the embedded default or on TEST_DATABASE_URL and TEST_REDIS_URL.
+# Measures the figures in docs/benchmarks.md, on the embedded default or on TEST_DATABASE_URL and TEST_REDIS_URL.
 bench: dev
 	@exec $(PY) -m tests.bench $(ARGS)
 
@@ -30,12 +30,12 @@ bench: dev
 soak: dev
 	@exec $(PY) -m tests.soak $(ARGS)
 
-# Sends 20,000 hostile requests, to every operation, beside slow clients; ARGS="--requests N --seed N".
+# Sends 20,000 hostile requests to all operations while slow clients hold connections; ARGS="--requests N --seed N".
 # Prints its seed.
 fuzz: dev
 	@exec $(PY) -m tests.fuzz $(ARGS)
 
-# The checks run on their own embedded default, whatever the environment or .env contain.
+# The checks run on their own embedded default, whatever the environment or .env contains.
 ALONE := env STATE_DIR=build/check DATABASE_URL= REDIS_URL= SECRET_KEY= ENCRYPTION_KEYS= PUBLIC_URL=http://127.0.0.1:8000 \
 	WEBHOOK_TIMEOUT=10 WEBHOOK_RETRY_DELAYS=1,5,25
 DOCUMENT := $(ALONE) $(PY) manage.py spectacular --file build/openapi.json --format openapi-json --validate --fail-on-warn
@@ -52,7 +52,7 @@ check: dev
 	@cmp -s build/openapi.json openapi.json || { echo "openapi.json is out of date: make openapi" >&2; exit 1; }
 	$(PY) -m tests.conformance --check
 
-# Writes docs/conformance.md: the tests that prove each rule of the specification. Names those that do not match.
+# Writes docs/conformance.md, which lists the tests that prove each rule of the specification.
 conformance: dev
 	$(PY) -m tests.conformance
 
@@ -84,7 +84,7 @@ base dev:
 		case $$? in \
 			0) exec "$$python" requirements/install.py $@ ;; \
 			3) ;; \
-			*) problem="not there, or does not start" ;; \
+			*) problem="not found, or does not start" ;; \
 		esac; \
 		seen="$$seen  $$python: $$problem\n"; \
 	done; \

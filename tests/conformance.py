@@ -3,10 +3,10 @@
     python -m tests.conformance            write the page
     python -m tests.conformance --check    fail if a rule has no test or the page is out of date
 
-The tests are read from their sources, not run. The rules are those of
-docs/specification-index.toml and the choices those of docs/open-points.md. A marker on a test's
-module, class or function names what the test proves. A marker that names only a heading is for
-tests of the whole heading; each rule needs its own test.
+The tests are read from their sources, not run. The rules come from
+docs/specification-index.toml, and the choices from docs/open-points.md. A marker on a test's
+module, class or function names what the test proves. A marker that names a heading with rules is
+for tests of the heading as a whole, and does not count as a test of any of its rules.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def read_index(path: Path) -> tuple[Heading, ...]:
 
 
 def read_ledger(path: Path) -> dict[str, Choice]:
-    """Read the open points by their ids."""
+    """Read the open points. Returns them by id."""
     table, _, _ = path.read_text().partition(CHOICES)
     found = (match for line in table.splitlines() if (match := ROW.match(line)))
     return {
@@ -117,7 +117,7 @@ def _tests(
 
 
 def _named(expressions: Iterable[ast.expr]) -> frozenset[str]:
-    """Collect the arguments of all calls of the marker, however deeply nested."""
+    """Collect the arguments of all calls to the marker, however deeply nested."""
     return frozenset(
         argument.value
         for expression in expressions
@@ -140,11 +140,11 @@ def faults(
         yield f"no test proves {rule!r}"
     for proof in proofs:
         for name in sorted(proof.rules - rules - {heading.name for heading in headings}):
-            yield f"{proof.test} proves {name!r}, which is no heading and no rule"
+            yield f"{proof.test} proves {name!r}, which is neither a heading nor a rule"
     used = {point for heading in headings for point in heading.open}
     used |= {point for heading in headings for rule in heading.rules for point in rule.open}
     for point in sorted(used - set(ledger)):
-        yield f"the index names {point!r}, which is no open point"
+        yield f"the index names {point!r}, which is not an open point"
     for point in sorted(set(ledger) - used):
         yield f"no heading names the open point {point!r}"
 
@@ -154,8 +154,8 @@ def page(headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[
     lines = [
         "# Conformance",
         "",
-        "Written by `make conformance`: every rule of the specification, the tests that prove it,",
-        "and the choices where it is open ([open-points.md](open-points.md)).",
+        "Written by `make conformance`: each rule of the specification, the tests that prove it,",
+        "and what the service does where it is open ([open-points.md](open-points.md)).",
     ]
     for heading in headings:
         lines += ["", f"## {heading.name}", ""]
@@ -180,20 +180,22 @@ def _proving(name: str, proofs: list[Proof]) -> list[str]:
 
 
 def main(arguments: list[str] | None = None, *, root: Path = ROOT) -> None:
-    """Write the page of a project, or compare it. Raises SystemExit that says what is wrong."""
+    """Write a project's page, or check it. Raises SystemExit with a list of the faults."""
     parser = argparse.ArgumentParser(description="Write docs/conformance.md.")
-    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    parser.add_argument(
+        "--check", action="store_true", help="compare the page instead of writing it"
+    )
     docs = root / "docs"
     headings = read_index(docs / "specification-index.toml")
     ledger = read_ledger(docs / "open-points.md")
     proofs = list(collect(root / "tests"))
     if found := list(faults(headings, ledger, proofs)):
-        raise SystemExit("\n".join(["tests and rules do not fit together:", *found]))
+        raise SystemExit("\n".join(["the tests and the rules do not match:", *found]))
     path, text = docs / "conformance.md", page(headings, ledger, proofs)
     if not parser.parse_args(arguments).check:
         path.write_text(text)
     elif not path.is_file() or path.read_text() != text:
-        raise SystemExit("docs/conformance.md is out of date: make conformance")
+        raise SystemExit("docs/conformance.md is out of date: run `make conformance`")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Fixtures for all tests: API callers, servers of peers, and an empty cache."""
+"""Fixtures and hooks for all tests: API callers, stand-ins for other servers, an empty cache."""
 
 import gc
 import logging
@@ -11,6 +11,7 @@ import orjson
 import pytest
 from django.conf import settings
 from django.contrib import admin
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
@@ -41,22 +42,23 @@ LONGEST = (
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "proves(rule, ...): what of docs/specification-index.toml a test proves"
+        "markers",
+        "proves(rule, ...): the rules of docs/specification-index.toml that a test proves",
     )
-    PasswordHasher.iterations = 1_000  # servers that tests start hash as in production
-    admin.autodiscover()  # the routes would load the pages with the first request
-    logging.raiseExceptions = False  # pytest closes the stream of a late log line
+    PasswordHasher.iterations = 1_000  # only here: servers that tests start hash as in production
+    admin.autodiscover()  # otherwise the first request would load the admin's pages
+    logging.raiseExceptions = False  # a late log line may find its stream closed by pytest
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
-    # a test's own transaction lasts as long as the test; PostgreSQL takes the last value
+    # a test's own transaction lasts as long as the test; the last value of an option takes effect
     if "options" in (given := settings.DATABASES["default"]["OPTIONS"]):
         given["options"] += " -c idle_in_transaction_session_timeout=0"
-    # the packages' own static files, whether `make run` has collected them or not
+    # serve the packages' own static files, whether or not `make run` has collected them
     settings.STATIC_ROOT, settings.WHITENOISE_USE_FINDERS = settings.STATE_DIR / "static", True
     static_files.find_once()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files, so that none is still running when all others have ended."""
+    """Run the slowest files first, so that none is still running when all others have finished."""
 
     def rank(item: pytest.Item) -> int:
         places = (place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start))
@@ -66,9 +68,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the modules and the thousands of tests from garbage collections."""
+    """Exempt loaded modules and collected tests from garbage collection, and collect less often."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 class Api:
@@ -106,20 +109,31 @@ class Api:
 
 
 def caller(user: Any) -> Api:
-    """Issue a key for a user; returns a caller with it."""
+    """Issue a key for a user. Returns a caller that uses it."""
     with out_of_trail():
         return Api(keys.issue(user)[1])
 
 
+def do_not_wait_for_the_disk() -> None:
+    """Let commits in the tests' database return immediately: it need not survive a crash."""
+    if connection.vendor == "postgresql":
+        name = connection.ops.quote_name(connection.settings_dict["NAME"])
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+        connection.close()
+        connection.close_pool()  # only new connections have the setting
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Keep the rows of migrations for tests that commit, which empty the tables at their end."""
+    """Save the rows that migrations create: tests that commit empty all tables afterwards."""
     with django_db_blocker.unblock():
+        do_not_wait_for_the_disk()
         migrated_rows.keep()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Start no test just before the end of an hour or a month: figures and quotas start over."""
+    """Delay a test near the end of an hour or a month, when figures and quotas start over."""
     while ends_soon(timezone.now()):
         time.sleep(1)
 
@@ -174,6 +188,6 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def model() -> Iterator[ModelServer]:
-    """The endpoint of a language model."""
+    """A server that acts as the endpoint of a language model."""
     with ModelServer() as server:
         yield server

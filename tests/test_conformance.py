@@ -1,4 +1,4 @@
-"""The map from rules to the tests that prove them: read from sources, checked for gaps."""
+"""The map from rules to the tests that prove them is read from sources and checked for gaps."""
 
 from pathlib import Path
 from textwrap import dedent
@@ -95,8 +95,8 @@ def test_mismatches_are_named(folder: Path) -> None:
     assert list(conformance.faults(headings, {"texts": Choice("texts", "", ())}, proofs)) == [
         "no test proves 'Personas/update'",
         "no test proves 'Request headers'",
-        "t::b proves 'Nothing', which is no heading and no rule",
-        "the index names 'types', which is no open point",
+        "t::b proves 'Nothing', which is neither a heading nor a rule",
+        "the index names 'types', which is not an open point",
     ]
     unused = {name: Choice(name, "", ()) for name in ("texts", "types", "unused")}
     good = [Proof("t::a", frozenset({"Personas/update", "Request headers"}))]

@@ -21,7 +21,7 @@ RECORDED = Path(__file__).with_name("responses.json")
 ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 NUMBERED = re.compile(r"([A-Za-z][ -]?)\d+")
-OWN = ("X-Request-Id", "Content-Length")  # headers whose values are checked by themselves
+OWN = ("X-Request-Id", "Content-Length")  # headers whose values are checked separately
 
 REFUSED = {
     "no key": ("GET", "/v1/chatbots", None, {"Authorization": ""}),
@@ -45,12 +45,15 @@ REFUSED = {
 
 
 def settled(text: str) -> str:
-    """Replace ids and times, and the numbers of rows that factories made."""
+    """Replace ids, times, and the numbers that factories put into names."""
     return NUMBERED.sub(r"\1N", TIME.sub("TIME", ID.sub("ID", text)))
 
 
 def comparable(answer: HttpResponse, ids: dict[str, str]) -> Any:
-    """Return what must be the same in every run."""
+    """Return the parts of a response that must not differ between runs.
+
+    Asserts that its Content-Length is the length of its body.
+    """
     if answer.content and "Content-Length" in answer:
         assert answer["Content-Length"] == str(len(answer.content))
     text = answer.content.decode()
@@ -73,13 +76,15 @@ def check(name: str, found: Any) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_a_response_is_the_recorded_one(api: Api, chatbot: Chatbot, operation: Operation) -> None:
+def test_a_response_matches_the_recorded_one(
+    api: Api, chatbot: Chatbot, operation: Operation
+) -> None:
     ids = ids_of(chatbot)
     check(str(operation), comparable(call(api, operation, ids), ids))
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_refusal_is_the_recorded_one(api: Api, chatbot: Chatbot, name: str) -> None:
+def test_a_refusal_matches_the_recorded_one(api: Api, chatbot: Chatbot, name: str) -> None:
     method, path, body, headers = REFUSED[name]
     ids = ids_of(chatbot)
     answer = api.call(method, path.format(**ids), body, **headers)

@@ -1,4 +1,4 @@
-"""The number of SQL statements of each operation, on both installations."""
+"""The number of SQL statements that each operation runs, on both installations."""
 
 from typing import Any, NamedTuple
 
@@ -32,9 +32,9 @@ class Cost(NamedTuple):
     sqlite: int
 
 
-# The caller owns the account, the key's use was recorded within the minute, the month has its row
-# of usage, replies have used the bot's texts, and the chatbot has no webhook. The figures are
-# exact: lower them with the code.
+# The caller owns the account, the key's use was recorded within the last minute, the month's usage
+# row exists, replies have used the bot's texts, and the chatbot has no webhook. The figures are
+# exact: lower them when the code needs fewer statements.
 STATEMENTS = {
     ("GET", "/v1/chatbots"): Cost(3, 3),
     ("GET", "/v1/chatbots/my-chatbots"): Cost(3, 3),
@@ -69,12 +69,12 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_an_operation_costs_exactly_its_statements(
+def test_an_operation_runs_exactly_the_expected_number_of_statements(
     api: Api, chatbot: Chatbot, operation: Operation
 ) -> None:
     ids = ids_of(chatbot)
     Usage.objects.create(account=chatbot.account, month=month_of(timezone.now())[0])
-    ContentType.objects.get_for_models(*apps.get_models())  # kept by each process
+    ContentType.objects.get_for_models(*apps.get_models())  # cached by each process
     Version.objects.update(used=True)
     api.get("/v1/chatbots")  # records the key's use
     with counted() as statements:

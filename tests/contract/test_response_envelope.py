@@ -1,4 +1,4 @@
-"""Rules of every request: envelope, statuses, order of checks, request id."""
+"""Rules for every request: envelope, statuses, order of checks, request id."""
 
 import json
 import logging
@@ -20,12 +20,12 @@ from tests.factories.chatbots import PersonaFactory
 NOT_FOUND = {"success": False, "message": "resource not found"}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND")
-LONG = 10**8  # seconds; the window outlasts the test
+LONG = 10**8  # seconds; a window of this length outlasts the test
 PATHS = sorted({operation.path for operation in OPERATIONS})
 
 
 def told(answer: Any) -> dict[str, Any]:
-    """Return an error's body; it must be JSON in the envelope."""
+    """Return the body of an error. Asserts that it is JSON in the envelope."""
     assert answer["Content-Type"] == "application/json"
     body: dict[str, Any] = answer.json()
     assert body["success"] is False
@@ -104,7 +104,7 @@ def test_a_trailing_slash_is_another_path(api: Api, chatbot: Chatbot, path: str)
 
 
 class TestOrder:
-    """Each pair of checks in order; every case has the fault of the later check, too."""
+    """Pairs of checks, in order. Each case also has the fault that the later check would find."""
 
     @pytest.fixture
     def there(self, chatbot: Chatbot) -> str:
@@ -146,7 +146,7 @@ class TestOrder:
         unknown = there.replace(there.split("/")[4], str(uuid.uuid4()))
         assert stranger.patch(unknown, b"[").status_code == 404
 
-    def test_the_account_comes_before_the_query_and_the_body(self, stranger: Api, api: Api) -> None:
+    def test_the_account_comes_before_the_body(self, stranger: Api, api: Api) -> None:
         path = f"/v1/chatbots/account/{uuid.uuid4()}/create-chatbot"
         assert api.post(path, b"[").status_code == 404
 
@@ -186,7 +186,7 @@ def test_a_server_error_is_a_500_without_details(
 
 
 class TestRequestId:
-    """The request id."""
+    """The X-Request-Id header of requests and responses."""
 
     @pytest.mark.parametrize("given", ["abc", "A-b_c.9", "x" * 64])
     def test_a_valid_id_is_kept(self, given: str) -> None:
@@ -255,7 +255,7 @@ def test_a_response_has_its_content_length(api: Api) -> None:
 
 
 def test_a_rejected_change_is_rolled_back_completely(api: Api, chatbot: Chatbot) -> None:
-    """General settings are valid and user data is not: neither is applied."""
+    """The general settings are valid and the user data is not: neither is applied."""
     before = stored(chatbot.generalsettings)
     path = f"/v1/chatbots/chatbot/{chatbot.pk}/settings"
     assert api.put(path, {"description": "new", "customerNameTake": 1}).status_code == 400

@@ -1,4 +1,4 @@
-"""The board and the alert rules name only what the service shows, and each rule has a test."""
+"""The dashboard and the alert rules name only metrics that exist, and each rule has a test."""
 
 import json
 import re
@@ -20,7 +20,7 @@ NAME = re.compile(r"\bchatbots_[a-z_]+")
 
 
 def run(*words: str, given: str = "") -> str:
-    """Run promtool, which must find nothing to complain about."""
+    """Run promtool, which must succeed. Returns its output."""
     done = subprocess.run(
         [needs("promtool"), *words], input=given, capture_output=True, text=True, check=False
     )
@@ -34,8 +34,8 @@ def rules() -> list[str]:
 
 @pytest.fixture
 def page(db: None) -> str:
-    """The page of metrics, with a series for each family."""
-    from conversations import dispatcher, metrics  # noqa: F401 - its gauges are in the page, too
+    """The metrics page, with at least a HELP and a TYPE line for each metric."""
+    from conversations import dispatcher, metrics  # noqa: F401 - its gauges are on the page, too
 
     text = Client().get("/metrics").content.decode()
     more = [f"# HELP {name} {words}\n# TYPE {name} gauge" for name, words in metrics.HELP.items()]
@@ -43,7 +43,7 @@ def page(db: None) -> str:
 
 
 def shown(page: str) -> set[str]:
-    """Return the names of all series of a page."""
+    """Return the names of all series on a page."""
     names = set()
     for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", page, re.MULTILINE):
         suffixes = ("_bucket", "_sum", "_count") if kind == "histogram" else ("",)
@@ -52,7 +52,7 @@ def shown(page: str) -> set[str]:
 
 
 def expressions(value: Any) -> list[str]:
-    """Return all queries of a board."""
+    """Return all queries on a board."""
     if isinstance(value, dict):
         found = [value["expr"]] if "expr" in value else []
         return found + [one for each in value.values() for one in expressions(each)]
@@ -83,7 +83,7 @@ def test_the_guide_lists_every_metric(page: str) -> None:
     assert not families - set(NAME.findall(GUIDE.read_text()))
 
 
-def test_prometheus_understands_every_query_of_the_board(tmp_path: Path) -> None:
+def test_prometheus_accepts_every_query_of_the_dashboard(tmp_path: Path) -> None:
     queries = expressions(json.loads(BOARD.read_text()))
     assert len(queries) > 15
     records = [{"record": f"query:{n}", "expr": expr} for n, expr in enumerate(queries)]

@@ -1,4 +1,4 @@
-"""docs/webhooks.md describes the requests, and its samples verify exactly those."""
+"""docs/webhooks.md describes the requests, and its samples accept only genuine ones."""
 
 import json
 import os
@@ -69,7 +69,7 @@ LANGUAGES = {
 
 @pytest.fixture(scope="module", params=LANGUAGES)
 def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Command:
-    """The command that runs the sample of a language."""
+    """The command that runs a language's sample."""
     return LANGUAGES[request.param][0](tmp_path_factory.mktemp(request.param))
 
 
@@ -81,7 +81,7 @@ def accepts(sample: Command, body: bytes, *signature: str, secret: str | None = 
         [*sample, *signature], cwd=SAMPLES, env=environment, input=body, capture_output=True
     )
     assert done.returncode in (0, 1), done.stderr
-    assert bool(done.stderr) == (not secret), "it refuses without breaking, and says what it lacks"
+    assert bool(done.stderr) == (not secret), "only a missing secret is reported on stderr"
     return done.returncode == 0
 
 
@@ -91,7 +91,7 @@ def sample_of(event: Event) -> payloads.Data:
 
 
 def spoken() -> bytes:
-    """A message with every character that JSON libraries write in different ways."""
+    """Return the body of a message with characters that JSON libraries write in different ways."""
     message = sample_of(Event.NEW_MESSAGE)
     assert isinstance(message, NewMessage)
     return payloads.body(replace(message, role="assistant", question=None, answer=SAID))
@@ -184,7 +184,7 @@ def compact(shown: str) -> bytes:
 
 
 def without_chance(body: bytes) -> bytes:
-    """Return a body without its varying parts, ids and times."""
+    """Replace the ids and times of a body, which vary from run to run."""
     return TIME.sub(b"<time>", UUID.sub(b"<id>", body))
 
 

@@ -1,4 +1,4 @@
-"""An account with a row of each kind; every text contains one given word."""
+"""An account with a row of each kind. Every text contains one given word."""
 
 from typing import Any
 
@@ -85,13 +85,18 @@ class Tenant:
         ]
 
     def conversation(self) -> list[Model]:
-        """Create a conversation and a failed event."""
+        """Create a conversation with a draft and a lead, a failed delivery, and a retry job."""
         chatbot, word = self.chatbot, self.word
         visitor = VisitorFactory(
             chatbot=chatbot, name=f"{word} visitor", email=f"{word}@visitor.example"
         )
         thread = ThreadFactory(
-            chatbot=chatbot, visitor=visitor, title=f"{word} title", escalated=True, tags=[word]
+            chatbot=chatbot,
+            visitor=visitor,
+            title=f"{word} title",
+            escalated=True,
+            tags=[word],
+            unread_messages_count=1,
         )
         message = MessageFactory(thread=thread, content=f"{word} words")
         delivery = DeliveryFactory(
@@ -111,7 +116,7 @@ class Tenant:
         return [visitor, thread, message, delivery, attempt, draft, lead, job]
 
     def changes(self) -> list[Model]:
-        """Read two entries of the audit trail: an account's and a user's, which has no account."""
+        """Read two entries of the audit trail: an account's, and a user's, which has no account."""
         return [
             Change.objects.get(object_pk=str(row.pk), action=Change.Action.CREATE)
             for row in (self.account, self.member)
@@ -128,7 +133,7 @@ class Tenant:
 
 
 def columns(cursor: CursorWrapper, row: Model) -> tuple[Any, ...] | None:
-    """Read a row as it is stored, without building a query for each."""
+    """Read a row as it is stored, in plain SQL: building a queryset for each row would be slow."""
     key, quote = row._meta.pk, connection.ops.quote_name
     cursor.execute(
         f"SELECT * FROM {quote(row._meta.db_table)} WHERE {quote(key.column)} = %s",

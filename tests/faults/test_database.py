@@ -1,4 +1,4 @@
-"""The database disappears for a moment while web serves requests."""
+"""PostgreSQL ends all sessions of a running web process. No later request fails."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,7 +19,7 @@ END_ALL = """SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
 
-def test_dead_database_sessions_fail_no_request(api: Api) -> None:
+def test_no_request_fails_after_all_database_sessions_have_ended(api: Api) -> None:
     with Web(WEB_WORKERS="1", RATE_LIMIT_IP="off", RATE_LIMIT_USER="off") as web:
 
         def ask(_: int) -> int:
@@ -27,7 +27,7 @@ def test_dead_database_sessions_fail_no_request(api: Api) -> None:
             address = f"{web.address}/api/v1/chatbots/my-chatbots"
             return requests.get(address, headers=headers, timeout=30).status_code
 
-        with ThreadPoolExecutor(16) as threads:  # the pool fills
+        with ThreadPoolExecutor(16) as threads:  # fills the pool of database connections
             assert set(threads.map(ask, range(200))) == {200}
         connection.close()
         with psycopg.connect(**connection.get_connection_params()) as other:

@@ -1,4 +1,4 @@
-"""A web process is killed while it stores a message with its event: both exist, or neither."""
+"""A web process is killed while it stores a message and its event: both exist, or neither."""
 
 import pytest
 import requests
@@ -32,7 +32,7 @@ def say_to_one_that_dies(thread: Thread, *, crash_point: str) -> None:
         )
 
 
-def test_a_crash_before_the_commit_leaves_neither(thread: Thread) -> None:
+def test_a_crash_before_the_commit_leaves_neither_message_nor_event(thread: Thread) -> None:
     say_to_one_that_dies(thread, crash_point="event-recorded")
     assert not Message.objects.exists()
     assert not Delivery.objects.exists()
@@ -44,7 +44,7 @@ def test_the_event_is_delivered_after_a_crash_after_the_commit(
     say_to_one_that_dies(thread, crash_point="message-stored")
     delivery = Delivery.objects.get(message_id=Message.objects.get().pk)
     with Worker() as worker:
-        arrival = receiver.wait_for(1)[0]  # a reply may follow: it was owed
+        arrival = receiver.wait_for(1)[0]  # the owed reply may follow
         delivered = Delivery.objects.filter(pk=delivery.pk, state="SUCCESS")
         wait_until(delivered.exists, told=worker.said)
     assert arrival.body == bytes(delivery.body)

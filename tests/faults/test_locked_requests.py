@@ -1,4 +1,4 @@
-"""Rows that another session keeps locked: requests that need them end soon, others go on."""
+"""Rows that another session keeps locked: requests that need them fail soon, and others proceed."""
 
 import threading
 import time
@@ -21,10 +21,10 @@ from tests.factories.conversations import ThreadFactory
 from tests.servers.locks import locked
 from tests.servers.processes import Web, wait_until
 
-SOON = 10.0  # seconds: requests give up after one, but others wait for their connections
-AT_ONCE = 20  # requests, more than two processes have connections
+SOON = 20.0  # seconds; a wait for a lock ends after one, but others wait for a connection
+AT_ONCE = 20  # concurrent requests, more than two processes have connections
 
-for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no locks of rows")
+for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks")
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.proves("Response envelope"),
@@ -107,7 +107,7 @@ def test_requests_for_a_locked_thread_give_up_and_others_are_answered(service: S
     assert service.send().status == 200
 
 
-@pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL has no lock of all writes")
+@pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL does not serialize writers")
 def test_a_read_does_not_wait_for_a_writer(service: Service, key: "QuerySet[ApiKey]") -> None:
     database: Any = connection  # Any: the stubs lack what ours adds
     with database.writing():

@@ -1,6 +1,6 @@
-"""Rows that another PostgreSQL session keeps locked: only they wait, and nothing is done twice.
+"""Rows that another PostgreSQL session keeps locked: only their work waits, and none is done twice.
 
-The locks are those of a forgotten transaction. The deliveries of these tests belong to other rows.
+A forgotten transaction would hold such locks. The deliveries in these tests need other rows.
 """
 
 import threading
@@ -38,15 +38,15 @@ from webhooks.services.selection import Selection
 
 pytestmark = [
     pytest.mark.proves("Delivery rules"),
-    pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no locks of rows"),
+    pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks"),
 ]
 HELD = 8.0  # seconds: more than the lease of an owed reply
 SOON = 7.0  # seconds within which a delivery arrives: less than HELD, even on a busy machine
-DUE = timedelta(seconds=2)  # until the locked rows are due: the worker is running by then
+DUE = timedelta(seconds=2)  # time until the locked rows are due: the worker runs by then
 
 
 class HeldMailServer(MailServer):
-    """A mail server that answers only when it is ready."""
+    """A mail server that does not answer until `ready` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class Service:
         wait_until(fact, 60, told=self.worker.said)
 
     def goes_on(self) -> None:
-        """Assert that deliveries were not held up, and that the worker runs."""
+        """Assert that deliveries were not held up, and that the worker is still running."""
         assert self.slowest < SOON, self.worker.said()
         assert self.worker.running.poll() is None
 

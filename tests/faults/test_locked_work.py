@@ -1,4 +1,4 @@
-"""Locked rows do not hold up the claims, prunings, leases or mails of others.
+"""Locked rows do not hold up claims, pruning, leases or mails that concern other rows.
 
 `test_locked_rows` shows the same with a worker process.
 """
@@ -17,7 +17,7 @@ from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from accounts import mailing
+from accounts import mail_queue
 from accounts import tasks as account_tasks
 from accounts.models import Change, Mail, StoredAnswer
 from chatbots.models import Chatbot, LlmModel
@@ -43,7 +43,7 @@ from webhooks.models import Delivery, Endpoint
 pytestmark = [
     pytest.mark.proves("Delivery rules"),
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no locks of rows"),
+    pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks"),
 ]
 
 
@@ -70,7 +70,7 @@ def erased_thread(number: int) -> Thread:
     return thread
 
 
-# What a run of each periodic work deletes, and the columns that make a row old
+# How to create a row that each kind of periodic work deletes, and the columns that decide its age
 PRUNED: dict[str, tuple[Callable[[int], Any], tuple[str, ...]]] = {
     account_tasks.PRUNE_MAILS: (lambda _: made_mail(due_at=None), ("created_at",)),
     account_tasks.CLEAR_SESSIONS: (
@@ -93,7 +93,7 @@ PRUNED: dict[str, tuple[Callable[[int], Any], tuple[str, ...]]] = {
 
 
 def begin_work(name: str) -> str:
-    """Make periodic work due and claim it; returns the claim."""
+    """Make periodic work due, and claim it. Returns the claim."""
     PeriodicWork.objects.all().delete()
     PeriodicWork.objects.add([name])
     [(_, claim)] = PeriodicWork.objects.claim()
@@ -187,8 +187,8 @@ def test_locked_work_does_not_hold_up_the_claims_of_others() -> None:
 def test_locked_mails_do_not_hold_up_the_claims_of_others() -> None:
     mails = [made_mail() for _ in range(3)]
     with locked(Mail.objects.filter(pk__in=[one.pk for one in mails[:2]])):
-        assert [key for key, _ in mailing.claim(8)] == [str(mails[2].pk)]
-    assert {key for key, _ in mailing.claim(8)} == {str(one.pk) for one in mails[:2]}
+        assert [key for key, _ in mail_queue.claim(8)] == [str(mails[2].pk)]
+    assert {key for key, _ in mail_queue.claim(8)} == {str(one.pk) for one in mails[:2]}
 
 
 def test_a_locked_owed_reply_does_not_let_the_leases_of_others_end(
@@ -275,7 +275,7 @@ def test_a_reply_is_stored_when_its_thread_is_free(
 
 
 @pytest.mark.usefixtures("limits")
-def test_a_locked_thread_is_no_failed_try_of_its_reply(endpoint: Endpoint) -> None:
+def test_a_locked_thread_does_not_count_as_a_failed_try_of_its_reply(endpoint: Endpoint) -> None:
     thread = ThreadFactory(chatbot=endpoint.chatbot, escalated=True)
     message = MessageFactory(thread=thread)
     owed_reply.record(message)

@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -25,7 +27,7 @@ from tests.servers.processes import ROOT, Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.engine import claims, recovery, schedule
 from webhooks.engine.post import Outcome
-from webhooks.engine.work import Result, Target, Work
+from webhooks.engine.work import Claimed, Result, Target, Work
 from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = [
@@ -36,8 +38,8 @@ HALTS_IN_A_CLAIM = """
 import os, signal, django
 django.setup()
 from webhooks.engine import claims, queue, schedule
-def halt(sql, *values, rows=queue.rows):
-    found = rows(sql, *values)
+def halt(sql, *values, rows=queue.rows, **named):
+    found = rows(sql, *values, **named)
     if sql == claims.TAKE:
         print("halted", flush=True)
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -55,7 +57,7 @@ def test_a_worker_halted_within_a_claim_stops_the_others_only_for_seconds(
         DeliveryFactory(chatbot=endpoint.chatbot)
         receiver.wait_for(1, 60)
         wait_until(lambda: not Delivery.objects.exclude(due_at=None).exists(), told=worker.said)
-        worker.signal(signal.SIGSTOP)  # so that the other one claims the next delivery
+        worker.signal(signal.SIGSTOP)  # so that the other worker claims the next delivery
         DeliveryFactory(chatbot=endpoint.chatbot)
         halted = subprocess.Popen(
             [sys.executable, "-c", HALTS_IN_A_CLAIM],
@@ -67,7 +69,7 @@ def test_a_worker_halted_within_a_claim_stops_the_others_only_for_seconds(
         try:
             assert halted.stdout.readline() == "halted\n"
             worker.signal(signal.SIGCONT)
-            receiver.wait_for(2, 25)  # less time than a worker needs to detect that it hangs
+            receiver.wait_for(2, 25)  # sooner than a dispatcher counts as stuck
         finally:
             halted.send_signal(signal.SIGKILL)
             halted.wait()
@@ -115,7 +117,7 @@ def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_d
     life.hold()
     ghost = life.own
     life.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
-    life.own.close()  # our end of the connection is closed, the server's is not
+    life.own.close()  # as if the connection were lost: on the server, the session of ghost remains
     holding = threading.Thread(target=life.hold, daemon=True)
     holding.start()
     holding.join(20)
@@ -127,7 +129,7 @@ def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_d
 
 
 def under_way(endpoint: Endpoint) -> Work:
-    """Start an attempt; returns its work."""
+    """Start an attempt. Returns its work."""
     token, now = new_id(), timezone.now()
     delivery = DeliveryFactory(
         chatbot=endpoint.chatbot,
@@ -196,3 +198,54 @@ def test_a_row_that_is_locked_elsewhere_delays_only_its_own_delivery(
     for thread in threads:
         thread.join()
     assert locked.get().state == "SUCCESS"
+
+
+def test_many_locked_rows_delay_the_others_no_longer_than_one(
+    endpoint: Endpoint, limits: None
+) -> None:
+    works = [under_way(endpoint) for _ in range(40)]
+    *locked, free = (work.delivery_id for work in works)
+    with transaction.atomic():
+        assert len(Delivery.objects.select_for_update().filter(pk__in=locked)) == 39
+        began = time.monotonic()
+        threads = [in_a_thread(schedule.settle, work, TAKEN) for work in works]
+        wait_until(lambda: Delivery.objects.get(pk=free).state == "SUCCESS")
+        assert time.monotonic() - began < 5  # waiting for each of 39 rows in turn would take 12 s
+        assert not Delivery.objects.filter(pk__in=locked, state="SUCCESS").exists()
+    for thread in threads:
+        thread.join()
+    assert set(Delivery.objects.values_list("state", flat=True)) == {"SUCCESS"}
+
+
+def test_an_attempt_whose_row_is_locked_does_not_begin_and_the_others_do(
+    endpoint: Endpoint, limits: None
+) -> None:
+    DeliveryFactory.create_batch(40, chatbot=endpoint.chatbot)
+    Endpoint.objects.update(attempts_limit=64, last_success_at=timezone.now())
+    claimed = claims.claim(liveness.ME, slots=256)
+    locked = [one.delivery_id for one in claimed[:39]]
+    begun: dict[UUID, Work | None] = {}
+
+    def begin(one: Claimed) -> None:
+        begun[one.delivery_id] = schedule.confirm(one, worker=liveness.ME)
+
+    with transaction.atomic():
+        assert len(Delivery.objects.select_for_update().filter(pk__in=locked)) == 39
+        began = time.monotonic()
+        threads = [in_a_thread(begin, one) for one in claimed]
+        for thread in threads:
+            thread.join()
+        assert time.monotonic() - began < 5
+    assert [begun[one.delivery_id] is None for one in claimed] == [True] * 39 + [False]
+
+
+def test_a_locked_endpoint_delays_no_delivery(endpoint: Endpoint, limits: None) -> None:
+    works = [under_way(endpoint) for _ in range(3)]
+    with transaction.atomic():
+        Endpoint.objects.select_for_update().get()
+        threads = [in_a_thread(schedule.settle, work, BROKEN) for work in works]
+        for thread in threads:
+            thread.join(20)
+        assert set(Delivery.objects.values_list("state", flat=True)) == {"RETRYING"}
+    assert schedule.settle(under_way(endpoint), BROKEN)
+    assert Endpoint.objects.get().failures_in_a_row == 1

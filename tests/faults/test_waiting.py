@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.proves("Threads and messages"), pytest.mark.django_db(
 
 WAITING = 60
 LONG = 300  # seconds: how long a model hangs
-SOON = 60  # seconds: what waits for no model is answered by then, also on a busy machine
+SOON = 60  # seconds: even on a busy machine, requests that need no model are answered by then
 
 
 @pytest.fixture
@@ -78,7 +78,9 @@ def test_reads_do_not_queue_behind_waiting_sends(api: Api, thread: Thread, model
     assert Message.objects.filter(content="At last.").count() == WAITING
 
 
-@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="servers may be slow for all requests")
+@pytest.mark.skipif(
+    "connection.vendor != 'sqlite'", reason="only the embedded default has extra threads"
+)
 def test_embedded_reads_and_changes_do_not_need_a_thread_of_the_sends(
     api: Api, thread: Thread, model: Any
 ) -> None:
@@ -95,13 +97,13 @@ def test_embedded_reads_and_changes_do_not_need_a_thread_of_the_sends(
         assert senders.join() == [200]
 
 
-SENDS = 200  # four times the threads
+SENDS = 200  # messages sent, four times as many as the process has threads
 ONE = {"WEB_WORKERS": "1", "WEB_THREADS": "50", "RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
-PLACES = 20  # for one account, out of 50 threads
+PLACES = 20  # replies that one account may wait for, in a process of 50 threads
 
 
 class Senders:
-    """Send one message each, all at the same time, and collect the responses."""
+    """Threads that send one message each, all at the same time, and collect the responses."""
 
     def __init__(self, address: str, api: Api, count: int, **headers: str) -> None:
         self.answers: list[requests.Response] = []

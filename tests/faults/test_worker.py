@@ -21,8 +21,9 @@ from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.proves("Delivery rules")
 OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
-LATE = 10.0  # seconds, on a machine under load
-DEATHS, TAKEN_OVER = 3, 3.0  # seconds, usually: two are promised, and a busy machine adds some
+LATE = 10.0  # seconds that an attempt may be late on a machine under load
+DEATHS = 3  # workers that are killed
+TAKEN_OVER = 3.0  # median seconds to take over an attempt: about two, more on a busy machine
 
 
 def have_ended(count: int, state: str = "SUCCESS") -> Callable[[], bool]:
@@ -68,7 +69,7 @@ def test_a_worker_killed_at_any_point_loses_nothing(
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point=point) as doomed:
         assert doomed.wait() == -signal.SIGKILL, doomed.said()
-    PeriodicWork.objects.all().delete()  # until a worker has started
+    PeriodicWork.objects.all().delete()  # the next worker creates these once it has started
     with Worker(state_dir=doomed.state_dir) as worker:
         wait_until(PeriodicWork.objects.exists, told=worker.said)
         receiver.wait_for(arrivals, LATE)
@@ -123,7 +124,7 @@ def test_after_a_worker_is_killed_during_a_request_the_retry_follows_immediately
 def test_a_delivery_that_kills_every_worker_is_given_up(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
-    """A delivery that waited next to it arrives."""
+    """A later delivery to the same endpoint arrives."""
     DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point="after-answer") as first:
         first.wait()
@@ -153,7 +154,7 @@ def test_a_halted_worker_that_resumes_does_not_change_what_was_taken_over(
             wait_until(have_ended(1), told=worker.said)
             before = Delivery.objects.values().get()
             zombie.signal(signal.SIGCONT)
-            wait_until(lambda: "settled late" in zombie.said(), told=zombie.said)
+            wait_until(lambda: "settled too late" in zombie.said(), told=zombie.said)
     assert Delivery.objects.values().get() == before
     assert [each.interrupted for each in Attempt.objects.all()] == [True, False]
 
@@ -203,7 +204,7 @@ def test_a_worker_that_is_asked_to_stop_finishes_its_running_attempts(
 
 def test_a_second_worker_on_one_machine_is_rejected(receiver: Receiver, endpoint: Endpoint) -> None:
     if not settings.MACHINE_BOUND:
-        pytest.skip("several workers are served here")
+        pytest.skip("this installation allows several workers")
     with Worker() as worker:
         DeliveryFactory(chatbot=endpoint.chatbot)
         wait_until(have_ended(1), told=worker.said)

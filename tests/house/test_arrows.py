@@ -15,7 +15,7 @@ from tests.house.source import APPS, PACKAGES, ROOT
 CONTRACTS = ROOT / ".importlinter"
 HOUSE = {
     ("conversations.services", "webhooks.outbox"): True,
-    ("conversations.dispatcher", "accounts.mailing"): True,
+    ("conversations.dispatcher", "accounts.mail_queue"): True,
     ("accounts.models", "config.database"): True,
     ("config.api", "accounts.models"): False,
     ("config.settings", "chatbots.models"): False,
@@ -57,7 +57,7 @@ CONFIG = {
 
 
 def broken(house: Path, *, contract: str) -> str:
-    """Run the linter on a small project; returns its output."""
+    """Run the linter on a small project. Returns its output."""
     lint = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     options = ["--no-cache", "--no-logo", "--config", str(CONTRACTS), "--contract", contract]
     environment = os.environ | {"COLUMNS": "500", "PYTHONPATH": str(house)}

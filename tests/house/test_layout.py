@@ -1,4 +1,4 @@
-"""Each test file is named after what it tests, so that a reader finds one from the other."""
+"""Each test file is named after what it tests, so that either leads a reader to the other."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from tests.house.source import PACKAGES, ROOT, files, modules, place, tree
 TESTS = ROOT / "tests"
 HEADINGS = conformance.read_index(ROOT / "docs" / "specification-index.toml")
 
-# Folders whose files mirror neither a module, a document nor a heading, and why.
+# Folders whose files mirror no module, document or heading, and what their tests are about.
 ACROSS = {
     "browser": "work of staff in a real browser, which crosses pages of several apps",
     "faults": "a part of the installation fails, named by the part",
@@ -22,12 +22,12 @@ ACROSS = {
 
 
 def slug(heading: str) -> str:
-    """Return a heading as part of a file name: `Limits` as limits, without what is in brackets."""
+    """Return a heading as part of a file name: `Pagination (list endpoints)` as pagination."""
     return "_".join(re.findall(r"[a-z0-9]+", heading.partition("(")[0].lower()))
 
 
 def subjects() -> dict[str, set[str]]:
-    """Return what a test can be named after, by the folder of the test below tests/."""
+    """Return what a test can be named after, by the test's folder below tests/."""
     found: dict[str, set[str]] = {}
     for path in [*modules(*PACKAGES), *files(TESTS)]:
         if path.suffix != ".py" or path.name.startswith("test_"):
@@ -44,7 +44,7 @@ def subjects() -> dict[str, set[str]]:
 
 
 def has_subject(path: Path, known: dict[str, set[str]]) -> bool:
-    """Return whether `test_<subject>.py` or `test_<subject>_<aspect>.py` has its subject."""
+    """Return whether a file has a subject: `test_<subject>.py` or `test_<subject>_<aspect>.py`."""
     folder = path.relative_to(TESTS).parent
     if folder.parts and folder.parts[0] in ACROSS:
         return True
@@ -83,12 +83,12 @@ def test_a_file_without_a_subject_is_found(path: str, expected: bool) -> None:
     assert has_subject(TESTS / path, subjects()) is expected
 
 
-def test_each_folder_across_subjects_exists() -> None:
+def test_each_exempt_folder_exists() -> None:
     assert all((TESTS / folder).is_dir() for folder in ACROSS)
 
 
 def test_no_test_file_is_imported() -> None:
-    """What several tests use is a module of its own, named after what it holds."""
+    """Code that several tests share has its own module, named after what it holds."""
     found = [
         place(path, node)
         for path in modules("tests")

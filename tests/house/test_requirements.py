@@ -1,4 +1,4 @@
-"""Installed packages: each pinned by its digest, with the same versions in both lock files."""
+"""Packages and images are pinned by digest, and both lock files have the same versions."""
 
 import re
 import tomllib
@@ -19,7 +19,7 @@ def pins(group: str) -> dict[str, str]:
     return {found["name"]: found["version"] for found in PIN.finditer(text)}
 
 
-def test_tests_run_on_the_versions_that_the_service_is_installed_with() -> None:
+def test_the_tests_run_with_the_packages_that_the_service_runs_with() -> None:
     assert pins("base").items() <= pins("dev").items()
 
 

@@ -1,4 +1,4 @@
-"""A reader follows an operation through few files, and seldom moves from one to another."""
+"""An operation runs through few files, and seldom moves from one to another."""
 
 from typing import Any, NamedTuple
 
@@ -18,8 +18,7 @@ class Bar(NamedTuple):
 
 
 BARS = {
-    # With Redis. The embedded default counts in limits.py: 25 files and 46 moves.
-    ("POST", f"{CHAT}/thread/{{thread}}/message"): Bar(26, 50),
+    ("POST", f"{CHAT}/thread/{{thread}}/message"): Bar(24, 44),
     ("PATCH", f"{BOT}/personas/{{persona}}"): Bar(13, 19),
     ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Bar(16, 27),
 }
@@ -31,7 +30,7 @@ def test_an_operation_takes_a_short_route(
 ) -> None:
     [operation] = [each for each in OPERATIONS if (each.method, each.path) == name]
     ids = ids_of(chatbot)
-    call(api, operation, ids)  # compiles statements and makes what is made once
+    call(api, operation, ids)  # compiles statements, and builds what later calls reuse
     with followed() as route:
         answer: Any = call(api, operation, ids)
     assert answer.status_code == 200

@@ -1,4 +1,4 @@
-"""Templates that replace one of the admin theme's are adapted when the theme's own changes."""
+"""Our versions of the admin theme's templates are adapted whenever the theme changes its own."""
 
 import hashlib
 import re
@@ -9,7 +9,7 @@ from conversations.admin.menu import MENU
 from tests.house.source import ROOT, files
 
 TEMPLATES = ROOT / "templates"
-# The theme's own templates that ours were adapted from. After an update of the theme, compare the
+# Digests of the theme's templates that ours were adapted from. After a theme update, compare the
 # two, adapt ours, and enter the new digest.
 ADAPTED_FROM = {
     "admin/base.html": "2ce9250b3c649e3a",
@@ -26,6 +26,7 @@ ADAPTED_FROM = {
     "unfold/helpers/header_title.html": "b126ed2ab9ca1680",
     "unfold/helpers/pagination_inline.html": "22f9fcaf5b00be94",
     "unfold/helpers/search.html": "91996c27181d14ad",
+    "unfold/helpers/tab_error_count.html": "2f3c67b00851c60d",
     "unfold/helpers/welcomemsg.html": "e8eab02522ba2319",
     "unfold/layouts/skeleton.html": "66af9f0bb45f98ba",
     "unfold/layouts/unauthenticated.html": "768501529f1a8dae",
@@ -33,10 +34,10 @@ ADAPTED_FROM = {
 }
 NAMES = ROOT / "config" / "static" / "icons" / "names.txt"
 ICON = re.compile(r"material-symbols-outlined[^>]*>\s*([a-z_]+)\s*<")
-# The theme's file field, which no form has, and the parts of its editor for formatted text
+# The theme's file field and the parts of its rich text editor: no form uses them
 NOT_SHOWN = {"file_upload", "compress", "expand", "handyman", "toolbar", "transform"}
 NOT_SHOWN |= {"format_align_left", "format_align_right"}
-# Another name for an icon that the font has
+# Alternative names for icons that the font has
 ALIASES = {"navigate_before": "chevron_left", "navigate_next": "chevron_right"}
 STYLE_ICON = re.compile(r'content:"([a-z_]{3,})"')
 
@@ -49,7 +50,7 @@ def theme() -> Path:
     return Path(found.origin).parent / "templates"
 
 
-def test_every_replaced_template_of_the_theme_is_the_one_that_ours_was_adapted_from() -> None:
+def test_no_template_of_the_theme_has_changed_since_ours_was_adapted_from_it() -> None:
     ours = {str(path.relative_to(TEMPLATES)) for path in files(TEMPLATES)}
     folders = (theme(), theme().parent / "contrib" / "filters" / "templates")
     replaced = {
@@ -76,7 +77,7 @@ def test_the_replaced_page_frame_loads_the_themes_scripts_and_styles() -> None:
 
 
 def test_every_icon_is_in_the_font() -> None:
-    """The font's stylesheet says how to add one."""
+    """The font's stylesheet says how to add an icon."""
     texts = [path.read_text() for root in (TEMPLATES, theme()) for path in root.rglob("*.html")]
     shown = {name for text in texts for name in ICON.findall(text)}
     menu = {entry.icon for entries in MENU.values() for entry in entries}

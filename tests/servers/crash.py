@@ -1,7 +1,7 @@
 """Kill the process at one of its SQL statements, between two steps that must take effect together.
 
 A process under test reads the point from TEST_CRASH_POINT, as `name` or `name:n` for the nth pass.
-The wrappers of Django's connections see every statement; the product knows nothing of it.
+Django's execute wrappers see every statement, so the product needs no code for this.
 """
 
 import itertools
@@ -16,17 +16,17 @@ from django.db.backends.signals import connection_created
 
 
 class Point(NamedTuple):
-    """When to die: once a matching statement has run, or once its transaction is committed."""
+    """When to die: after a matching statement has run, or after its transaction is committed."""
 
-    statement: str  # a regular expression
+    statement: str  # a regular expression for the SQL
     committed: bool = False
 
 
-CLAIM = r'UPDATE "?webhooks_delivery"?\s+SET .*claimed_by.* IN '
+CLAIM = r'(WITH .*|SELECT set_config.*)?UPDATE "?webhooks_delivery"?\s+SET .*claimed_by.* IN '
 BEGIN = r'INSERT INTO "?webhooks_attempt'
 ANSWER = r'SELECT .*is_erased.* FROM "?webhooks_delivery'  # the first statement of settling
 SETTLE = r'UPDATE "?webhooks_attempt"? SET .*finished_at'
-RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'  # with the message, or by itself
+RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'  # with its message, or by itself
 POINTS = {
     "in-claim": Point(CLAIM),
     "after-claim": Point(CLAIM, committed=True),
@@ -40,7 +40,7 @@ POINTS = {
 
 
 def install(wanted: str) -> None:
-    """Die at a point of POINTS, given as `name` or `name:n`; an empty text installs nothing."""
+    """Make this process die at `name` or `name:n` of POINTS. An empty string does nothing."""
     if not wanted:
         return
     name, _, times = wanted.partition(":")
@@ -55,7 +55,7 @@ def install(wanted: str) -> None:
 
     def watch(
         execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
-    ) -> Any:  # Any: as Django hands them on
+    ) -> Any:  # Any: as Django passes them
         result = execute(sql, params, many, context)
         if matching.match(sql.strip()):
             connection = context["connection"]

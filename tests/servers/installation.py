@@ -1,4 +1,4 @@
-"""A separate installation, run as `make run` runs it, on the servers of the tests."""
+"""A separate installation on the tests' servers, run as `make run` runs it."""
 
 import json
 import os
@@ -35,7 +35,7 @@ class Installation:
             "REDIS_PREFIX": self.database,
             "WEBHOOK_CA_BUNDLE": certificates.ca_file(),
             "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
-            # A proxy that must not be used: neither for webhooks nor at the start
+            # A proxy that must never be used, neither for webhooks nor when the service starts
             "http_proxy": "http://127.0.0.1:9",
             "https_proxy": "http://127.0.0.1:9",
             "DJANGO_SETTINGS_MODULE": "config.settings",
@@ -51,6 +51,7 @@ class Installation:
 
     def __enter__(self) -> Self:
         self.database_does("CREATE DATABASE")
+        self.database_does("ALTER DATABASE", "SET synchronous_commit = off")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -72,7 +73,7 @@ class Installation:
         return json.loads(done.stdout) if "--json" in words else done.stdout
 
     def start(self) -> str:
-        """Run the service until it prints its welcome; returns its output."""
+        """Start the service, and wait until it prints its welcome. Returns its output."""
         self.log.write_bytes(b"")
         self.running = Forked("manage.py", "serve", environment=self.environment, out=self.log)
         wait_until(lambda: "Press Ctrl-C to stop." in self.said(), told=self.said)
@@ -82,7 +83,7 @@ class Installation:
         return self.log.read_text(errors="replace")
 
     def interrupt(self) -> int:
-        """Press Ctrl-C; returns the exit code."""
+        """Press Ctrl-C. Returns the exit code."""
         assert self.running
         self.running.send_signal(signal.SIGINT)
         return self.running.wait(PATIENCE)

@@ -1,7 +1,7 @@
-"""A real receiver of webhooks: threads, sockets, TLS; it records requests and answers as told.
+"""A real receiver of webhooks: threads, sockets, TLS. It records requests and responds as told.
 
-As a separate process: `python -m tests.servers.receiver --port 0 --chain server.pem`. Its first
-line is `{"port": …}`; then it prints one JSON line per request, with the body in base64.
+As a separate process: `python -m tests.servers.receiver --port 0 --chain server.pem`. It prints
+`{"port": …}` first, then one JSON line per request, with the body in base64.
 """
 
 import argparse
@@ -26,7 +26,7 @@ Greeting = Callable[["Receiver", socket.socket], socket.socket | None]
 
 
 def shake_hands(receiver: "Receiver", raw: socket.socket) -> socket.socket | None:
-    """Begin a connection as servers do: with TLS if there is a context."""
+    """Start a connection as servers do, with TLS if there is a context."""
     if receiver.context is None:
         return raw
     return receiver.context.wrap_socket(raw, server_side=True)
@@ -77,11 +77,11 @@ class Receiver:
         return f"{'https' if self.context else 'http'}://{host or self.host}:{self.port}{path}"
 
     def on(self, path: str, *plan: Behaviour) -> None:
-        """Let each behaviour answer one request to a path, the last one all that follow."""
+        """Respond to each request to a path with the next behaviour. The last one is repeated."""
         self._plans[path] = deque(plan)
 
     def wait_for(self, count: int, seconds: float = PATIENCE) -> list[Arrival]:
-        """Wait for this many arrivals, and return them; fail at the deadline."""
+        """Wait for this many arrivals, and return them. Fails at the deadline."""
         with self._arrived:
             enough = self._arrived.wait_for(lambda: len(self.arrivals) >= count, seconds)
         assert enough, f"{len(self.arrivals)} of {count} requests came within {seconds} s"
@@ -106,7 +106,7 @@ class Receiver:
                 self._open.add(sock)
                 self._converse(sock, number)
         except (OSError, ValueError):
-            pass  # the other side disconnected, or the server is stopping
+            pass  # the peer disconnected, or the server is stopping
         finally:
             self._open -= {raw, sock}
             for each in (sock, raw):
@@ -136,7 +136,7 @@ class Receiver:
 
 
 def read_request(file: BinaryIO, connection: int) -> Arrival | None:
-    """Read one request; returns None at the end of the connection."""
+    """Read one request. Returns None at the end of the connection."""
     first = file.readline()
     if not first:
         return None
@@ -148,7 +148,7 @@ def read_request(file: BinaryIO, connection: int) -> Arrival | None:
     return Arrival(monotonic, wall, method, path, headers, file.read(length), connection)
 
 
-# Greetings of servers that never reach a request
+# What servers do with a new connection if they never get as far as a request
 
 
 def say_nothing(receiver: Receiver, raw: socket.socket) -> None:
@@ -199,8 +199,12 @@ def main() -> None:
     """Serve until the process is stopped."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=0)
-    options.add_argument("--chain", help="PEM file with key and certificates; none: plain HTTP")
-    options.add_argument("--status", default="200", help="one a request, the last for the rest")
+    options.add_argument(
+        "--chain", help="PEM file with key and certificates; without it, plain HTTP"
+    )
+    options.add_argument(
+        "--status", default="200", help="statuses, separated by commas; the last repeats"
+    )
     options.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
     given = options.parse_args()
     context = None

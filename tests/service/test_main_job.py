@@ -59,7 +59,7 @@ class Caller:
 
 
 class Staff:
-    """A user with a browser: pages, forms with their tokens, cookies."""
+    """A member of staff, who opens pages and submits forms as a browser does."""
 
     def __init__(self, installation: Installation, email: str, password: str) -> None:
         self.admin = f"{installation.address}/admin"
@@ -84,7 +84,7 @@ class Staff:
 
 
 def check_request(arrival: Arrival) -> dict[str, Any]:
-    """Check the required parts of a webhook over the raw bytes; returns the body."""
+    """Check a webhook's method, headers, signature and envelope. Returns the parsed body."""
     digest = hmac.new(SECRET.encode(), arrival.body, hashlib.sha256).hexdigest()
     expected = {
         "Content-Type": "application/json",
@@ -101,7 +101,7 @@ def check_request(arrival: Arrival) -> dict[str, Any]:
 
 @dataclass
 class Job:
-    """The state of the main job: callers, staff, receiver, bot and thread."""
+    """What the main job works with: service, caller, receiver, staff login, bot and thread."""
 
     installation: Installation
     call: Caller
@@ -116,19 +116,19 @@ class Job:
         return f"/v1/chatting/{self.bot}/thread/{self.thread}"
 
     def told(self, count: int) -> list[dict[str, Any]]:
-        """Wait for this many webhooks; returns their checked bodies."""
+        """Wait for this many webhooks. Returns their checked bodies."""
         return [check_request(one) for one in self.receiver.wait_for(count)]
 
 
 def begin(installation: Installation, receiver: Receiver) -> Job:
     """Start the service and read its output."""
     welcome = installation.start()
-    if installation.server:  # only the embedded demo prints a key
+    if installation.server:  # only the embedded default prints a key
         record = installation.command("seed_demo", "--json")
         call = Caller(installation, record["accounts"][0]["users"][0]["apiKey"])
         return Job(installation, call, receiver, record["adminEmail"], record["adminPassword"])
     call = Caller(installation, KEY.findall(welcome)[0])
-    found = re.search(r"^  E-mail +(\S+)\n  Password +(\S+)$", welcome, re.M)
+    found = re.search(r"^  Email +(\S+)\n  Password +(\S+)$", welcome, re.M)
     assert found
     return Job(installation, call, receiver, *found.groups())
 

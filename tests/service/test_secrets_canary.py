@@ -1,4 +1,4 @@
-"""A hundred secrets take every route that secrets take, and must appear nowhere afterwards."""
+"""A hundred secrets are used in every way that secrets are used. None may appear anywhere else."""
 
 import base64
 import re
@@ -22,7 +22,9 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.services import api_key as keys
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
+from config.admin.export import FORMATS
 from config.celery import app as celery_app
+from tests.admin_urls import routes
 from tests.contract.operations import OPERATIONS, filled, ids_of
 from tests.factories.accounts import UserFactory
 from tests.factories.chatbots import ChatbotFactory
@@ -42,10 +44,10 @@ from webhooks.tasks import deliver
 pytestmark = [
     pytest.mark.proves("Authentication", "Events"),
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(300),  # three processes start, and a busy machine takes its time
+    pytest.mark.timeout(300),  # three processes start, which takes time on a busy machine
 ]
 
-EACH = 25  # of each of four kinds
+EACH = 25  # secrets of each of four kinds
 WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # passwords that are rejected, and that are accepted
 SECRET = re.compile(r"cbk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}|canary-[a-z]+-\d\d-hKq7Zr2XwV9")
 THE_END = "all was heard"
@@ -89,13 +91,13 @@ def decoded(text: str) -> Iterator[str]:
     for run in re.findall(r"[0-9a-f]{40,}", text):
         yield bytes.fromhex(run[: len(run) // 2 * 2]).decode("latin-1")
     for run in re.findall(r"[0-9A-Za-z+/]{40,}", text):
-        for ahead in range(4):  # whatever precedes it
+        for ahead in range(4):  # the text before the secret shifts it within a group of four
             coded = run[ahead:]
             yield base64.b64decode(coded[: len(coded) // 4 * 4]).decode("latin-1")
 
 
 def quoting(status: int, name: str) -> Behaviour:
-    """Echo the request's own header, as debug pages do."""
+    """Echo one of the request's own headers, as debug pages do."""
 
     def behaviour(arrival: Arrival) -> Iterator[Step]:
         said = arrival.header(name) or ""
@@ -121,7 +123,10 @@ class Talk:
         return answer.status_code
 
     def converse(self, model: ModelServer, receiver: Receiver) -> None:
-        """Make each chatbot call its own model with its own key, and notify its own webhook."""
+        """Let each chatbot call its own model with its own key, and notify its own webhook.
+
+        Asserts that each message is accepted.
+        """
         for number, key in enumerate(self.sown.api_keys):
             chatbot = ChatbotFactory(account=self.chatbot.account)
             name = f"LLM_API_KEY_{number}"
@@ -137,7 +142,7 @@ class Talk:
             assert self.call("POST", here, key, json={"content": "Hi"}) == 200
 
     def configure(self, chatbot: Chatbot, *, url: str, number: int) -> None:
-        """Give a chatbot its webhook, in one of the supported ways."""
+        """Configure a chatbot's webhook: the first in the admin, the others with the service."""
         secret = self.sown.webhooks[number]
         page = webhook_page(chatbot)
         form = {"url": url, "events": ["NEW_MESSAGE"], "is_active": "on", "secret_choice": "own"}
@@ -151,7 +156,10 @@ class Talk:
             endpoints.configure(chatbot, url=url, secret=secret)
 
     def use_everything(self) -> None:
-        """Call every operation, with good and bad input, and some unknown ones."""
+        """Call every operation with good and bad input, and some unknown paths.
+
+        Asserts that the responses have the expected statuses.
+        """
         ids = ids_of(self.chatbot)
         for number, operation in enumerate(OPERATIONS):
             key = self.sown.api_keys[number % EACH]
@@ -176,7 +184,10 @@ class Talk:
         return answer.status_code
 
     def sign_in_with_all(self) -> None:
-        """Use every password: wrong ones until no more are accepted, or right ones."""
+        """Sign in with every password: the wrong ones as one user, the right ones as new users.
+
+        Asserts that only the right ones are accepted.
+        """
         wrong = {self.sign_in("a@example.com", one) for one in self.sown.passwords[WRONG]}
         assert wrong == {200}
         for password in self.sown.passwords[RIGHT]:
@@ -186,7 +197,10 @@ class Talk:
             assert self.sign_in(user.email, password) == 302
 
     def meet_errors(self) -> None:
-        """Make requests and sign in while the users' table is missing."""
+        """Send requests and sign in while the users' table is missing.
+
+        Asserts that each of these requests is a 500.
+        """
         with away(User._meta.db_table):
             for key, password in zip(self.sown.api_keys[:3], self.sown.passwords, strict=False):
                 assert self.call("GET", "/api/v1/chatbots", key) == 500
@@ -195,7 +209,7 @@ class Talk:
 
 @contextmanager
 def away(table: str) -> Iterator[None]:
-    """Rename a table for a while."""
+    """Rename a table while the block runs."""
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER TABLE {table} RENAME TO away")
         try:
@@ -205,7 +219,7 @@ def away(table: str) -> Iterator[None]:
 
 
 def stored() -> str:
-    """Read everything that the database keeps, including deleted and freshly written rows."""
+    """Read everything that the database stores. On SQLite, this includes deleted rows."""
     if connection.vendor == "sqlite":
         path = Path(connection.settings_dict["NAME"])
         files = [str(each) for each in path.parent.glob(f"{path.name}*")]
@@ -220,15 +234,20 @@ def stored() -> str:
 
 
 def pages() -> str:
-    """Read the admin's pages: each list, and the newest row of each kind."""
+    """Read the admin's pages: each list and export, and the newest row of each kind."""
     client: Client = signed_in(superuser())
     addresses = [reverse("admin:index"), *map(webhook_page, Chatbot.objects.all()[:2])]
+    for route, held in routes(admin.site.get_urls()):
+        if held == {"kind"}:
+            addresses += [reverse(f"admin:{route}", args=[kind]) for kind in FORMATS]
     for model in admin.site._registry:
         name = model._meta.label_lower.replace(".", "_")
         addresses.append(reverse(f"admin:{name}_changelist"))
-        rows = model._default_manager.order_by("-pk")[:1]
-        addresses += [reverse(f"admin:{name}_change", args=[row.pk]) for row in rows]
-    return "".join(client.get(address, follow=True).content.decode() for address in addresses)
+        for row in model._default_manager.order_by("-pk")[:1]:
+            pages = ("change", "history")
+            addresses += [reverse(f"admin:{name}_{page}", args=[row.pk]) for page in pages]
+    answers = [client.get(address, follow=True) for address in addresses]
+    return b"".join(b"".join(answer) for answer in answers).decode()
 
 
 def webhook_page(chatbot: Chatbot) -> str:
@@ -304,7 +323,7 @@ def test_no_secret_appears_in_any_output(chatbot: Chatbot, sown: Sown) -> None:
 
 
 def test_a_secret_in_any_of_the_places_would_be_found(chatbot: Chatbot, sown: Sown) -> None:
-    """Search each place in the form in which it stores text."""
+    """Search each place for secrets in the encoding that the place uses."""
     one = sown.all()[-1]
     assert len(sown.all()) == 100
     for ahead in ("", "x", "xy", "xyz"):
