@@ -1,11 +1,11 @@
 """The members on their account's page: their role, their chatbots, and who sees the rest."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from accounts.models import Account, Membership
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
@@ -24,7 +24,7 @@ def account(default_model: object) -> Account:
 @pytest.fixture
 def ann(account: Account) -> Membership:
     """A member with one of the account's two chatbots, who also belongs to another account."""
-    last = timezone.now().replace(year=2025)
+    last = datetime(2025, 11, 23, tzinfo=UTC)
     user = UserFactory(email="ann@example.com", name="Ann", is_staff=True, last_login=last)
     ChatbotFactory(account=account)
     ChatbotMemberFactory(chatbot=ChatbotFactory(account=account), user=user)
