@@ -17,7 +17,8 @@ run: base
 	@exec $(PY) manage.py serve
 
 # One process per core, at most eight: each has its own servers and database. The files run in the order that
-# tests/conftest.py sets, slowest first. ALL_LOOKS=1 ARGS=tests/browser inspects the admin in every look, for each role.
+# tests/conftest.py sets, slowest first. Leaves out the slow tests: ARGS="-m slow" runs only these, and ARGS="-m ''" all.
+# ALL_LOOKS=1 ARGS="-m '' tests/browser" inspects the admin in every look, for each role.
 test: dev
 	@exec $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder $(ARGS)
 

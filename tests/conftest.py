@@ -41,10 +41,11 @@ LONGEST = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers",
+    for marker in (
         "proves(rule, ...): the rules of docs/specification-index.toml that a test proves",
-    )
+        "slow: runs only with -m slow, because it takes several seconds of two cores",
+    ):
+        config.addinivalue_line("markers", marker)
     PasswordHasher.iterations = 1_000  # only here: servers that tests start hash as in production
     admin.autodiscover()  # otherwise the first request would load the admin's pages
     logging.raiseExceptions = False  # a late log line may find its stream closed by pytest

@@ -82,6 +82,7 @@ def test_a_password_that_was_set_earlier_still_works() -> None:
     assert not user.check_password("wrong")
 
 
+@pytest.mark.slow
 def test_api_calls_succeed_during_a_flood_of_sign_ins(api: Api) -> None:
     seconds: list[float] = []
     with (

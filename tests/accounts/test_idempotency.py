@@ -243,7 +243,9 @@ def test_a_hundred_concurrent_retries_create_one_message_one_reply_and_one_event
     said_once(slow)
 
 
-@pytest.mark.parametrize("fault", ["message-stored", "killed"])
+@pytest.mark.parametrize(
+    "fault", [pytest.param("message-stored", marks=pytest.mark.slow), "killed"]
+)
 def test_a_process_that_dies_midway_does_not_block_the_key(
     api: Api, slow: Thread, model: ModelServer, fault: str
 ) -> None:

@@ -71,6 +71,7 @@ def test_a_request_costs_at_most_three_times_its_recorded_cost(made: Rows, name:
     assert cost <= LOOSE * reached, f"{cost:.1f} loops"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_service_answers_as_its_floor_does() -> None:
     figures = api.measure(0.02)

@@ -43,6 +43,7 @@ def test_each_figure_that_misses_its_target_is_named(
     assert [*missed(measure, found)] == lines
 
 
+@pytest.mark.slow
 def test_a_run_that_misses_a_target_fails() -> None:
     run = subprocess.run(
         [sys.executable, "-c", RUN],

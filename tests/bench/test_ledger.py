@@ -5,6 +5,7 @@ import pytest
 from tests.bench import ledger
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_twenty_thousand_messages_are_checked_in_seconds() -> None:
     figures = ledger.measure(0.02)

@@ -8,6 +8,7 @@ MOST = 10  # statements per page
 ABSURD = 3  # how many times as long all pages together may take with many rows
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_pages_of_ten_thousand_deliveries_cost_little_more_than_those_of_hundreds() -> None:
     figures = lists.measure(0.01, asked=1)

@@ -28,6 +28,7 @@ CEILINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_measure_returns_plausible_figures(name: str) -> None:

@@ -16,6 +16,7 @@ CEILINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_measure_of_scale_returns_plausible_figures(

@@ -190,6 +190,7 @@ def test_the_filters_can_be_opened_with_the_keyboard(page: Page, shop: Chatbot) 
     expect(page.get_by_role("button", name="Apply filters")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_no_page_scrolls_sideways(page: Page, thread: Thread) -> None:
     delivery = DeliveryFactory(chatbot=thread.chatbot, state="FAILED", body=b"x" * 5_000)
     for name, key in (

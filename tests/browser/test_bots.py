@@ -32,6 +32,7 @@ def save(device: Device) -> None:
     expect(device.page.get_by_text("was changed successfully")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_an_instruction_is_changed_compared_restored_and_tried(
     device: Device, shop: Chatbot, instruction: Instruction
 ) -> None:
@@ -177,6 +178,7 @@ def test_follow_up_prompts_are_ordered_with_alt_and_an_arrow(device: Device, sho
     assert prompts(shop) == ["Two", "First", "Three"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_prompts")
 @pytest.mark.parametrize("width", [PHONE, DESK])
 def test_follow_up_prompts_are_ordered_by_dragging_their_handles(

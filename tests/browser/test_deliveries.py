@@ -124,6 +124,7 @@ def test_a_failing_delivery_is_watched_retried_and_sent_again_from_a_shell(
     assert page.locator("#body-sent").text_content() == bytes(delivery.body).decode()
 
 
+@pytest.mark.slow
 def test_200_failures_are_filtered_and_retried_with_a_stop_in_between(
     device: Device, shop: Chatbot, endpoint: Endpoint, receiver: Receiver, worker: Worker
 ) -> None:

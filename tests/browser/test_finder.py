@@ -20,7 +20,9 @@ def thread(shop: Chatbot) -> Thread:
     return ThreadFactory(chatbot=shop, visitor=VisitorFactory(chatbot=shop, name="Anna Berg"))
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [pytest.param(DESK, "light", marks=pytest.mark.slow), (PHONE, "dark")]
+)
 def test_pages_are_found_and_opened_with_the_keyboard(
     page: Page, thread: Thread, size: dict[str, int], scheme: str
 ) -> None:

@@ -102,6 +102,7 @@ def test_unsaved_input_is_not_filled_in_for_another_person(
     expect(text).to_have_value("Be brief.")
 
 
+@pytest.mark.slow
 def test_an_agent_whose_session_has_ended_signs_in_and_comes_back_to_the_conversation(
     device: Device, person: User, thread: Thread
 ) -> None:

@@ -36,6 +36,7 @@ def drawn(page: Page) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", SHOWN, ids=str)
 def test_the_charts_are_drawn_and_nothing_scrolls_sideways(
     page: Page, busy: Chatbot, look: Look

@@ -43,6 +43,7 @@ FAILURES: dict[str, Callable[[Route], None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_row_that_is_focused_after_a_failed_refresh_keeps_the_focus(
     window: Page, shop: Chatbot, failure: str

@@ -96,6 +96,7 @@ def test_fields_are_added_filled_and_saved_in_their_order(device: Device, shop: 
     assert shown(page) == ["Größe", "Email of your friend"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_fields")
 def test_a_field_is_removed_and_the_others_stay_as_they_are(device: Device, shop: Chatbot) -> None:
     page = device.page
@@ -115,6 +116,7 @@ def previewed_labels(page: Page) -> list[str]:
     return [name.removesuffix(" *") for name in previewed(page)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_fields")
 def test_fields_are_ordered_with_alt_and_an_arrow(device: Device, shop: Chatbot) -> None:
     page = device.page
@@ -137,6 +139,7 @@ def test_fields_are_ordered_with_alt_and_an_arrow(device: Device, shop: Chatbot)
     assert shown(page) == ["Size", "City", "Why"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_fields")
 def test_fields_are_ordered_with_buttons_where_nothing_else_works(
     device: Device, shop: Chatbot
@@ -153,6 +156,7 @@ def test_fields_are_ordered_with_buttons_where_nothing_else_works(
     assert stored() == [WHY, SIZE, CITY]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_fields")
 @pytest.mark.parametrize("width", [PHONE, DESK])
 def test_fields_are_ordered_by_dragging_their_handles(

@@ -72,6 +72,7 @@ def test_a_hidden_page_polls_every_15_seconds(window: Page, shop: Chatbot, name:
     await_waits(window, [soon] * 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_polls_that_fail_become_rarer_up_to_30_seconds(
     window: Page, shop: Chatbot, name: str

@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.servers.processes import ROOT
 
 PNG = b"\x89PNG"
 
 
+@pytest.mark.slow
 def test_the_command_takes_a_picture_of_each_page_it_is_asked_for(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.browser.screenshots", "--look", "390-dark"]
     command += ["--only", "llmmodel/$", str(tmp_path)]

@@ -69,6 +69,7 @@ def test_keys_lead_to_the_notes_and_to_the_previous_waiting_conversation(
     page.wait_for_url(re.compile(str(other.pk)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", HEIGHTS)
 def test_the_whole_row_of_the_inbox_opens_the_thread(
     page: Page, thread: Thread, width: int

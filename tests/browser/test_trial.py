@@ -10,6 +10,7 @@ from tests.factories.chatbots import InstructionFactory
 BAR = "unsaved changes to this chatbot"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["chatbot", "instruction"])
 def test_a_bar_says_that_another_window_has_unsaved_changes(
     page: Page, shop: Chatbot, name: str

@@ -44,6 +44,7 @@ def run(script: str, folder: Path) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_counters_of_dead_processes_are_summed_and_their_gauges_are_dropped(
     tmp_path: Path,
 ) -> None:

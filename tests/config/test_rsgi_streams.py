@@ -67,6 +67,7 @@ def unread(web: Web, cookies: dict[str, str]) -> socket.socket:
     return client
 
 
+@pytest.mark.slow
 def test_clients_that_read_nothing_hold_no_thread(
     rows: list[str], web: Web, cookies: dict[str, str]
 ) -> None:

@@ -183,6 +183,7 @@ def test_a_worker_that_does_not_stop_in_time_ends_its_process(tmp_path: Path) ->
     assert "no round has finished" in process.err.read_text()
 
 
+@pytest.mark.slow
 def test_a_process_that_was_suspended_as_a_whole_does_not_count_as_hanging(tmp_path: Path) -> None:
     process = Alone(tmp_path, length=0.1, patience=4)
     wait_until(process.rounds, told=process.err.read_text)

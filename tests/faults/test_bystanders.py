@@ -32,6 +32,7 @@ class Poison:
         self.worker.signal(signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_concurrent_deliveries_survive_one_that_kills_every_worker(
     receiver: Receiver, endpoint: Endpoint, settings: Any
 ) -> None:

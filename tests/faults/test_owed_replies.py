@@ -83,7 +83,10 @@ def replies() -> list[str]:
 
 @pytest.mark.parametrize(
     ("then", "expected"),
-    [(saying("Second."), "Second."), (answer(500, b"broken"), FALLBACK)],
+    [
+        (saying("Second."), "Second."),
+        pytest.param(answer(500, b"broken"), FALLBACK, marks=pytest.mark.slow),
+    ],
     ids=["the model's reply", "the fallback"],
 )
 def test_a_worker_makes_the_reply_of_a_killed_web_process(
@@ -126,6 +129,7 @@ def lapse() -> None:
     OwedReply.objects.update(claimed_until=past)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ended", [True, False], ids=["after", "before"])
 def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
     caller: Caller, model: HeldModel, ended: bool

@@ -126,7 +126,9 @@ class Senders:
         return sorted(self.statuses())
 
 
-@pytest.mark.parametrize("header", [{}, {"Idempotency-Key": "one-for-all"}])
+@pytest.mark.parametrize(
+    "header", [pytest.param({}, marks=pytest.mark.slow), {"Idempotency-Key": "one-for-all"}]
+)
 def test_a_hanging_model_uses_up_only_the_places_of_its_own_account(
     api: Api, stranger: Api, thread: Thread, model: Any, header: dict[str, str]
 ) -> None:

@@ -98,6 +98,7 @@ def test_receivers_that_fail(site: Site, talk: Talk) -> None:
     check({"AttemptsFail"}, before, site.scrape())
 
 
+@pytest.mark.slow
 def test_receivers_that_hang(site: Site, talk: Talk) -> None:
     site.receiver.on("/hook", stall())
     before = site.scrape()
@@ -117,6 +118,7 @@ def test_events_that_wait_long(site: Site, talk: Talk) -> None:
     check({"ArrivalSlow"}, before, site.scrape())
 
 
+@pytest.mark.slow
 def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
     before = site.scrape()
     talk.deliver(1)
@@ -150,6 +152,7 @@ def test_no_default_model(site: Site, talk: Talk) -> None:
     LlmModel.objects.filter(pk=talk.row.pk).update(is_default=True)
 
 
+@pytest.mark.slow
 def test_a_model_that_is_slow(site: Site, talk: Talk) -> None:
     site.model.say(saying("Hello.", delay=10.5))
     before = site.scrape()
@@ -162,6 +165,7 @@ def test_a_model_that_is_slow(site: Site, talk: Talk) -> None:
     check({"RepliesSlow"}, during, site.scrape())
 
 
+@pytest.mark.slow
 def test_gaps_in_the_ledger(site: Site, talk: Talk) -> None:
     before = site.scrape()
     MessageFactory(thread=talk.thread)  # the factory does not count it as the visitor's

@@ -52,6 +52,7 @@ def story() -> Story:
         return run(here, kinds, events=EVENTS, seed=SEED, ceiling=240, quiet=True)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("Threads and messages")
 def test_every_message_has_one_reply_a_draft_or_an_escalation() -> None:
     with ground() as here:

@@ -57,6 +57,7 @@ def subjects() -> list[str]:
 FAILS, WORKS = "the webhook has failed", "the webhook works again"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 class TestWhen:
     """Which outages cause an email, and how many emails."""

@@ -107,7 +107,7 @@ def said(answer: Any) -> str:
     return text.decode(errors="replace").lower()
 
 
-@pytest.mark.parametrize("who", ["manager", "agent"])
+@pytest.mark.parametrize("who", [pytest.param("manager", marks=pytest.mark.slow), "agent"])
 def test_no_address_shows_or_changes_rows_of_another_account(
     who: str, request: pytest.FixtureRequest, foreign: Tenant, own: Tenant
 ) -> None:
@@ -127,7 +127,7 @@ def test_no_address_shows_or_changes_rows_of_another_account(
     assert foreign.snapshot() == before
 
 
-@pytest.mark.parametrize("who", ["manager", "agent"])
+@pytest.mark.parametrize("who", [pytest.param("manager", marks=pytest.mark.slow), "agent"])
 def test_no_id_in_a_query_or_a_form_shows_or_changes_rows_of_another_account(
     who: str, request: pytest.FixtureRequest, foreign: Tenant, own: Tenant
 ) -> None:
@@ -150,7 +150,7 @@ def test_no_id_in_a_query_or_a_form_shows_or_changes_rows_of_another_account(
     assert asked > 80
 
 
-@pytest.mark.parametrize("who", ["manager", "agent"])
+@pytest.mark.parametrize("who", [pytest.param("manager", marks=pytest.mark.slow), "agent"])
 def test_a_row_of_another_account_looks_like_a_missing_row(
     who: str, request: pytest.FixtureRequest, foreign: Tenant, own: Tenant
 ) -> None:
@@ -175,6 +175,7 @@ def test_a_row_of_another_account_looks_like_a_missing_row(
     assert compared > 80
 
 
+@pytest.mark.slow
 def test_the_same_addresses_show_the_rows_to_a_superuser(
     foreign: Tenant, own: Tenant, manager: Client
 ) -> None:

@@ -71,6 +71,7 @@ def sizes(client: Client, addresses: list[str]) -> dict[str, tuple[int, dict[str
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["superuser", "manager"])
 def test_no_page_grows_with_the_rows_that_it_offers(who: str, default_model: LlmModel) -> None:
     tenant = Tenant("mine")

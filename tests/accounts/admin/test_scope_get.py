@@ -37,7 +37,10 @@ def queries(address: str, tenant: Tenant) -> list[dict[str, str]]:
     return [{}, {"q": tenant.word, "view": "all"} if address == INBOX else {"q": tenant.word}]
 
 
-@pytest.mark.parametrize("who", ["superuser", "manager", "agent"])
+@pytest.mark.parametrize(
+    "who",
+    ["agent", *(pytest.param(who, marks=pytest.mark.slow) for who in ("superuser", "manager"))],
+)
 def test_no_get_changes_a_row(who: str, default_model: Any) -> None:
     tenant = Tenant("mine")
     group, user = (AGENTS, tenant.member) if who == "agent" else (ACCOUNT_ADMINS, tenant.owner)

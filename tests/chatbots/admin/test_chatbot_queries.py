@@ -105,7 +105,9 @@ PAGES: dict[str, tuple[Callable[[Chatbot], str], int]] = {
 }
 
 
-@pytest.mark.parametrize("as_superuser", [True, False], ids=["superuser", "staff"])
+@pytest.mark.parametrize(
+    "as_superuser", [pytest.param(True, marks=pytest.mark.slow), False], ids=["superuser", "staff"]
+)
 def test_queries_do_not_grow_with_the_rows(chatbot: Chatbot, as_superuser: bool) -> None:
     LeadSettingsFactory(chatbot=chatbot)
     user = superuser() if as_superuser else staff(chatbot.account.owner, ACCOUNT_ADMINS)

@@ -4,6 +4,7 @@ import re
 from html import unescape
 from typing import Any
 
+import pytest
 from django.urls import reverse
 
 from accounts.models import ApiKey
@@ -32,6 +33,7 @@ def test_a_failed_form_can_be_submitted_again(transactional_db: None) -> None:
     assert ApiKey.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_every_header_of_a_table_has_a_text(default_model: Any) -> None:
     client, found = signed_in(superuser()), 0
     home = ("/admin/?span=30d", client.get("/admin/?span=30d"))

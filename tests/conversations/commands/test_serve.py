@@ -176,6 +176,7 @@ def test_a_service_that_is_asked_to_stop_leaves_nothing_behind(folder: Path) -> 
     assert is_free(port)
 
 
+@pytest.mark.slow
 def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
     port = free_port()
     start = Start(folder, PORT=str(port))
