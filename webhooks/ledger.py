@@ -32,7 +32,7 @@ FIRST = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of primary keys. Rules that compare times leave out rows younger than `grace`."""
+    """A range of primary keys. Rules that compare times skip rows younger than `grace`."""
 
     after: UUID
     upto: UUID

@@ -57,7 +57,7 @@ LEFT JOIN webhooks_endpoint e ON e.chatbot_id = c.id
 ORDER BY place.number
 """  # noqa: S608 - our own constants only
 
-# An endpoint's first due deliveries in a lane. A delivery is left out while another one of its
+# An endpoint's first due deliveries in a lane. A delivery is skipped while another one of its
 # thread is in flight, unless it is a retry (lane 0).
 DUE = """SELECT d.{columns} FROM webhooks_delivery d
     WHERE d.waiting_of = {chatbot} AND d.lane = l.lane AND d.starts_at <= %s

@@ -78,7 +78,7 @@ def configure(
         if endpoint is None:
             return Endpoint.objects.create(chatbot=chatbot, **given), made
         if endpoint.url != url:
-            given |= UNTRIED  # another receiver: the old one's health says nothing about it
+            given |= UNTRIED  # a different receiver: the old one's health says nothing about it
         return save_changes(endpoint, given), made
 
 
