@@ -1,4 +1,4 @@
-"""Record the health of receivers, from the attempts that have just ended.
+"""Record the health of receivers, as shown by attempts that have just finished.
 
 A success ends a series of failures. The failures after it are counted, and the first of them sets
 `failing_since`. The limit on attempts in flight grows by one with each success, up to MOST; a

@@ -131,7 +131,7 @@ class Delivery(Row):
     claimed_by = models.CharField(max_length=64, blank=True)  # the worker's name in `liveness`
     claimed_until = models.DateTimeField(
         null=True
-    )  # when the claim expires, if nothing has released it before
+    )  # when the claim expires unless it is released before
     retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the test or retry
     position = PositionField(editable=False)  # the order of a thread's events
     # The chatbot's id while the delivery is waiting, and while its attempt is in flight

@@ -1,6 +1,6 @@
 """Retry all FAILED deliveries that match a filter, as a stored job that workers carry out.
 
-        start    a job is stored, with a part for each endpoint, which has at most one running job
+        start    a job is stored, with a part for each endpoint (at most one job runs per endpoint)
     advance  the next attempts are requested, a little ahead of time, in the order of the events
     stop     nothing more is requested; attempts that are already requested are still made
     resume   the job continues where it stopped
