@@ -11,7 +11,7 @@ from conversations.models import Thread
 
 
 class ThreadNotFound(NotFound):
-    """Raised if the chatbot has no such thread, even if another chatbot does."""
+    """Raised if the thread does not exist or belongs to another chatbot."""
 
     message = "thread not found"
 
@@ -24,14 +24,14 @@ def thread_key(thread_id: str) -> UUID:
 
 
 def given_thread() -> "QuerySet[Thread]":
-    """Select a thread by its id and its chatbot's, both given when the prepared query runs."""
+    """Select a thread by its id and its chatbot's id, the parameters of the prepared query."""
     return Thread.objects.filter(
         chatbot=Given("chatbot", UUIDField()), pk=Given("thread", UUIDField())
     )
 
 
 def present(thread: Thread | None) -> Thread:
-    """Return a thread if it was found and its chatbot is not erased. Raises ThreadNotFound."""
+    """Return the thread. Raises ThreadNotFound if it is None or its chatbot is erased."""
     if thread is None or thread.chatbot.erased_at:
         raise ThreadNotFound
     return thread
@@ -42,8 +42,8 @@ def read_thread(thread_id: UUID) -> Thread:
     return present(Thread.objects.select_related("chatbot", "visitor").filter(pk=thread_id).first())
 
 
-# PostgreSQL re-reads a locked row once it has the lock. Joined rows that are not locked stay as
-# they were before the wait, which is harmless: without a lock, they could change at any time.
+# PostgreSQL re-reads a row after waiting for its lock. Joined rows that are not locked keep their
+# values from before the wait. This is harmless: without a lock, they can change at any time anyway.
 LOCKED = prepared(
     lambda of_chatbot: (
         (given_thread() if of_chatbot else Thread.objects.filter(pk=Given("thread", UUIDField())))

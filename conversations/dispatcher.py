@@ -44,14 +44,14 @@ from webhooks.services import retry_job
 # claiming one. The pause grows with the size of the last claim, up to GATHER_MOST.
 GATHER, GATHER_MOST = 0.004, 0.05
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
-# Seconds to pause when no delivery can start, unless an attempt ends or a delivery arrives before.
+# Seconds to pause when no delivery can start, unless an attempt ends or a delivery arrives sooner.
 FULL_PAUSE = 0.05
 ERROR_PAUSE = 0.5
-RESERVED = 4  # the most threads that deliveries leave free for mails and periodic work
+RESERVED = 4  # maximum number of threads kept free for emails and periodic work
 RENEWED_AFTER = 4.0  # seconds that live processes get after an outage to renew their leases
 STUCK_AFTER = 30  # seconds without a finished round; longer than any wait for a database
 ASK_EVERY = 5  # seconds between checks that the database answers, while no round finishes
-CLOCK_WAS_SET = 0.1  # seconds; if the wall clock jumps by more, it has been set
+CLOCK_WAS_SET = 0.1  # seconds; a larger jump means that the wall clock was set
 
 # Any: a task may take any arguments
 PERIODIC: dict[str, "Task[Any, Any]"] = {
@@ -189,7 +189,7 @@ class Dispatcher(threading.Thread):
             self.start_task(conversation_tasks.make_reply, str(message_id), str(token))
 
     def send_mails(self) -> None:
-        """Claim and send due mails."""
+        """Claim and send due emails."""
         if not settings.SENDING:
             return
         for mail_id, claim in mail_queue.claim(max(1, self.reserved)):
@@ -225,7 +225,7 @@ class Dispatcher(threading.Thread):
         looked, clock = time.monotonic(), _wall_ahead()
         jump = clock - self.clock
         if settings.EMBEDDED and abs(jump) > CLOCK_WAS_SET:
-            logger.warning("the clock was set by %.1f s; due times follow", jump)
+            logger.warning("the clock was set by %.1f s; due times are adjusted", jump)
             recovery.follow_clock(timedelta(seconds=jump), since=self.looked)
         self.looked, self.clock = looked, clock  # only once the due times have been shifted
 
@@ -233,8 +233,9 @@ class Dispatcher(threading.Thread):
         """End the process if it is stuck; a supervisor restarts it.
 
         It is stuck if no round finishes for STUCK_AFTER seconds, or if it has not stopped in time.
-        A silent database is noticed earlier: threads that wait for it get an error. The watchdog
-        counts its own seconds, so a process that was suspended as a whole does not count as stuck.
+        A database that does not answer is noticed earlier: threads that wait for it get an error.
+        The watchdog counts the seconds that it sleeps itself, so a process that was suspended is
+        not considered stuck.
         """
         seen, quiet = self.rounds, 0
         while True:
@@ -287,7 +288,7 @@ class DispatcherStep(StartStopStep):
         self.show_metrics(worker.concurrency)
         PeriodicWork.objects.add(PERIODIC)
         gc.collect()
-        gc.freeze()  # startup objects stay, and scanning them would halt all threads for 0.1 s
+        gc.freeze()  # objects from startup stay; scanning them would pause all threads for 0.1 s
         self.dispatcher = dispatcher
         dispatcher.start()
         logger.info("the worker is ready, with %d threads", worker.concurrency)

@@ -40,7 +40,7 @@ def new_message(thread: Thread, message: Message) -> None:
 
 
 def escalated_user(visitor: Visitor) -> EscalatedUser | None:
-    """Describe the visitor who asked for a person, or return None if no contact is known."""
+    """Describe the visitor who asked for an agent, or return None if no contact is known."""
     if not visitor.identified:
         return None
     return EscalatedUser(
@@ -48,13 +48,13 @@ def escalated_user(visitor: Visitor) -> EscalatedUser | None:
         email=visitor.email,
         name=visitor.name,
         phone=visitor.phone,
-        verified=False,  # no verification is documented
+        verified=False,  # the specification documents no way to verify a user
         created_at=visitor.first_seen_at,
     )
 
 
 def lead_info(lead: Lead) -> LeadInfo | None:
-    """Describe a lead, or return None if its contact was withdrawn."""
+    """Describe a lead, or return None if its contact information was withdrawn."""
     if not identified(lead.email, lead.phone):
         return None
     return LeadInfo(name=lead.name, email=lead.email, phone=lead.phone)

@@ -33,8 +33,8 @@ from webhooks.ledger import FIRST, Rule, Span, Table
 from webhooks.models import Delivery
 from webhooks.payloads import Event
 
-GRACE = timedelta(minutes=5)  # newer rows are left out: clocks differ, and transactions take time
-LEAST_LOG = timedelta(days=1)  # the delivery log always covers at least this time
+GRACE = timedelta(minutes=5)  # newer rows are skipped: clocks differ, and transactions take time
+LEAST_LOG = timedelta(days=1)  # the delivery log always covers at least this period
 SHOWN = 5  # ids that are listed for each kind of gap
 
 logger = logging.getLogger(__name__)
@@ -220,7 +220,7 @@ def check(
 def resume(must_stop: Callable[[], bool]) -> bool:
     """Continue the daily check until it is complete or must stop. Returns whether it is complete.
 
-    It uses at most half of a processor, and holds no connection while it pauses.
+    It uses at most half of one CPU, and holds no connection while it pauses.
     """
     row, _ = LedgerCheck.objects.get_or_create()
     found = {rule.name: Gaps(rule, row.found.get(rule.name, 0)) for rule in RULES}

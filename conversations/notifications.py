@@ -1,6 +1,6 @@
-"""Mails to staff and about leads: recipients and texts.
+"""Emails to staff and about leads: recipients and texts.
 
-Each mail is a row, written in the transaction that caused it. A worker sends it.
+Each email is a row, written in the transaction that caused it. A worker sends it.
 """
 
 from accounts.notifications import write
@@ -16,7 +16,7 @@ def staff_of(thread: Thread) -> list[str]:
 
 
 def escalated(thread: Thread) -> None:
-    """Notify staff that a visitor has asked for a person, if the account has this mail enabled."""
+    """Notify staff that a visitor has asked for an agent, if the account has this email enabled."""
     if thread.chatbot.account.mail_on_escalation:
         write(
             thread.chatbot.account,
@@ -28,7 +28,7 @@ def escalated(thread: Thread) -> None:
 
 
 def still_waiting(thread: Thread) -> None:
-    """Remind staff of a visitor who is still waiting for a person."""
+    """Remind staff of a visitor who is still waiting for an agent."""
     minutes = thread.chatbot.account.remind_after_minutes
     allowed = f"{minutes} minute{'' if minutes == 1 else 's'}"
     write(
@@ -44,7 +44,7 @@ def still_waiting(thread: Thread) -> None:
 
 
 def new_lead(thread: Thread, lead: Lead, settings: LeadSettings) -> None:
-    """Email a new lead to the recipients in the bot's settings, if they enable this mail.
+    """Email a new lead to the recipients in the bot's settings, if they enable this email.
 
     Specification: Lead settings.
     """

@@ -32,7 +32,7 @@ FIRST = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of primary keys. Rules that compare times leave out rows younger than `grace`."""
+    """A range of primary keys. Rules that compare times skip rows younger than `grace`."""
 
     after: UUID
     upto: UUID
@@ -90,8 +90,8 @@ def reading() -> Iterator[None]:
         yield
 
 
-# An attempt counts once it has ended. An interrupted one does not, because it is made again under
-# the same number, unless the interruption ended the delivery.
+# Finished attempts are counted. An interrupted one is not, because it is repeated under the same
+# number, unless the interruption made the delivery FAILED.
 COUNTED = Q(attempts__finished_at__isnull=False) & (
     Q(attempts__interrupted=False) | Q(attempts__status=State.FAILED)
 )
@@ -177,7 +177,8 @@ def _suspicious(span: Span) -> "QuerySet[Any, Any]":
     """Find the deliveries that may break a rule, in one statement for all rules.
 
     If a delivery's n attempts have the numbers from 1 to n, each once, then the sum of 2 ** number
-    is 2 ** (n + 1) - 2, and no other n numbers have this sum. More or fewer numbers may.
+    is 2 ** (n + 1) - 2, and no other n numbers have this sum. More or fewer numbers may, so their
+    count is checked too.
     """
     numbers = Sum(_power_of_two(F("attempts__number")), filter=COUNTED, default=0)
     rows = _with_attempts(span, numbers=numbers, odd=Count("attempts", filter=ODD))
@@ -199,7 +200,7 @@ TABLES = (
         (
             Rule(
                 "attempts_missing",
-                "a delivery counts more attempts than it has",
+                "a delivery has fewer attempts than its count says",
                 _attempts_missing,
             ),
             Rule(

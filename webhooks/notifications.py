@@ -42,7 +42,7 @@ def tell_owners() -> None:
         what = f"the email about endpoint {endpoint.pk}"
         with left_if_locked(what), transaction.atomic():
             if not as_read.update(owner_told_at=told_at):
-                continue  # the endpoint has changed since, or another worker was faster
+                continue  # the endpoint has changed since, or another worker has sent the email
             if told_at:
                 tell_that_it_fails(endpoint)
             else:
@@ -74,7 +74,7 @@ def tell_that_it_works(endpoint: Endpoint) -> None:
         subject=f"{endpoint.chatbot.name}: the webhook works again",
         body=(
             f"The webhook of {endpoint.chatbot.name} to {host(endpoint)} works again. "
-            f"You were told on {in_utc(endpoint.owner_told_at)} that it did not.\n\n"
+            f"You were notified on {in_utc(endpoint.owner_told_at)} that it did not.\n\n"
             f"Last success: {in_utc(endpoint.last_success_at)}\n\n"
             "Deliveries that became FAILED in the meantime stay FAILED until they are retried.\n\n"
             f"Webhook: {page_url(endpoint)}\n"

@@ -52,7 +52,7 @@ class Data(ABC):
         """Return made-up data for a test dispatch. Specification: Events, 4."""
 
 
-# The visitor in the samples: name, email, phone
+# The visitor in the samples: name, email address, phone number
 VISITOR = ("Ada Example", "ada@example.com", "+1 555 0100")
 
 

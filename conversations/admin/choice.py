@@ -1,4 +1,4 @@
-"""The span of time, the account and the chatbot that the home page shows.
+"""The time span, account and chatbot that the user chose on the home page.
 
 Users type the names of the account and the chatbot, so the page works without scripts and with any
 number of accounts and chatbots.
@@ -33,7 +33,7 @@ class Picked:
 
 @dataclass(frozen=True)
 class Choice:
-    """The span, the account and the chatbot that the page shows, and the names it suggests.
+    """The chosen time span, account and chatbot, and the names that the page suggests.
 
     `chatbots` holds the ids of the chatbots that the figures cover, or None for all.
     """
@@ -74,9 +74,9 @@ class Choice:
 
 
 def picked(found: "QuerySet[Any]", text: str, *, key: str, name: str, kind: str) -> Picked:
-    """Find the row that the user typed, by its id, its name, or the beginning of its name.
+    """Find the row that the user's text identifies: by id, name, or the beginning of the name.
 
-    An exact match wins over one that differs in case, and both win over a match of the beginning.
+    An exact match takes precedence over one that differs in case, and both over a partial match.
     """
     if not text:
         return Picked()
@@ -94,7 +94,7 @@ def picked(found: "QuerySet[Any]", text: str, *, key: str, name: str, kind: str)
 
 
 def chosen(request: HttpRequest) -> Choice:
-    """Read the span, the account and the chatbot that the user chose."""
+    """Read the time span, account and chatbot that the user chose."""
     mine = rows(request, Chatbot)
     by_name = mine.order_by("account__name", "name", "id")
     suggested: list[Any] = list(by_name.values("name", "account__name")[:OFFERED])

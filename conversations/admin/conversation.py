@@ -22,7 +22,7 @@ from webhooks.models.delivery import State
 PAGE = 50
 LINKED = 4_000  # characters of a text; searching longer texts for links takes too long
 OTHER_THREADS = 5
-COUNTED = 100  # deliveries of a thread that are counted, at most
+COUNTED = 100  # maximum number of a thread's deliveries to count
 
 KINDS = {
     MessageType.USER_MESSAGE: "visitor",
@@ -34,7 +34,7 @@ KINDS = {
 # What `urlize` writes, and its replacement. No text can contain either: quotes are escaped.
 REL = ' rel="nofollow"', ' rel="noopener nofollow noreferrer"'
 THUMBS = {"positive_count": ("thumb up", "good"), "negative_count": ("thumb down", "bad")}
-SENT = {State.SUCCESS.value: "sent"}  # a state that the page names differently
+SENT = {State.SUCCESS.value: "sent"}  # a state that the page shows under another name
 
 
 def with_links(text: str) -> SafeString:
@@ -51,7 +51,7 @@ class Bubble:
 
     @property
     def kind(self) -> str:
-        """Return the CSS class that sets the side and the colour."""
+        """Return the CSS class that sets the side and the color."""
         return KINDS[MessageType(self.message.message_type)]
 
     @property
@@ -77,7 +77,7 @@ class Bubble:
 
     @property
     def reaction(self) -> tuple[str, str] | None:
-        """Return the visitor's reaction as a label and a colour. Unknown ones have no colour."""
+        """Return the visitor's reaction as a label and a color. Unknown ones have no color."""
         given = self.message.reaction
         return THUMBS.get(counter(given) or "", (given, "")) if given else None
 
@@ -159,7 +159,7 @@ def since(thread: Thread, position: int) -> list[Bubble]:
 
 
 def delivery_counts(thread: Thread) -> dict[str, int]:
-    """Count the thread's newest deliveries, at most COUNTED, by the page's name for the state."""
+    """Count the thread's newest deliveries, at most COUNTED, by state as the page shows it."""
     rows = Delivery.objects.filter(thread_id=thread.pk).order_by("-id")
     states = rows.values_list("state", flat=True)[:COUNTED]
     return dict(Counter(SENT.get(state, state.lower()) for state in states))
@@ -186,6 +186,6 @@ def neighbours(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]
 
 
 def chosen_draft(thread: Thread, request: HttpRequest) -> Draft | None:
-    """Find the draft that the agent chose to edit into an answer."""
+    """Find the draft that the agent chose to edit and send."""
     wanted: Any = whole_id(request.GET.get("draft", ""))
     return Draft.objects.filter(pk=wanted, message__thread=thread).first() if wanted else None

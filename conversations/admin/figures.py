@@ -1,4 +1,4 @@
-"""The home page's figures over a span of time, for the chatbots that the user may see.
+"""The home page's figures for a time span, limited to the chatbots that the user may see.
 
 Hours that have been counted are read from Activity, and later ones are counted live. Neither cost
 grows with the total number of messages or deliveries.
@@ -20,7 +20,7 @@ from conversations.models.activity import DAY, HOUR
 from conversations.services import activity
 from conversations.services.activity import day_of, hour_of
 
-LIVE_MOST = 3 * ONE_HOUR  # if no worker has counted for longer, the figures have a gap
+LIVE_MOST = 3 * ONE_HOUR  # if no worker counts for longer, figures are missing
 CLOCK = timedelta(seconds=1)  # added to the current time, to include rows of the current second
 NAMES = Activity.CONVERSATIONS + Activity.DELIVERIES
 FIVE_MINUTES = timedelta(minutes=5)
@@ -33,7 +33,7 @@ def slot_of(moment: datetime) -> datetime:
 
 @dataclass(frozen=True)
 class Span:
-    """A span of time up to now, and the buckets that its charts show."""
+    """A time span that ends now, and the buckets that its charts show."""
 
     name: str
     label: str
@@ -43,7 +43,7 @@ class Span:
     form: str  # how a bucket's time is formatted
 
     def since(self, now: datetime) -> datetime:
-        """Return when the span begins, at the beginning of a bucket."""
+        """Return the start of the span, which is the start of its first bucket."""
         return self.floor(now) - self.length + self.step
 
 
@@ -119,7 +119,7 @@ def read(span: Span, now: datetime, chatbots: list[UUID] | None) -> Figures:
 def stored(
     span: Span, since: datetime, now: datetime, chatbots: list[UUID] | None
 ) -> dict[tuple[int, datetime], Counter[str]]:
-    """Read counted hours, and days if the span shows days; the caller picks from both."""
+    """Read the stored hours, and also days if the span shows days. The caller combines them."""
     rows: Any = Activity.objects.filter(hours=HOUR, begins_at__gte=since)
     if span.step == ONE_DAY:
         hours = Q(hours=HOUR, begins_at__gte=day_of(hour_of(now) - LIVE_MOST))
@@ -135,7 +135,7 @@ def stored(
 
 @dataclass(frozen=True)
 class Series:
-    """An entry in a chart's legend: its column, label and colour."""
+    """An entry in a chart's legend: its column, label and color."""
 
     name: str
     label: str

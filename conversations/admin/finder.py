@@ -1,4 +1,4 @@
-"""What Ctrl+K finds: menu entries, and the person's chatbots, threads and deliveries."""
+"""What Ctrl+K finds: menu entries, and the user's chatbots, threads and deliveries."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ from conversations.services import search
 from webhooks.models import Delivery
 from webhooks.services.selection import with_id
 
-MOST = 5  # rows of each kind
+MOST = 5  # maximum number of results of each kind
 
 
 def find(request: HttpRequest, text: str) -> list[SearchResult]:
@@ -36,7 +36,7 @@ def find(request: HttpRequest, text: str) -> list[SearchResult]:
 
 
 def entries(request: HttpRequest, text: str) -> Iterator[SearchResult]:
-    """Find entries in the person's menu with a word that begins with the text."""
+    """Find the entries of the user's menu with a word that begins with the text."""
     begun = text.lower()
     for group in navigation(request):
         for item in group["items"]:
@@ -60,7 +60,7 @@ def threads(request: HttpRequest, text: str, wanted: UUID | None) -> Iterator[Se
 
 
 def deliveries(request: HttpRequest, wanted: UUID) -> Iterator[SearchResult]:
-    """Find deliveries by their own, their thread's or their message's id, newest first."""
+    """Find deliveries by the id of the delivery, its thread or its message, newest first."""
     found = with_id(rows(request, Delivery), wanted).defer("body").select_related("chatbot")
     for delivery in found.order_by("-created_at", "-id")[:MOST]:
         said = f"Delivery, {delivery.chatbot}, {delivery.created_at:%Y-%m-%d %H:%M:%S} UTC"

@@ -27,7 +27,7 @@ from conversations.services import handoffs
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.delivery import Lane
 
-LISTED = 10  # rows in a table
+LISTED = 10  # maximum number of rows in a table
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
 
 
 def waiting_visitors(request: HttpRequest, choice: Choice) -> tuple[int, str]:
-    """Return how many visitors are waiting for a person, up to CAP, and the longest wait.
+    """Return how many visitors are waiting for an agent, up to CAP, and the longest wait.
 
     If no account or chatbot is chosen, the menu shows the same count and needs no query of its own.
     """
@@ -121,7 +121,7 @@ class Failing:
 
 
 def failing_endpoints(request: HttpRequest) -> list[Failing]:
-    """Find the active endpoints that are failing, longest first. Costs at most two queries."""
+    """Find the active endpoints that have been failing longest. Costs at most two queries."""
     failing = rows(request, Endpoint).filter(failing_since__isnull=False, is_active=True)
     queued = Delivery.objects.filter(waiting_of=OuterRef("chatbot"), lane__lt=Lane.MANUAL)
     again = queued.filter(lane=Lane.RETRY).order_by("starts_at", "position")
@@ -144,7 +144,7 @@ def failing_endpoints(request: HttpRequest) -> list[Failing]:
 
 
 def error_of(deliveries: dict[UUID, Delivery], *keys: UUID | None) -> str:
-    """Describe the last error of the first of these deliveries that still exists."""
+    """Describe the last error of the first delivery found among the given ids."""
     for key in keys:
         if key in deliveries:
             delivery = deliveries[key]
@@ -200,7 +200,7 @@ def quotas_of_accounts(request: HttpRequest, choice: Choice) -> list[Quota]:
 
 
 def tokens(choice: Choice, since: date) -> list[dict[str, Any]]:
-    """Add up tokens by account and model, most input first. Groups by id, not by name."""
+    """Add up tokens by account and model, most input tokens first. Groups by id, not by name."""
     used: Any = TokenUsage.objects.filter(day__gte=since)
     if choice.chatbots is not None:
         used = used.filter(chatbot__in=choice.chatbots)
@@ -222,17 +222,17 @@ def tokens(choice: Choice, since: date) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Requests:
-    """Requests for a person and their outcomes, formatted for display."""
+    """Requests for a human agent and their outcomes, formatted for display."""
 
     asked: str
     answered: str
-    first_answer: str  # the mean time until a person answered; empty if no request was answered
+    first_answer: str  # the mean time until an agent answered; empty if none did
     resolved: str
     came_back: str
 
 
 def requests_for_a_person(choice: Choice, since: datetime) -> Requests:
-    """Count the visitors' requests for a person. Costs one query."""
+    """Count the visitors' requests for a human agent. Costs one query."""
     found = handoffs.outcomes(since, choice.chatbots)
     first = found.first_answer
     return Requests(

@@ -48,19 +48,19 @@ from conversations.models.thread import MOST_TAGS
 from conversations.services import search, threads
 from conversations.services.erasure import erase_thread
 
-LAST_WORDS = 80  # characters of the last message that a row shows
+LAST_WORDS = 80  # characters of a row's quoted message
 SPEAKERS = {
     MessageType.USER_MESSAGE: "",
     MessageType.AI_MESSAGE: "AI: ",
     MessageType.AGENT_MESSAGE: "Agent: ",
     MessageType.SYSTEM_MESSAGE: "System: ",
 }
-SHOWN_FLAGS = ("important", "resolved", "archived")  # besides the mode
-REMEMBERED = "inbox"  # the cookie with the query string of the list that the person saw last
+SHOWN_FLAGS = ("important", "resolved", "archived")  # shown in addition to the mode
+REMEMBERED = "inbox"  # the cookie with the query string of the last list viewed
 
 
 def waiting(rows: Any) -> "QuerySet[Thread]":
-    """Select the threads whose visitor is waiting for a person. Any: a queryset of threads."""
+    """Select the threads whose visitor is waiting for an agent. Any: a queryset of threads."""
     kept: QuerySet[Thread] = rows.waiting()
     return kept
 
@@ -93,7 +93,7 @@ class Inbox(ChatbotRows):
     actions = ("resolve_selected", "archive_selected", "mark_selected", "tag_selected")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Open the view and the filters that the person used last, if the URL asks for them."""
+        """Open the view and the filters that the user used last, if the URL asks for them."""
         if request.GET.get(VIEW) == LAST:
             kept = QueryDict(request.COOKIES.get(REMEMBERED, ""), mutable=True)
             if kept.get(VIEW) in VIEWS:
@@ -141,7 +141,7 @@ class Inbox(ChatbotRows):
     def change_all(
         self, request: HttpRequest, rows: "QuerySet[Thread]", changes: dict[str, Any], done: str
     ) -> None:
-        """Change at most one page of threads through the API's service."""
+        """Change at most one page of threads through the service that the API uses."""
         changed = change_each(selected(rows), lambda key: threads.update(key, changes))
         messages.success(request, f"{conversations(len(changed))} {done}")
 
@@ -177,12 +177,12 @@ class Inbox(ChatbotRows):
         messages.success(request, f"{conversations(sum(added))} tagged “{tag}”")
         if not all(added):
             left = conversations(added.count(False))
-            messages.warning(request, f"{left} left out: at most {MOST_TAGS} tags are allowed")
+            messages.warning(request, f"{left} skipped: at most {MOST_TAGS} tags are allowed")
 
 
 @admin.register(Thread)
 class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
-    """The list of threads. ThreadDetailAdmin is a thread's own page."""
+    """The list of threads. ThreadDetailAdmin shows a single thread."""
 
     key = inbox_views.LATEST
     list_per_page = SHOWN
@@ -247,7 +247,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
-        """Search by a complete id, or for words in the threads of the person's chatbots."""
+        """Search by a complete id, or for words in the threads of the user's chatbots."""
         if not search_term or whole_id(search_term):
             rows, duplicates = super().get_search_results(request, queryset, search_term)
             return rows, duplicates
@@ -261,13 +261,13 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
     @display(description="visitor")
     def visitor_name(self, thread: Thread) -> str:
-        """Return the visitor's name (with the email address if known), email address or id."""
+        """Return the visitor's name (and email address, if known), or email address, or id."""
         visitor = thread.visitor
         return f"{visitor} ({visitor.email})" if visitor.name and visitor.email else str(visitor)
 
     @display(description="last words")
     def last_words(self, thread: Any) -> str:
-        """Quote a search's newest hit, else the visitor's or else the thread's last message."""
+        """Quote the newest hit of a search, the visitor's last message, or the thread's last."""
         if thread.speaker is None:
             return "no message yet"
         words = truncatechars(thread.words, LAST_WORDS)

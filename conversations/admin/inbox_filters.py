@@ -27,7 +27,7 @@ FLAGS = ("escalated", "important", "resolved", "archived")
 
 
 def scope(request: HttpRequest) -> list[UUID] | None:
-    """Return the ids of the chatbots that the person may see, or None for all."""
+    """Return the ids of the chatbots that the user may see, or None for all."""
     return None if person(request).is_superuser else open_chatbots(request)
 
 
@@ -59,12 +59,12 @@ def with_lead(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQ
 
 
 def from_platform(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
-    """Select threads that began on a platform. The second condition matches the partial index."""
+    """Select threads that began on a platform. The second condition enables the partial index."""
     return rows.filter(platform_source=value, platform_source__gt="")
 
 
 def flagged(name: str) -> Keep:
-    """Return a function that keeps the threads with a flag, or those without it."""
+    """Return a function that selects the threads with a flag, or those without it."""
 
     def keep(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
         return rows.filter(**{name: value == "1"}) if value in ("0", "1") else rows.none()

@@ -29,7 +29,7 @@ def found(request: HttpRequest) -> Hits:
 
 
 def answered(last: tuple[datetime, str] | None) -> SafeString | str:
-    """Describe when the last answer was given and by which agent, or return "" if there is none."""
+    """Describe the time and the agent of the last answer, or return "" if there is none."""
     if last is None:
         return ""
     moment, agent = last
@@ -42,7 +42,7 @@ def answered(last: tuple[datetime, str] | None) -> SafeString | str:
 
 
 class InboxList(KeysetChangeList):
-    """The threads of one view: the longest wait first in "waiting", else the latest activity."""
+    """The threads of one view: ordered by longest wait in "waiting", else by latest activity."""
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
         self.view = inbox_views.chosen(request.GET.get(VIEW))
@@ -65,19 +65,19 @@ class InboxList(KeysetChangeList):
         return kept
 
     def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Read each thread with its visitor, its chatbot and the words that the list quotes."""
+        """Read each thread with its visitor, its chatbot and the text that the list quotes."""
         page: Any = Thread.objects.filter(pk__in=rows.values("pk"))  # Any: a queryset of threads
         kept = inbox_views.with_words(page, found=self.hits.messages)
         return kept.select_related("visitor", "chatbot").order_by(*self.order)
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page and the counts of the tabs."""
+        """Read the page's threads and the tabs' counts."""
         self.hits = found(request)
         super().get_results(request)
         if self.query:
             return
         self.counts = inbox_views.counts(self.root_queryset, person(request))
-        once(request, "waiting_count", lambda: self.counts["waiting"])  # for the menu's count
+        once(request, "waiting_count", lambda: self.counts["waiting"])  # reused by the menu
         if self.view == "waiting" and not self.result_list:
             self.last_answer = inbox_views.last_answer(self.root_queryset, person(request))
 
@@ -112,7 +112,7 @@ class InboxList(KeysetChangeList):
 
     @property
     def bounded(self) -> int:
-        """Return how many threads a bounded filter keeps at most, or 0 if none is applied."""
+        """Return the most threads that a bounded filter selects, or 0 if none is applied."""
         return NEWEST_KEPT if BOUNDED & set(self.params) else 0
 
     @property

@@ -15,7 +15,7 @@ from conversations.models import Message, Thread
 from conversations.models.message import MessageType
 from conversations.models.thread import ThreadQuerySet
 
-CAP = 100  # a count from here on is shown as "99+"
+CAP = 100  # this count and higher ones are shown as "99+"
 SHOWN = 25  # rows on a page
 WORDS = 200  # characters read of each last message, whose content may be long
 
@@ -24,7 +24,7 @@ LONGEST_WAIT = ("waiting_since", "id")
 
 
 class View(NamedTuple):
-    """A tab of the inbox: its label, the threads that it keeps for a person, and their order."""
+    """A tab of the inbox: its label, the threads that it shows to a user, and their order."""
 
     label: str
     keep: Callable[[ThreadQuerySet, User], ThreadQuerySet]
@@ -41,7 +41,7 @@ VIEWS = {
     "archived": View("Archived", lambda rows, person: rows.filter(archived=True)),
 }
 DEFAULT_VIEW = "open"
-LAST = "last"  # in a query string: the view that the person used last, or else "waiting"
+LAST = "last"  # in a query string: the view that the user used last, or else "waiting"
 
 
 def chosen(name: str | None) -> str:
@@ -79,7 +79,7 @@ def counts(rows: ThreadQuerySet, person: User) -> Counter[str]:
 
 
 def last_answer(rows: ThreadQuerySet, person: User) -> tuple[datetime, str] | None:
-    """Find when and by which agent the last answer was given, among the latest threads."""
+    """Find the time and the agent of the last answer in the latest threads."""
     latest = ("open", "resolved", "archived")
     parts = [(name, VIEWS[name].keep(rows, person).order_by(*LATEST)[:SHOWN]) for name in latest]
     said = Message.objects.filter(thread=OuterRef("pk"), message_type=MessageType.AGENT_MESSAGE)
@@ -105,7 +105,7 @@ def stamp(key: UUID, updated: datetime) -> str:
 
 
 def news(rows: ThreadQuerySet, person: User, name: str, *, minute: int) -> News:
-    """Read what the first page of a view and the menu's count of waiting threads depend on.
+    """Summarize the first page of a view and the menu's count of waiting threads.
 
     If a thread on the page is waiting, the tag changes with `minute`, because the page shows the
     waiting time in minutes.
@@ -123,7 +123,7 @@ def news(rows: ThreadQuerySet, person: User, name: str, *, minute: int) -> News:
 
 
 def with_words(rows: ThreadQuerySet, *, found: Iterable[UUID] = ()) -> ThreadQuerySet:
-    """Annotate threads with the words to quote: the visitor's last ones, or else the last message.
+    """Annotate threads with the message to quote: the visitor's last one, or else the last one.
 
     In a thread with messages in `found`, the newest of those is quoted. `words` is the beginning of
     the text and `speaker` the type of the message; both are null if there is no message.

@@ -110,9 +110,9 @@ class ThreadDetailAdmin(ScopedAdmin):
         details: Any = None,
         answers: Sequence[Message] = (),
     ) -> HttpResponse:
-        """Render the page. `typed` is an answer that was not sent, perhaps because of `answers`.
+        """Render the page. `typed` is an answer that was not sent.
 
-        These are the answers that other agents have sent in the meantime.
+        `answers` holds what other agents have answered in the meantime, if anything.
         """
         before = request.GET.get("before")
         draft = conversation.chosen_draft(thread, request)

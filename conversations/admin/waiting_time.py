@@ -1,4 +1,4 @@
-"""How long a visitor has waited, in words, with a mark and a colour for a long wait."""
+"""How long a visitor has waited, in words, with a mark and a color for a long wait."""
 
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ LONG, TOO_LONG = timedelta(minutes=5), timedelta(minutes=15)
 
 
 def ago(moment: datetime | None) -> str:
-    """Return the time since a moment in words, or "" if there is none."""
+    """Return the time elapsed since `moment` in words, or "" if it is None."""
     return in_words(max(timezone.now() - moment, timedelta())) if moment else ""
 
 

@@ -62,8 +62,8 @@ SQLITE = (
 
 
 # The words of messages, of visitors' names and addresses, and of tags. Each entry also has a word
-# that names the chatbot, so that a search reads only entries of the searcher's chatbots. It begins
-# with "bot:" on PostgreSQL and with U+E000 on SQLite; no word of a text can begin like that. The
+# that identifies the chatbot, so that a search reads only entries of the searcher's chatbots. This
+# word begins with "bot:" on PostgreSQL and with U+E000 on SQLite, unlike any word of a text. The
 # statements in conversations/services/search.py read these indexes.
 POSTGRESQL_SEARCH = (
     # Words are letters and digits, without accents, as SQLite's tokenizer sees them. PostgreSQL's
@@ -190,7 +190,7 @@ SQLITE_SEARCH = (
 def create_triggers(apps, schema_editor):
     sqlite = schema_editor.connection.vendor == "sqlite"
     for statement in (*SQLITE, *SQLITE_SEARCH) if sqlite else (*POSTGRESQL, *POSTGRESQL_SEARCH):
-        schema_editor.execute(statement, None)  # no parameters: "%" is only itself
+        schema_editor.execute(statement, None)  # no parameters, so "%" is literal
 
 
 def drop_triggers(apps, schema_editor):

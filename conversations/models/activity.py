@@ -26,15 +26,15 @@ class Activity(models.Model):
     ai_replies = number()  # including fallbacks
     fallbacks = number()
     escalations = number()  # requested by visitors
-    answers = number()  # a person's first answers after an escalation
+    answers = number()  # agents' first answers after an escalation
     answer_seconds = number()  # the total time that visitors waited for these answers
     leads = number()
     pending = number()  # this and the next three: deliveries by current state, excluding tests
     retrying = number()
     success = number()
     failed = number()
-    stale_at = models.DateTimeField(null=True)  # when the hour was marked to be counted again
-    deliveries_stale_at = models.DateTimeField(null=True)  # the same for its deliveries
+    stale_at = models.DateTimeField(null=True)  # when the hour was marked for a recount
+    deliveries_stale_at = models.DateTimeField(null=True)  # the same for the hour's deliveries
 
     CONVERSATIONS = (
         "messages",

@@ -1,4 +1,4 @@
-"""Handoffs: visitors' requests for a person, with the outcomes that the home page counts."""
+"""Handoffs: visitors' requests for a human agent, with the outcomes that the home page counts."""
 
 from django.db import models
 from django.utils import timezone
@@ -9,7 +9,7 @@ from conversations.models.thread import Thread
 
 
 class Handoff(Row):
-    """One request for a person in a thread.
+    """A visitor's request for a human agent in a thread.
 
     Each time except `asked_at` is null until its event has happened.
     """
@@ -17,7 +17,7 @@ class Handoff(Row):
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="+", db_index=False)
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="handoffs")
     asked_at = models.DateTimeField(default=timezone.now)
-    answered_at = models.DateTimeField(null=True)  # a person's first answer
+    answered_at = models.DateTimeField(null=True)  # an agent's first answer
     resolved_at = models.DateTimeField(null=True)
     came_back_at = models.DateTimeField(null=True)  # at most 7 days after it was resolved
 

@@ -10,7 +10,7 @@ from conversations.models.thread import Thread
 
 
 class Lead(Row):
-    """The parts of a visitor's contact that the bot may collect. A thread has at most one lead."""
+    """Contact information that the bot was allowed to collect. A thread has at most one lead."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="leads")
     thread = models.OneToOneField(Thread, on_delete=models.CASCADE, related_name="lead")

@@ -48,10 +48,10 @@ class Message(Row):
         LlmModel, null=True, on_delete=models.DO_NOTHING, related_name="+", db_index=False
     )
     reply_ms = models.PositiveIntegerField(null=True)  # how long the model took
-    # why this is the bot's fallback message; null on all other messages
+    # why the bot's fallback message was used; null on all other messages
     fallback_reason = models.CharField(max_length=SHORT, null=True)
     reaction = models.CharField(max_length=SHORT, null=True)
-    form_token = models.UUIDField(null=True, editable=False)  # token of the form that an agent sent
+    form_token = models.UUIDField(null=True, editable=False)  # of the form that an agent submitted
     source = models.JSONField(default=list)
     is_edited = models.BooleanField(default=False)
     edited_by = models.CharField(max_length=SHORT, null=True)

@@ -15,7 +15,7 @@ class OwedReply(models.Model):
     message = models.OneToOneField(
         Message, primary_key=True, on_delete=models.CASCADE, related_name="owed_reply"
     )
-    claim = models.UUIDField()  # changes each time that a process claims the reply
+    claim = models.UUIDField()  # changes each time a process claims the reply
     claimed_by = models.CharField(max_length=20, blank=True)  # a worker; empty for a web process
     claimed_until = models.DateTimeField()
     begun = models.PositiveSmallIntegerField(default=0)  # number of attempts started

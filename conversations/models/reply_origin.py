@@ -22,12 +22,12 @@ class ReplyOrigin(models.Model):
     settings_version = models.PositiveIntegerField()
     instruction_id = models.UUIDField(null=True)
     instruction_version = models.PositiveIntegerField(default=0)
-    personas = models.JSONField(default=list)  # pairs of an id and a number, in the prompt's order
-    temperature = models.FloatField(null=True)  # null: none was sent
+    personas = models.JSONField(default=list)  # pairs of id and version, in the prompt's order
+    temperature = models.FloatField(null=True)  # null: not sent
     history_length = models.PositiveSmallIntegerField()  # earlier messages in the prompt
     input_tokens = models.PositiveIntegerField(null=True)  # null: the model reported none
     output_tokens = models.PositiveIntegerField(null=True)
-    failed_before = models.CharField(max_length=SHORT, blank=True)  # earlier models, with reasons
+    failed_before = models.CharField(max_length=SHORT, blank=True)  # earlier failures, by model
 
     def __str__(self) -> str:
         return f"origin of {self.message_id}"

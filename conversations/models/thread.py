@@ -54,7 +54,7 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         return self.filter(resolved=False, archived=False)
 
     def waiting(self) -> "ThreadQuerySet":
-        """Select the open threads whose visitor is waiting for a person."""
+        """Select the open threads whose visitor is waiting for an agent."""
         return self.open().filter(waiting_since__isnull=False)
 
 
@@ -68,8 +68,8 @@ class Thread(ErasableRow):
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="threads")
     visitor = models.ForeignKey(Visitor, on_delete=models.CASCADE, related_name="threads")
     title = models.CharField(max_length=SHORT, blank=True)
-    # The caller's value. Null if the caller gave none, or once the visitor's contact was added or
-    # removed: `anonymous` in models/visitor.py then derives the value from the contact.
+    # The caller's value. Null if the caller gave none, or once the visitor's contact information
+    # was added or removed: `anonymous` in models/visitor.py then derives the value from it.
     anonymous = models.BooleanField(null=True)
     escalated = models.BooleanField(default=False)
     important = models.BooleanField(default=False)
@@ -89,7 +89,7 @@ class Thread(ErasableRow):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     taken_over_at = models.DateTimeField(null=True, editable=False)
-    # The last person who took the thread over or answered. Kept when the AI gets the thread back.
+    # The last agent who took the thread over or answered. Kept when the thread returns to the AI.
     last_agent = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -97,8 +97,8 @@ class Thread(ErasableRow):
         related_name="+",
         db_index=False,
     )
-    # When the visitor began to wait for a person: at the escalation, or with the first message
-    # since a person's last answer.
+    # When the visitor began to wait for an agent: at the escalation, or with the first message
+    # since an agent's last answer.
     waiting_since = models.DateTimeField(null=True, editable=False)
     reminded_at = models.DateTimeField(null=True, editable=False)  # when staff were last reminded
 
@@ -111,8 +111,8 @@ class Thread(ErasableRow):
             models.Index(
                 fields=["chatbot", "-updated_at", "-id", "erased_at"], name="thread_latest"
             ),
-            # For the inbox's views and its platform filter. Each selective one has two indexes: for
-            # people who see all chatbots, and for people who see some.
+            # For the inbox's views and its platform filter. Each selective view has two indexes:
+            # one for users who see all chatbots, and one for users who see only some.
             models.Index(
                 fields=["-updated_at", "-id"],
                 name="thread_open",

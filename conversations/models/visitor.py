@@ -33,7 +33,7 @@ def identified(email: str, phone: str) -> bool:
 
 
 def anonymous(given: bool | None, email: str, phone: str) -> bool:
-    """Return whether a thread is anonymous: as given, or else whether no contact is known.
+    """Return the given value or, if there is none, whether no contact information is known.
 
     Open point: thread-fields.
     """
@@ -41,7 +41,7 @@ def anonymous(given: bool | None, email: str, phone: str) -> bool:
 
 
 class Visitor(ErasableRow):
-    """A visitor of one chatbot, identified by the caller's id for them, or else a generated one."""
+    """A visitor of one chatbot, identified by an id that the caller gave or that was generated."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="visitors")
     external_id = models.CharField("visitor id", max_length=SHORT)  # visitorId on the wire

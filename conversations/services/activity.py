@@ -40,14 +40,14 @@ from webhooks.models import Attempt, Delivery
 
 HOURS_KEPT, DAYS_KEPT = timedelta(days=32), timedelta(days=400)
 CLOCKS_DIFFER = timedelta(minutes=1)
-# The columns that are recounted for an hour with this mark
+# The columns to recount, by the mark that an hour has
 MARKS = {"stale_at": Activity.CONVERSATIONS, "deliveries_stale_at": Activity.DELIVERIES}
 Key = Any  # a chatbot's id, or a minute
 Counts = dict[Key, Counter[str]]
 
 PRESENT = Message.objects.filter(thread__erased_at=None)
 BY_VISITOR = Q(system_message_type=SystemMessageType.CONVERSATION_ESCALATED, agent=None)
-# Each row is counted under one of these names; `Range.count` then adds some of them up
+# Each row is counted under one of these names; `Range.count` then adds up some of the counts
 NAME_OF_MESSAGE = Case(
     When(fallback_reason__isnull=False, then=Value("fallbacks")),
     When(message_type=MessageType.AI_MESSAGE, then=Value("ai_replies")),
@@ -127,7 +127,7 @@ class Range:
         return counts
 
     def first_answers(self) -> Iterable[tuple[Key, Any, Any]]:
-        """Find a person's first answer after each escalation by a visitor."""
+        """Find an agent's first answer after each escalation by a visitor."""
         earlier = Message.objects.filter(
             message_type__in=[MessageType.AGENT_MESSAGE, MessageType.SYSTEM_MESSAGE],
             thread=OuterRef("thread"),
@@ -166,8 +166,8 @@ def count(last_run: datetime) -> Iterator[None]:
     """Count the hours that are new or have changed since the last run. Yields after each.
 
     It is safe to stop at any point. New hours come first, and each is complete once it is stored.
-    Changed hours are marked immediately and counted in the order of their marks, so the next run
-    continues with the rest, and every hour is counted in turn, however many others change.
+    Changed hours are marked immediately and counted in the order of their marks. The next run
+    therefore continues with the rest, and each hour gets its turn, however many others change.
     """
     now = timezone.now()
     Activity.objects.filter(hours=HOUR, begins_at__lt=day_of(now) - HOURS_KEPT).delete()

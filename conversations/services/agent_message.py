@@ -12,7 +12,7 @@ from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import escalation, handoffs, history
 
-ANSWERS_SHOWN = 10  # answers from other agents, at most
+ANSWERS_SHOWN = 10  # maximum number of other agents' answers to return
 
 
 class AnsweredMeanwhile(Exception):

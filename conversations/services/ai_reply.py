@@ -130,7 +130,7 @@ def store_patiently(
 
     No connection is held between attempts. Raises ClaimLost, ThreadNotFound, and the database error
     once STORED_WITHIN has passed, or immediately in embedded mode. With `until_unlocked`, which is
-    for workers, it waits for a locked row until the worker is asked to stop.
+    for workers, it keeps waiting for a locked row until the worker is asked to stop.
     """
     deadline = time.monotonic() + STORED_WITHIN
     while True:

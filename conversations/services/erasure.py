@@ -29,15 +29,16 @@ from webhooks.models import Delivery, Endpoint
 from webhooks.payloads import Event
 from webhooks.services import erasure as deliveries
 
-BATCH = 1_000  # messages or visitors deleted together, at most
+BATCH = 1_000  # maximum number of messages or visitors deleted together
 TOGETHER = 100  # conversations deleted together; most are short
 PAUSE = 0.02  # seconds between two batches, for other writers: SQLite allows one at a time
 AGAIN = timedelta(days=1)  # until the next attempt to delete a chatbot that the log still refers to
-OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)  # contain a lead's contact
+# The events that contain a lead's contact information
+OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)
 
 
 def erase_thread(thread_id: UUID) -> None:
-    """Hide a conversation for good, and delete its lead, mails, stored answers and owed replies.
+    """Hide a conversation permanently. Delete its lead, emails, stored answers and owed replies.
 
     Raises ThreadNotFound.
     """
@@ -52,7 +53,7 @@ def erase_thread(thread_id: UUID) -> None:
 
 
 def erase_visitor(visitor_id: UUID) -> None:
-    """Hide a visitor and all of their conversations for good, in one transaction."""
+    """Hide a visitor and all of their conversations permanently, in one transaction."""
     with transaction.atomic():
         threads = Thread.objects.filter(visitor=visitor_id)
         # Threads are locked before the visitor, in the same order as when a message is stored.
@@ -69,7 +70,7 @@ def erase_visitor(visitor_id: UUID) -> None:
 
 
 def erase_lead(lead: Lead) -> None:
-    """Delete a lead, its mails, and the content of the events that hold its contact.
+    """Delete a lead, its emails, and the content of the events with its contact information.
 
     The conversation and the visitor stay.
     """
@@ -179,7 +180,7 @@ def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
     deletion is then retried later.
     """
     # Deleted first, so that pending deliveries are no longer sent.
-    with disable_auditlog():  # the trail recorded the deletion when the chatbot was hidden
+    with disable_auditlog():  # the audit trail recorded the deletion when the chatbot was hidden
         Endpoint.objects.filter(chatbot=chatbot_id).delete()
     threads = Thread.everything.filter(chatbot=chatbot_id)
     yield from _delete_threads(threads)

@@ -74,7 +74,7 @@ def request(thread: Thread) -> Message | None:
 
 
 def toggle(thread_id: UUID, *, chatbot_id: UUID | None = None) -> tuple[Thread, Message]:
-    """Flip `escalated`. Setting it counts as the visitor's request.
+    """Toggle `escalated`. Setting it is treated as a request by the visitor.
 
     Raises ThreadNotFound, including when the thread does not belong to the given chatbot.
     """
@@ -87,7 +87,7 @@ def toggle(thread_id: UUID, *, chatbot_id: UUID | None = None) -> tuple[Thread, 
 def take_over(thread_id: UUID, *, agent: User) -> Thread:
     """Let an agent answer in a thread. Raises ThreadNotFound.
 
-    No event is recorded, because the visitor did not ask for a person.
+    No event is recorded, because the visitor did not ask for an agent.
     """
     with transaction.atomic():
         thread = lock_thread(thread_id)

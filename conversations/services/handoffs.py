@@ -1,4 +1,4 @@
-"""Record the outcome of visitors' requests for a person, and count the outcomes.
+"""Record and count the outcomes of visitors' requests for a human agent.
 
 The caller of any function except `outcomes` holds the thread's lock and the transaction.
 """
@@ -15,29 +15,29 @@ from config.database.prepared import insert
 from conversations.models import Handoff, Thread
 
 COMES_BACK = timedelta(days=7)
-COUNTED = 10_000  # requests that are counted, at most, so that the cost is bounded
+COUNTED = 10_000  # maximum number of requests to count, so that the cost is bounded
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Requests for a person since a given time, and their outcomes."""
+    """Requests for a human agent since a given time, and their outcomes."""
 
     asked: int  # at most COUNTED
     answered: int
-    first_answer: timedelta | None  # the mean time until a person first answered
+    first_answer: timedelta | None  # the mean time until an agent first answered
     resolved: int
     came_back: int
 
 
 def asked(thread: Thread) -> None:
-    """Record a visitor's request for a person."""
+    """Record a visitor's request for a human agent."""
     insert(Handoff(thread=thread, chatbot_id=thread.chatbot_id))
 
 
 def answered(thread: Thread) -> None:
-    """Record a person's first answer to the newest request.
+    """Record an agent's first answer to the newest request.
 
-    Older unanswered requests stay so, because the AI got the thread back before anyone answered.
+    Older requests stay unanswered: the thread returned to the AI before anyone answered them.
     """
     newest = thread.handoffs.order_by("-asked_at", "-pk").values("pk")[:1]
     thread.handoffs.filter(pk__in=newest, answered_at=None).update(answered_at=timezone.now())

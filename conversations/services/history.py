@@ -30,7 +30,7 @@ from conversations.models import Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import handoffs
 
-TITLE_LENGTH = 80  # characters of the visitor's first message. Open point: thread-fields
+TITLE_LENGTH = 80  # of the visitor's first message, in characters. Open point: thread-fields
 SPOKEN = [MessageType.USER_MESSAGE, MessageType.AI_MESSAGE, MessageType.AGENT_MESSAGE]
 
 Messages = TypeVar("Messages", bound="QuerySet[Any]")

@@ -20,8 +20,8 @@ CHATBOT = prepared(
 def change_contact(visitor: Visitor, contact: dict[str, str], *columns: str) -> None:
     """Save a locked visitor's new contact information, and other columns that were changed.
 
-    A value that is replaced with nothing or white space counts as withdrawn. It is cleared in
-    the leads of all the visitor's threads, whether or not the bot still collects leads.
+    A value that is replaced with an empty or blank one is considered withdrawn. It is cleared
+    in the leads of all the visitor's threads, whether or not the bot still collects leads.
     """
     for name, value in contact.items():
         setattr(visitor, name, value)
@@ -32,7 +32,7 @@ def change_contact(visitor: Visitor, contact: dict[str, str], *columns: str) -> 
 
 
 def allowed(thread: Thread, settings: LeadSettings) -> dict[str, str]:
-    """Return the parts of the visitor's contact that the bot's settings allow. Blanks become ""."""
+    """Return the contact information that the bot's settings let it collect. Blanks become ""."""
     visitor = thread.visitor
     taken = {
         "name": visitor.name if settings.customer_name_take else "",
@@ -43,10 +43,10 @@ def allowed(thread: Thread, settings: LeadSettings) -> dict[str, str]:
 
 
 def capture(thread: Thread) -> Lead | None:
-    """Create the lead of a locked thread, with its event and mail, or update an existing one.
+    """Create the lead of a locked thread, with its event and email, or update an existing one.
 
     Returns None if lead collection is off, or if there is no lead yet and no email address or
-    phone number to take. Raises ChatbotNotFound if the chatbot was erased in the meantime.
+    phone number to store. Raises ChatbotNotFound if the chatbot was erased in the meantime.
     Specification: Events, NEW_LEAD.
     """
     chatbot = CHATBOT.first(chatbot=thread.chatbot_id)

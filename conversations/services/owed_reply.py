@@ -28,7 +28,7 @@ LEASE = timedelta(seconds=6)
 LEASED = Now() + LEASE
 RENEWED_EVERY = 1.5  # seconds between renewals of a claim
 AGAIN_AFTER = timedelta(seconds=1)  # until a failed reply is tried again
-MOST_TRIES = 4  # attempts; then no model is asked: the message itself seems to kill processes
+MOST_TRIES = 4  # attempts; after that no model is asked: the message itself seems to kill processes
 
 SETTLE = prepared_delete(
     lambda: OwedReply.objects.filter(
@@ -65,7 +65,7 @@ def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
     making = Counter(mine.values_list(account, flat=True))
     share, room = max(1, most // 2), most - making.total()
     full = [one for one, count in making.items() if count >= share]
-    # Leave out this process's own claims: they may have lapsed because their rows were locked.
+    # Exclude this process's own claims: they may have lapsed because their rows were locked.
     free = _lapsed().exclude(claim__in=list(renewal.claims))
     waiting = free.exclude(**{f"{account}__in": full}).order_by("claimed_until")
     taken = []

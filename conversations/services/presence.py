@@ -9,7 +9,7 @@ from django.core.cache import cache
 from accounts.models import User
 from config.api.limits import CACHE_ERRORS
 
-HERE = 10  # seconds after a poll until the agent counts as gone
+HERE = 10  # seconds after a poll until the agent is considered gone
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ def record(message: Message, answer: Reply, briefing: Briefing) -> None:
     model = last_asked(answer)
     earlier = () if answer.failure else answer.failed  # a fallback's reason names all models
     instruction = briefing.instruction
-    history_length = answer.turns_sent - 1 - bool(briefing.system)  # excluding the question
+    history_length = answer.turns_sent - 1 - bool(briefing.system)  # without the question itself
     insert(
         ReplyOrigin(
             message=message,

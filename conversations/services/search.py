@@ -19,9 +19,9 @@ from django.db.models.expressions import RawSQL
 from config.database.lengths import SHORT
 from conversations.models.thread import ThreadQuerySet
 
-NEWEST = 200  # hits per kind
-NEWEST_KEPT = 2_000  # threads that a filter or a search by name keeps
-SHORTEST_BEGINNING = 3  # characters that an incomplete word needs
+NEWEST = 200  # maximum number of hits of each kind
+NEWEST_KEPT = 2_000  # maximum number of threads that a filter or a search by name selects
+SHORTEST_BEGINNING = 3  # minimum length of an incomplete word
 MOST_WORDS = 10
 WORD = re.compile(r"[^\W_]+")
 ACCENT = re.compile(r"[\u0300-\u036f]")
@@ -87,7 +87,7 @@ def union(messages: str, visitors: str, tags: str) -> str:
 
 SQLITE = union(SQLITE_MESSAGES, SQLITE_VISITORS, SQLITE_TAGS)
 POSTGRESQL = union(POSTGRESQL_MESSAGES, POSTGRESQL_VISITORS, POSTGRESQL_TAGS)
-# PostgreSQL collects the ids first; otherwise it may read a list in order and test each row.
+# On PostgreSQL, collect the ids first: otherwise it may scan a whole list and test each row.
 COLLECTED = {"sqlite": "{}", "postgresql": "SELECT unnest(ARRAY({}))"}
 TAGS = {"sqlite": SQLITE_TAGS, "postgresql": POSTGRESQL_TAGS}
 VISITORS = {"sqlite": SQLITE_VISITORS, "postgresql": POSTGRESQL_VISITORS}

@@ -124,10 +124,10 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
                 limits.taken("replies", account, replies) as give_back,
             ):
                 message, claim = store(incoming, message_id or new_id())
-            if claim is None:  # a person answers in the thread
+            if claim is None:  # a human agent answers in this thread
                 give_back()
                 return Sent([message], message.thread)
-            # If `waits` is false, the AI got the thread back before the message was stored.
+            # If `waits` is false, the thread returned to the AI before the message was stored.
             with nullcontext() if waits else late_place(incoming):
                 return exchange(message, ai_reply.answer(message, claim))
     except IntegrityError:  # this process was suspended, and another one stored the message
@@ -152,7 +152,7 @@ def resume(incoming: Incoming, message: Message) -> Sent:
 
 @contextmanager
 def late_place(incoming: Incoming) -> Iterator[None]:
-    """Hold a place to wait for the reply to a stored message. Raises Unavailable.
+    """Reserve a place to wait for the reply to a stored message. Raises Unavailable.
 
     TooManyRequests would tell the caller that nothing was stored, and the caller would send the
     message again under another id.

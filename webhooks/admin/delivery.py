@@ -92,7 +92,7 @@ class DeliveryAdmin(
 
     @display(description="state", label=COLOURS)
     def shown_state(self, delivery: Delivery) -> str:
-        """Show the state as a coloured label."""
+        """Show the state as a colored label."""
         return delivery.state
 
     @admin.display(description="attempts")
@@ -118,7 +118,7 @@ class DeliveryAdmin(
 
     @admin.action(description="Retry the selected deliveries", permissions=["retry"])
     def retry_selected(self, request: HttpRequest, deliveries: "QuerySet[Delivery]") -> None:
-        """Retry the selected deliveries that are FAILED, and report how many were left out."""
+        """Retry the selected deliveries that are FAILED, and report how many were skipped."""
         chosen = len(deliveries.values_list("pk"))
         begun = retry(retryable(deliveries.order_by()), by=person(request).get_full_name())
         if begun:
@@ -126,7 +126,7 @@ class DeliveryAdmin(
         if begun < chosen:
             messages.warning(
                 request,
-                f"{chosen - begun} left out: only FAILED deliveries can be retried, a test only "
+                f"{chosen - begun} skipped: only FAILED deliveries can be retried, a test only "
                 "from its page, and an erased delivery never",
             )
 

@@ -20,9 +20,9 @@ def counts(
 ) -> Counter[str]:
     """Count the FAILED and RETRYING deliveries of chatbots, or of all of them, in one query.
 
-    The same query also counts the rows `beside`, under the key BESIDE. Its SELECT
-    must read exactly one row, which is that of `person`. SQLite allows no LIMIT in a part of a
-    UNION, so each part limits a subquery of ids instead.
+    The same query also counts the rows `beside`, under the key BESIDE. The SELECT for this count
+    must read exactly one row, so it reads the row of `person`. SQLite allows no LIMIT in a part of
+    a UNION, so each part limits a subquery of ids instead.
     """
     rows = Delivery.objects.order_by()
     parts: list[QuerySet[Delivery]]

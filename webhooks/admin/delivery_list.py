@@ -43,13 +43,13 @@ LOOKED_AT = 2_000  # index rows examined, for filters without an index of their 
 SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
 NIL = UUID(int=0)  # sorts before every id
-COUNTED = 10_000  # deliveries of a day that the text of an empty list counts, at most
-FAILURES = 10_000  # the newest failures, which the page of causes groups
-OF_ONE = 1_000  # failures read of each of several chatbots, at least
+COUNTED = 10_000  # maximum count of a day's deliveries in the text of an empty list
+FAILURES = 10_000  # the newest failures that the page of causes groups
+OF_ONE = 1_000  # minimum number of failures read for each of several chatbots
 
 
 class DeliveryList(KeysetChangeList):
-    """The deliveries that a person may see, newest first."""
+    """The deliveries that a user may see, newest first."""
 
     queryset: "QuerySet[Any]"
     reached: datetime | None = None  # older deliveries were not examined; None: all were
@@ -69,7 +69,7 @@ class DeliveryList(KeysetChangeList):
             self.queryset = self.kept(request, given_filters(request))
         self.countable = self.queryset if self.reached else matching
         super().get_results(request)
-        self.queryset = matching  # an export goes beyond the page
+        self.queryset = matching  # an export is not limited to the page
         self.counts: Counter[str] = Counter()
         if not self.query and set(self.params) <= {"state__exact"}:
             beside = None if self.result_list else self.last_day[: COUNTED + 1]
@@ -115,7 +115,7 @@ class DeliveryList(KeysetChangeList):
 
     @property
     def last_day(self) -> "QuerySet[Any]":
-        """Select the deliveries of the last 24 hours, whatever the filter."""
+        """Select the deliveries of the last 24 hours, regardless of the filters."""
         day: QuerySet[Any] = self.root_queryset.filter(created_at__gte=timezone.now() - ONE_DAY)
         return day.order_by()
 
@@ -235,10 +235,10 @@ def is_rare(condition: dict[str, Any]) -> bool:
 def reach(
     rows: "QuerySet[Any]", chatbots: list[UUID], size: int, *, column: str
 ) -> datetime | None:
-    """Find a time such that the chatbots have at least `size` rows since then; None: all rows.
+    """Find a time since which the chatbots have at least `size` rows. None stands for all rows.
 
     For each chatbot, this looks up the time of row number `size`; the latest of these times is the
-    result. `column` is the indexed column that names the chatbot.
+    result. `column` is the indexed column that identifies the chatbot.
     """
     of_one = rows.filter(**{column: OuterRef("pk")}).order_by("-created_at", "-id")
     place = Subquery(of_one.values("created_at")[size - 1 : size])

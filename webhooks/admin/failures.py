@@ -15,7 +15,7 @@ from config.admin.page import page
 from webhooks.admin.advice import advice
 from webhooks.services.selection import cause_in_words, is_code
 
-ENDPOINTS = 3  # endpoints named in each group
+ENDPOINTS = 3  # maximum number of endpoints listed in each group
 
 
 class FailuresAdmin(ScopedAdmin):

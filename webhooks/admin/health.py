@@ -14,7 +14,7 @@ from webhooks.models.delivery import State
 from webhooks.models.reason import Refusal
 
 UNREADABLE = Refusal.SECRET_UNREADABLE
-LOOKED_AT = 1_000  # newest deliveries of the last day that are examined, at most
+LOOKED_AT = 1_000  # maximum number of the last day's deliveries to examine
 STATES = {
     "failing": Q(is_active=True, failing_since__isnull=False),
     "healthy": Q(is_active=True, failing_since=None, last_success_at__isnull=False),
@@ -40,7 +40,7 @@ def state_of(endpoint: Endpoint) -> str:
 class Times:
     """How long the receiver took, in milliseconds, for deliveries of the last 24 hours.
 
-    Tests and deliveries that did not succeed are left out.
+    Tests and deliveries that did not succeed are excluded.
     """
 
     median: int | None
@@ -49,7 +49,7 @@ class Times:
 
 
 def response_times(endpoint: Endpoint) -> Times:
-    """Summarise the newest deliveries of the last 24 hours, at a bounded cost."""
+    """Summarize the newest deliveries of the last 24 hours, at a bounded cost."""
     rows = Delivery.objects.filter(
         chatbot=endpoint.chatbot_id, created_at__gte=timezone.now() - ONE_DAY, is_test=False
     )

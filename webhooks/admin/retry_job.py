@@ -30,8 +30,8 @@ from webhooks.services.selection import Selection, names_of
 
 COLOURS = {"RUNNING": "info", "STOPPED": "warning", "DONE": "success"}
 FASTEST = 100  # deliveries a second per endpoint
-NOTHING = "No FAILED deliveries match this filter. Tests and erased deliveries are left out."
-LISTED = 20  # endpoints that a page names
+NOTHING = "No FAILED deliveries match this filter. Tests and erased deliveries are excluded."
+LISTED = 20  # maximum number of endpoints that a page lists
 HELD = "The job waits while SENDING=off; when sending is on again, it continues at its pace"
 
 
@@ -156,7 +156,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
 
     @display(description="state", label=COLOURS)
     def shown_state(self, job: RetryJob) -> str:
-        """Show the state as a coloured label."""
+        """Show the state as a colored label."""
         return job.state
 
     @admin.display(description="retried")

@@ -13,7 +13,7 @@ from django.db import DataError, IntegrityError, connection
 
 from config.database.locks import is_lock_timeout, is_row_locked
 
-GATHER = 0.004  # seconds to wait for more items, for each other item in the last write
+GATHER = 0.004  # seconds to wait for more items, per additional item in the last write
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -23,7 +23,7 @@ class Write(Protocol[Item, Answer]):
     """The function that writes the items of a batch."""
 
     def __call__(self, items: list[Item], /, *, leave_locked: bool) -> list[Answer | Exception]:
-        """Return an answer or an error for each item. Raises if the write as a whole fails."""
+        """Return an answer or an error for each item. Raises if the entire write fails."""
 
 
 class Batch(Generic[Item, Answer]):
@@ -32,7 +32,7 @@ class Batch(Generic[Item, Answer]):
     `write` takes a list of items, and returns an answer or an error for each, in order. It runs in
     the writer's thread and on the writer's database connection, which is released when no item
     waits. If it times out waiting for a locked row, it is called again with `leave_locked`, which
-    leaves out all locked rows, so the other items wait only once, however many rows are locked.
+    skips all locked rows, so the other items wait only once, however many rows are locked.
 
     The thread waits up to `patience` seconds for more items, because writing many items costs
     little more than writing one.

@@ -4,8 +4,8 @@ A claim is a fencing token on the delivery's row. It expires after a few seconds
 begins before then and exchanges it for one that lasts longer (see `schedule`). Every write is
 guarded by the token: a worker that has lost its claim changes nothing.
 
-Deliveries are chosen without a lock and taken under the locks of their endpoints, so workers that
-claim at the same time take deliveries of different endpoints, and none waits for another.
+Deliveries are chosen without a lock and claimed under the locks of their endpoints. Concurrent
+workers therefore claim deliveries of different endpoints, and none waits for another.
 """
 
 import threading
@@ -29,8 +29,8 @@ START = timedelta(seconds=3)  # lifetime of a claim whose attempt has not begun
 MARGIN = timedelta(
     seconds=20
 )  # how long a claim outlasts its attempt's deadline, to retry settling
-WINDOW, WINDOWS = 128, 8  # endpoints in a window, and windows read by one claim at most
-# Bounds on the due deliveries read per endpoint and lane: the fewer endpoints, the more of each
+WINDOW, WINDOWS = 128, 8  # endpoints in a window, and maximum number of windows read by one claim
+# Bounds on the due deliveries read per endpoint and lane: more of each if there are fewer endpoints
 LEAST_READ, MOST_READ = 8, 64
 ENDPOINTS = NAMESPACE + 1  # namespace of the endpoints' advisory locks
 # One request to PostgreSQL, which runs it as one transaction: no lock is held while a busy worker
@@ -79,7 +79,7 @@ def claim(worker: str, *, slots: int) -> list[Claimed]:
 
 
 def release(claimed: Iterable[Claimed]) -> None:
-    """Give back claims whose attempts will not begin."""
+    """Release claims whose attempts will not begin."""
     for one in claimed:
         Delivery.objects.filter(pk=one.delivery_id, claim=one.claim).update(**NO_CLAIM)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from uuid import UUID
 
-REMEMBERED = 10_000  # accounts and endpoints whose place in the rotation is kept
+REMEMBERED = 10_000  # maximum number of accounts and endpoints whose place in the rotation is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Rotation:
         return chosen
 
     def _forget(self, waiting: list[Waiting]) -> None:
-        # Never forget a waiting endpoint: it would count as served long ago and jump the queue.
+        # Never forget a waiting endpoint: it would seem least recently served and jump the queue.
         if len(self._served) > REMEMBERED:
             there = {one for each in waiting for one in (each.account_id, each.chatbot_id)}
             self._served = Counter({one: self._served[one] for one in there & set(self._served)})

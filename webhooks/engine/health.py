@@ -1,4 +1,4 @@
-"""Record the health of receivers, from the attempts that have just ended.
+"""Record the health of receivers, as shown by attempts that have just finished.
 
 A success ends a series of failures. The failures after it are counted, and the first of them sets
 `failing_since`. The limit on attempts in flight grows by one with each success, up to MOST; a
@@ -17,7 +17,7 @@ from config.outbound.failures import Reason
 from webhooks.engine.work import Result, Work
 from webhooks.models import Endpoint
 
-FRESH = timedelta(seconds=10)  # successes that change nothing else are written only this often
+FRESH = timedelta(seconds=10)  # minimum time between writes for successes that change nothing else
 MOST = 128  # highest limit: over 600 deliveries a second to an endpoint that takes 0.2 s
 RECORD = (
     *("last_success_at", "last_failure_at", "failing_since", "failures_in_a_row"),
@@ -31,8 +31,8 @@ def record(
     """Write what finished attempts show about their endpoints, inside the caller's transaction.
 
     `ended` lists the attempts in the order they ended. The endpoints' rows are locked in a fixed
-    order, to avoid deadlocks with workers that lock the same rows. `leave_locked` leaves out rows
-    that another session has locked.
+    order, to avoid deadlocks with workers that lock the same rows. `leave_locked` skips rows that
+    another session has locked.
     """
     results: dict[tuple[UUID, str], list[Result]] = {}
     for work, result in ended:

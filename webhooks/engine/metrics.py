@@ -13,10 +13,10 @@ CLAIM_TIMES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 
 ATTEMPTS = Counter(
     "chatbots_attempts",
-    "Attempts that ended, by the status class of the response or the reason why there was none",
+    "Finished attempts, by the status class of the response or the reason why there was none",
     ["outcome"],
 )
-ENDED = Counter("chatbots_deliveries_ended", "Deliveries that ended, by their state", ["state"])
+ENDED = Counter("chatbots_deliveries_ended", "Finished deliveries, by state", ["state"])
 LATENESS = Histogram(
     "chatbots_attempt_lateness_seconds",
     "Time from when an attempt was due until it began",

@@ -54,8 +54,8 @@ def post(
     """Send the body unchanged. The whole exchange ends within `timeout` seconds.
 
     Some receivers echo the request, so `hide` masks the secret in the outcome, even where a string
-    ends within the secret. If this machine, not the receiver, causes a failure, raises an error
-    that `is_shortage` recognises.
+    is cut off within the secret. If this machine, not the receiver, causes a failure, raises an
+    error that `is_shortage` recognizes.
     """
     began = time.monotonic()
     try:

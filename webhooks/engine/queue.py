@@ -28,7 +28,7 @@ SELECT (SELECT d.starts_at FROM webhooks_delivery d
        (SELECT d.id FROM webhooks_delivery d ORDER BY d.created_at DESC, d.id DESC LIMIT 1)
 """
 
-# The next endpoint after another one, found by skipping through the index
+# The next endpoint after a given one, found by skipping through the index
 NEXT = """SELECT d.waiting_of FROM webhooks_delivery d
     WHERE d.waiting_of > {after} ORDER BY d.waiting_of LIMIT 1"""
 LANES = "(SELECT 0 AS lane UNION ALL SELECT 1 UNION ALL SELECT 2) AS l"
@@ -57,7 +57,7 @@ LEFT JOIN webhooks_endpoint e ON e.chatbot_id = c.id
 ORDER BY place.number
 """  # noqa: S608 - our own constants only
 
-# An endpoint's first due deliveries in a lane. A delivery is left out while another one of its
+# An endpoint's first due deliveries in a lane. A delivery is skipped while another one of its
 # thread is in flight, unless it is a retry (lane 0).
 DUE = """SELECT d.{columns} FROM webhooks_delivery d
     WHERE d.waiting_of = {chatbot} AND d.lane = l.lane AND d.starts_at <= %s

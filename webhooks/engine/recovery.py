@@ -60,7 +60,7 @@ def take_over(dead: set[str]) -> int:
 
 
 def release_all(worker: str) -> None:
-    """Give back the claims of a stopping worker whose attempts have not begun."""
+    """Release a stopping worker's claims whose attempts have not begun."""
     rows = Delivery.objects.filter(HELD, claimed_by=worker)  # a locked row's attempt is beginning
     update_unlocked(rows.filter(claimed_until__lte=now() + START), **NO_CLAIM)
 

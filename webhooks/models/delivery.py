@@ -1,6 +1,6 @@
 """Deliveries: an event's exact bytes, and the schedule for sending them to the endpoint.
 
-Only `due_at` shows whether an attempt remains to be made; `claim` shows that a worker has taken it.
+Only `due_at` shows whether an attempt remains to be made; `claim` shows that a worker holds it.
 Specification: States and transitions, Webhook delivery. Open point: delivery-states.
 """
 
@@ -131,10 +131,10 @@ class Delivery(Row):
     claimed_by = models.CharField(max_length=64, blank=True)  # the worker's name in `liveness`
     claimed_until = models.DateTimeField(
         null=True
-    )  # when the claim expires, if nothing has released it before
+    )  # when the claim expires unless it is released before
     retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the test or retry
     position = PositionField(editable=False)  # the order of a thread's events
-    # The chatbot while the delivery waits, and while its attempt is in flight
+    # The chatbot's id while the delivery is waiting, and while its attempt is in flight
     waiting_of = generated(
         models.When(WAITS, then=models.F("chatbot")), output=models.UUIDField(null=True)
     )

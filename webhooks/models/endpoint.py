@@ -8,7 +8,7 @@ from config.database.row import Row
 from config.outbound.guard import LONGEST
 from webhooks.payloads import Event
 
-FIRST_LIMIT = 2  # attempts in flight to an endpoint that has not yet shown what it can take
+FIRST_LIMIT = 2  # initial limit on attempts in flight, until successes raise it
 
 
 def all_events() -> list[str]:
@@ -35,7 +35,7 @@ class Endpoint(Row):
     timed_out = models.BooleanField(default=False, editable=False)  # at the last attempt
     # Limit on attempts in flight: grows with each success and is halved by a timeout
     attempts_limit = models.PositiveIntegerField(default=FIRST_LIMIT, editable=False)
-    # When the owner was told that the endpoint fails; null again once told that it works
+    # When the owner was notified that the endpoint is failing; null again once it works
     owner_told_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:

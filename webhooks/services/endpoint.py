@@ -78,7 +78,7 @@ def configure(
         if endpoint is None:
             return Endpoint.objects.create(chatbot=chatbot, **given), made
         if endpoint.url != url:
-            given |= UNTRIED  # another receiver: the old one's health says nothing about it
+            given |= UNTRIED  # a different receiver: the old one's health says nothing about it
         return save_changes(endpoint, given), made
 
 
@@ -94,7 +94,7 @@ def replace_secret(endpoint: Endpoint, secret: str | None = None, *, by: str = "
 
 
 def switch(endpoint: Endpoint, *, active: bool) -> Endpoint:
-    """Switch deliveries on or off. Those that come due while the webhook is off end as FAILED."""
+    """Switch deliveries on or off. Those that come due while it is off become FAILED."""
     return save_changes(endpoint, {"is_active": active})
 
 

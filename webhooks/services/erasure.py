@@ -1,6 +1,6 @@
 """Erase the content of deliveries. Their rows stay in the log: event, state, times and codes.
 
-An erased delivery is not sent again: its next attempt ends it as FAILED (open point:
+An erased delivery is not sent again: at its next attempt it becomes FAILED (open point:
 delivery-config), and an attempt in progress stores no content of the response (`schedule`).
 """
 

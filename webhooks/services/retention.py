@@ -1,7 +1,7 @@
-"""Delete old deliveries that have ended, in batches. `webhooks.tasks.prune` does so once a day.
+"""Delete old, finished deliveries in batches. `webhooks.tasks.prune` does so once a day.
 
-Old means older than WEBHOOK_RETENTION_DAYS. `accounts.tasks` prunes sessions, mails and the audit
-trail.
+Old means older than WEBHOOK_RETENTION_DAYS. `accounts.tasks` prunes sessions, emails and the
+audit trail.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ BATCH = 1_000
 
 
 def prunable(before: datetime) -> "QuerySet[Delivery]":
-    """Select the deliveries created before a time that have ended, without a requested retry."""
+    """Select finished deliveries without a requested retry that were created before a time."""
     return Delivery.objects.filter(
         created_at__lt=before,
         state__in=[State.SUCCESS, State.FAILED],

@@ -12,7 +12,7 @@ from webhooks.models import Delivery
 from webhooks.models.delivery import State
 from webhooks.services.erasure import with_content
 
-PER_SECOND = 10  # retries a second per endpoint, whose receiver may only just be up again
+PER_SECOND = 10  # retries per second for each endpoint, whose receiver may have only just recovered
 BATCH = 100  # deliveries per transaction, which on the embedded default blocks all other writes
 
 

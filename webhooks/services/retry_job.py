@@ -1,6 +1,6 @@
 """Retry all FAILED deliveries that match a filter, as a stored job that workers carry out.
 
-        start    a job is stored, with a part for each endpoint, which has at most one running job
+        start    a job is stored, with a part for each endpoint (at most one job runs per endpoint)
     advance  the next attempts are requested, a little ahead of time, in the order of the events
     stop     nothing more is requested; attempts that are already requested are still made
     resume   the job continues where it stopped
@@ -28,8 +28,8 @@ from webhooks.models.retry_job import JobState
 from webhooks.services.retry import retryable
 from webhooks.services.selection import Selection
 
-AHEAD = timedelta(seconds=3)  # how long before they are due attempts are requested, at most
-COUNTED = 10_000  # matching deliveries counted, at most
+AHEAD = timedelta(seconds=3)  # attempts are requested at most this long before they are due
+COUNTED = 10_000  # maximum number of matching deliveries to count
 
 
 class NotStarted(ValueError):
@@ -185,5 +185,6 @@ def _running_elsewhere(chatbots: Iterable[UUID]) -> str:
     parts = RetryPart.objects.filter(is_active=True, chatbot__in=list(chatbots))
     first = parts.select_related("job", "chatbot").first()
     if first is None:
-        return "another retry job has just ended: try again"
-    return f"a retry job started by {first.job.by} already runs for the webhook of {first.chatbot}"
+        return "another retry job has just finished: try again"
+    starter, chatbot = first.job.by, first.chatbot
+    return f"a retry job started by {starter} is already running for the webhook of {chatbot}"

@@ -15,8 +15,8 @@ from webhooks.models.delivery import NO_ANSWER, State
 from webhooks.models.reason import WORDS
 
 CLASSES = {"3xx": 3, "4xx": 4, "5xx": 5, "none": NO_ANSWER}
-DELETED = "deleted"  # shown in place of a name
-SUCCEEDED = "2xx"  # exactly the deliveries that are SUCCESS
+DELETED = "deleted"  # shown in place of the name of a deleted row
+SUCCEEDED = "2xx"  # equivalent to the state SUCCESS
 
 
 def is_code(cause: str) -> bool:
@@ -25,7 +25,7 @@ def is_code(cause: str) -> bool:
 
 
 def in_class(deliveries: "QuerySet[Delivery]", name: str) -> "QuerySet[Delivery]":
-    """Select by the class of the last response's code; "none" means tried without a response."""
+    """Select by the class of the last response's code; "none" means attempted, without one."""
     if name == SUCCEEDED:
         return deliveries.filter(state=State.SUCCESS)
     return deliveries.filter(answer_class=CLASSES[name])

@@ -28,7 +28,7 @@ NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Paths: the authority that clients trust, and the server's key with its certificate."""
+    """Paths to two files: the authority to trust, and the server's key with its certificate."""
 
     authority: Path
     server: Path
@@ -39,7 +39,7 @@ def certificates(folder: Path) -> Certificates:
     folder.mkdir(parents=True, exist_ok=True)
     kept = Certificates(folder / "ca.pem", folder / "server.pem")
     with (folder / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two simultaneous first starts share one pair
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two sinks that start together share one pair
         if not _are_good(kept):
             _make(kept)
     return kept
@@ -94,7 +94,7 @@ def _builder(
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder(issuer, subject, key, x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))  # clocks differ
+        .not_valid_before(now - timedelta(hours=1))  # allows for differing clocks
         .not_valid_after(now + VALID)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
         .add_extension(
@@ -124,7 +124,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 def _write(path: Path, content: bytes, *, mode: int) -> None:
     draft = path.with_suffix(".draft")
     draft.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # created with its mode, never with a wider one
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # has its final mode from the start
     with os.fdopen(os.open(draft, flags, mode), "wb") as file:
         file.write(content)
     draft.replace(path)

@@ -52,7 +52,7 @@ class Behaviour:
     times: int | None = None
 
     def at(self, number: int) -> "Behaviour":
-        """Return the behaviour for the request with this number; the first is 1."""
+        """Return how to treat the request with this number; the first is 1."""
         return self if self.times is None or number <= self.times else Behaviour()
 
     def __str__(self) -> str:
@@ -243,7 +243,7 @@ def _advice(error: ssl.SSLError) -> str:
         case "TLSV1_ALERT_UNKNOWN_CA" | "SSLV3_ALERT_BAD_CERTIFICATE":
             return "a caller does not trust the certificate: was it started with WEBHOOK_CA_BUNDLE?"
         case "HTTP_REQUEST":
-            return "a caller spoke plain HTTP: the URL must begin with https://"
+            return "a caller used plain HTTP: the URL must begin with https://"
         case "UNEXPECTED_EOF_WHILE_READING" | None:
             return ""
         case reason:

@@ -23,7 +23,7 @@ from conversations import demo
 
 KEY_LABEL = "make run"
 PARTS = {"web": processes.web_command, "worker": processes.worker_command}
-LOOK = 0.1  # seconds between two checks on the running parts
+LOOK = 0.1  # seconds between checks on the running parts
 RESTART_AFTER = 1.0  # minimum seconds between two starts of a worker that keeps exiting
 
 
@@ -56,7 +56,7 @@ class Command(BaseCommand):
     def become(self, part: str) -> None:
         """Replace this process with one part.
 
-        If the state is bound to this machine, web keeps the lock that allows only one web process.
+        If the state is bound to this machine, web holds a lock that permits only one web process.
         """
         self.check_version()
         upgrades.check_nothing_missing()
@@ -142,21 +142,21 @@ class Command(BaseCommand):
         return api_key.issue(first, label=KEY_LABEL)[1]
 
     def web_answers(self, family: Family) -> bool:
-        """Return whether web answers. Raises CannotStart if a part has ended instead."""
+        """Return whether web answers. Raises CannotStart if a part has exited."""
         if name := family.ended():
-            raise CannotStart(f"{name} ended while starting; its last lines are above")
+            raise CannotStart(f"{name} exited during startup; its last output is above")
         return processes.answers(f"http://{settings.REACHED_AT}:{settings.PORT}")
 
     def watch(self, family: Family) -> None:
-        """Restart the worker whenever it ends. Raises CannotStart when web ends."""
+        """Restart the worker whenever it exits. Raises CannotStart when web exits."""
         started = time.monotonic()
         while True:
             time.sleep(LOOK)
             match family.ended():
                 case "web":
-                    raise CannotStart("web ended; its last lines are above")
+                    raise CannotStart("web exited; its last output is above")
                 case "worker":
-                    self.stderr.write("The worker ended; starting it again.")
+                    self.stderr.write("The worker exited; restarting it.")
                     time.sleep(max(0.0, started + RESTART_AFTER - time.monotonic()))
                     started = time.monotonic()
                     family.start("worker", processes.worker_command())
@@ -186,7 +186,7 @@ class Command(BaseCommand):
         if key:
             lines += [
                 f"  Key       {key}",
-                f'            (labelled "{KEY_LABEL}"; the next start replaces it)',
+                f'            (labeled "{KEY_LABEL}"; the next start replaces it)',
                 "",
                 "  Try:",
                 f'  curl -H "Authorization: Bearer {key}" {api}/v1/chatbots/my-chatbots',

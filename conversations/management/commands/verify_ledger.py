@@ -33,7 +33,7 @@ class Command(RecordCommand):
             type=seconds,
             default=GRACE,
             metavar="SECONDS",
-            help="leave out messages stored within this many seconds before now, or after a"
+            help="skip messages stored in this many seconds before now, or after a"
             " configuration change (default: 300)",
         )
 

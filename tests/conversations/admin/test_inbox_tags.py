@@ -54,12 +54,12 @@ def test_an_invalid_tag_is_refused_and_can_be_corrected(
     assert tags_of(thread) == [[]]
 
 
-def test_a_thread_with_too_many_tags_is_left_out(client: Client, chatbot: Chatbot) -> None:
+def test_a_thread_with_too_many_tags_is_skipped(client: Client, chatbot: Chatbot) -> None:
     full = ThreadFactory(chatbot=chatbot, tags=[f"{number}" for number in range(MOST_TAGS)])
     empty = ThreadFactory(chatbot=chatbot)
     said = client.get(tag(client, full, empty, tag="late", how="add")["Location"]).content.decode()
     assert "1 conversation tagged “late”" in said
-    assert "1 conversation left out: at most 100 tags are allowed" in said
+    assert "1 conversation skipped: at most 100 tags are allowed" in said
     assert [len(tags) for tags in tags_of(full, empty)] == [100, 1]
 
 
@@ -73,5 +73,5 @@ def test_a_thread_that_is_erased_meanwhile_is_skipped(
     answer = tag(client, one, two, tag={"add": "late", "remove": "vip"}[how], how=how)
     said = client.get(answer["Location"]).content.decode()
     assert "2 conversations" in said
-    assert "left out" not in said
+    assert "skipped" not in said
     assert tags_of(one, two) == [{"add": ["vip", "late"], "remove": []}[how]] * 2

@@ -185,7 +185,7 @@ def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
     os.kill(server, signal.SIGKILL)
     code, said = start.ended()
     assert code == 1
-    assert "web ended" in said
+    assert "web exited" in said
     wait_until(lambda: is_free(port), 30)
     # as in a container, where no supervisor watches the process
     alone = Start(folder, "web", PORT=str(port))

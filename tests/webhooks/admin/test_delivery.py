@@ -183,7 +183,7 @@ def test_only_failed_deliveries_of_a_selection_are_retried_and_the_rest_are_coun
     )
     text = answer.content.decode()
     assert "2 will be tried once more" in text
-    assert "4 left out: only FAILED deliveries can be retried, a test only from its page" in text
+    assert "4 skipped: only FAILED deliveries can be retried, a test only from its page" in text
     due = Delivery.objects.filter(due_at__isnull=False).values_list("pk", flat=True)
     assert set(due) == {rows[0].pk, rows[1].pk}
 
@@ -194,7 +194,7 @@ def test_a_selection_without_failed_deliveries_gets_only_a_warning(
     row = DeliveryFactory(chatbot=chatbot, state="SUCCESS", due_at=None)
     chosen = {"action": "retry_selected", "_selected_action": [str(row.pk)]}
     text = client.post(LOG, chosen, follow=True).content.decode()
-    assert "1 left out" in text
+    assert "1 skipped" in text
     assert "will be tried once more" not in text
 
 

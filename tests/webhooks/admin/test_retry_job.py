@@ -103,7 +103,7 @@ def test_a_second_job_for_an_endpoint_is_refused_with_the_reason(
     failed(chatbot, 2)
     client.post(ALL, {"per_second": "10"})
     text = client.post(ALL, {"per_second": "10"}).text
-    assert "already runs for the webhook of" in text
+    assert "is already running for the webhook of" in text
     assert RetryJob.objects.count() == 1
 
 

@@ -142,12 +142,12 @@ def test_an_endpoint_has_one_job_at_a_time(bot: Chatbot) -> None:
     failed(bot, 2)
     first = job()
     failed(EndpointFactory().chatbot)
-    with pytest.raises(NotStarted, match=f"a retry job started by Kim already runs .* of {bot}"):
+    with pytest.raises(NotStarted, match=f"started by Kim is already running .* of {bot}"):
         job(by="Sam")
     assert RetryJob.objects.get() == first
     stop(first, by="Kim")
     job(by="Sam")
-    with pytest.raises(NotStarted, match="a retry job started by Sam already runs"):
+    with pytest.raises(NotStarted, match="a retry job started by Sam is already running"):
         resume(first)
     first.refresh_from_db()
     assert first.state == JobState.STOPPED

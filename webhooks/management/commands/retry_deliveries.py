@@ -29,7 +29,7 @@ class Command(RecordCommand):
 
     help = (
         "Retry FAILED deliveries once, about 10 a second for each webhook. Test deliveries and "
-        "deliveries whose content was erased are left out."
+        "deliveries whose content was erased are skipped."
     )
 
     def arguments(self, parser: CommandParser) -> None:
