@@ -184,6 +184,7 @@ def test_a_revocation_takes_effect_immediately_and_a_second_one_changes_nothing(
     assert key.revoked_at == ended
 
 
+@pytest.mark.slow
 @pytest.mark.proves("Authentication/3")
 @pytest.mark.django_db(transaction=True)
 def test_under_load_both_keys_work_after_a_rotation_and_neither_after_a_revocation(

@@ -229,6 +229,7 @@ def test_a_send_that_failed_after_storing_its_message_resumes_with_the_reply(
     said_once(slow)
 
 
+@pytest.mark.slow
 def test_a_hundred_concurrent_retries_create_one_message_one_reply_and_one_event_each(
     api: Api, slow: Thread, model: ModelServer
 ) -> None:

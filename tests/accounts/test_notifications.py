@@ -41,6 +41,7 @@ def test_no_control_character_breaks_a_header(character: str) -> None:
     assert header_names(subject) == EXPECTED
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_no_text_breaks_a_header(text: str) -> None:
     assert header_names(one_line(text)) == EXPECTED

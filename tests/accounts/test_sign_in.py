@@ -84,6 +84,7 @@ def test_a_successful_sign_in_is_not_counted(person: User) -> None:
     assert TOLD in sign_in("wrong").content.decode()
 
 
+@pytest.mark.slow
 def test_an_address_runs_out_of_attempts_even_with_different_names(
     person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,7 @@ def address(thread: Thread) -> str:
     return reverse("admin:conversations_thread_change", args=[thread.pk])
 
 
+@pytest.mark.slow
 def test_an_agent_finds_a_waiting_visitor_and_answers(page: Page, thread: Thread) -> None:
     page.goto("/admin/")
     page.get_by_role("link", name="waiting for a person").click()
@@ -62,6 +63,7 @@ def test_a_new_message_appears_by_itself_and_typed_text_stays(page: Page, thread
     expect(page.get_by_label("Reply as Kim")).to_have_value("half a sent")
 
 
+@pytest.mark.slow
 def test_an_answer_that_was_not_stored_is_still_in_the_box(page: Page, thread: Thread) -> None:
     page.goto(address(thread))
     page.get_by_label("Reply as Kim").fill("Let me look")
@@ -112,6 +114,7 @@ def test_typed_text_survives_the_end_of_the_session(page: Page, thread: Thread) 
     expect(page.get_by_label("Reply as Kim")).to_have_value("half a sentence")
 
 
+@pytest.mark.slow
 def test_a_chatbot_is_deleted_after_its_name_is_typed(page: Page, thread: Thread) -> None:
     page.goto(reverse("admin:chatbots_chatbot_change", args=[thread.chatbot_id]))
     page.get_by_role("link", name="Delete").click()
@@ -149,6 +152,7 @@ def test_the_time_of_a_delivery_fits_on_one_line_and_the_list_fits_the_page(
     assert table.evaluate("t => t.offsetWidth <= t.parentElement.clientWidth")
 
 
+@pytest.mark.slow
 def test_an_integrator_retries_a_failed_delivery(page: Page, shop: Chatbot) -> None:
     failed = DeliveryFactory(chatbot=shop, state="FAILED", due_at=None, last_code=503, last_ms=41)
     page.goto("/admin/")

@@ -88,6 +88,7 @@ def test_the_preview_follows_the_fields_and_warns_of_unreadable_text(
     assert row.right_to_left_mode is False  # the switches change only the preview
 
 
+@pytest.mark.slow
 def test_missing_texts_are_found_and_filled(device: Device, shop: Chatbot) -> None:
     page = device.page
     row = LocalizationFactory(chatbot=shop, locale_code="fr", texts={"homeTitle": "Bonjour"})
@@ -106,6 +107,7 @@ def test_missing_texts_are_found_and_filled(device: Device, shop: Chatbot) -> No
     assert row.texts == {"homeTitle": "Bonjour", "retryButton": "Encore"}
 
 
+@pytest.mark.slow
 def test_a_follow_up_prompt_shows_only_the_texts_of_its_type(device: Device, shop: Chatbot) -> None:
     page = device.page
     FollowUpPromptFactory(chatbot=shop)
@@ -126,6 +128,7 @@ def test_a_follow_up_prompt_shows_only_the_texts_of_its_type(device: Device, sho
     assert (prompt.link_text, prompt.button_title, prompt.button_message) == ("Terms", "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [PHONE, 768])
 def test_the_button_for_the_other_tabs_is_within_the_window(
     page: Page, shop: Chatbot, width: int
@@ -156,6 +159,7 @@ def three_prompts(shop: Chatbot) -> None:
         FollowUpPromptFactory(chatbot=shop, button_title=title, rank=rank)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_prompts")
 def test_follow_up_prompts_are_ordered_with_alt_and_an_arrow(device: Device, shop: Chatbot) -> None:
     page = device.page

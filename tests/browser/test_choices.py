@@ -27,6 +27,7 @@ def search(page: Page, box: Locator, text: str, found: str) -> None:
     expect(box).to_contain_text(found)
 
 
+@pytest.mark.slow
 def test_an_account_that_the_select_does_not_offer_is_found(
     device: Device, corner: Account
 ) -> None:
@@ -41,6 +42,7 @@ def test_an_account_that_the_select_does_not_offer_is_found(
     assert Chatbot.objects.get(name="Till").account == corner
 
 
+@pytest.mark.slow
 def test_a_person_who_is_not_offered_becomes_a_member(page: Page, shop: Chatbot) -> None:
     bulk.copy(shop.account.owner, OFFERED, {"email": "'zz' || (1000 + s.n) || '@example.com'"})
     last = User.objects.latest("email")

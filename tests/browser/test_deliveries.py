@@ -77,6 +77,7 @@ def test_an_integrator_sets_up_a_webhook_and_tests_each_event(
     assert len(receiver.arrivals) == len(EVENTS) + 1
 
 
+@pytest.mark.slow
 def test_a_secret_is_replaced_once_even_after_going_back(
     page: Page, shop: Chatbot, endpoint: Endpoint
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_key_is_issued_rotated_and_revoked(device: Device) -> None:
     assert ApiKey.objects.get(pk=new.pk).state == "revoked"
 
 
+@pytest.mark.slow
 def test_a_lead_whose_name_is_a_formula_is_exported_as_text(
     device: Device, shop: Chatbot, tmp_path: Path
 ) -> None:
@@ -215,6 +217,7 @@ def test_a_lead_whose_name_is_a_formula_is_exported_as_text(
     assert row["name"] == "'=1+1"
 
 
+@pytest.mark.slow
 def test_a_download_that_does_not_start_is_reported(page: Page, shop: Chatbot) -> None:
     LeadFactory(thread=ThreadFactory(chatbot=shop))
     page.clock.install()

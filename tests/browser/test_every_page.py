@@ -25,7 +25,6 @@ from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
 from tests.factories.tenant import Tenant
 
 OPEN = ("/admin/login/", "/admin/nothing/", "/invitation")
-SHORT = "webhooks"  # the app whose pages `make test` inspects, too
 APPS = {"accounts": 20, "chatbots": 15, "webhooks": 8, "conversations": 8}  # pages, at least
 ALIKE = {  # templates whose pages differ only in text, and the app whose first page is inspected
     "admin/app_index.html": "accounts",
@@ -92,9 +91,8 @@ def inspect(crawler: Crawler, look: Look, *, shell: bool, parts: bool = True) ->
         crawler.measure(f"resized {state}", other)
 
 
-@pytest.mark.parametrize(
-    "app", [SHORT, *(pytest.param(app, marks=pytest.mark.slow) for app in APPS if app != SHORT)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("app", APPS)
 @pytest.mark.parametrize("who", SEEN_BY)
 def test_no_page_has_a_serious_fault(
     crawler: Crawler, tenant: Tenant, person: User, who: str, app: str
@@ -118,7 +116,11 @@ def test_no_page_has_a_serious_fault(
                 inspect(crawler, look, shell=False)
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize(
+    "look",
+    [look if look in HOME else pytest.param(look, marks=pytest.mark.slow) for look in LOOKS],
+    ids=str,
+)
 def test_the_home_and_the_parts_of_every_page_have_no_serious_fault(
     crawler: Crawler, tenant: Tenant, person: User, look: Look
 ) -> None:
@@ -164,6 +166,7 @@ def test_no_page_before_the_sign_in_has_a_serious_fault(
         inspect(crawler, look, shell=True)
 
 
+@pytest.mark.slow
 def test_the_api_reference_has_no_serious_fault(crawler: Crawler, db: None) -> None:
     """One look is enough: the page has one set of colours, and each inspection takes seconds.
 

@@ -20,6 +20,7 @@ def thread(shop: Chatbot) -> Thread:
     return ThreadFactory(chatbot=shop, visitor=VisitorFactory(chatbot=shop, name="Anna Berg"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "scheme"), [pytest.param(DESK, "light", marks=pytest.mark.slow), (PHONE, "dark")]
 )
@@ -69,6 +70,7 @@ def test_escape_closes_the_search_and_returns_the_focus(page: Page, thread: Thre
     expect(opener).to_be_focused()
 
 
+@pytest.mark.slow
 def test_the_menu_leads_back_to_the_last_view_and_its_filter(page: Page, thread: Thread) -> None:
     page.goto(f"{INBOX}?view=resolved&tag=late")
     expect(page.get_by_text("Nothing matches this filter")).to_be_visible()

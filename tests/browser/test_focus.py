@@ -81,6 +81,7 @@ def test_the_skip_link_leads_past_the_menu(page: Page, shop: Chatbot, width: int
     assert page.locator("#content").evaluate(WITHIN)
 
 
+@pytest.mark.slow
 def test_the_menu_of_a_phone_is_opened_and_closed_by_keyboard(page: Page, shop: Chatbot) -> None:
     page.set_viewport_size({"width": PHONE, "height": 900})
     page.goto(LOG)

@@ -48,6 +48,7 @@ def sign_in(device: Device, person: User) -> None:
     device.press(page.get_by_role("button", name="Log in"))
 
 
+@pytest.mark.slow
 def test_a_failed_save_moves_the_focus_to_the_first_error(device: Device, shop: Chatbot) -> None:
     page = device.page
     page.goto(f"{reverse('admin:chatbots_chatbot_change', args=[shop.pk])}#appearance")
@@ -64,6 +65,7 @@ def test_a_failed_save_moves_the_focus_to_the_first_error(device: Device, shop: 
     expect(colours[1]).to_be_in_viewport()
 
 
+@pytest.mark.slow
 def test_the_text_of_a_form_survives_the_end_of_the_session(
     device: Device, person: User, instruction: Instruction
 ) -> None:
@@ -84,6 +86,7 @@ def test_the_text_of_a_form_survives_the_end_of_the_session(
     expect(page.get_by_text("This was not saved")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_unsaved_input_is_not_filled_in_for_another_person(
     page: Page, person: User, instruction: Instruction
 ) -> None:

@@ -50,6 +50,7 @@ def test_the_charts_are_drawn_and_nothing_scrolls_sideways(
         assert page.evaluate(WIDTH) <= look.width
 
 
+@pytest.mark.slow
 def test_the_figures_are_reached_by_keyboard_and_lead_to_their_lists(
     page: Page, busy: Chatbot
 ) -> None:

@@ -93,6 +93,7 @@ def test_an_escalation_is_answered_with_the_keyboard_and_returned_to_the_bot(
     expect(page.get_by_role("log")).to_contain_text(sent.messages[-1].content)
 
 
+@pytest.mark.slow
 def test_the_rows_stay_while_one_is_selected_and_new_ones_are_offered(
     page: Page, shop: Chatbot, thread: Thread
 ) -> None:
@@ -151,6 +152,7 @@ def heard(page: Page) -> Callable[[], list[str]]:
     return read
 
 
+@pytest.mark.slow
 def test_a_screen_reader_announces_each_change_once(
     page: Page, shop: Chatbot, thread: Thread, heard: Callable[[], list[str]]
 ) -> None:
@@ -187,6 +189,7 @@ def longest_wait(page: Page) -> int:
     return wait
 
 
+@pytest.mark.slow
 def test_a_thread_shows_new_messages_within_three_seconds(page: Page, thread: Thread) -> None:
     page.goto(address(thread))
     for words in ("Hello?", "Is anyone there?", "Never mind"):
@@ -207,6 +210,7 @@ def test_polls_at_the_same_time_show_a_message_once(page: Page, thread: Thread) 
     expect(message).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_the_inbox_shows_escalations_within_three_seconds(page: Page, shop: Chatbot) -> None:
     page.goto(f"{INBOX}?view=waiting")
     for name in ("Anna", "Ben", "Carla"):
@@ -263,6 +267,7 @@ def answers() -> list[str]:
     return list(rows.order_by("position").values_list("content", flat=True))
 
 
+@pytest.mark.slow
 def test_a_lost_connection_is_shown_and_the_page_recovers(
     device: Device, opens: Opens, person: User, thread: Thread
 ) -> None:
@@ -290,6 +295,7 @@ def test_the_count_of_unread_messages_is_labelled_where_the_list_has_no_headings
         assert count.evaluate("cell => getComputedStyle(cell, '::after').content") == label
 
 
+@pytest.mark.slow
 def test_the_shortcuts_are_listed_and_can_be_switched_off(
     page: Page, shop: Chatbot, thread: Thread
 ) -> None:

@@ -18,6 +18,7 @@ def preview(page: Page, shop: Chatbot) -> Locator:
     return preview
 
 
+@pytest.mark.slow
 def test_each_switch_of_the_preview_changes_it_and_back(preview: Locator) -> None:
     widget, window = preview.locator("[data-widget]"), preview.locator(".widget-window")
     white = "rgb(255, 255, 255)"
@@ -51,6 +52,7 @@ def test_each_switch_of_the_preview_changes_it_and_back(preview: Locator) -> Non
     expect(window).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_switches_begin_with_the_settings_and_follow_their_fields(
     page: Page, preview: Locator
 ) -> None:

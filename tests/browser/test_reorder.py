@@ -30,6 +30,7 @@ def shown(page: Page) -> list[str]:
     return [field.input_value() for field in fields.all()]
 
 
+@pytest.mark.slow
 def test_escape_puts_a_dragged_row_back(tab: Page) -> None:
     ranks = tab.locator("tbody.form-group:not(.empty-form) [name$=-rank]")
     before = [field.input_value() for field in ranks.all()]

@@ -25,6 +25,7 @@ def names(page: Page, place: str) -> list[str]:
     return [text.strip() for text in page.locator(f"{place} > a").all_text_contents()]
 
 
+@pytest.mark.slow
 def test_the_menu_lists_the_other_tabs_in_their_order(form: Page) -> None:
     first, others = names(form, "#tabs-items"), names(form, "#tabs-dropdown")
     assert first
@@ -37,6 +38,7 @@ def test_the_menu_lists_the_other_tabs_in_their_order(form: Page) -> None:
     expect(form.get_by_role("tab", name="Members")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_all_tabs_are_in_line_again_in_a_wider_window(form: Page) -> None:
     form.set_viewport_size({"width": DESK, "height": 800})
     expect(form.get_by_role("button", name="More tabs")).to_be_hidden()
@@ -46,6 +48,7 @@ def test_all_tabs_are_in_line_again_in_a_wider_window(form: Page) -> None:
     assert (*names(form, "#tabs-items"), *names(form, "#tabs-dropdown")) == TABS
 
 
+@pytest.mark.slow
 def test_every_tab_is_reached_with_the_keyboard(form: Page) -> None:
     form.get_by_role("tab", name="General").focus()
     for name in TABS[1:]:

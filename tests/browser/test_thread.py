@@ -51,6 +51,7 @@ def test_the_header_and_the_reply_box_stay_in_view(page: Page, thread: Thread, w
         expect(page.get_by_label("Reply as Kim")).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.slow
 def test_keys_lead_to_the_notes_and_to_the_previous_waiting_conversation(
     page: Page, shop: Chatbot, thread: Thread
 ) -> None:
@@ -86,6 +87,7 @@ def test_the_whole_row_of_the_inbox_opens_the_thread(
     expect(page.locator("#result_list input.action-select")).to_be_checked()
 
 
+@pytest.mark.slow
 def test_a_new_message_does_not_scroll_away_from_older_ones(
     page: Page, thread: Thread, person: User
 ) -> None:

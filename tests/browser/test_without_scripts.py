@@ -36,6 +36,7 @@ def plain(browser: Browser, live_server: object, person: User) -> Iterator[Page]
     context.close()
 
 
+@pytest.mark.slow
 def test_the_menu_leads_to_lists_and_a_user_signs_out(plain: Page, shop: Chatbot) -> None:
     plain.locator("#nav-sidebar").get_by_text("Chatbots", exact=True).last.click()
     expect(plain.get_by_role("link", name="Shop")).to_be_visible()
@@ -44,6 +45,7 @@ def test_the_menu_leads_to_lists_and_a_user_signs_out(plain: Page, shop: Chatbot
     expect(plain.get_by_role("button", name="Log in")).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1440])
 def test_a_list_is_filtered_and_an_action_runs(plain: Page, shop: Chatbot, width: int) -> None:
     DeliveryFactory(chatbot=shop, state="SUCCESS", due_at=None)
@@ -61,6 +63,7 @@ def test_a_list_is_filtered_and_an_action_runs(plain: Page, shop: Chatbot, width
     assert Delivery.objects.get(pk=failed.pk).due_at is not None
 
 
+@pytest.mark.slow
 def test_every_section_of_a_form_is_open_and_the_form_is_saved(plain: Page, shop: Chatbot) -> None:
     plain.goto(reverse("admin:chatbots_chatbot_change", args=[shop.pk]))
     plain.get_by_label("Name", exact=False).first.fill("Corner shop")
@@ -71,6 +74,7 @@ def test_every_section_of_a_form_is_open_and_the_form_is_saved(plain: Page, shop
     assert Chatbot.objects.get(pk=shop.pk).name == "Corner shop"
 
 
+@pytest.mark.slow
 def test_a_row_is_chosen_from_a_long_list(plain: Page, shop: Chatbot) -> None:
     Account.objects.filter(pk=shop.account_id).update(name="First")
     bulk.copy(shop.account, OFFERED, {"name": "'Other ' || (1000 + s.n)"})
@@ -87,6 +91,7 @@ def test_a_row_is_chosen_from_a_long_list(plain: Page, shop: Chatbot) -> None:
     assert Chatbot.objects.get(name="Corner shop").account == last
 
 
+@pytest.mark.slow
 def test_an_agent_answers(plain: Page, shop: Chatbot) -> None:
     thread = ThreadFactory(chatbot=shop, escalated=True)
     MessageFactory(thread=thread, content="I was charged twice")

@@ -125,6 +125,7 @@ def scanned(rows: "QuerySet[Any]") -> list[str]:
     return [line for line in rows.explain().splitlines() if "Seq Scan" in line]
 
 
+@pytest.mark.slow
 def test_rows_of_other_tenants_are_not_read(tenants: list[User]) -> None:
     owner, admin, member = tenants
     assert scanned(Chatbot.objects.filter(description="none")), "the check sees a scan"

@@ -32,6 +32,7 @@ class HttpsWeb(Web):
         self.environment |= HTTPS
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_behind_https_cookies_are_secure_and_hsts_is_sent() -> None:
     with HttpsWeb() as web:
@@ -43,6 +44,7 @@ def test_behind_https_cookies_are_secure_and_hsts_is_sent() -> None:
         assert "SameSite=Lax" in answer.headers["Set-Cookie"]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_over_http_cookies_are_not_secure_and_hsts_is_not_sent() -> None:
     with Web() as web:

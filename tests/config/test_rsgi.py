@@ -68,6 +68,7 @@ def in_chunks(raw: bytes) -> bytes:
     return b"%x\r\n%s\r\n0\r\n\r\n" % (len(raw), raw)
 
 
+@pytest.mark.slow
 def test_a_body_without_a_length_is_read_up_to_the_limit(web: Web, api: Api, starters: str) -> None:
     too_long = b'{"a":"' + b"x" * MAX_BYTES + b'"}'
     with Raw(web) as raw:
@@ -147,6 +148,7 @@ def test_the_sign_in_page_accepts_no_file(web: Web) -> None:
     assert (status, headers["connection"]) == (400, "close")
 
 
+@pytest.mark.slow
 def test_600_slow_clients_block_no_other_client_and_are_rejected_at_the_timeout(
     web: Web, api: Api, starters: str
 ) -> None:
@@ -183,6 +185,7 @@ def test_only_http_1_is_served(web: Web) -> None:
         assert raw.file.read() == b""
 
 
+@pytest.mark.slow
 def test_unfinished_bodies_share_a_limited_amount_of_memory(
     web: Web, api: Api, starters: str
 ) -> None:

@@ -40,6 +40,7 @@ def cookies() -> dict[str, str]:
     return {"sessionid": signed_in(superuser()).cookies["sessionid"].value}
 
 
+@pytest.mark.slow
 def test_a_long_response_arrives_whole_and_begins_at_once(
     rows: list[str], web: Web, cookies: dict[str, str]
 ) -> None:
@@ -79,6 +80,7 @@ def test_clients_that_read_nothing_hold_no_thread(
         client.close()
 
 
+@pytest.mark.slow
 def test_a_client_that_disconnects_ends_its_response(
     rows: list[str], web: Web, cookies: dict[str, str]
 ) -> None:

@@ -37,6 +37,7 @@ def client_package(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("Endpoints")
 def test_the_served_document_names_the_address_of_the_service(service: Service) -> None:
     served = requests.get(f"{service.address}/openapi.json", timeout=60).json()

@@ -56,6 +56,7 @@ def many(api: Api, web: Web) -> Iterator[Many]:
         yield send
 
 
+@pytest.mark.slow
 @pytest.mark.proves("Chatbot", "Chatbots")
 def test_one_of_many_concurrent_creations_with_the_same_name_succeeds(
     many: Many, chatbot: Chatbot

@@ -62,7 +62,7 @@ DOCUMENT = document_without_keys()
 @pytest.mark.parametrize(
     ("phases", "document"),
     [
-        pytest.param(RANDOM, DOCUMENT, id="random values"),
+        pytest.param(RANDOM, DOCUMENT, id="random values", marks=pytest.mark.slow),
         pytest.param(("coverage",), bare(DOCUMENT), id="boundary values"),
     ],
 )

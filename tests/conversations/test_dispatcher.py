@@ -95,6 +95,7 @@ def test_a_worker_sends_mails_and_does_periodic_work() -> None:
         assert len(server.mails) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_deliveries_and_mails_are_held_until_sending_is_on_again(
     receiver: Receiver, endpoint: Endpoint

@@ -25,6 +25,7 @@ def have_ended(count: int) -> Callable[[], bool]:
     return lambda: Delivery.objects.filter(state="SUCCESS", due_at=None).count() == count
 
 
+@pytest.mark.slow
 def test_deliveries_continue_while_the_broker_is_dead_and_after_its_return(
     receiver: Receiver, endpoint: Endpoint, broker: Broker
 ) -> None:

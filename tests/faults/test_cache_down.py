@@ -54,6 +54,7 @@ class Callers:
         return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["killed", pytest.param("hangs", marks=pytest.mark.slow)])
 def test_without_its_cache_the_api_works_with_open_limits_and_enforced_quotas(
     api: Api, chatbot: Chatbot, broker: Any, fault: str

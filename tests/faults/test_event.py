@@ -32,12 +32,14 @@ def say_to_one_that_dies(thread: Thread, *, crash_point: str) -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_crash_before_the_commit_leaves_neither_message_nor_event(thread: Thread) -> None:
     say_to_one_that_dies(thread, crash_point="event-recorded")
     assert not Message.objects.exists()
     assert not Delivery.objects.exists()
 
 
+@pytest.mark.slow
 def test_the_event_is_delivered_after_a_crash_after_the_commit(
     receiver: Receiver, thread: Thread
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_worker_makes_the_reply_of_a_killed_web_process(
     assert Usage.objects.get().messages == 1
 
 
+@pytest.mark.slow
 def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
     caller: Caller, model: HeldModel
 ) -> None:
@@ -171,6 +172,7 @@ def renewed() -> bool:
     return OwedReply.objects.filter(claimed_until__gt=timezone.now()).exists()
 
 
+@pytest.mark.slow
 def test_a_worker_that_takes_over_leaves_one_reply_and_one_answer(
     caller: Caller, model: HeldModel
 ) -> None:

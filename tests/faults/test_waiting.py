@@ -49,6 +49,7 @@ def open_connections() -> int:
         return int(cursor.fetchone()[0])
 
 
+@pytest.mark.slow
 def test_reads_do_not_queue_behind_waiting_sends(api: Api, thread: Thread, model: Any) -> None:
     limits = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
     with Web(LLM_TIMEOUT=str(LONG), WEB_WORKERS="2", **limits) as web:
@@ -78,6 +79,7 @@ def test_reads_do_not_queue_behind_waiting_sends(api: Api, thread: Thread, model
     assert Message.objects.filter(content="At last.").count() == WAITING
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     "connection.vendor != 'sqlite'", reason="only the embedded default has extra threads"
 )
@@ -126,6 +128,7 @@ class Senders:
         return sorted(self.statuses())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "header", [pytest.param({}, marks=pytest.mark.slow), {"Idempotency-Key": "one-for-all"}]
 )
@@ -165,6 +168,7 @@ def test_a_hanging_model_uses_up_only_the_places_of_its_own_account(
     }
 
 
+@pytest.mark.slow
 def test_many_accounts_together_leave_threads_free(
     api: Api, thread: Thread, model: Any, default_model: Any
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_worker_killed_at_any_point_loses_nothing(
     assert set(delivery.attempts.values_list("number", flat=True)) == {1}
 
 
+@pytest.mark.slow
 def test_a_worker_killed_between_two_tries_does_not_hasten_the_next_one(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
@@ -121,6 +122,7 @@ def test_after_a_worker_is_killed_during_a_request_the_retry_follows_immediately
     assert [each.body for each in receiver.arrivals] == [bytes(delivery.body)] * 2
 
 
+@pytest.mark.slow
 def test_a_delivery_that_kills_every_worker_is_given_up(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
@@ -187,6 +189,7 @@ def test_the_death_of_one_of_two_workers_is_noticed_immediately(
     assert median(seconds) < TAKEN_OVER, seconds
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_asked_to_stop_finishes_its_running_attempts(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:

@@ -226,6 +226,7 @@ def test_a_database_that_is_away(site: Site, talk: Talk) -> None:
     assert firing(before, during, after) >= {"DatabaseDown", "ServerErrors"}
 
 
+@pytest.mark.slow
 def test_sending_switched_off(other: Web, talk: Talk) -> None:
     scrape = prometheus.scrape([other.address])
     # The embedded default looks for a worker in its own state folder.

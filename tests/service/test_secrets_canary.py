@@ -322,6 +322,7 @@ def test_no_secret_appears_in_any_output(chatbot: Chatbot, sown: Sown) -> None:
     assert not {place: secrets for place, secrets in found.items() if secrets}
 
 
+@pytest.mark.slow
 def test_a_secret_in_any_of_the_places_would_be_found(chatbot: Chatbot, sown: Sown) -> None:
     """Search each place for secrets in the encoding that the place uses."""
     one = sown.all()[-1]

@@ -57,7 +57,6 @@ def subjects() -> list[str]:
 FAILS, WORKS = "the webhook has failed", "the webhook works again"
 
 
-@pytest.mark.slow
 @pytest.mark.django_db
 class TestWhen:
     """Which outages cause an email, and how many emails."""
@@ -197,6 +196,7 @@ class TestWords:
         assert "hush" not in body
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_sends_one_mail_about_the_outage_and_one_about_its_end(settings: Any) -> None:
     """Outages are reported after a second here, and the test makes each check due."""

@@ -148,6 +148,7 @@ def test_invitations_count_towards_the_mail_limit_of_an_account(
     assert not Invitation.objects.exists()
 
 
+@pytest.mark.slow
 def test_members_can_be_changed_and_removed_but_not_added_directly(
     manager: Client, account: Account
 ) -> None:

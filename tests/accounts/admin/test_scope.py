@@ -127,6 +127,7 @@ def test_no_address_shows_or_changes_rows_of_another_account(
     assert foreign.snapshot() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", [pytest.param("manager", marks=pytest.mark.slow), "agent"])
 def test_no_id_in_a_query_or_a_form_shows_or_changes_rows_of_another_account(
     who: str, request: pytest.FixtureRequest, foreign: Tenant, own: Tenant
@@ -150,6 +151,7 @@ def test_no_id_in_a_query_or_a_form_shows_or_changes_rows_of_another_account(
     assert asked > 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", [pytest.param("manager", marks=pytest.mark.slow), "agent"])
 def test_a_row_of_another_account_looks_like_a_missing_row(
     who: str, request: pytest.FixtureRequest, foreign: Tenant, own: Tenant
@@ -292,6 +294,7 @@ def test_every_page_of_the_admin_is_scoped() -> None:
     assert not [m for m, page in admin.site._registry.items() if not isinstance(page, ScopedAdmin)]
 
 
+@pytest.mark.slow
 def test_the_filters_that_pages_link_to_are_declared(manager: Client, own: Tenant) -> None:
     pages = ["admin:index", "admin:conversations_thread_changelist"]
     addresses = [reverse(name) for name in pages]

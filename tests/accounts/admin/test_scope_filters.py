@@ -37,6 +37,7 @@ def headings(client: Client, address: str) -> list[str]:
     return [unescape(text).strip() for _, text in HEADING.findall(panel(client, address))]
 
 
+@pytest.mark.slow
 def test_every_filter_has_a_heading_in_plain_words(client: Client) -> None:
     names = [model._meta.label_lower.replace(".", "_") for model in admin.site._registry]
     lists = [reverse(f"admin:{name}_changelist") for name in names]

@@ -1,5 +1,6 @@
 """An appearance's form accepts everything that the API accepts, and suggests common values."""
 
+import pytest
 from django.urls import reverse
 
 from chatbots.admin.appearance import COLOURS, FIELDSETS
@@ -14,6 +15,7 @@ def test_the_form_has_every_setting_once() -> None:
     assert len(COLOURS) == 4
 
 
+@pytest.mark.slow
 def test_suggestions_are_not_choices(chatbot: Chatbot) -> None:
     client = signed_in(superuser())
     address = reverse("admin:chatbots_chatbot_change", args=[chatbot.pk])

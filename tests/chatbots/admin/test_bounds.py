@@ -27,6 +27,7 @@ def fill(model: Any, chatbot: Chatbot, *, free: int = 0) -> None:
     model.objects.bulk_create(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "name", "fields"), FORMS)
 def test_the_last_free_row_is_saved_and_one_more_is_a_form_error(
     client: Client, chatbot: Chatbot, model: Any, name: str, fields: dict[str, str]
@@ -41,6 +42,7 @@ def test_the_last_free_row_is_saved_and_one_more_is_a_form_error(
     assert model.objects.filter(chatbot=chatbot).count() == MOST
 
 
+@pytest.mark.slow
 def test_rows_added_together_are_counted_together(
     client: Client, chatbot: Chatbot, settings: Any
 ) -> None:

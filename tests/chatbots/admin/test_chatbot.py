@@ -84,6 +84,7 @@ def test_the_quota_of_the_plan_also_applies_in_the_admin(client: Client, chatbot
     assert "chatbot quota exceeded" in client.post(ADD, given).content.decode()
 
 
+@pytest.mark.slow
 def test_saving_an_unchanged_page_changes_nothing(
     client: Client, chatbot: Chatbot, address: str
 ) -> None:
@@ -190,6 +191,7 @@ def test_an_instruction_that_is_not_deletable_is_kept(client: Client, chatbot: C
     assert [row.pk for row in Instruction.objects.all()] == [kept.pk]
 
 
+@pytest.mark.slow
 def test_only_changed_texts_are_stored_and_the_others_are_shown_as_shipped(
     client: Client, chatbot: Chatbot
 ) -> None:
@@ -241,6 +243,7 @@ def crowded(chatbot: Chatbot) -> Chatbot:
     return chatbot
 
 
+@pytest.mark.slow
 def test_the_page_of_a_crowded_chatbot_is_small_and_can_be_saved(
     client: Client, crowded: Chatbot, address: str
 ) -> None:
@@ -307,6 +310,7 @@ def test_only_people_without_access_by_their_role_can_be_added(
     assert added or refused in answer.text
 
 
+@pytest.mark.slow
 def test_the_page_says_above_its_tabs_whether_the_stored_bot_is_active(
     client: Client, chatbot: Chatbot, address: str
 ) -> None:

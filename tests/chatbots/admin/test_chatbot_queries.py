@@ -105,6 +105,7 @@ PAGES: dict[str, tuple[Callable[[Chatbot], str], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "as_superuser", [pytest.param(True, marks=pytest.mark.slow), False], ids=["superuser", "staff"]
 )

@@ -85,6 +85,7 @@ def test_texts_of_another_account_cannot_be_copied(client: Client) -> None:
     assert foreign.chatbot.localizations.count() == 1
 
 
+@pytest.mark.slow
 def test_the_second_of_two_people_who_save_is_warned(client: Client, french: Localization) -> None:
     form = fields_of(client.get(page_of(french)))
     submit(client, page_of(french), homeTitle="Salut")

@@ -127,6 +127,7 @@ def test_an_empty_question_is_not_asked(client: Client, address: str, model: Mod
     assert not model.questions
 
 
+@pytest.mark.slow
 def test_the_rate_of_questions_is_limited(
     client: Client, address: str, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

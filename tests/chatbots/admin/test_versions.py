@@ -95,6 +95,7 @@ def test_staff_of_another_account_find_no_versions(row: Instruction) -> None:
     assert row.instruction == "new"
 
 
+@pytest.mark.slow
 def test_many_versions_are_listed_in_pages(row: Instruction) -> None:
     client = signed_in(superuser())
     client.get(page_of(row))

@@ -80,6 +80,7 @@ def test_the_next_model_answers_within_the_same_deadline(
     assert len(first.arrivals) == 1, "the next model is the retry"
 
 
+@pytest.mark.slow
 def test_the_next_model_has_the_time_that_the_first_leaves(
     model: LlmModel, first: ModelServer, second: ModelServer, settings: Any
 ) -> None:

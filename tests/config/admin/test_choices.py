@@ -118,6 +118,7 @@ def test_a_form_accepts_a_row_that_its_select_does_not_offer(
     assert Persona.objects.get(title="New").chatbot == bot
 
 
+@pytest.mark.slow
 def test_a_chatbot_accepts_models_and_people_that_its_selects_do_not_offer(
     chatbot: Chatbot, default_model: LlmModel
 ) -> None:

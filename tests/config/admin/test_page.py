@@ -44,6 +44,7 @@ def test_every_header_of_a_table_has_a_text(default_model: Any) -> None:
     assert found > 100
 
 
+@pytest.mark.slow
 def test_no_page_shows_a_secret_again(default_model: Any) -> None:
     """Create secrets in every way that the admin offers, and look for them on all pages."""
     tenant, kim = Tenant("mine"), superuser()

@@ -103,6 +103,7 @@ def test_a_hundred_concurrent_sends_store_only_what_the_limits_allow(
     assert {answer.json().get("code") for answer in answers if answer.status_code == 429} == {code}
 
 
+@pytest.mark.slow
 @pytest.mark.proves("Codes/CHATBOT_LIMIT_REACHED")
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_creations_stop_at_the_quota(api: Api, chatbot: Chatbot) -> None:

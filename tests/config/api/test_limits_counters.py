@@ -110,6 +110,7 @@ def test_an_error_reply_is_never_read_as_the_reply_to_the_next_command(
     assert shared.add("after", 1, seconds=600) == 1
 
 
+@pytest.mark.slow
 def test_a_process_without_redis_does_not_load_its_library(tmp_path: Path) -> None:
     script = "import config.rsgi, sys; print('redis' in sys.modules)"
     known = {"DJANGO_SETTINGS_MODULE": "config.settings"}

@@ -162,6 +162,7 @@ def test_the_tables_show_the_figures_of_the_charts(
     assert "Deliveries by state over" in page.content.decode()
 
 
+@pytest.mark.slow
 def test_the_cards_link_to_lists_of_the_same_span(client: Client, chatbot: Chatbot) -> None:
     furnish(chatbot)
     for span in ("1h", "24h", "7d", "30d"):
@@ -172,6 +173,7 @@ def test_the_cards_link_to_lists_of_the_same_span(client: Client, chatbot: Chatb
                 assert len(page.context["cl"].result_list) == int(card.figure), card.link
 
 
+@pytest.mark.slow
 def test_the_cards_link_to_lists_of_the_chosen_account_and_chatbot(chatbot: Chatbot) -> None:
     for bot in (chatbot, ChatbotFactory(account=chatbot.account), ChatbotFactory()):
         furnish(bot)

@@ -154,6 +154,7 @@ def test_the_list_needs_the_same_queries_at_any_number_of_threads(
     assert queries() == few <= 10
 
 
+@pytest.mark.slow
 def test_the_views_need_the_same_queries_with_ten_and_with_ten_thousand_threads(
     client: Client, chatbot: Chatbot
 ) -> None:

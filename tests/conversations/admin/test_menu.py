@@ -45,6 +45,7 @@ def test_the_menu_has_the_designed_groups(default_model: Any) -> None:
     }
 
 
+@pytest.mark.slow
 def test_every_list_can_be_reached_from_the_menu(default_model: Any) -> None:
     """Follow all links from the home page, one page of each kind."""
     tenant, client = Tenant("mine"), signed_in(superuser())

@@ -118,6 +118,7 @@ def family_of(pid: int) -> list[int]:
     return [pid, *(one for child in children for one in family_of(int(child)))]
 
 
+@pytest.mark.slow
 def test_other_users_cannot_read_the_state(running: Any) -> None:
     folder, start, _ = running
     state = folder / "state"
@@ -155,6 +156,7 @@ def test_the_web_servers_own_lines_are_json_too(running: Any) -> None:
     wait_until(lambda: [one for one in start.lines() if one["logger"] == "_granian"])
 
 
+@pytest.mark.slow
 def test_a_second_start_on_one_state_folder_is_rejected(running: Any) -> None:
     folder, first, _ = running
     for words in ((), ("web",), ("worker",)):

@@ -169,6 +169,7 @@ def test_with_times_only_the_first_requests_fail(start: Start) -> None:
     assert [event["answer"] for event in sink.events] == ["500", "500", "200"]
 
 
+@pytest.mark.slow
 def test_a_caller_that_does_not_wait_for_the_response_is_reported(start: Start) -> None:
     sink = start("--delay", "2.5")
     assert deliver(sink, timeout=1.5).reason is Reason.TIMEOUT

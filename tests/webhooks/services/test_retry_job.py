@@ -169,6 +169,7 @@ def test_a_job_that_moved_on_in_another_worker_is_left_to_it(bot: Chatbot, clock
     assert len(requested()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_job_survives_the_death_of_its_worker(receiver: Receiver, endpoint: Endpoint) -> None:
     receiver.on("/hook", answer(200))
