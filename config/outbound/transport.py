@@ -36,9 +36,7 @@ Judge = Callable[[Address], None]
 
 KEPT = 1_024  # idle connections: enough for two endpoints per thread of a worker
 HOSTS = 1_024  # hosts whose connection settings urllib3 keeps; they are small
-AT_ONCE = (
-    0.5  # seconds: a kept connection that closes sooner was stale; a round trip takes up to 0.3 s
-)
+AT_ONCE = 0.5  # seconds: a connection that closes sooner was stale; a round trip takes up to 0.3 s
 HEAD_BYTES = (
     32 * 1024
 )  # limit on a response's head, with those of interim responses; Node's client accepts 16 KiB
