@@ -101,7 +101,7 @@ def reached(rows: RowsT, caller: Caller, *, account: str = "account") -> RowsT:
 
 
 def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its caller_role
-    """List the accounts that a caller owns or belongs to and in which the caller's key works.
+    """List the accounts that a caller owns or belongs to, and in which the caller's key is valid.
 
     Each is annotated with the caller's role, as `caller_role`.
     """
@@ -116,7 +116,7 @@ def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its 
 
 
 def accounts_of_given(bound: bool) -> "QuerySet[Any]":
-    """List a given person's accounts. With `bound`, only the one that their key is bound to."""
+    """List a given person's accounts or, with `bound`, only the account of the person's key."""
     person: Any = Given("person", UUIDField())
     key_account: Any = Given("key_account", UUIDField()) if bound else None
     return accounts_of(Caller(person, key_account))

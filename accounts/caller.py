@@ -12,5 +12,5 @@ class Caller:
     key_account: UUID | None = None  # None: the key works in all of the person's accounts
 
     def reaches(self, account_id: UUID) -> bool:
-        """Return whether the caller's key is bound to this account or to none."""
+        """Return whether the caller's key is bound to this account or to no account."""
         return self.key_account in (None, account_id)

@@ -139,7 +139,7 @@ def _look(
 def keep(claim: Claim, status: int, body: bytes, *, thread_id: UUID | None = None) -> None:
     """Store the answer, and the id of the thread that it contains, if any.
 
-    Raises TakenOver if another request holds the claim; that request's answer counts.
+    Raises TakenOver if another request holds the claim. Only that request may store its answer.
     """
     held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
     size = max(len(body), SMALLEST)

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class Unsendable(Exception):
-    """Raised for a mail that cannot be built: another try would fail in the same way."""
+    """Raised for a mail that cannot be built: another attempt would fail in the same way."""
 
 
 class RoundRobin:
@@ -54,7 +54,7 @@ class RoundRobin:
         later = ordered.filter(account_id__gt=self.served) if self.served else ordered
         found = later.first() or (ordered.first() if self.served else None)
         if found is None:
-            self.served = None  # an idle poll then takes one query
+            self.served = None  # so that a poll without due mails takes only one query
         return found
 
 
@@ -92,8 +92,8 @@ def release(mail_id: str, claim: str) -> None:
 def send(mail_id: str, claim: str) -> None:
     """Send a mail if its claim is still valid. A second task with the same claim does nothing.
 
-    The try is counted before it begins, so a mail that crashes the process is tried only a few
-    times.
+    The attempt is counted before it starts, so a mail that crashes the process is attempted only
+    a few times.
     """
     token, until = str(uuid4()), timezone.now() + SENDING
     held = _held(mail_id, claim)
@@ -111,7 +111,7 @@ def send(mail_id: str, claim: str) -> None:
     except Unsendable as error:
         _fail(mail, token, error=str(error), delay=None)
     except REFUSED as error:
-        if is_shortage(error):  # a shortage on this machine does not count as a try
+        if is_shortage(error):  # not the fault of the mail: do not count this attempt
             logger.warning("emails are delayed: %s", error, extra={"bounded": True})
             release_connection()
             _settle(mail, token, tries=F("tries") - 1)
@@ -134,7 +134,7 @@ def build(mail: Mail) -> EmailMessage:
     message = EmailMessage(mail.subject, mail.text, to=[mail.to])
     try:
         message.message().as_bytes()
-    except Exception as error:  # any kind: another try would build the same mail
+    except Exception as error:  # any error: another attempt would build the same mail
         raise Unsendable(f"{type(error).__name__}: {error}") from error
     return message
 
@@ -158,7 +158,7 @@ def prune() -> Iterator[int]:
 
 
 def _held(mail_id: str, claim: str) -> "QuerySet[Mail]":
-    """Select a mail if nothing has replaced its claim."""
+    """Select a mail if its claim has not been replaced."""
     return Mail.objects.filter(pk=mail_id, claim=UUID(claim), due_at__isnull=False)
 
 
@@ -178,7 +178,10 @@ def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
 
 
 def _settle(mail: Mail, claim: str, **columns: Any) -> None:
-    """Settle an attempt, retrying the write until the lease ends. Without the claim, do nothing."""
+    """Settle an attempt, retrying the write until the lease expires.
+
+    Does nothing if another holder has replaced the claim.
+    """
     held = _held(str(mail.pk), claim)
     left = (mail.claimed_until - timezone.now()).total_seconds() if mail.claimed_until else 0
     insist(

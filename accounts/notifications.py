@@ -21,7 +21,7 @@ def one_line(text: str) -> str:
 
 
 def room(account: Account) -> int:
-    """Return how many more mails an account may store: the limit less those of the last hour."""
+    """Return how many more mails an account may store: the limit minus the last hour's mails."""
     hour = Mail.objects.filter(account=account, created_at__gt=timezone.now() - timedelta(hours=1))
     return MAILS_PER_HOUR - hour.order_by()[:MAILS_PER_HOUR].count()
 

@@ -26,7 +26,7 @@ class Action(StrEnum):
     ERASE = "ERASE"
 
 
-CHATBOT_VIEW = "CHATBOT_VIEW"  # a permission that a membership may carry
+CHATBOT_VIEW = "CHATBOT_VIEW"  # a permission that a membership may include
 ADDED = "ADDED"  # held on the chatbots that a person was added to
 PERMISSIONS = (CHATBOT_VIEW,)
 

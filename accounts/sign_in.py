@@ -15,11 +15,11 @@ from config.api.errors import TooManyRequests
 from config.environment import Rate
 from config.middleware import counted_as
 
-FAILURES: Rate = (5, 900)  # failures and seconds, for one person from one address
+FAILURES: Rate = (5, 900)  # failures and seconds, for each pair of person and address
 FAILURES_OF_ADDRESS: Rate = (
     50,
     900,
-)  # failures and seconds, for one address: each failure costs a hash
+)  # failures and seconds, for each address, because every failure costs a hash
 MOST_WAITING = 8  # concurrent sign-ins in a process, which hashes two passwords at a time
 
 waiting = threading.BoundedSemaphore(MOST_WAITING)
@@ -42,7 +42,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
                     super().clean()
                     of_address()
                     of_person()
-                except ValidationError as error:  # counted as a failure
+                except ValidationError as error:  # raised later, so that it counts
                     failure = error
         except TooManyRequests as refusal:
             minutes = ceil(refusal.retry_after / 60)
@@ -65,7 +65,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
 
 @contextmanager
 def waiting_place() -> Iterator[None]:
-    """Hold one of the MOST_WAITING places. Raises ValidationError immediately if none is free."""
+    """Hold one of the MOST_WAITING slots. Raises ValidationError immediately if none is free."""
     if not waiting.acquire(blocking=False):
         raise ValidationError(
             "Too many people are signing in right now. Try again in a few seconds.",

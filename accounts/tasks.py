@@ -62,7 +62,7 @@ def prune_mails(claim: str) -> None:
 def prune_changes(claim: str) -> None:
     """Prune the audit trail once a day.
 
-    A run that is cut short is due again a minute after it began.
+    A run that is cut short is due again a minute after it started.
     """
     began = timezone.now()
     ended = time_budget.run(change.prune(began - timedelta(days=settings.AUDIT_RETENTION_DAYS)))

@@ -1,8 +1,8 @@
 """Working hours, written as "Mon-Fri 09:00-17:00, Sat 22:00-06:00".
 
-The days are those on which a span begins. If a span's end time is earlier than its start time, it
-ends on the next day. All times are local to the account's time zone, so a span during which the
-clocks change is an hour longer or shorter.
+The days are those on which a period starts. If the end time of a period is earlier than its start
+time, the period ends on the next day. All times are in the account's time zone, so a period during
+which the clocks change is an hour longer or shorter.
 """
 
 import re
@@ -20,14 +20,14 @@ SPAN = re.compile(rf"{DAY_NAME}(?:-{DAY_NAME})? ({CLOCK})-({CLOCK}|24:00)")
 
 
 class Span(NamedTuple):
-    """A span of time on some days of the week; 0 is Monday. Times are in minutes since midnight."""
+    """A period on some days of the week; 0 is Monday. Times are in minutes since midnight."""
 
     days: range
     begin: int
     end: int
 
     def contains(self, moment: datetime) -> bool:
-        """Return whether a local time is in the span."""
+        """Return whether a local time is in the period."""
         today, minute = moment.weekday(), 60 * moment.hour + moment.minute
         if self.begin < self.end:
             return today in self.days and self.begin <= minute < self.end
@@ -49,7 +49,7 @@ def parse(text: str) -> list[Span]:
         if not days:
             raise ValidationError("the days of each part must be in order, from Mon to Sun")
         if begin == end:
-            raise ValidationError("the hours of each part must not begin and end at the same time")
+            raise ValidationError("each part must start and end at different times")
         spans.append(Span(days, begin, end))
     return spans
 

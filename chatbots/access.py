@@ -20,7 +20,7 @@ KEY_ACCOUNT: Any = Given("key_account", UUIDField())
 
 
 def key_and_chatbot() -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Read a key with the OpenChatbot fields of a given chatbot and whether the key opens it.
+    """Read a key, the OpenChatbot fields of a given chatbot, and whether the key opens the chatbot.
 
     One statement is cheaper than two. The fields are None if the chatbot does not exist.
     """

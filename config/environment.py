@@ -264,7 +264,7 @@ def header_values(names: dict[str, str]) -> Faults:
 
 
 def refuse(env: Env, faults: Faults) -> None:
-    """End the process if the environment is invalid, naming every fault. Raises SystemExit."""
+    """Exit with a list of all faults if the environment is invalid. Raises SystemExit."""
     try:
         env.seal()
     except EnvValidationError as error:

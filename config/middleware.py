@@ -181,7 +181,7 @@ class RequestMiddleware:
         return response
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:
-        """Add the route and the person signed in to the admin to the log lines; record who acts."""
+        """Add the route and the admin's signed-in user to the context of the request."""
         route = request.resolver_match.route if request.resolver_match else ""
         known = current.get()._replace(route=f"{request.method} /{route}")
         person = getattr(request, "user", None) if route.startswith("admin/") else None
@@ -205,7 +205,7 @@ class RequestMiddleware:
 
 
 def security_headers(*, secure: bool) -> dict[str, str]:
-    """Return the headers that Django's middleware adds to each response over HTTPS or HTTP."""
+    """Return the headers that Django's middleware adds to responses, over HTTPS or over HTTP."""
     scheme = "https" if secure else "http"
     environ = {"REQUEST_METHOD": "GET", "wsgi.input": BytesIO(), "wsgi.url_scheme": scheme}
     request = WSGIRequest(environ)

@@ -44,7 +44,7 @@ ACCESS_LOG = env.bool("ACCESS_LOG", True)
 DATABASE_URL = env.database_url("DATABASE_URL", "")
 REDIS_URL = env.redis_url("REDIS_URL", "")
 REDIS_PREFIX = env.str("REDIS_PREFIX", "chatbots")
-# Turn off for PgBouncer before 1.21 in transaction mode: each transaction may get another session.
+# Turn off for PgBouncer before 1.21 in transaction mode: transactions may get different sessions.
 PREPARED_STATEMENTS = env.bool("PREPARED_STATEMENTS", True)
 EMBEDDED = not DATABASE_URL
 EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "localhost", "::1")  # a demo open to the network

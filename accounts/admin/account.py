@@ -33,7 +33,7 @@ HANDOFF = (
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
-    """The form for a new account. The owner is named by email address."""
+    """The form for a new account. It identifies the owner by email address."""
 
     owner_email = forms.EmailField(
         label="owner's email", max_length=SHORT, widget=UnfoldAdminEmailInputWidget, required=True
@@ -45,7 +45,7 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in
 
 
 def quota_line(account: Account, month: date) -> dict[str, Any]:
-    """Return a month's messages against the quota, and a state once most of it is used."""
+    """Return a month's message count and quota, and a label once most of the quota is used."""
     usage = Usage.objects.filter(account=account, month=month).first()
     usage = usage or Usage(account=account, month=month, messages=0)
     usage.account = account

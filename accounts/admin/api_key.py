@@ -28,7 +28,7 @@ NOT_ROTATABLE = "{} cannot be rotated: it no longer works, or it has already bee
 
 
 def holders(request: HttpRequest) -> "QuerySet[User]":
-    """Return the active people whose keys, names and sign-ins the signed-in person may see.
+    """Return the active people whose keys, names and sign-in times the signed-in person may see.
 
     A superuser sees all of them. Other staff see themselves, and any non-superuser who belongs
     only to accounts that they manage.
@@ -148,7 +148,7 @@ class ApiKeyAdmin(ScopedAdmin):
 
     @with_row("collect")
     def collect_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
-        """Generate the text of a key that another person issued, and show it once to its owner."""
+        """Generate the text of a key that someone else issued, and show it once to the owner."""
         text = api_key.collect(key)
         if text is None:
             messages.error(request, f"{key.prefix} has already been collected or revoked")

@@ -16,7 +16,7 @@ from accounts.caller import Caller
 from accounts.models import Account, ApiKey, User
 from config.admin.choices import RowSelect
 
-LONGEST_LIFE = 3_650  # days that a key may be valid, at most
+LONGEST_LIFE = 3_650  # maximum lifetime of a key in days
 NOT_ISSUABLE = "no staff member of this account has this email address"
 GRACE = {0: "none: it stops working immediately", 1: "1 hour", 24: "24 hours", 168: "7 days"}
 
@@ -68,7 +68,7 @@ class IssueForm(forms.Form):
         if owner == self.issuer:
             return given | {"user": owner}
         if account is None:
-            self.add_error("account", "choose the account in which their key will work")
+            self.add_error("account", "another person's key must be bound to one of their accounts")
         elif not (
             owner
             and owner.is_staff

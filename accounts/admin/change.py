@@ -11,7 +11,7 @@ from accounts.admin.scope import AccountRows, ReadOnly
 from accounts.models import Change
 from config.admin.dates import at
 
-IN_A_LIST = 4  # changed fields that the list names for each change
+IN_A_LIST = 4  # maximum number of changed fields that the list shows for a change
 WORDS = {
     Change.Action.CREATE: "added",
     Change.Action.UPDATE: "changed",
@@ -77,7 +77,7 @@ class ChangeAdmin(ReadOnly, AccountRows):
 
     @display(description="fields")
     def fields_in_words(self, change: Change) -> str:
-        """Name the first changed fields and count the rest."""
+        """Show the names of the first changed fields, and how many more there are."""
         names = [name.replace("_", " ") for name in change.changes or {}]
         more = len(names) - IN_A_LIST
         return ", ".join(names[:IN_A_LIST]) + (f" and {more} more" if more > 0 else "")

@@ -85,9 +85,9 @@ def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "Q
 
 
 def holds(user: User, permission: str) -> Exists:
-    """Build the condition that a user has a model permission, for a poll that runs one query.
+    """Build a condition that checks a user's model permission, so a poll needs only one query.
 
-    `has_perm` would read all of the person's permissions, in two queries.
+    `has_perm` would need two more queries, which read all of the user's permissions.
     """
     app, codename = permission.split(".")
     holders = Q(user=user.pk) | Q(group__user=user.pk)
@@ -99,7 +99,7 @@ def holds(user: User, permission: str) -> Exists:
 def with_row(
     permission: str,
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """Call the view with the row that the URL names instead of the row's id.
+    """Pass the view the row that the URL identifies, instead of the row's id.
 
     Our own pages get their rows only this way. A row that the person may not see is reported as
     missing. Raises PermissionDenied if the person lacks the named permission.
@@ -280,7 +280,8 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     ) -> tuple["QuerySet[Any]", bool]:
         """Search by a complete id if `id_columns` is set, else by `search_fields`.
 
-        Django would look for each word at the beginning of a name, and so find no "Corner shop".
+        Django would match each word separately with the beginning of a name, so a search for
+        "Corner shop" would find nothing.
         """
         text = search_term.strip()
         if not text:

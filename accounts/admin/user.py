@@ -45,7 +45,7 @@ class PersonChangeForm(ConflictForm):
         fields = ("email", "name", "is_active", "is_staff", "is_superuser", "groups")
 
     def mark_of(self, row: Any) -> str:
-        """Return a digest of the values: a person's row does not store when it last changed."""
+        """Return a digest of the values, because users have no column for the last change."""
         values = [] if row._state.adding else sorted(self.values_of(row).items())
         return blake2b(repr(values).encode(), digest_size=8).hexdigest()
 

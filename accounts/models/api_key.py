@@ -17,7 +17,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     """Selects keys by whether they work."""
 
     def alive(self, now: Any = None) -> "ApiKeyQuerySet":  # Any: a time, or a `Given` one
-        """Select the keys that work now, or at another time."""
+        """Select the keys that work now, or at a given time."""
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=now or timezone.now()),
             digest__isnull=False,

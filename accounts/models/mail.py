@@ -31,7 +31,7 @@ class Mail(Row):
     thread_id = models.UUIDField(null=True, editable=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     due_at = models.DateTimeField(null=True, default=timezone.now)  # null: sent or failed
-    tries = models.PositiveIntegerField(default=0)  # counted when a try begins
+    tries = models.PositiveIntegerField(default=0)  # counted when an attempt starts
     claim = models.UUIDField(null=True)  # fencing token: only its holder may write
     claimed_until = models.DateTimeField(null=True)
     error = models.CharField(max_length=SHORT, blank=True)

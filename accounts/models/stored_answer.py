@@ -6,11 +6,11 @@ from django.db import models
 from accounts.models.account import Account
 from config.database.ids import new_id
 
-SMALLEST = 1024  # bytes; a smaller answer counts as this many, which also limits the number of rows
+SMALLEST = 1024  # bytes counted for any smaller answer, which also limits the number of rows
 
 
 class StoredAnswer(models.Model):
-    """The answer to one caller's key on one route. It has no status until its request has ended."""
+    """The answer to one caller's key on one route. It has no status while the request runs."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -24,12 +24,12 @@ class StoredAnswer(models.Model):
     # the thread that the answer contains; no foreign key, because threads belong to an upper app
     thread_id = models.UUIDField(null=True)
     size = models.PositiveIntegerField(null=True)  # the answer's bytes, at least SMALLEST
-    claim = models.UUIDField()  # the token of the request that runs; a takeover replaces it
+    claim = models.UUIDField()  # the token of the running request; a takeover replaces it
     claimed_until = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
-        indexes = [  # the first includes the size: an account's sizes are added up from the index
+        indexes = [  # the first includes the size, so an account's total is read from the index
             models.Index(fields=["account", "created_at", "size"], name="answers_of_an_account"),
             models.Index(
                 fields=["thread_id"],

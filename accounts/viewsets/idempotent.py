@@ -24,7 +24,7 @@ class IdempotentViewSet(ApiViewSet):
     waiting: ClassVar[frozenset[str]] = frozenset()  # actions that wait for a network peer
     account_id: UUID  # the account of the path's object; set on paths that accept POST
     thread_id: UUID | None = None  # the conversation that the answer to a POST contains
-    run_as: UUID | None = None  # an id that a request shares with its retries with the same key
+    run_as: UUID | None = None  # an id shared by a request and its retries with the same key
 
     caller: Caller
 
@@ -34,7 +34,7 @@ class IdempotentViewSet(ApiViewSet):
         If this request stalls and another takes over its claim, return the other request's answer.
         """
         if declared_length(request) > MAX_BYTES:
-            return self.run(request)  # which refuses such a body
+            return self.run(request)  # refuses the body
         while True:
             begun = idempotency.begin(
                 self.caller.pk,
@@ -76,6 +76,6 @@ class IdempotentViewSet(ApiViewSet):
         if response.status_code < TooManyRequests.status_code:
             idempotency.keep(claim, response.status_code, response.content)
         elif response.status_code == TooManyRequests.status_code:
-            idempotency.discard(claim)  # nothing was done
+            idempotency.discard(claim)  # nothing was stored: the key can be used again
         else:
-            idempotency.abandon(claim)  # something may have been stored
+            idempotency.abandon(claim)  # something may have been stored: a retry continues it

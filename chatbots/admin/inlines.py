@@ -43,7 +43,7 @@ class SettingsInline(ScopedChoices, StackedInline):
     """A chatbot's single row of one kind of settings."""
 
     form = ConflictForm
-    hide_title = True  # the title would read the chatbot again
+    hide_title = True  # the title would cost another query for the chatbot
     can_delete = False
     max_num = 1
     extra = 0
@@ -143,7 +143,7 @@ class LinkedInline(ReadOnly, PagedInline):
     large: tuple[str, ...] = ()  # columns loaded only on the row's own page
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Leave out the large columns."""
+        """Defer the large columns."""
         return super().get_queryset(request).defer(*self.large)
 
     def page_of(self, row: Any, text: str) -> SafeString:

@@ -22,11 +22,11 @@ from config.api.errors import TooManyRequests
 from config.database.lengths import LONG
 
 RATE = (20, 60)  # questions per person and minute, because no quota limits them
-REMEMBERED = 40  # messages of a trial; only the page itself stores them
+REMEMBERED = 40  # messages of a trial that are kept; only the page itself stores them
 
 
 def said_before(text: str) -> list[Turn]:
-    """Parse the earlier messages that the page sends back. Malformed text yields none."""
+    """Parse the earlier messages that the page sends back. Malformed text yields an empty list."""
     try:
         given = orjson.loads(text or "[]")
         turns = [

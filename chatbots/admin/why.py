@@ -79,7 +79,7 @@ class Answer:
 
 
 def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
-    """Answer from the permission table, with what the person holds and what the action needs.
+    """Answer from the permission table, and list what the person has and what the action needs.
 
     The lines reveal nothing about other accounts.
     """
@@ -92,14 +92,19 @@ def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
         role=member.role if member and not owner else None,
         permissions=member.permissions if member and not owner else None,
     )
-    belongs = owner or member is not None  # being added counts only for members
+    # A person added to a chatbot may use it only while they belong to its account.
+    belongs = owner or member is not None
     allowed = user.is_active and may(action, held | ({ADDED} if added and belongs else set()))
     name = user.email  # shown instead of the name, which not every manager may see
-    roles = [*sorted(map(str, held))] or ["nothing: they do not belong to it"]
+    roles = [*sorted(map(str, held))] or ["no role: they do not belong to it"]
     lines = [
         f"In {account}, {name} holds {', '.join(roles)}.",
         f"{name} was {'' if added else 'not '}added to {chatbot}"
-        + ("." if belongs or not added else ", which counts only for members of the account."),
+        + (
+            "."
+            if belongs or not added
+            else ", which has no effect without membership in the account."
+        ),
         f"The action needs {needs(action)}.",
     ]
     if not user.is_active:

@@ -30,14 +30,14 @@ NOTED_EVERY = timedelta(minutes=1)
 def to_ask(model: LlmModel) -> list[LlmModel]:
     """Return a model and the active ones that follow it, leaving out skipped models.
 
-    Once a skipped model's time is up, one caller gets it, to try it again. Costs a query for each
-    model that follows, and one for each model that has failed too often.
+    Once a model has been skipped for SKIPPED_FOR, one caller gets it, to try it again. Costs a
+    query for each model that follows, and one for each model that has failed too often.
     """
     return _unskipped(model, _claim)
 
 
 def to_try_out(model: LlmModel) -> list[LlmModel]:
-    """Return the models that a reply would ask now, without claiming any skipped model's attempt.
+    """Return the models that a reply would ask now, without claiming the attempt at a skipped one.
 
     Costs as many queries as `to_ask`.
     """

@@ -13,7 +13,7 @@ from chatbots.llm.exchange import ReplyFailed
 BYTES = 1024 * 1024  # limit for a response, both compressed and decompressed
 BOM = b"\xef\xbb\xbf"
 PACKED = ("gzip", "x-gzip", "deflate")
-MOST_TOKENS = 2_147_483_647  # what a column can hold
+MOST_TOKENS = 2_147_483_647  # the largest integer that a column can hold
 NOT_UNDERSTOOD = "answer not understood"
 STREAMED = "the model streamed its answer without being asked to"
 EVENT_STREAM = "text/event-stream"
@@ -80,7 +80,7 @@ def _text(said: Any) -> str:
 
 
 def _tokens(usage: Any) -> tuple[int | None, int | None]:
-    """Read the two token counts. They come from a peer's JSON, so they may be anything."""
+    """Read the two token counts. They come from a peer's JSON, so they may have any type."""
     if not isinstance(usage, dict):
         return None, None
     counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))

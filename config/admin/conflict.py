@@ -1,4 +1,4 @@
-"""Warn the second of two people who edit the same row before the first one's work is replaced."""
+"""Warn a person whose form would overwrite what someone else has saved in the meantime."""
 
 from datetime import datetime
 from typing import Any

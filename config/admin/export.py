@@ -32,7 +32,7 @@ from config.admin.page import REMEMBERED, SANE_TOKEN, page, with_cache
 from config.api.limits import CACHE_ERRORS
 
 CHUNK = 2_000  # rows read by one query
-COUNTED = 10_000  # rows that the page shown before the export counts, at most
+COUNTED = 10_000  # maximum number of rows counted for the page before an export
 TICKET = "ticket"
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
 INCOMPLETE = "The export is incomplete: the database did not answer. Export again."
@@ -103,7 +103,7 @@ def as_json(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Ite
 
 
 class State(StrEnum):
-    """How far an export has got."""
+    """How far an export has progressed."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -152,7 +152,7 @@ class Ticket:
 
 
 BOOLEANS = {"1": "yes", "0": "no"}
-ENDS = {"_from_0": "from ", "_to_0": "to "}  # words for the ends of a time range, by suffix
+ENDS = {"_from_0": "from ", "_to_0": "to "}  # labels for the two ends of a time range, by suffix
 
 
 def in_words(log: Any) -> list[str]:

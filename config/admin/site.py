@@ -49,7 +49,7 @@ class Site(UnfoldAdminSite):
     ) -> Callable[..., HttpResponseBase]:
         """Return to the form after signing in, if the session had ended when it was submitted.
 
-        Django would redirect to the URL that the form posts to. For most buttons, it is not a page.
+        Django would redirect to the URL that the form posts to. Most buttons' URLs are not pages.
         """
         guarded: Callable[..., HttpResponseBase] = super().admin_view(view, cacheable)
 

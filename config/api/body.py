@@ -1,6 +1,6 @@
 """Request and response bodies: strict JSON only. Open points: body-bounds, status-closed.
 
-`config.rsgi` has already received the body by then, and has refused one that arrived too slowly.
+`config.rsgi` has already received the whole body, or refused it because it arrived too slowly.
 """
 
 import datetime

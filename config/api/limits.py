@@ -146,7 +146,7 @@ class Outage:
         self.under_way = False
 
     def begin(self, error: Exception) -> None:
-        """Begin an outage unless one is under way: log it, count it and start the watch."""
+        """Start an outage unless one is under way: log it, count it and start polling the cache."""
         with self.lock:
             if self.under_way:
                 return
@@ -218,9 +218,9 @@ def count(name: str, key: object, rate: Rate | None) -> None:
 
 @contextmanager
 def taken(name: str, key: object, rate: Rate | None) -> Iterator[Callable[[], None]]:
-    """Count one call, and give it back if the block fails. Without a rate it counts nothing.
+    """Count one call, and undo the count if the block fails. Without a rate, nothing is counted.
 
-    Yields a function that also gives it back. Raises TooManyRequests. Open point: send-order.
+    Yields a function that also undoes the count. Raises TooManyRequests. Open point: send-order.
     """
     counted = increment(name, str(key), rate) if rate else None
 
@@ -249,7 +249,7 @@ class Places:
 
     @contextmanager
     def one(self, account_id: UUID) -> Iterator[None]:
-        """Hold a place while a thread waits. Raises TooManyRequests. Open point: replies-in-flight.
+        """Hold a slot while a thread waits. Raises TooManyRequests. Open point: replies-in-flight.
 
         Call it before anything is counted or stored, so that a refusal leaves nothing to undo.
         """
@@ -269,7 +269,7 @@ class Places:
 
 
 def refuse(places: int) -> NoReturn:
-    """Refuse a call for which no place is free. Raises TooManyRequests."""
+    """Refuse a call for which no slot is free. Raises TooManyRequests."""
     REFUSED.labels("in-flight").inc()
     raise TooManyRequests(limit=places, window=1, retry_after=1)
 

@@ -144,7 +144,7 @@ def insist(
 
     `until` is a time on the monotonic clock. After it, or once the worker has been asked to stop,
     the error is raised. With `while_stopping`, the retries continue while the worker stops. Use it
-    for claims that end before the worker has to exit.
+    for claims that expire before the worker has to exit.
     """
     waiting, pauses = threading.Event(), chain(PAUSES, repeat(PAUSES[-1]))
     while True:

@@ -70,7 +70,7 @@ def check_url(url: str) -> None:
     _check_text(url)
     authority = re.split("[/?]", url[len("https://") :], maxsplit=1)[0]
     if "@" in authority:
-        raise ValueError("URL must not hold a user name or a password")
+        raise ValueError("URL must not contain a user name or a password")
     port = re.fullmatch(r"(?:\[[^\[\]]*\]|[^:]*)(?::([0-9]{1,5}))?", authority)
     if not port or not 0 < int(port[1] or 443) < 65_536:
         raise ValueError("URL must have a port from 1 to 65535, or none")
@@ -118,11 +118,11 @@ def _check_text(url: str) -> None:
     if len(url) > LONGEST:
         raise ValueError(f"URL must have at most {LONGEST:,} characters")
     if any(char.isspace() or not char.isprintable() for char in url):
-        raise ValueError("URL must not hold white space or control characters")
+        raise ValueError("URL must not contain white space or control characters")
     if "\\" in url:
-        raise ValueError("URL must not hold a backslash")
+        raise ValueError("URL must not contain a backslash")
     if "#" in url:
-        raise ValueError("URL must not hold a fragment")
+        raise ValueError("URL must not contain a fragment")
     if not url.lower().startswith("https://"):
         raise ValueError("URL must begin with https://")
 

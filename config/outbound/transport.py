@@ -36,7 +36,7 @@ Judge = Callable[[Address], None]
 
 KEPT = 1_024  # idle connections: enough for two endpoints per thread of a worker
 HOSTS = 1_024  # hosts whose connection settings urllib3 keeps; they are small
-AT_ONCE = 0.5  # seconds in which a stale connection proves closed; a round trip takes up to 0.3 s
+AT_ONCE = 0.5  # seconds: a connection that closes sooner was stale; a round trip takes up to 0.3 s
 HEAD_BYTES = (
     32 * 1024
 )  # limit on a response's head, with those of interim responses; Node's client accepts 16 KiB
@@ -100,7 +100,7 @@ class _Answer(http.client.HTTPResponse):
                 raise http.client.HTTPException("switched to another protocol unasked")
             if not 100 <= status < 200:
                 return version, status, text
-            left(WAITING)  # reading buffered responses checks no deadline, and there may be many
+            left(WAITING)  # many responses may be buffered, and reading them checks no deadline
             while self.fp.readline(HEAD_BYTES) not in (b"\r\n", b"\n"):
                 pass
 

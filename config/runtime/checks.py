@@ -15,7 +15,8 @@ def cache_is_shared(**_: Any) -> list[checks.CheckMessage]:
         return []
     return [
         checks.Warning(
-            "one web process runs: without a shared cache, each process counts limits for itself",
+            "only one web process runs: "
+            "without a shared cache, each process would count limits separately",
             hint="set REDIS_URL so that all processes share the counters",
             id="config.W001",
         )

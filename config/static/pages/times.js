@@ -18,7 +18,7 @@ function localTimes(root) {
 
 // The same words as in config/durations.py.
 const UNITS = [[86400, "days"], [3600, "h"], [60, "min"], [1, "s"]], TICK = 250;
-const ends = new WeakMap(); // by the clock of the page, which does not jump
+const ends = new WeakMap(); // on the page's monotonic clock, which is never adjusted
 
 function until(seconds) {
   const whole = Math.round(seconds);

@@ -64,7 +64,7 @@ def test_being_added_counts_only_for_members(
         member.delete()
     text = asked(client, chatbot, member.user.email, Action.USE_CHATBOT)
     assert f"{member.user.email} {'may not' if left else 'may'} use the chatbot" in text
-    assert ("which counts only for members of the account" in text) == left
+    assert ("which has no effect without membership in the account" in text) == left
     may = Chatbot.objects.open_to(member.user.pk).filter(pk=chatbot.pk).exists()
     assert may == (not left), "the page answers as the API does"
 
