@@ -5,11 +5,12 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from django.contrib.contenttypes.models import ContentType
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Error, Page, Route, expect
 
-from accounts.models import ApiKey, Usage
+from accounts.models import ApiKey, Change, Usage, User
 from accounts.quotas import month_of
 from chatbots.models import Chatbot
 from config.durations import ONE_HOUR
@@ -179,6 +180,29 @@ def test_a_delivery_takes_two_lines_on_a_phone(page: Page, shop: Chatbot) -> Non
         middles = row.evaluate(MIDDLES)
         assert len(middles) == 2, (row.inner_text(), middles)
         assert row.evaluate("row => row.scrollWidth <= row.clientWidth")
+
+
+def test_a_long_cell_is_not_cut_off_on_a_phone(page: Page, person: User) -> None:
+    many = {f"column_{number}": [None, "1"] for number in range(4)}
+    many = {f"a rather long column name {name}": value for name, value in many.items()}
+    Change.objects.create(
+        content_type=ContentType.objects.get_for_model(Chatbot),
+        object_pk=str(person.pk),
+        object_repr="Shop",
+        action=Change.Action.CREATE,
+        changes=many,
+    )
+    page.set_viewport_size(PHONE)
+    page.goto(reverse("admin:accounts_change_changelist"))
+    cell = page.locator("#result_list td", has_text="rather long").first
+    assert cell.evaluate(LINES) >= 3
+    inside = """cell => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      const text = range.getBoundingClientRect(), box = cell.getBoundingClientRect();
+      return box.top <= text.top && text.bottom <= box.bottom;
+    }"""
+    assert cell.evaluate(inside)
 
 
 def test_the_label_of_a_switch_and_the_date_of_a_reset_fit_on_one_line(
