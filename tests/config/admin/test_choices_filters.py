@@ -11,7 +11,7 @@ from django.urls import reverse
 from chatbots.models import Chatbot, ChatbotMember, Persona
 from config.admin.choices import OFFERED
 from config.admin.site import MOST_CHOICES
-from tests.config.admin.test_choices import copies, search, select, texts
+from tests.choices import copies, search, select, texts
 from tests.factories.accounts import MembershipFactory, PlanFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
