@@ -80,7 +80,7 @@ def quota_used(account: Account, *, percent: int, quota: int) -> None:
         account,
         subject=f"{account.name}: {percent}% of this month's messages used",
         body=(
-            f"The account {account.name} has used {percent}% of this month's {quota} messages "
+            f"The account {account.name} has used {percent}% of this month's {quota:,} messages "
             f"(plan {account.plan}).\n\n{consequence}\n"
         ),
     )

@@ -4,6 +4,7 @@ from django.contrib import admin
 
 from accounts.admin.scope import SharedRows
 from accounts.models import Plan
+from config.admin.figures import figure
 
 
 @admin.register(Plan)
@@ -16,9 +17,9 @@ class PlanAdmin(SharedRows):
     empty_text = "There are no plans yet. Add one: every account needs a plan."
     list_display = (
         "name",
-        "messages_per_minute",
-        "ai_replies_per_minute",
-        "monthly_messages",
-        "max_chatbots",
+        figure("messages_per_minute", "messages per minute"),
+        figure("ai_replies_per_minute", "AI replies per minute"),
+        figure("monthly_messages", "monthly messages", empty="unlimited"),
+        figure("max_chatbots", "chatbots", empty="unlimited"),
         "webhooks_by_default",
     )

@@ -6,6 +6,7 @@ from django.http import HttpRequest
 
 from accounts.admin.scope import AccountRows, ReadOnly
 from accounts.models import Usage
+from config.admin.figures import figure
 from config.admin.inline_pages import PagedInline
 
 
@@ -15,6 +16,9 @@ def used(usage: Usage) -> str:
     return f"{usage.messages:,} / {quota:,}" if quota is not None else f"{usage.messages:,}"
 
 
+MESSAGES = figure("messages", "messages")
+
+
 @admin.register(Usage)
 class UsageAdmin(ReadOnly, AccountRows):
     """Usage by month and account, newest month first."""
@@ -22,6 +26,7 @@ class UsageAdmin(ReadOnly, AccountRows):
     key = ("-month", "-id")
     list_display = ("month", "account", "used_up")
     list_select_related = ("account__plan",)
+    fields = readonly_fields = ("account", "month", MESSAGES, "told")
     empty_text = "No visitor has sent a message yet."
 
     @admin.display(description="visitor messages")
@@ -34,7 +39,7 @@ class UsageInline(ReadOnly, PagedInline):
     """The tab on an account's page that shows its messages per month."""
 
     model = Usage
-    fields = readonly_fields = ("month", "messages")
+    fields = readonly_fields = ("month", MESSAGES)
     ordering = ("-month",)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Usage]":

@@ -52,6 +52,17 @@ def chatbots_of(account_id: UUID) -> list[UUID]:
     return list(Chatbot.everything.filter(account=account_id).values_list("pk", flat=True))
 
 
+def named_account(request: HttpRequest, value: str | None) -> list[tuple[str, str]]:
+    """Name the account that a filter selects, if the person can open one of its chatbots."""
+    if not value:
+        return []
+    wanted = whole_id(value)
+    rows = Account.objects.filter(pk=wanted) if wanted else Account.objects.none()
+    if not person(request).is_superuser:
+        rows = rows.filter(chatbots__in=open_chatbots(request))
+    return [(value, rows.values_list("name", flat=True).first() or "unknown")]
+
+
 class AccountFilter(DropdownFilter):
     """Filters rows by the account of their chatbot. Links on the home page set this filter."""
 
@@ -62,14 +73,7 @@ class AccountFilter(DropdownFilter):
 
         If no account is selected, the filter is not shown, and the list needs no query for it.
         """
-        value = self.value()
-        if not value:
-            return []
-        wanted = whole_id(value)
-        rows = Account.objects.filter(pk=wanted) if wanted else Account.objects.none()
-        if not person(request).is_superuser:
-            rows = rows.filter(chatbots__in=open_chatbots(request))
-        return [(value, rows.values_list("name", flat=True).first() or "unknown")]
+        return named_account(request, self.value())
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         """Select the rows of the account's chatbots."""
@@ -94,7 +98,11 @@ class ChatbotFilter(RowFilter):
         if person(request).is_superuser:
             return super().lookups(request, model_admin)
         named, wanted = named_chatbots(request), whole_id(self.value() or "")
-        offered = sorted(named.items(), key=lambda one: (one[1], one[0]))[:OFFERED]
+        begins, key = self.beginning.casefold(), whole_id(self.beginning)
+        found = [
+            one for one in named.items() if one[0] == key or one[1].casefold().startswith(begins)
+        ]
+        offered = sorted(found, key=lambda one: (one[1], one[0]))[:OFFERED]
         if wanted in named and wanted not in dict(offered):
             offered.append((wanted, named[wanted]))
         return [(str(key), name) for key, name in offered]

@@ -18,8 +18,7 @@ from accounts.models import Membership, User
 from accounts.permissions import ADDED, MAY, PERMISSIONS, Action, may
 from chatbots.admin.scope import ChatbotRows
 from chatbots.models import Chatbot, ChatbotMember
-from config.admin.choices import first_and_selected
-from config.admin.keyset import whole_id
+from config.admin.choices import OFFERED, RowSelect, beginning_name
 from config.admin.page import page
 from config.database.lengths import SHORT
 
@@ -33,31 +32,53 @@ ACTIONS = {
 }
 
 
+BEGINS, NARROW = (
+    beginning_name("chatbot"),
+    "narrow",
+)  # an input and a button for people without scripts
+
+
+class NamedChatbot(forms.ModelChoiceField[Chatbot]):
+    """Chooses a chatbot by its name and its account's."""
+
+    def label_from_instance(self, row: Chatbot) -> str:
+        """Name the account, too: several accounts may have a chatbot of the same name."""
+        return f"{row.name} ({row.account})"
+
+
 class WhyForm(forms.Form):
     """A person, a chatbot and an action."""
 
     email = forms.EmailField(
         label="Person's email", max_length=SHORT, widget=UnfoldAdminEmailInputWidget
     )
-    chatbot = forms.ChoiceField(widget=UnfoldAdminSelectWidget)
+    chatbot = NamedChatbot(
+        Chatbot.objects.none(),
+        empty_label="Select value",
+        widget=RowSelect(ChatbotMember._meta.get_field("chatbot")),
+        error_messages={
+            "invalid_choice": "Select a valid choice: a chatbot of an account that you manage."
+        },
+    )
     action = forms.ChoiceField(
         choices=[(action.value, words) for action, words in ACTIONS.items()],
         widget=UnfoldAdminSelectWidget,
     )
 
     def __init__(self, given: Any, chatbots: "QuerySet[Chatbot]") -> None:
-        super().__init__(given if "email" in given else None, initial=given.dict())
-        self.chatbots = chatbots
-        named = chatbots.select_related("account").order_by("name", "id")
-        offered = first_and_selected(named, whole_id(given.get("chatbot", "")))
-        choices = [(str(row.pk), f"{row.name} ({row.account})") for row in offered]
-        self.fields["chatbot"].choices = choices  # type: ignore[attr-defined]
+        asked = "email" in given and NARROW not in given
+        super().__init__(given if asked else None, initial=given.dict())
+        field: Any = self.fields["chatbot"]  # a ModelChoiceField
+        field.queryset = chatbots.select_related("account").order_by("name", "id")
+        field.widget.beginning = self.beginning = given.get(BEGINS, "").strip()
+        beyond = chatbots.order_by()[OFFERED - 1 : OFFERED]
+        self.narrowed_by = BEGINS if self.beginning or beyond.exists() else ""
 
     def clean(self) -> dict[str, Any]:
         """Find the person in the chatbot's account, or among those added to the chatbot."""
         given = self.cleaned_data
         if not self.errors:
-            chatbot = self.chatbots.select_related("account").get(pk=given["chatbot"])
+            chatbot = given["chatbot"]
             found = User.objects.find(given["email"])
             known = User.objects.belonging_to([chatbot.account_id])
             if found is None or not (
@@ -65,7 +86,7 @@ class WhyForm(forms.Form):
                 or ChatbotMember.objects.filter(chatbot=chatbot, user=found).exists()
             ):
                 self.add_error("email", f"no such person in {chatbot.account} or on {chatbot}")
-            given |= {"chatbot": chatbot, "user": found}
+            given |= {"user": found}
         return given
 
 

@@ -1,10 +1,11 @@
 """Selects and filters that offer a bounded number of rows, however many there are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.db.models import ForeignKey, QuerySet
 from django.forms import Select
@@ -18,9 +19,21 @@ from config.admin.keyset import whole_id
 OFFERED = 200  # rows in a select or in a filter's list
 
 
-def first_and_selected(rows: "QuerySet[Any]", selected: UUID | None) -> list[Any]:
-    """Return the first rows in their order, and always the selected row if it is one of them."""
-    offered = list(rows[:OFFERED])
+def beginning_name(name: str) -> str:
+    """Return the parameter that narrows a select's options, for people without scripts."""
+    return f"{name}_begins"
+
+
+def first_and_selected(
+    rows: "QuerySet[Any]", selected: UUID | None, beginning: str = ""
+) -> list[Any]:
+    """Return the first rows in their order, and always the selected row if it is one of them.
+
+    With a beginning, return only rows with that id, or whose names begin with it.
+    """
+    wanted = whole_id(beginning)
+    named = rows.filter(name__istartswith=beginning) if beginning else rows
+    offered = list((rows.filter(pk=wanted) if wanted else named)[:OFFERED])
     if selected and selected not in {row.pk for row in offered}:
         offered += rows.filter(pk=selected)
     return offered
@@ -35,6 +48,7 @@ class RowSelect(AutocompleteSelect):
     """
 
     template_name = "unfold/widgets/select.html"
+    beginning = ""  # if set, the select offers only rows whose names begin with it
 
     def __init__(self, field: "ForeignKey[Any, Any]") -> None:
         super().__init__(field, admin.site, attrs={"class": " ".join(SELECT_CLASSES)})
@@ -59,7 +73,7 @@ class RowSelect(AutocompleteSelect):
         field = self.choices.field
         selected = whole_id(value[0]) if value else None
         choices = [] if field.empty_label is None else [("", field.empty_label)]
-        for row in first_and_selected(field.queryset, selected):
+        for row in first_and_selected(field.queryset, selected, self.beginning):
             choices.append((row.pk, field.label_from_instance(row)))
         options = [
             self.create_option(name, key, label, key == (selected or ""), index)
@@ -68,8 +82,53 @@ class RowSelect(AutocompleteSelect):
         return [(None, options, 0)]
 
 
+class SearchSelect(AutocompleteSelect):
+    """The select of a filter whose rows a script searches."""
+
+    template_name = "unfold/widgets/select.html"
+
+    def __init__(self, field: "ForeignKey[Any, Any]", choices: Sequence[tuple[str, str]]) -> None:
+        classes = " ".join([*SELECT_CLASSES, "unfold-filter-autocomplete"])
+        super().__init__(field, admin.site, attrs={"class": classes}, choices=choices)
+
+    def optgroups(self, name: str, value: Sequence[str], attrs: Any = None) -> list[Any]:
+        """Return the options that the filter offers, not only the selected one."""
+        return Select.optgroups(self, name, list(value), attrs)
+
+
 class RowFilter(DropdownFilter):
-    """Filters a list by a row that its rows belong to, such as their chatbot."""
+    """Filters a list by a row that its rows belong to, such as their chatbot.
+
+    The filter offers the first rows and the selected one. If there may be more, a script turns the
+    select into a search of all rows, and without scripts, a field narrows the options.
+    """
+
+    template = "admin/row_filter.html"
+    used_parameters: dict[str, Any]
+
+    def __init__(
+        self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: ModelAdmin
+    ) -> None:
+        self.relation = model._meta.get_field(self.parameter_name)
+        self.beginning_name = beginning_name(str(self.parameter_name))
+        given = params.pop(self.beginning_name, None)
+        self.beginning = given[-1].strip() if given else ""
+        super().__init__(request, params, model, model_admin)
+        if given:
+            self.used_parameters[self.beginning_name] = self.beginning
+
+    def expected_parameters(self) -> list[str]:
+        """Return the parameters that "Clear all filters" removes."""
+        return [str(self.parameter_name), self.beginning_name]
+
+    def has_output(self) -> bool:
+        """Return whether there are rows to choose from, or no row has the given beginning."""
+        return bool(self.lookup_choices or self.beginning)
+
+    @property
+    def long(self) -> bool:
+        """Return whether there may be more rows than the filter offers."""
+        return len(self.lookup_choices) >= OFFERED or bool(self.beginning)
 
     def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Any]":
         """Return the rows that the person can choose from."""
@@ -79,8 +138,16 @@ class RowFilter(DropdownFilter):
         """Offer the first rows by name, and always the selected one."""
         rows = self.rows(request, model_admin).select_related(None)
         named = rows.order_by("name", "id").only("name")
-        offered = first_and_selected(named, whole_id(self.value() or ""))
+        offered = first_and_selected(named, whole_id(self.value() or ""), self.beginning)
         return [(str(row.pk), row.name) for row in offered]
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """Make a long select searchable."""
+        [choice] = super().choices(changelist)
+        if self.long:
+            field = choice["form"].fields[self.parameter_name]
+            field.widget = SearchSelect(self.relation, field.choices)
+        yield choice
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         """Select the rows that belong to the selected row."""

@@ -10,17 +10,30 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin import sites
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.functional import cached_property
 from django.utils.module_loading import import_string
 from unfold.sites import UnfoldAdminSite
 
 from config.admin.error_pages import previous_page
 
 MOST_LETTERS = 100
+MOST_CHOICES = 1_000  # rows that a searchable select can scroll through; more letters find the rest
+
+
+class BoundedPaginator(Paginator[Any]):
+    """Counts no more rows than a person scrolls through."""
+
+    @cached_property
+    def count(self) -> int:
+        """Count the matching rows up to a limit."""
+        rows: Any = self.object_list  # a queryset
+        return int(rows.order_by()[:MOST_CHOICES].count())
 
 
 class ChoicesView(AutocompleteJsonView):
@@ -31,6 +44,10 @@ class ChoicesView(AutocompleteJsonView):
     def has_perm(self, request: HttpRequest, obj: Any = None) -> bool:
         """Ask the rows' page, because some rows may be chosen by people who cannot open it."""
         return bool(self.model_admin.may_choose(request))
+
+    def get_paginator(self, *args: Any, **options: Any) -> Paginator[Any]:
+        """Count the rows only up to a limit."""
+        return BoundedPaginator(*args, **options)
 
     def get_queryset(self) -> "QuerySet[Any]":
         """Order the rows as the form's select does."""

@@ -89,7 +89,7 @@ class Bubble:
             return f"fallback text: {message.fallback_reason}"
         if message.reply_ms is None:
             return str(message.llm_model or "fallback text")
-        return f"{message.llm_model or 'deleted model'}, {message.reply_ms} ms"
+        return f"{message.llm_model or 'deleted model'}, {message.reply_ms:,} ms"
 
     @property
     def draft(self) -> Draft | None:

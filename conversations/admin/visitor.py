@@ -6,10 +6,13 @@ from accounts.admin.scope import ReadOnly
 from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from config.admin.dates import at
+from config.admin.figures import figure
 from conversations.models import Visitor
 from conversations.services.erasure import erase_visitor
 
 SEEN = at("last_seen_at", "last seen")
+SESSIONS = figure("total_sessions", "total sessions")
+MESSAGES = figure("total_messages", "total messages")
 
 
 @admin.register(Visitor)
@@ -23,8 +26,8 @@ class VisitorAdmin(Erasing, ReadOnly, ChatbotRows):
         "email",
         "phone",
         "chatbot",
-        "total_sessions",
-        "total_messages",
+        SESSIONS,
+        MESSAGES,
         SEEN,
     )
     list_select_related = ("chatbot",)
@@ -40,8 +43,8 @@ class VisitorAdmin(Erasing, ReadOnly, ChatbotRows):
         "phone",
         at("first_seen_at", "first seen"),
         SEEN,
-        "total_sessions",
-        "total_messages",
+        SESSIONS,
+        MESSAGES,
     )
     empty_text = "There are no visitors yet."
 

@@ -34,12 +34,13 @@ from django.test.utils import (
 from playwright.sync_api import sync_playwright
 from tqdm import tqdm
 
+from accounts.models import Invitation
 from chatbots.models import Chatbot
 from conversations import demo
 from tests.admin_urls import pages
 from tests.browser.crawl import DESK, LOOKS, SETTLED, Crawler, Look
 from tests.browser.scene import conversations, deliveries, figures
-from tests.browser.submissions import SUBMISSIONS, at, queries
+from tests.browser.submissions import INVITATIONS, SUBMISSIONS, at, queries
 from tests.factories.chatbots import LlmModelFactory
 from tests.factories.staff import signed_in, superuser
 from tests.factories.tenant import Tenant
@@ -125,6 +126,12 @@ def take(folder: Path, only: str, looks: list[Look]) -> list[str]:
                 crawler.become(look, at=send.__name__)
                 send(crawler.page, tenant)
                 save(crawler, folder / send.__name__, look)
+        for step in [one for one in INVITATIONS if re.search(only, one.__name__)]:
+            for look in looks:
+                Invitation.objects.all().delete()
+                crawler.become(look, at=f"{step.__name__} /invitation")
+                step(crawler.page)
+                save(crawler, folder / step.__name__, look)
     return crawler.found
 
 

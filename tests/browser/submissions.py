@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page
 
+from accounts.models import Invitation
 from chatbots.models import Instruction
 from conversations.models import Thread
 from conversations.services import agent_message
+from tests.factories.accounts import AccountFactory
 from tests.factories.tenant import Tenant
 
 
@@ -95,6 +98,33 @@ def save_a_chatbot(page: Page, tenant: Tenant) -> None:
     submit(page, "Save")
 
 
+def open_an_invitation(page: Page) -> Invitation:
+    """Open the page of a valid invitation, as the link in its mail does."""
+    invitation = Invitation.objects.create(
+        account=AccountFactory(name="Corner shop"), email="ann@example.com", role="MEMBER"
+    )
+    page.goto(invitation.link.removeprefix(settings.PUBLIC_URL))
+    page.get_by_role("button", name="Accept").wait_for()
+    return invitation
+
+
+def accept_an_invitation(page: Page) -> None:
+    open_an_invitation(page)
+    submit(page, "Accept")
+    page.get_by_text("You are now a member").wait_for()
+
+
+def accept_a_withdrawn_invitation(page: Page) -> None:
+    open_an_invitation(page).delete()
+    submit(page, "Accept")
+    page.get_by_text("This invitation is not valid").wait_for()
+
+
+INVITATIONS: tuple[Callable[[Page], object], ...] = (
+    open_an_invitation,
+    accept_an_invitation,
+    accept_a_withdrawn_invitation,
+)
 SUBMISSIONS: tuple[Callable[[Page, Tenant], None], ...] = (
     issue_a_key,
     revoke_selected_keys,

@@ -1,4 +1,6 @@
-"""Long selects are searchable: every row that the form accepts can be found by its name."""
+"""Long selects and filters are searchable: every row that they accept is found by its name."""
+
+import re
 
 import pytest
 from django.urls import reverse
@@ -9,6 +11,7 @@ from chatbots.models import Chatbot, ChatbotMember
 from config.admin.choices import OFFERED
 from tests.bench import bulk
 from tests.browser.devices import Device
+from tests.factories.webhooks import DeliveryFactory
 
 
 @pytest.fixture
@@ -53,3 +56,44 @@ def test_a_person_who_is_not_offered_becomes_a_member(page: Page, shop: Chatbot)
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("was changed successfully")).to_be_visible()
     assert ChatbotMember.objects.get(chatbot=shop).user == last
+
+
+def test_a_list_is_filtered_by_a_chatbot_that_is_not_offered(device: Device, shop: Chatbot) -> None:
+    page = device.page
+    bulk.copy(shop, OFFERED, {"name": "'A' || s.n"})
+    DeliveryFactory(chatbot=shop, event="NEW_LEAD")
+    DeliveryFactory(chatbot=Chatbot.objects.get(name="A7"), event="NEW_MESSAGE")
+    page.goto(reverse("admin:webhooks_delivery_changelist"))
+    expect(page.locator("#result_list tbody tr")).to_have_count(2)
+    filters = page.get_by_role("button", name="Filters")
+    if filters.is_visible():
+        device.press(filters)
+    box = page.get_by_role("combobox", name="Chatbot")
+    box.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".select2-search__field")).to_be_focused()
+    page.keyboard.type("sho")
+    expect(page.locator(".select2-results__option--highlighted")).to_have_text("Shop")
+    page.keyboard.press("Enter")
+    expect(box).to_contain_text("Shop")
+    expect(box).to_be_focused()
+    device.press(page.get_by_role("button", name="Apply Filters"))
+    expect(page.locator("#result_list tbody tr")).to_have_count(1)
+    expect(page).to_have_url(re.compile(f"chatbot={shop.pk}"))
+
+
+def test_the_page_about_permissions_finds_a_chatbot_that_is_not_offered(
+    device: Device, shop: Chatbot
+) -> None:
+    page = device.page
+    bulk.copy(shop, OFFERED, {"name": "'A' || s.n"})
+    page.goto(reverse("admin:chatbots_chatbot_why"))
+    device.write(page.get_by_label("Person's email", exact=False), shop.account.owner.email)
+    page.get_by_role("combobox", name="Chatbot").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".select2-search__field")).to_be_focused()
+    page.keyboard.type("sho")
+    expect(page.locator(".select2-results__option--highlighted")).to_have_text("Shop")
+    page.keyboard.press("Enter")
+    device.press(page.get_by_role("button", name="Explain"))
+    expect(page.get_by_role("status")).to_contain_text("may use the chatbot")

@@ -15,12 +15,12 @@ from django.contrib import admin
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Route
 
-from accounts.models import User
+from accounts.models import Invitation, User
 from chatbots.models import Chatbot
 from tests.admin_urls import pages
 from tests.browser.conftest import window
 from tests.browser.crawl import ALL_LOOKS, DESK, LOOKS, PHONE, Crawler, Look
-from tests.browser.submissions import SUBMISSIONS, queries
+from tests.browser.submissions import INVITATIONS, SUBMISSIONS, queries
 from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
 from tests.factories.tenant import Tenant
 
@@ -163,6 +163,17 @@ def test_no_page_before_the_sign_in_has_a_serious_fault(
 ) -> None:
     for address in OPEN if ALL_LOOKS else [OPEN[LOOKS.index(look) % len(OPEN)]]:
         crawler.visit(address, look)
+        inspect(crawler, look, shell=True)
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_no_page_of_an_invitation_has_a_serious_fault(
+    crawler: Crawler, db: None, look: Look
+) -> None:
+    for step in INVITATIONS if ALL_LOOKS else [INVITATIONS[LOOKS.index(look) % len(INVITATIONS)]]:
+        Invitation.objects.all().delete()
+        crawler.become(look, at=f"{step.__name__} /invitation")
+        step(crawler.page)
         inspect(crawler, look, shell=True)
 
 

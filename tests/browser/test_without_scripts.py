@@ -92,6 +92,32 @@ def test_a_row_is_chosen_from_a_long_list(plain: Page, shop: Chatbot) -> None:
 
 
 @pytest.mark.slow
+def test_a_filter_and_the_page_about_permissions_reach_every_chatbot(
+    plain: Page, shop: Chatbot
+) -> None:
+    DeliveryFactory(chatbot=shop)
+    bulk.copy(shop, OFFERED, {"name": "'A' || s.n"})
+    DeliveryFactory(chatbot=Chatbot.objects.get(name="A7"))
+    plain.goto(reverse("admin:webhooks_delivery_changelist"))
+    narrow = plain.get_by_label("Offer only chatbots")
+    narrow.fill("sho")
+    narrow.press("Enter")
+    expect(plain.get_by_label("Chatbot", exact=True).locator("option")).to_have_text(
+        ["All", "Shop"]
+    )
+    plain.get_by_label("Chatbot", exact=True).select_option("Shop")
+    plain.get_by_role("button", name="Apply Filters").click()
+    expect(plain.locator("input[name=_selected_action]")).to_have_count(1)
+    plain.goto(reverse("admin:chatbots_chatbot_why"))
+    plain.get_by_label("Person's email", exact=False).fill(shop.account.owner.email)
+    plain.get_by_label("Offer only chatbots").fill("sho")
+    plain.get_by_role("button", name="Find chatbots").click()
+    plain.get_by_label("Chatbot", exact=False).first.select_option(str(shop.pk))
+    plain.get_by_role("button", name="Explain").click()
+    expect(plain.get_by_role("status")).to_contain_text("may use the chatbot")
+
+
+@pytest.mark.slow
 def test_an_agent_answers(plain: Page, shop: Chatbot) -> None:
     thread = ThreadFactory(chatbot=shop, escalated=True)
     MessageFactory(thread=thread, content="I was charged twice")

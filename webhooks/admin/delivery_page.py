@@ -52,7 +52,7 @@ def answer_of(row: Delivery | Attempt) -> str:
     else:
         code, ms, error = row.last_code, row.last_ms, row.last_error
     if code is not None:
-        return f"{code} in {ms} ms" if ms is not None else str(code)
+        return f"{code} in {ms:,} ms" if ms is not None else str(code)
     if not error or not ms:
         return error or "-"
     lasted = f"{ms} ms" if ms < SECOND else f"{ms / SECOND:.1f} s"

@@ -10,8 +10,8 @@ from unfold.contrib.filters.admin import DropdownFilter
 
 from accounts.admin.scope import person
 from accounts.models import Account
-from chatbots.admin import scope as chatbot_scope
-from config.admin.choices import OFFERED
+from chatbots.admin.scope import named_account
+from config.admin.choices import RowFilter
 from config.admin.dates import parse_utc
 from config.admin.keyset import whole_id
 from webhooks.models.reason import WORDS
@@ -27,24 +27,20 @@ from webhooks.services.selection import (
 )
 
 
-class AccountFilter(chatbot_scope.AccountFilter):
+class AccountFilter(RowFilter):
     """Filters by account. Only superusers get a choice: others have only a few chatbots."""
 
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer superusers the first accounts by name, and all users the selected one."""
-        selected = super().lookups(request, model_admin)
-        if not person(request).is_superuser:
-            return selected
-        rows = Account.objects.order_by("name", "id")[:OFFERED].values_list("pk", "name")
-        offered = [(str(key), name) for key, name in rows]
-        return [*offered, *(one for one in selected if one not in offered)]
+    title = parameter_name = "account"
 
-    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select the account's deliveries."""
-        if not self.value():
-            return queryset
-        wanted = whole_id(self.value())
-        return queryset.filter(account=wanted) if wanted else queryset.none()
+    def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Account]":
+        """Return all accounts, for superusers."""
+        return Account.objects.all()
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer other people only the selected account, if they can open one of its chatbots."""
+        if person(request).is_superuser:
+            return super().lookups(request, model_admin)
+        return named_account(request, self.value())
 
 
 class CodeFilter(DropdownFilter):

@@ -1,60 +1,27 @@
 """Selects offer the first rows and the selected one; forms accept, and a search finds, all rows."""
 
-import re
-from typing import Any
-
 import pytest
-from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
 from accounts.models import Account, ApiKey, User
 from chatbots.models import Chatbot, ChatbotMember, GeneralSettings, LlmModel, Persona
 from config.admin.choices import OFFERED
-from tests.bench import bulk
+from tests.choices import OPTION, SEARCH, copies, search, select, texts
 from tests.factories.accounts import PlanFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
 from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
 from tests.pages import submit
 
-SEARCH = reverse("admin:autocomplete")
 ADD_BOT, ADD_KEY, ADD_PERSONA = (
     reverse(f"admin:{name}_add")
     for name in ("chatbots_chatbot", "accounts_apikey", "chatbots_persona")
 )
-OPTION = re.compile(r'<option value="([^"]*)"( selected)?')
-COLUMNS = {User: "email", LlmModel: "title"}
 
 
 @pytest.fixture
 def manager(chatbot: Chatbot) -> Client:
     return signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
-
-
-def copies(row: Model, number: int = OFFERED, **columns: str) -> list[Any]:
-    """Store copies of a row, and return them by name; the last ones are not offered."""
-    kind, column = type(row), COLUMNS.get(type(row), "name")
-    bulk.copy(row, number, {column: "'zz' || (1000 + s.n) || '@example.com'", **columns})
-    return list(kind._default_manager.filter(**{f"{column}__startswith": "zz"}).order_by(column))
-
-
-def select(client: Client, address: str, name: str) -> tuple[str, dict[str, bool]]:
-    """Return a select's opening tag, and whether each of its options is selected."""
-    found = re.search(
-        rf'(<select name="{name}"[^>]*>)(.*?)</select>', client.get(address).text, re.S
-    )
-    assert found, name
-    return found[1], {value: bool(chosen) for value, chosen in OPTION.findall(found[2])}
-
-
-def search(client: Client, field: str, term: str) -> Any:
-    """Search the choices of a field, named as "app.model.field"."""
-    names = ("app_label", "model_name", "field_name")
-    return client.get(SEARCH, dict(zip(names, field.split("."), strict=True)) | {"term": term})
-
-
-def texts(client: Client, field: str, term: str) -> list[str]:
-    return [one["text"] for one in search(client, field, term).json()["results"]]
 
 
 def test_a_short_select_offers_all_rows_and_is_not_searchable(

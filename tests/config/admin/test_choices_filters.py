@@ -1,0 +1,166 @@
+"""A filter reaches every row, however many there are: by a search, or by narrowing its options."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from chatbots.models import Chatbot, ChatbotMember, Persona
+from config.admin.choices import OFFERED
+from config.admin.site import MOST_CHOICES
+from tests.choices import copies, search, select, texts
+from tests.factories.accounts import MembershipFactory, PlanFactory
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
+
+INBOX, LEADS, VISITORS, LOG = (
+    reverse(f"admin:{name}_changelist")
+    for name in (
+        "conversations_thread",
+        "conversations_lead",
+        "conversations_visitor",
+        "webhooks_delivery",
+    )
+)
+PERSONAS = reverse("admin:chatbots_persona_changelist")
+WHY = reverse("admin:chatbots_chatbot_why")
+SHOWN = re.compile(r"<noscript>.*?name=\"(\w+)_begins\" value=\"([^\"]*)\"", re.S)
+
+
+@pytest.fixture
+def client(chatbot: Chatbot) -> Client:
+    return signed_in(superuser())
+
+
+def narrowed(client: Client, address: str, name: str, beginning: str) -> list[str]:
+    """Return the rows that a filter offers for the beginning of a name."""
+    _, options = select(client, f"{address}?{name}_begins={beginning}", name)
+    return [key for key in options if key]
+
+
+@pytest.mark.parametrize("address", [INBOX, LEADS, VISITORS, LOG, PERSONAS])
+def test_a_long_filter_is_searchable_and_can_be_narrowed(
+    client: Client, chatbot: Chatbot, address: str
+) -> None:
+    tag, _ = select(client, address, "chatbot")
+    assert "data-ajax" not in tag
+    assert "_begins" not in client.get(address).text
+    bots = copies(chatbot)
+    tag, options = select(client, address, "chatbot")
+    assert "data-ajax--url" in tag
+    assert "unfold-filter-autocomplete" in tag
+    assert str(bots[-1].pk) not in options
+    assert 'data-field-name="chatbot"' in tag
+    assert SHOWN.search(client.get(address).text)
+    assert narrowed(client, address, "chatbot", "ZZ1200") == [str(bots[-1].pk)]
+    assert narrowed(client, address, "chatbot", str(bots[-1].pk)) == [str(bots[-1].pk)]
+
+
+def test_narrowing_leaves_the_list_and_the_selected_row_as_they_are(
+    client: Client, chatbot: Chatbot
+) -> None:
+    bots = copies(chatbot)
+    Persona.objects.create(chatbot=chatbot, title="Kept")
+    query = {"chatbot": str(chatbot.pk), "chatbot_begins": "zz1200"}
+    page = client.get(PERSONAS, query).text
+    assert "Kept" in page
+    found = SHOWN.search(page)
+    assert found and found[2] == "zz1200"
+    _, options = select(client, f"{PERSONAS}?chatbot={chatbot.pk}&chatbot_begins=zz1200", "chatbot")
+    assert options == {"": False, str(bots[-1].pk): False, str(chatbot.pk): True}
+    assert SHOWN.search(client.get(PERSONAS, {"chatbot_begins": "no such name"}).text)
+
+
+def test_accounts_and_plans_are_found_beyond_those_offered(
+    client: Client, chatbot: Chatbot
+) -> None:
+    account, plan = copies(chatbot.account)[-1], copies(PlanFactory(name="First"))[-1]
+    assert texts(client, "webhooks.delivery.account", "zz1200") == [account.name]
+    assert narrowed(client, LOG, "account", "zz1200") == [str(account.pk)]
+    accounts = reverse("admin:accounts_account_changelist")
+    assert texts(client, "accounts.account.plan", "zz1200") == [plan.name]
+    assert narrowed(client, accounts, "plan", "zz1200") == [str(plan.pk)]
+
+
+def test_the_page_about_permissions_reaches_every_chatbot(client: Client, chatbot: Chatbot) -> None:
+    assert "chatbot_begins" not in client.get(WHY).text
+    last = copies(chatbot)[-1]
+    tag, options = select(client, WHY, "chatbot")
+    assert "data-ajax--url" in tag
+    assert str(last.pk) not in options
+    narrowing = {"email": "", "chatbot_begins": "zz1200", "narrow": "1"}
+    page = client.get(WHY, narrowing).text
+    assert "This field is required" not in page, "the form was not submitted yet"
+    assert f'<option value="{last.pk}"' in page
+    assert f'<option value="{chatbot.pk}"' not in page
+    owner = chatbot.account.owner.email
+    asked = {"email": owner, "chatbot": str(last.pk), "action": "use_chatbot"}
+    given = client.get(WHY, asked | {"chatbot_begins": "other"}).text
+    assert f'<option value="{last.pk}" selected' in given
+
+
+def test_a_filter_offers_and_finds_only_the_persons_rows(chatbot: Chatbot) -> None:
+    member = MembershipFactory(account=chatbot.account).user
+    ChatbotMember.objects.create(chatbot=chatbot, user=member, role="agent")
+    foreign = copies(ChatbotFactory())
+    Chatbot.objects.filter(pk=chatbot.pk).update(name="zz mine")
+    for client in (
+        signed_in(staff(member, AGENTS)),
+        signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS)),
+    ):
+        for address in (INBOX, LEADS, VISITORS, LOG, PERSONAS):
+            assert narrowed(client, address, "chatbot", "zz") == [str(chatbot.pk)]
+            assert narrowed(client, address, "chatbot", str(foreign[0].pk)) == []
+            assert "zz1001" not in client.get(address, {"chatbot": str(foreign[0].pk)}).text
+        for field in ("conversations.thread.chatbot", "webhooks.delivery.chatbot"):
+            assert texts(client, field, "zz") == ["zz mine"]
+    page = client.get(WHY, {"chatbot_begins": "zz", "narrow": "1", "email": ""}).text
+    assert "zz mine" in page
+    assert "zz1001" not in page
+    assert narrowed(client, LOG, "chatbot", "zz") == [str(chatbot.pk)]
+    assert search(client, "webhooks.delivery.account", foreign[0].account.name).json() == {
+        "results": [],
+        "pagination": {"more": False},
+    }
+
+
+def test_a_person_with_many_chatbots_reaches_the_last(chatbot: Chatbot) -> None:
+    client = signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
+    last = copies(chatbot)[-1]
+    for address in (INBOX, LOG, PERSONAS):
+        tag, _ = select(client, address, "chatbot")
+        assert "data-ajax--url" in tag
+        assert narrowed(client, address, "chatbot", "zz1200") == [str(last.pk)]
+
+
+def test_a_filter_costs_the_same_queries_with_any_number_of_rows(
+    client: Client, chatbot: Chatbot
+) -> None:
+    def cost(query: dict[str, str]) -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as made:
+            assert client.get(LOG, query).status_code == 200
+        return len(made)
+
+    queries: list[dict[str, str]] = [{}, {"chatbot_begins": "zz"}, {"account_begins": "zz"}]
+    few = [cost(query) for query in queries]
+    copies(chatbot, 1_500), copies(chatbot.account, 1_500)
+    assert [cost(query) for query in queries] == few
+    assert max(few) <= 10
+
+
+def test_a_search_reads_a_bounded_number_of_rows(client: Client, chatbot: Chatbot) -> None:
+    copies(chatbot, MOST_CHOICES + OFFERED)
+    with CaptureQueriesContext(connection) as made:
+        found = search(client, "webhooks.delivery.chatbot", "zz")
+    assert len(found.json()["results"]) == 20
+    assert found.json()["pagination"] == {"more": True}
+    assert all("LIMIT" in query["sql"] for query in made if "chatbots_chatbot" in query["sql"])
+    names = ("app_label", "model_name", "field_name")
+    given = dict(zip(names, ("webhooks", "delivery", "chatbot"), strict=True))
+    last = given | {"term": "zz", "page": str(MOST_CHOICES // 20)}
+    assert client.get(reverse("admin:autocomplete"), last).json()["pagination"] == {"more": False}
