@@ -58,6 +58,7 @@ def test_a_person_who_is_not_offered_becomes_a_member(page: Page, shop: Chatbot)
     assert ChatbotMember.objects.get(chatbot=shop).user == last
 
 
+@pytest.mark.slow
 def test_a_list_is_filtered_by_a_chatbot_that_is_not_offered(device: Device, shop: Chatbot) -> None:
     page = device.page
     bulk.copy(shop, OFFERED, {"name": "'A' || s.n"})

@@ -61,6 +61,7 @@ def await_waits(window: Page, waits: list[int]) -> None:
     window.wait_for_function(check, arg=waits, timeout=PATIENCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_a_hidden_page_polls_every_15_seconds(window: Page, shop: Chatbot, name: str) -> None:
     opened, soon, _ = PAGES[name]

@@ -72,6 +72,7 @@ def test_one_of_many_concurrent_creations_with_the_same_name_succeeds(
     assert Chatbot.objects.filter(name="Porter").count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.proves("General and user-data settings (v0 paths)", "Lead settings")
 def test_settings_created_on_demand_are_created_once(many: Many, chatbot: Chatbot) -> None:
     GeneralSettings.objects.all().delete()

@@ -57,12 +57,13 @@ def operations(document: dict[str, Any]) -> Iterator[str]:
 DOCUMENT = document_without_keys()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("Endpoints", "HTTP statuses", "Bodies")
 @pytest.mark.timeout(3600 if EXAMPLES else 900)
 @pytest.mark.parametrize(
     ("phases", "document"),
     [
-        pytest.param(RANDOM, DOCUMENT, id="random values", marks=pytest.mark.slow),
+        pytest.param(RANDOM, DOCUMENT, id="random values"),
         pytest.param(("coverage",), bare(DOCUMENT), id="boundary values"),
     ],
 )

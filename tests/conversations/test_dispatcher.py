@@ -172,6 +172,7 @@ class TestPeriodicWork:
         assert len(PeriodicWork.objects.claim()) == 1
 
 
+@pytest.mark.slow
 def test_a_hanging_dispatcher_ends_its_process(tmp_path: Path) -> None:
     process = Alone(tmp_path, length=600, patience=2)
     assert process.wait(PATIENCE) == os.EX_SOFTWARE

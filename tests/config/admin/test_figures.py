@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import datetime
 from html.parser import HTMLParser
 
 import pytest
@@ -12,6 +13,7 @@ from django.utils import timezone
 
 from accounts.models import Plan, Usage
 from accounts.quotas import month_of
+from chatbots.models import Chatbot
 from config.durations import ONE_DAY, ONE_HOUR
 from conversations.models import Activity, Message, TokenUsage, Visitor
 from conversations.models.activity import DAY, HOUR
@@ -49,6 +51,20 @@ class Texts(HTMLParser):
             self.texts.append(data)
 
 
+def count_activity(chatbot: Chatbot, now: datetime) -> None:
+    """Store FIGURE messages and deliveries for one recent hour and one recent day."""
+    for hours, begins in ((HOUR, now - 4 * ONE_HOUR), (DAY, now - 3 * ONE_DAY)):
+        hour = begins.replace(minute=0, second=0, microsecond=0)
+        Activity.objects.create(
+            chatbot=chatbot,
+            hours=hours,
+            begins_at=hour if hours == HOUR else hour.replace(hour=0),
+            messages=FIGURE,
+            success=FIGURE,
+            failed=FIGURE,
+        )
+
+
 @pytest.fixture
 def tenant(db: None) -> Tenant:
     """A tenant all of whose figures are FIGURE, or add up to more than a thousand."""
@@ -80,16 +96,7 @@ def tenant(db: None) -> Tenant:
         input_tokens=FIGURE,
         output_tokens=FIGURE,
     )
-    for hours, begins in ((HOUR, now - 4 * ONE_HOUR), (DAY, now - 3 * ONE_DAY)):
-        hour = begins.replace(minute=0, second=0, microsecond=0)
-        Activity.objects.create(
-            chatbot=tenant.chatbot,
-            hours=hours,
-            begins_at=hour if hours == HOUR else hour.replace(hour=0),
-            messages=FIGURE,
-            success=FIGURE,
-            failed=FIGURE,
-        )
+    count_activity(tenant.chatbot, now)
     return tenant
 
 
@@ -104,6 +111,7 @@ def shown(client: Client, address: str) -> str:
     return " ".join(parser.texts)
 
 
+@pytest.mark.slow
 def test_no_page_shows_a_figure_without_separators(client: Client, tenant: Tenant) -> None:
     found = [address for address in pages(client, tenant) if address.startswith("/admin/")]
     read = {address: shown(client, address) for address in [*found, "/admin/?span=7d"]}
@@ -145,6 +153,7 @@ def test_the_health_of_a_webhook_groups_digits(client: Client, tenant: Tenant) -
     assert not SEPARATED.findall(SPOKEN.sub("", bars))
 
 
+@pytest.mark.slow
 def test_inputs_attributes_and_exports_have_no_separators(client: Client, tenant: Tenant) -> None:
     plan = Plan.objects.get(pk=tenant.chatbot.account.plan_id)
     page = client.get(reverse("admin:accounts_plan_change", args=[plan.pk])).text

@@ -36,7 +36,9 @@ def at_once(call: Callable[[], Any], times: int, clients: int = CLIENTS) -> list
 
 @pytest.mark.proves("Limits/address", "Limits/user", "Bodies/rate-limit")
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("limit", ["RATE_LIMIT_IP", "RATE_LIMIT_USER"])
+@pytest.mark.parametrize(
+    "limit", ["RATE_LIMIT_IP", pytest.param("RATE_LIMIT_USER", marks=pytest.mark.slow)]
+)
 def test_exactly_the_allowed_number_of_concurrent_requests_passes(api: Api, limit: str) -> None:
     rates = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"} | {limit: f"120/{LONG}s"}
     with Web(**rates) as web:
@@ -73,8 +75,8 @@ def minutes(key: object, begun: float, ended: float) -> int:
 @pytest.mark.parametrize(
     ("field", "code"),
     [
-        ("messages_per_minute", None),
-        ("ai_replies_per_minute", None),
+        pytest.param("messages_per_minute", None, marks=pytest.mark.slow),
+        pytest.param("ai_replies_per_minute", None, marks=pytest.mark.slow),
         ("monthly_messages", "MESSAGES_LIMIT_REACHED"),
     ],
 )

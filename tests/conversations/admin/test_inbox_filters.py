@@ -96,6 +96,7 @@ def test_a_filtered_poll_needs_no_more_queries(client: Client, query: str) -> No
     assert len(asked) <= 4
 
 
+@pytest.mark.slow
 def test_a_filter_needs_the_same_queries_at_any_number_of_threads(
     client: Client, chatbot: Chatbot
 ) -> None:

@@ -130,6 +130,7 @@ def test_other_users_cannot_read_the_state(running: Any) -> None:
     assert {path: stat.S_IMODE(path.stat().st_mode) for path in paths} == wanted
 
 
+@pytest.mark.slow
 def test_every_process_may_open_as_many_files_as_the_system_permits(running: Any) -> None:
     _, start, _ = running
     processes = family_of(start.process.pid)

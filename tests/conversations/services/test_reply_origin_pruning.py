@@ -94,6 +94,7 @@ def test_settings_that_change_while_they_are_read_are_read_again(
     assert "Rule 3" in sent[0][0]["content"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_kept")
 @pytest.mark.django_db(transaction=True)
 def test_every_prompt_can_be_rebuilt_after_concurrent_replies_and_changes(

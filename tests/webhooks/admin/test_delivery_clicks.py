@@ -26,6 +26,7 @@ def tried() -> Delivery | None:
     return Delivery.objects.filter(due_at=None, claim=None, attempts_count__gt=0).first()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("Delivery rules/3")
 def test_a_hundred_concurrent_clicks_cause_one_attempt(
     receiver: Receiver, endpoint: Endpoint
