@@ -74,8 +74,12 @@ class InvitationInline(PagedInline):
 @never_cache
 def invitation(request: HttpRequest) -> HttpResponse:
     """Show the invitation, and accept it on POST. The mailed token is the only credential."""
-    found = Invitation.find(request.GET.get("token", ""))
-    accepted = bool(found and request.method == "POST" and accept(found))
+    token, posted = request.GET.get("token", ""), request.method == "POST"
+    found = Invitation.find(token)
+    accepted = bool(found and posted and accept(found))
+    refused = posted and not accepted
+    if refused:
+        found = Invitation.find(token)  # it may have been accepted or withdrawn in the meantime
     return TemplateResponse(
         request,
         "accounts/invitation.html",
@@ -84,6 +88,7 @@ def invitation(request: HttpRequest) -> HttpResponse:
             "title": "Invitation",
             "invitation": found,
             "accepted": accepted,
+            "refused": refused,
         },
-        status=200 if found else 404,
+        status=404 if not found else 409 if refused else 200,
     )

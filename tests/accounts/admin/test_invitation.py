@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from accounts.models import Account, Invitation, Mail, Membership, User
 from accounts.notifications import MAILS_PER_HOUR
+from accounts.services.invitation import invite as save_invitation
 from tests.conftest import caller
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
@@ -90,6 +91,17 @@ def test_no_page_shows_the_link_to_a_manager(manager: Client, account: Account) 
         page = manager.get(address).content.decode()
         assert "ann@example.com" in page
         assert token not in page
+
+
+def test_an_address_like_that_of_another_user_is_refused_with_the_reason(account: Account) -> None:
+    """PostgreSQL's LOWER may turn a dotted capital I into an i. SQLite tells the two apart."""
+    UserFactory(email="ann@city.example")
+    invitation = Invitation(account=account, email="ann@c\u0130ty.example", role="MEMBER")
+    save_invitation(invitation)
+    if User.objects.find(invitation.email):
+        answer = Client().post(link(invitation.email))
+        assert (answer.status_code, "too similar" in answer.text) == (409, True)
+        assert not Membership.objects.exists()
 
 
 @pytest.mark.parametrize("end", ["accepted", "withdrawn", "expired", "forged"])
