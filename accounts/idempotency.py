@@ -31,10 +31,10 @@ from config.database.ids import new_id
 from config.database.locks import delete_unlocked, update_unlocked
 from config.database.renewal import Renewal
 
-LONGEST = 255  # characters of an Idempotency-Key, at most
+LONGEST = 255  # maximum length of an Idempotency-Key
 KEY = re.compile(f"[!-~]{{1,{LONGEST}}}")
 KEPT_FOR = timedelta(hours=24)
-MAX_KEPT = 64 * 1024 * 1024  # bytes of answers that are kept for an account
+MAX_KEPT = 64 * 1024 * 1024  # bytes of stored answers per account
 PRUNED_EVERY = 4 * 1024 * 1024  # bytes stored between prunings of an account, on average
 LEASE = timedelta(seconds=8)
 RENEWED_EVERY = 2.0  # seconds between renewals of a running request's lease

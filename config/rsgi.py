@@ -32,7 +32,7 @@ from config.wsgi import application as django
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-HTTPProtocol = Any  # granian's types leave it out, and some methods of a request's headers
+HTTPProtocol = Any  # granian's type hints lack it, and some methods of a request's headers
 
 DISCARDED = 8 * 1024 * 1024  # maximum bytes of a body beyond its bound that are read and discarded
 SMALL = 16 * 1024  # bytes of each body that do not count towards HELD

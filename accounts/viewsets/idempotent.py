@@ -34,7 +34,7 @@ class IdempotentViewSet(ApiViewSet):
         If this request stalls and another takes over its claim, return the other request's answer.
         """
         if declared_length(request) > MAX_BYTES:
-            return self.run(request)  # refuses the body
+            return self.run(request)  # which refuses the body
         while True:
             begun = idempotency.begin(
                 self.caller.pk,

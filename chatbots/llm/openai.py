@@ -68,7 +68,7 @@ def complete(
 
 
 def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
-    """Yield a conversation: in full, with the newest quarter of its history, and without any."""
+    """Yield a conversation with its full history, then the newest quarter of it, then none."""
     yield turns
     *earlier, question = turns
     system = [turn for turn in earlier if turn.role == "system"]

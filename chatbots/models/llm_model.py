@@ -57,7 +57,7 @@ class LlmModel(VersionedRow, Row):
     from_environment = models.BooleanField(default=False, editable=False)
     last_failure_at = models.DateTimeField(null=True, editable=False)
     last_failure_reason = models.CharField(max_length=SHORT, blank=True, editable=False)
-    failures_in_a_row = models.PositiveSmallIntegerField(default=0, editable=False)  # up to a limit
+    failures_in_a_row = models.PositiveSmallIntegerField(default=0, editable=False)  # capped
     skipped_until = models.DateTimeField(null=True, editable=False)
 
     content_fields = ("provider", "title", "name", "base_url", "key_variable", "sends_temperature")

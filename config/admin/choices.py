@@ -122,7 +122,7 @@ class RowFilter(DropdownFilter):
         return [str(self.parameter_name), self.beginning_name]
 
     def has_output(self) -> bool:
-        """Return whether there are rows to choose from, or no row has the given beginning."""
+        """Show the filter if it offers rows, or if a beginning was typed that may match none."""
         return bool(self.lookup_choices or self.beginning)
 
     @property

@@ -127,7 +127,7 @@ def first_time(request: HttpRequest) -> Iterator[bool]:
 
 
 def with_cache(change: Callable[[], object]) -> bool:
-    """Change the cache. Returns the result as a boolean; True if the cache does not answer."""
+    """Change the cache and return the result as a boolean, or True if the cache is down."""
     try:
         return bool(change())
     except CACHE_ERRORS as error:

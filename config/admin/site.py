@@ -42,7 +42,7 @@ class ChoicesView(AutocompleteJsonView):
     model_admin: Any  # a ScopedAdmin
 
     def has_perm(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Ask the rows' page, because some rows may be chosen by people who cannot open it."""
+        """Let the rows' page decide: people may choose among rows whose page they cannot open."""
         return bool(self.model_admin.may_choose(request))
 
     def get_paginator(self, *args: Any, **options: Any) -> Paginator[Any]:

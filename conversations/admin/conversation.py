@@ -51,7 +51,7 @@ class Bubble:
 
     @property
     def kind(self) -> str:
-        """Return the CSS class that sets the side and the color."""
+        """Return the CSS class that sets the side and the colour."""
         return KINDS[MessageType(self.message.message_type)]
 
     @property
@@ -77,7 +77,7 @@ class Bubble:
 
     @property
     def reaction(self) -> tuple[str, str] | None:
-        """Return the visitor's reaction as a label and a color. Unknown ones have no color."""
+        """Return the visitor's reaction as a label and a colour. Unknown ones have no colour."""
         given = self.message.reaction
         return THUMBS.get(counter(given) or "", (given, "")) if given else None
 

@@ -135,7 +135,7 @@ def stored(
 
 @dataclass(frozen=True)
 class Series:
-    """An entry in a chart's legend: its column, label and color."""
+    """An entry in a chart's legend: its column, label and colour."""
 
     name: str
     label: str

@@ -1,4 +1,4 @@
-"""The admin's home page: is anything wrong, and how much is going on?"""
+"""The admin's home page: what is wrong, and how much is going on."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime

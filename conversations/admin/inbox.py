@@ -1,4 +1,4 @@
-"""The inbox: which conversation needs an agent next?"""
+"""The inbox, which shows the conversations that need an agent next."""
 
 from collections.abc import Callable
 from contextlib import suppress

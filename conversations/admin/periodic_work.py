@@ -1,4 +1,4 @@
-"""The admin's list of periodic work: is it running?"""
+"""The admin's list of periodic work, which shows whether it is running."""
 
 from typing import Any
 

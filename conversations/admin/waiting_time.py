@@ -1,4 +1,4 @@
-"""How long a visitor has waited, in words, with a mark and a color for a long wait."""
+"""How long a visitor has waited, in words, with a mark and a colour for a long wait."""
 
 from datetime import datetime, timedelta
 

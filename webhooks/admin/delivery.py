@@ -92,7 +92,7 @@ class DeliveryAdmin(
 
     @display(description="state", label=COLOURS)
     def shown_state(self, delivery: Delivery) -> str:
-        """Show the state as a colored label."""
+        """Show the state as a coloured label."""
         return delivery.state
 
     @admin.display(description="attempts")

@@ -1,4 +1,4 @@
-"""The page of a delivery: what exactly was sent, and what came back?"""
+"""The page of a delivery: exactly what was sent, and what came back."""
 
 from typing import Any
 from uuid import UUID

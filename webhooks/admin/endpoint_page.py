@@ -1,4 +1,4 @@
-"""The page of a chatbot's webhook: is it set up correctly, and is it healthy?"""
+"""The page of a chatbot's webhook: its configuration and its health."""
 
 from copy import copy
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Failures grouped by their cause: what is wrong, and how often?"""
+"""The page that groups failures by cause and counts them."""
 
 from collections import Counter
 from typing import Any

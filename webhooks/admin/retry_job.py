@@ -156,7 +156,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
 
     @display(description="state", label=COLOURS)
     def shown_state(self, job: RetryJob) -> str:
-        """Show the state as a colored label."""
+        """Show the state as a coloured label."""
         return job.state
 
     @admin.display(description="retried")

@@ -28,7 +28,7 @@ from webhooks.models.retry_job import JobState
 from webhooks.services.retry import retryable
 from webhooks.services.selection import Selection
 
-AHEAD = timedelta(seconds=3)  # attempts are requested at most this long before they are due
+AHEAD = timedelta(seconds=3)  # how far ahead of their due times attempts are requested
 COUNTED = 10_000  # maximum number of matching deliveries to count
 
 
