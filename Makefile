@@ -16,8 +16,8 @@ unexport PYTHONDONTWRITEBYTECODE
 run: base
 	@exec $(PY) manage.py serve
 
-# One process per core, at most eight: each has its own servers and database. The files run in the order that
-# tests/conftest.py sets, slowest first. Leaves out the slow tests: ARGS="-m slow" runs only these, and ARGS="-m ''" all.
+# One process more than there are cores, at most eight: each has its own servers and database. The files run in the order
+# that tests/conftest.py sets, slowest first. Leaves out the slow tests, which ARGS="-m slow" runs; ARGS="-m ''" runs all.
 # ALL_LOOKS=1 ARGS="-m '' tests/browser" inspects the admin in every look, for each role.
 test: dev
 	@exec $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder $(ARGS)

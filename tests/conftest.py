@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import os
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -56,6 +57,12 @@ def pytest_configure(config: pytest.Config) -> None:
     # serve the packages' own static files, whether or not `make run` has collected them
     settings.STATIC_ROOT, settings.WHITENOISE_USE_FINDERS = settings.STATE_DIR / "static", True
     static_files.find_once()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """For `-n auto`, start one process more than there are cores, because many tests wait."""
+    return (os.cpu_count() or 1) + 1 if config.option.numprocesses == "auto" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
