@@ -36,7 +36,7 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in
     """The form for a new account. It identifies the owner by email address."""
 
     owner_email = forms.EmailField(
-        label="owner's email", max_length=SHORT, widget=UnfoldAdminEmailInputWidget, required=True
+        label="Owner's email", max_length=SHORT, widget=UnfoldAdminEmailInputWidget, required=True
     )
 
     class Meta:

@@ -26,13 +26,18 @@ class UsageAdmin(ReadOnly, AccountRows):
     key = ("-month", "-id")
     list_display = ("month", "account", "used_up")
     list_select_related = ("account__plan",)
-    fields = readonly_fields = ("account", "month", MESSAGES, "told")
+    fields = readonly_fields = ("account", "month", MESSAGES, "notified")
     empty_text = "No visitor has sent a message yet."
 
     @admin.display(description="visitor messages")
     def used_up(self, usage: Usage) -> str:
         """Show the messages used and the quota."""
         return used(usage)
+
+    @admin.display(description="owner notified")
+    def notified(self, usage: Usage) -> str:
+        """Show the share of the quota at which the owner was last notified."""
+        return f"at {usage.told} % of the quota" if usage.told else "not yet"
 
 
 class UsageInline(ReadOnly, PagedInline):

@@ -1,0 +1,21 @@
+"""A month's usage in the admin."""
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import Usage
+from chatbots.models import Chatbot
+from tests.factories.staff import signed_in, superuser
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"), [(0, "not yet"), (80, "at 80 % of the quota")], ids=["not yet", "at 80 %"]
+)
+def test_a_month_shows_when_the_owner_was_notified_of_it(
+    chatbot: Chatbot, told: int, shown: str
+) -> None:
+    month = timezone.now().date().replace(day=1)
+    usage = Usage.objects.create(account=chatbot.account, month=month, messages=8, told=told)
+    page = signed_in(superuser()).get(f"/admin/accounts/usage/{usage.pk}/change/").text
+    assert "Owner notified" in page
+    assert shown in page
