@@ -43,7 +43,7 @@ def read_thread(thread_id: UUID) -> Thread:
 
 
 # PostgreSQL re-reads a row after waiting for its lock. Joined rows that are not locked keep their
-# values from before the wait. This is harmless: without a lock, they can change at any time anyway.
+# values from before the wait. This is harmless, because they can change at any time anyway.
 LOCKED = prepared(
     lambda of_chatbot: (
         (given_thread() if of_chatbot else Thread.objects.filter(pk=Given("thread", UUIDField())))

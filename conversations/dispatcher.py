@@ -94,7 +94,7 @@ class Dispatcher(threading.Thread):
         self.stopping = threading.Event()
         self.rounds = self.found = 0
         self.busy_until = self.full_until = 0.0
-        self.full_with: UUID | None = None  # the newest delivery when none could start
+        self.full_with: UUID | None = None  # the newest delivery when no delivery could start
         self.outage_at = 0.0
         self.looked, self.clock = time.monotonic(), _wall_ahead()
         self.chores: list[tuple[float, Callable[[], None]]] = [
@@ -234,8 +234,8 @@ class Dispatcher(threading.Thread):
 
         It is stuck if no round finishes for STUCK_AFTER seconds, or if it has not stopped in time.
         A database that does not answer is noticed earlier: threads that wait for it get an error.
-        The watchdog counts the seconds that it sleeps itself, so a process that was suspended is
-        not considered stuck.
+        The watchdog counts its own sleeps of one second, so a suspended process is not considered
+        stuck.
         """
         seen, quiet = self.rounds, 0
         while True:
@@ -318,7 +318,7 @@ class DispatcherStep(StartStopStep):
             self.dispatcher.stop()
 
     def terminate(self, worker: Any) -> None:
-        """Stop in the same way on a forced shutdown."""
+        """Also stop on a forced shutdown."""
         self.stop(worker)
 
 
@@ -342,7 +342,7 @@ def die(reason: str) -> None:
 
 
 def _wall_ahead() -> float:
-    # A pause between two readings would look like a step of the clock, so use the closest pair.
+    # A pause between two readings would look like a change of the clock, so use the closest pair.
     readings = ((time.monotonic(), time.time(), time.monotonic()) for _ in range(3))
     before, wall, _ = min(readings, key=lambda reading: reading[2] - reading[0])
     return wall - before

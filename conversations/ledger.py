@@ -55,7 +55,7 @@ class Gaps:
 
 
 def log_begins() -> datetime:
-    """Return the earliest time since which no delivery can have been pruned."""
+    """Return the time after which no delivery can have been pruned."""
     now = timezone.now() + GRACE  # a margin, because pruning may be running
     oldest = Delivery.objects.order_by("created_at", "id").values_list("created_at", flat=True)
     begins = min(oldest.first() or now, now - LEAST_LOG)

@@ -20,7 +20,7 @@ from conversations.models.activity import DAY, HOUR
 from conversations.services import activity
 from conversations.services.activity import day_of, hour_of
 
-LIVE_MOST = 3 * ONE_HOUR  # if no worker counts for longer, figures are missing
+LIVE_MOST = 3 * ONE_HOUR  # figures are missing if no worker has counted for longer than this
 CLOCK = timedelta(seconds=1)  # added to the current time, to include rows of the current second
 NAMES = Activity.CONVERSATIONS + Activity.DELIVERIES
 FIVE_MINUTES = timedelta(minutes=5)

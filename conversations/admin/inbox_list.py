@@ -24,7 +24,7 @@ VIEW = "view"
 
 
 def found(request: HttpRequest) -> Hits:
-    """Return the hits of a request's search, which get_search_results has read."""
+    """Return the hits that get_search_results found for this request."""
     return once(request, "hits", Hits)
 
 
@@ -112,7 +112,7 @@ class InboxList(KeysetChangeList):
 
     @property
     def bounded(self) -> int:
-        """Return the most threads that a bounded filter selects, or 0 if none is applied."""
+        """Return how many threads the filters select at most, or 0 if they have no limit."""
         return NEWEST_KEPT if BOUNDED & set(self.params) else 0
 
     @property
@@ -130,7 +130,7 @@ class InboxList(KeysetChangeList):
 
     @property
     def more_hits(self) -> int:
-        """Return the limit on hits of one kind if a search exceeded it, otherwise 0."""
+        """Return the limit on hits of one kind if the search exceeded it, otherwise 0."""
         return NEWEST if self.hits.more else 0
 
     def tabs(self) -> list[dict[str, Any]]:

@@ -41,7 +41,7 @@ VIEWS = {
     "archived": View("Archived", lambda rows, person: rows.filter(archived=True)),
 }
 DEFAULT_VIEW = "open"
-LAST = "last"  # in a query string: the view that the user used last, or else "waiting"
+LAST = "last"  # in a query string: the user's last view, or "waiting" if there is none
 
 
 def chosen(name: str | None) -> str:

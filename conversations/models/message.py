@@ -72,7 +72,7 @@ class Message(Row):
             ),
         ]
         indexes = [
-            # Makes it cheap to check whether a model is in use, however many messages it has.
+            # Keeps the check whether a model is in use cheap, however many messages it has.
             models.Index(
                 fields=["llm_model"],
                 name="message_llm_model",

@@ -31,7 +31,7 @@ class Mode(models.TextChoices):
     AGENT = "AGENT"
 
 
-MODES: dict[bool, str] = {False: Mode.AI.value, True: Mode.AGENT.value}  # the mode by `escalated`
+MODES: dict[bool, str] = {False: Mode.AI.value, True: Mode.AGENT.value}  # by `escalated`
 
 
 class ThreadQuerySet(models.QuerySet["Thread"]):

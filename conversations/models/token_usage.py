@@ -35,7 +35,7 @@ class TokenUsage(models.Model):
 
     @staticmethod
     def add(*, input_tokens: int, output_tokens: int, **day: Any) -> None:
-        """Count a reply's tokens, in its transaction. `day` holds the unique columns.
+        """Count a reply's tokens, in its transaction. `day` contains the unique columns' values.
 
         The row stays locked until the transaction ends, so call this last.
         """

@@ -1,7 +1,7 @@
 """Hand a conversation to a human agent, and back to the AI.
 
-`visitor_message` calls `request` if a prompt escalates, and `leads` when it captures a lead, if the
-lead settings say so. The endpoint calls `toggle`.
+`visitor_message` calls `request` if a prompt escalates. `leads` calls it when it captures a lead,
+if the lead settings require that. The endpoint calls `toggle`.
 
 Specification: States and transitions, Thread.escalated. Open points: escalated-event, system-type.
 """

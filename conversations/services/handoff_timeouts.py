@@ -65,8 +65,8 @@ def return_silent() -> int:
 def _by_minutes(settings: Iterable[tuple[UUID, int | None]]) -> list[tuple[timedelta, list[UUID]]]:
     """Group accounts by their setting.
 
-    A batch then contains only due threads. Threads that are not due, because their account allows a
-    longer time, cannot fill it.
+    A batch then contains only due threads. Otherwise, threads of accounts that allow a longer time
+    could fill it.
     """
     groups = defaultdict(list)
     for key, minutes in settings:

@@ -15,10 +15,10 @@ logger = logging.getLogger(__name__)
 
 
 def renew(thread_id: UUID, agent: User) -> list[str]:
-    """Record that an agent is here. Returns the names of the other agents.
+    """Record that an agent has the page open. Returns the names of the other agents.
 
-    One of two simultaneous polls may be lost until that agent polls again. If the cache fails, no
-    other agent is reported.
+    If two agents poll at the same time, one of them may be missing until their next poll. If the
+    cache fails, no other agent is reported.
     """
     name, now = f"here-{thread_id}", time.time()
     try:

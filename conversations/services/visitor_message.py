@@ -50,7 +50,7 @@ class Incoming(NamedTuple):
     ai_replies_per_minute: int
     escalated: bool
     escalates: bool  # the message is the text of an escalating follow-up prompt
-    most_messages: int | None  # the visitor's limit in one conversation
+    most_messages: int | None  # the bot's limit for one conversation
 
     @property
     def waits(self) -> bool:
@@ -155,7 +155,7 @@ def late_place(incoming: Incoming) -> Iterator[None]:
     """Reserve a place to wait for the reply to a stored message. Raises Unavailable.
 
     TooManyRequests would tell the caller that nothing was stored, and the caller would send the
-    message again under another id.
+    message again with another id.
     """
     try:
         with limits.places.one(incoming.account_id):
