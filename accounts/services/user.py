@@ -18,7 +18,7 @@ def find_or_create_user(email: str, *, name: str = "") -> User:
 
 
 def delete_user(user: User) -> None:
-    """Delete a person's access, memberships and email address, but keep the row and the name.
+    """Remove a person's access, memberships and email address, but keep the row and the name.
 
     Entries of the audit trail refer to the row.
     """

@@ -46,7 +46,7 @@ class InstructionAdmin(VersionedAdmin):
         return ("chatbot", "is_active") if obj else ("is_active",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Instruction | None = None) -> bool:
-        """Require that the instruction is marked as deletable."""
+        """Allow an instruction to be deleted only if it is marked as deletable."""
         return bool(super().has_delete_permission(request, obj)) and (obj is None or obj.deletable)
 
     def get_urls(self) -> list[URLPattern]:

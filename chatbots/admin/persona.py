@@ -42,5 +42,5 @@ class PersonaAdmin(VersionedAdmin):
         return ("chatbot",) if obj else ()
 
     def has_delete_permission(self, request: HttpRequest, obj: Persona | None = None) -> bool:
-        """Require that the persona is marked as deletable."""
+        """Allow a persona to be deleted only if it is marked as deletable."""
         return bool(super().has_delete_permission(request, obj)) and (obj is None or obj.deletable)

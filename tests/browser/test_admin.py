@@ -24,9 +24,10 @@ from webhooks.models import Delivery
 
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 
-# The vertical centres of a row's visible cells, one per line; and the number of lines of a text
+# The distinct vertical centres of a row's visible cells, in tens of pixels: as many as its lines
 MIDDLES = """row => [...new Set([...row.children].map(cell => cell.getBoundingClientRect())
   .filter(box => box.width).map(box => Math.round((box.y + box.height / 2) / 10)))]"""
+# The number of lines that an element's text takes up
 LINES = """one => {
   const range = document.createRange();
   range.selectNodeContents(one);

@@ -62,7 +62,7 @@ SHARED = {"llmModelId", "visitorId"}
 
 
 def places(operation: Operation) -> list[str]:
-    """List the names of a call's ids, including those in its body."""
+    """List the names of the ids that a call takes, in its path or its body."""
     return re.findall(r"\{(\w+)\}", f"{operation.path} {operation.body}")
 
 

@@ -205,7 +205,7 @@ def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float
     return report(ground, seen, drawn, lanes) | {"seconds": round(time.monotonic() - began, 1)}
 
 
-# Any: rows and JSON, from here on
+# Any, below: rows and JSON
 def report(
     ground: Ground, seen: Seen, drawn: Sequence[Fault], lanes: Sequence[Lane]
 ) -> dict[str, Any]:

@@ -41,7 +41,7 @@ COLOURS = {
     State.SUCCESS.value: "success",
     State.FAILED.value: "danger",
 }
-SECOND = 1_000  # ms; longer times are shown in seconds
+SECOND = 1_000  # ms; from here on, a failure's duration is shown in seconds
 SHOWN = 100  # newest attempts that the page shows, at most
 
 
@@ -197,7 +197,7 @@ class DeliveryPageAdmin(ScopedAdmin):
         form_url: str = "",
         extra_context: Any = None,
     ) -> HttpResponse:
-        """Show exactly what was sent and received."""
+        """Show exactly what was sent, and what came back."""
         known = self.live_context(request, delivery)
         url, erased = known["url"], delivery.erased
         return page(

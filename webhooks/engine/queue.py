@@ -139,7 +139,10 @@ def window(after: UUID, size: int, current_time: datetime) -> tuple[list[Waiting
 
 
 def read_due(waiting: list[Waiting], each: int, current_time: datetime) -> None:
-    """Set each endpoint's first due deliveries, at most `each` per lane, read in one statement."""
+    """Fill `due` of each waiting endpoint with its first due deliveries, at most `each` per lane.
+
+    One statement reads them all.
+    """
     chatbots: Any = [one.chatbot_id for one in waiting]  # Any: as the driver expects
     if connection.vendor == "postgresql":
         found = rows(ON_SERVER, chatbots, sql_time(current_time), each)

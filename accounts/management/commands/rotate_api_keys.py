@@ -25,7 +25,7 @@ def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:
 
 
 class Command(RecordCommand):
-    """`rotate_api_keys (--user EMAIL | --account ID | --all)`."""
+    """`rotate_api_keys (--user EMAIL | --account ID | --all) [--grace HOURS]`."""
 
     help = (
         "Replace working API keys with new ones. The old keys stop working after the grace period. "

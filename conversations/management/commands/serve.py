@@ -41,7 +41,7 @@ class Command(BaseCommand):
         parser.add_argument("part", nargs="?", choices=[*PARTS, "all"], default="all")
 
     def handle(self, *_: str, part: str, **options: Any) -> None:
-        """Run one part, or all of them. Raises CommandError."""
+        """Run one part, or all of them. Raises CommandError if a part cannot start."""
         processes.raise_file_limit()
         try:
             if part == "all":
