@@ -3,10 +3,9 @@
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import ForeignKey, QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
-from unfold.contrib.filters.admin import DropdownFilter
 
 from accounts.admin.scope import ScopedAdmin, once, person, scoped_rows
 from accounts.caller import Caller
@@ -63,16 +62,27 @@ def named_account(request: HttpRequest, value: str | None) -> list[tuple[str, st
     return [(value, rows.values_list("name", flat=True).first() or "unknown")]
 
 
-class AccountFilter(DropdownFilter):
-    """Filters rows by the account of their chatbot. Links on the home page set this filter."""
+class AccountFilter(RowFilter):
+    """Filters rows by the account of their chatbot.
+
+    Only superusers get a choice. Others have few chatbots, and a link on the home page may have
+    selected an account.
+    """
 
     title = parameter_name = "account"
 
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Name the selected account, if the person can open one of its chatbots.
+    def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
+        """Return the chatbot's relation: the rows of most lists have no account of their own."""
+        return super().find_relation(Chatbot)
 
-        If no account is selected, the filter is not shown, and the list needs no query for it.
-        """
+    def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Any]":
+        """Return all accounts, for superusers."""
+        return Account.objects.all()
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer other people only the selected account, if they can open one of its chatbots."""
+        if person(request).is_superuser:
+            return super().lookups(request, model_admin)
         return named_account(request, self.value())
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":

@@ -109,7 +109,7 @@ class RowFilter(DropdownFilter):
     def __init__(
         self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: ModelAdmin
     ) -> None:
-        self.relation = model._meta.get_field(self.parameter_name)
+        self.relation = self.find_relation(model)
         self.beginning_name = beginning_name(str(self.parameter_name))
         given = params.pop(self.beginning_name, None)
         self.beginning = given[-1].strip() if given else ""
@@ -124,6 +124,11 @@ class RowFilter(DropdownFilter):
     def has_output(self) -> bool:
         """Show the filter if it offers rows, or if a beginning was typed that may match none."""
         return bool(self.lookup_choices or self.beginning)
+
+    def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
+        """Return a foreign key to the rows that the filter offers, for the search."""
+        relation: ForeignKey[Any, Any] = model._meta.get_field(self.parameter_name)
+        return relation
 
     @property
     def long(self) -> bool:

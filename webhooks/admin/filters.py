@@ -8,9 +8,7 @@ from django.http import HttpRequest, QueryDict
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import DropdownFilter
 
-from accounts.admin.scope import person
-from accounts.models import Account
-from chatbots.admin.scope import named_account
+from chatbots.admin import scope
 from config.admin.choices import RowFilter
 from config.admin.dates import parse_utc
 from config.admin.keyset import whole_id
@@ -27,20 +25,10 @@ from webhooks.services.selection import (
 )
 
 
-class AccountFilter(RowFilter):
-    """Filters by account. Only superusers get a choice: others have only a few chatbots."""
+class AccountFilter(scope.AccountFilter):
+    """Filters by account. A delivery has a column and an index for it."""
 
-    title = parameter_name = "account"
-
-    def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Account]":
-        """Return all accounts, for superusers."""
-        return Account.objects.all()
-
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer other people only the selected account, if they can open one of its chatbots."""
-        if person(request).is_superuser:
-            return super().lookups(request, model_admin)
-        return named_account(request, self.value())
+    queryset = RowFilter.queryset
 
 
 class CodeFilter(DropdownFilter):

@@ -78,8 +78,13 @@ def test_accounts_and_plans_are_found_beyond_those_offered(
     client: Client, chatbot: Chatbot
 ) -> None:
     account, plan = copies(chatbot.account)[-1], copies(PlanFactory(name="First"))[-1]
-    assert texts(client, "webhooks.delivery.account", "zz1200") == [account.name]
-    assert narrowed(client, LOG, "account", "zz1200") == [str(account.pk)]
+    for address in (LOG, INBOX, LEADS):
+        tag, options = select(client, address, "account")
+        assert "data-ajax--url" in tag
+        assert str(account.pk) not in options
+        field = ".".join(re.findall(r'data-(?:app-label|model-name|field-name)="(\w+)"', tag))
+        assert texts(client, field, "zz1200") == [account.name]
+        assert narrowed(client, address, "account", "zz1200") == [str(account.pk)]
     accounts = reverse("admin:accounts_account_changelist")
     assert texts(client, "accounts.account.plan", "zz1200") == [plan.name]
     assert narrowed(client, accounts, "plan", "zz1200") == [str(plan.pk)]
@@ -139,17 +144,16 @@ def test_a_person_with_many_chatbots_reaches_the_last(chatbot: Chatbot) -> None:
 def test_a_filter_costs_the_same_queries_with_any_number_of_rows(
     client: Client, chatbot: Chatbot
 ) -> None:
-    def cost(query: dict[str, str]) -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as made:
-            assert client.get(LOG, query).status_code == 200
+    def cost(address: str, query: dict[str, str]) -> int:
+        with CaptureQueriesContext(connection) as made:
+            assert client.get(address, query).status_code == 200
         return len(made)
 
     queries: list[dict[str, str]] = [{}, {"chatbot_begins": "zz"}, {"account_begins": "zz"}]
-    few = [cost(query) for query in queries]
+    pages = [(address, query) for address in (LOG, INBOX, LEADS) for query in queries]
+    few = [cost(*page) for page in pages]
     copies(chatbot, 1_500), copies(chatbot.account, 1_500)
-    assert [cost(query) for query in queries] == few
+    assert [cost(*page) for page in pages] == few
     assert max(few) <= 10
 
 
