@@ -75,7 +75,7 @@ def erase_chatbot(chatbot: Chatbot) -> bool:
 
 
 def update_chatbot(chatbot_id: UUID, changes: Mapping[str, Any]) -> Chatbot:
-    """Apply changes by column name.
+    """Apply changes, given by column name.
 
     Raises ChatbotNotFound, and InvalidRequest if the new name is taken.
     """

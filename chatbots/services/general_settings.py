@@ -32,7 +32,7 @@ def check(current: GeneralSettings, changes: Mapping[str, Any]) -> None:
 
 
 def change(chatbot_id: UUID, changes: Mapping[str, Any]) -> GeneralSettings:
-    """Apply changes by column name, creating the row if needed. Raises InvalidRequest."""
+    """Apply changes, given by column name. Creates the row if needed. Raises InvalidRequest."""
     with transaction.atomic():
         current = settings.lock(GeneralSettings, chatbot_id)
         check(current, changes)

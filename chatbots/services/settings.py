@@ -34,6 +34,6 @@ def lock(kind: type[SettingsT], chatbot_id: UUID) -> SettingsT:
 
 
 def change(kind: type[SettingsT], chatbot_id: UUID, changes: Mapping[str, Any]) -> SettingsT:
-    """Apply changes by column name, creating the row if needed."""
+    """Apply changes, given by column name. Creates the row if needed."""
     with transaction.atomic():
         return save_changes(lock(kind, chatbot_id), changes)

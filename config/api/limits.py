@@ -29,7 +29,7 @@ NAMES = (
     *("address", "user", "messages", "replies", "in-flight"),
     *("sign-in", "sign-in-address", "trial"),
 )
-# Create each series now: rate() would miss the first event of a series that begins with it.
+# Create each series now, at 0: rate() would miss the first event of a series that begins at 1.
 for known in NAMES:
     REFUSED.labels(known)
 CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache stopped answering")

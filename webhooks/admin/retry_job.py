@@ -130,7 +130,10 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
     """Every bulk retry of the log, newest first."""
 
     list_display = (at("created_at", "started"), "by", "chosen", "shown_state", "progress")
-    empty_text = "No bulk retry has been started. Filter the delivery log and choose Retry all."
+    empty_text = (
+        "No bulk retry has been started. "
+        "Filter the delivery log, and choose “Retry all that match”."
+    )
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Keep a job only if the user may see all of its chatbots."""

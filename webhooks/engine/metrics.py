@@ -32,7 +32,7 @@ CLAIM_SECONDS = Histogram(
 )
 CLAIMED = Counter("chatbots_claimed_deliveries", "Deliveries claimed")
 
-# Create each series now: rate() would miss the first event of a series that begins with it.
+# Create each series now, at 0: rate() would miss the first event of a series that begins at 1.
 for known in ("2xx", "3xx", "4xx", "5xx", *filter(None, Reason.values), *Refusal.values):
     ATTEMPTS.labels(known)
 for known in (State.SUCCESS, State.FAILED):
