@@ -66,7 +66,8 @@ class PeriodicWork(models.Model):
     objects = PeriodicWorkQuerySet.as_manager()
 
     class Meta:
-        verbose_name_plural = "periodic work"
+        verbose_name = "kind of periodic work"
+        verbose_name_plural = "kinds of periodic work"
 
     def __str__(self) -> str:
         return self.name

@@ -16,6 +16,12 @@ def used(usage: Usage) -> str:
     return f"{usage.messages:,} / {quota:,}" if quota is not None else f"{usage.messages:,}"
 
 
+@admin.display(description="month")
+def month(usage: Usage) -> str:
+    """Name the month, which is stored as its first day."""
+    return f"{usage.month:%B %Y}"
+
+
 MESSAGES = figure("messages", "messages")
 
 
@@ -24,9 +30,9 @@ class UsageAdmin(ReadOnly, AccountRows):
     """Usage by month and account, newest month first."""
 
     key = ("-month", "-id")
-    list_display = ("month", "account", "used_up")
+    list_display = (month, "account", "used_up")
     list_select_related = ("account__plan",)
-    fields = readonly_fields = ("account", "month", MESSAGES, "notified")
+    fields = readonly_fields = ("account", month, MESSAGES, "notified")
     empty_text = "No visitor has sent a message yet."
 
     @admin.display(description="visitor messages")
@@ -44,7 +50,7 @@ class UsageInline(ReadOnly, PagedInline):
     """The tab on an account's page that shows its messages per month."""
 
     model = Usage
-    fields = readonly_fields = ("month", MESSAGES)
+    fields = readonly_fields = (month, MESSAGES)
     ordering = ("-month",)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Usage]":

@@ -26,11 +26,15 @@ from config.admin.dates import at
 admin.site.unregister(Group)
 
 SIGNED_IN = at("last_login", "last sign-in", empty="never")
-MADE = at("created_at", "made")
+CREATED = at("created_at", "created")
 
 
 class PersonCreationForm(UserCreationForm):
     """The form for a new person, with or without a password."""
+
+    usable_password = UserCreationForm.create_usable_password_field(
+        "If disabled, the person has no password and cannot sign in to the admin. API keys work."
+    )
 
     class Meta:
         model = User
@@ -67,11 +71,11 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     empty_text = "There are no people in your accounts yet. Invite them on the page of an account."
     ordering = key
     filter_horizontal = ()
-    readonly_fields = ("can_sign_in", SIGNED_IN, MADE)
+    readonly_fields = ("can_sign_in", SIGNED_IN, CREATED)
     fieldsets = (
         (None, {"fields": ("email", "name", "can_sign_in")}),
         ("Rights", {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
-        ("Times", {"fields": (SIGNED_IN, MADE)}),
+        ("Times", {"fields": (SIGNED_IN, CREATED)}),
     )
     add_fieldsets = (
         (None, {"fields": ("email", "name", "usable_password", "password1", "password2")}),
@@ -85,10 +89,12 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     @admin.display(description="password")
     def can_sign_in(self, user: User) -> str:
         """Show whether the person has a password, with a link to the page that sets one."""
-        state = "set" if user.has_usable_password() else "not set"
-        url = reverse("admin:auth_user_password_change", args=[user.pk])
+        has_one = user.has_usable_password()
         return format_html(
-            '{} <a class="text-primary-600" href="{}">Set a password</a>', state, url
+            '{} <a class="text-primary-600" href="{}">{}</a>',
+            "set:" if has_one else "not set:",
+            reverse("admin:auth_user_password_change", args=[user.pk]),
+            "change it" if has_one else "set one",
         )
 
     def get_list_display(self, request: HttpRequest) -> Any:
@@ -108,7 +114,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         if person(request).is_superuser:
             return super().get_fieldsets(request, obj)
         if obj and holders(request).filter(pk=obj.pk).exists():
-            return ((None, {"fields": ("email", "name", SIGNED_IN, MADE)}),)
+            return ((None, {"fields": ("email", "name", SIGNED_IN, CREATED)}),)
         return ((None, {"fields": ("email",)}),)
 
     def history_view(

@@ -21,8 +21,9 @@ Rows = models.QuerySet[Any, Any]  # rows of any model
 def by_role(rows: Rows, action: Action, *, account: str = "") -> list[Rows]:
     """Pair each row with the people whose role in its account allows an action.
 
-    Returns one queryset for members and one for owners, each annotated with `person`, a user's id.
-    `account` is the path from a row to its account, such as "account__". Open point: permissions.
+    Returns one queryset for members and, if owners may act, one for them. Each is annotated with
+    `person`, a user's id. `account` is the path from a row to its account, such as "account__".
+    Open point: permissions.
     """
     roles = [role for role in MEMBER_ROLES if may(action, {role})]
     members = rows.filter(**{f"{account}memberships__role__in": roles})
@@ -68,6 +69,7 @@ class Account(Row):
         default=False, help_text="Email the account's staff when a visitor asks for a person"
     )
     remind_after_minutes = models.PositiveSmallIntegerField(
+        "remind after (minutes)",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],

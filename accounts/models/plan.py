@@ -13,12 +13,12 @@ class Plan(Row):
 
     name = models.CharField(max_length=50, unique=True)
     messages_per_minute = models.PositiveIntegerField()
-    ai_replies_per_minute = models.PositiveIntegerField()
+    ai_replies_per_minute = models.PositiveIntegerField("AI replies per minute")
     monthly_messages = models.PositiveIntegerField(
         null=True, blank=True, help_text="Visitor messages per month; empty: unlimited"
     )
     max_chatbots = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Chatbots per account; empty: unlimited"
+        "chatbots", null=True, blank=True, help_text="Chatbots per account; empty: unlimited"
     )
     webhooks_by_default = models.BooleanField(
         default=False, help_text="New accounts on this plan have the webhooks add-on"

@@ -53,7 +53,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         "off instead.",
         KEPT_IN_THE_LOG,
     )
-    list_display = ("name", "account", "active", "description", at("created_at", "made"))
+    list_display = ("name", "account", "active", "description", at("created_at", "created"))
     list_select_related = ("account",)
     list_filter = ("is_active",)
     search_fields = ("name__istartswith",)

@@ -67,7 +67,7 @@ class LlmModelAdmin(SharedRows):
             return "none"
         return f"{model.last_failure_at:%Y-%m-%d %H:%M} UTC: {model.last_failure_reason}"
 
-    @admin.display(description="Now")
+    @admin.display(description="State")
     def health(self, model: LlmModel) -> str:
         """Describe whether the model is asked, or skipped after repeated failures."""
         if model.failures_in_a_row < SKIPPED_AFTER:

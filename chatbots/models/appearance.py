@@ -11,9 +11,9 @@ COLOUR_FORM = r"#(?:[0-9a-fA-F]{3}){1,2}"
 COLOUR = RegexValidator(rf"^{COLOUR_FORM}\Z", "enter a colour such as #1a2b3c")
 
 
-def colour(default: str) -> Any:
+def colour(default: str, *, label: str) -> Any:
     """Declare a column for a colour: #rrggbb or #rgb."""
-    return models.CharField(max_length=7, default=default, validators=[COLOUR])
+    return models.CharField(label, max_length=7, default=default, validators=[COLOUR])
 
 
 class Appearance(ChatbotSettings):
@@ -23,13 +23,13 @@ class Appearance(ChatbotSettings):
     welcome_message = long_text()
     input_placeholder_text = text()
     external_link = text()
-    brand_primary_color = colour("#2563eb")
-    brand_text_color = colour("#ffffff")
-    brand_icon_bg_color = colour("#2563eb")
-    link_color = colour("#1d4ed8")
+    brand_primary_color = colour("#2563eb", label="brand primary colour")
+    brand_text_color = colour("#ffffff", label="brand text colour")
+    brand_icon_bg_color = colour("#2563eb", label="brand icon background colour")
+    link_color = colour("#1d4ed8", label="link colour")
     show_background = flag(True)
-    watermark_brand_info_show = flag()
-    hide_watermark_service = flag()
+    watermark_brand_info_show = flag(label="show the watermark")
+    hide_watermark_service = flag(label="hide the service's watermark")
     right_to_left_mode = flag()
     enable_dark_mode = flag()
     font_size = whole(14)
@@ -41,14 +41,14 @@ class Appearance(ChatbotSettings):
     watermark_brand_icon = text()
     watermark_brand_text = text()
     watermark_brand_link = text()
-    distance_from_bottom_desktop = whole(20)
-    horizontal_distance_desktop = whole(20)
-    distance_from_bottom_mobile = whole(16)
-    horizontal_distance_mobile = whole(16)
-    bot_icon_src = text()
-    user_icon_src = text()
-    agent_icon_src = text()
-    bubble_icon_src = text()
+    distance_from_bottom_desktop = whole(20, label="distance from the bottom (desktop)")
+    horizontal_distance_desktop = whole(20, label="horizontal distance (desktop)")
+    distance_from_bottom_mobile = whole(16, label="distance from the bottom (mobile)")
+    horizontal_distance_mobile = whole(16, label="horizontal distance (mobile)")
+    bot_icon_src = text(label="bot icon URL")
+    user_icon_src = text(label="user icon URL")
+    agent_icon_src = text(label="agent icon URL")
+    bubble_icon_src = text(label="bubble icon URL")
     font_family = models.JSONField(default=dict, blank=True)
 
     class Meta:

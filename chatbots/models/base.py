@@ -72,14 +72,14 @@ class ChatbotSettings(Row):
         return f"{self._meta.verbose_name} of {self.chatbot}"
 
 
-def flag(default: bool = False) -> Any:
-    """Declare a boolean column."""
-    return models.BooleanField(default=default)
+def flag(default: bool = False, *, label: str | None = None) -> Any:
+    """Declare a boolean column. `label` is its name in the admin, as in the functions below."""
+    return models.BooleanField(label, default=default)
 
 
-def text(default: str = "") -> Any:
+def text(default: str = "", *, label: str | None = None) -> Any:
     """Declare a short text column."""
-    return models.CharField(max_length=SHORT, default=default, blank=True)
+    return models.CharField(label, max_length=SHORT, default=default, blank=True)
 
 
 def long_text(default: str = "") -> Any:
@@ -87,6 +87,6 @@ def long_text(default: str = "") -> Any:
     return models.TextField(max_length=LONG, default=default, blank=True)
 
 
-def whole(default: int) -> Any:
+def whole(default: int, *, label: str | None = None) -> Any:
     """Declare a column for an integer that is never negative."""
-    return models.PositiveIntegerField(default=default)
+    return models.PositiveIntegerField(label, default=default)

@@ -19,12 +19,17 @@ class GeneralSettings(VersionedRow, ChatbotSettings):
     """A chatbot's general settings, one row per chatbot."""
 
     description = long_text()
-    disable_smart_followup = flag()
-    number_of_smart_followup_question_shown = whole(3)
+    disable_smart_followup = flag(label="disable smart follow-ups")
+    number_of_smart_followup_question_shown = whole(3, label="number of smart follow-up questions")
     enable_page_context_awareness = flag()
-    history_message_context = whole(10)
+    history_message_context = whole(10, label="messages from the history given to the model")
     llm_model = models.ForeignKey(
-        LlmModel, null=True, blank=True, on_delete=models.DO_NOTHING, related_name="+"
+        LlmModel,
+        null=True,
+        blank=True,
+        on_delete=models.DO_NOTHING,
+        related_name="+",
+        verbose_name="model",
     )
     limit_messages_per_conversation = flag()
     max_messages_per_conversation = whole(50)

@@ -38,20 +38,22 @@ class LeadSettings(ChatbotSettings):
     Open point: lead-repeat.
     """
 
-    enable_lead_collection = flag(True)
-    customer_name_take = flag(True)
-    customer_phone_take = flag(True)
-    customer_email_take = flag(True)
+    enable_lead_collection = flag(True, label="collect leads")
+    customer_name_take = flag(True, label="ask for the name")
+    customer_phone_take = flag(True, label="ask for the phone number")
+    customer_email_take = flag(True, label="ask for the email address")
     industry_template = text()
-    when_to_collect_lead = text()
+    when_to_collect_lead = text(label="when to ask")
     customer_trigger_keywords = long_text()
     booking_integration = flag()
-    booking_integration_link = text()
-    lead_notification = flag()
+    booking_integration_link = text(label="booking link")
+    lead_notification = flag(label="notify by email")
     lead_notification_email = models.JSONField(default=list, blank=True)
     customer_form_field = models.JSONField(default=list, blank=True)
-    auto_escalate_on_lead_capture = flag()
-    when_user_share_details = text()  # stored but never returned. Open point: user-data
+    auto_escalate_on_lead_capture = flag(label="escalate when a lead is captured")
+    when_user_share_details = text(
+        label="sharing of contact details"
+    )  # stored but never returned. Open point: user-data
 
     class Meta:
         verbose_name_plural = "lead settings"

@@ -53,7 +53,7 @@ class LlmModel(VersionedRow, Row):
         "A reply has LLM_TIMEOUT in total.",
     )
     is_active = models.BooleanField("active", default=True)
-    is_default = models.BooleanField(default=False)
+    is_default = models.BooleanField("default", default=False)
     from_environment = models.BooleanField(default=False, editable=False)
     last_failure_at = models.DateTimeField(null=True, editable=False)
     last_failure_reason = models.CharField(max_length=SHORT, blank=True, editable=False)

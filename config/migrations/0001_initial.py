@@ -20,7 +20,8 @@ class Migration(migrations.Migration):
                 ('claimed_until', models.DateTimeField(null=True)),
             ],
             options={
-                'verbose_name_plural': 'periodic work',
+                'verbose_name': 'kind of periodic work',
+                'verbose_name_plural': 'kinds of periodic work',
             },
         ),
     ]

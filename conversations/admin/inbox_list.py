@@ -126,7 +126,7 @@ class InboxList(KeysetChangeList):
         else:
             counted = not (self.query or self.has_active_filters)
             count = shown(self.counts[self.view]) if counted else f"more than {SHOWN}"
-        return f"{count} thread{'' if count == 1 else 's'}"
+        return f"{count} conversation{'' if count == 1 else 's'}"
 
     @property
     def more_hits(self) -> int:

@@ -309,6 +309,7 @@ class Migration(migrations.Migration):
                 ('taken_over_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
+                'verbose_name': 'conversation',
                 'default_manager_name': 'objects',
                 'indexes': [
                     models.Index(fields=['chatbot', '-updated_at', '-id', 'erased_at'], name='thread_latest'),

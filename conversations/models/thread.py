@@ -105,6 +105,7 @@ class Thread(ErasableRow):
     objects = PresentRows.from_queryset(ThreadQuerySet)()
 
     class Meta:
+        verbose_name = "conversation"
         default_manager_name = "objects"
         indexes = [
             # Includes `erased_at`: otherwise, a page would fetch the rows of all earlier pages.

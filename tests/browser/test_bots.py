@@ -70,11 +70,11 @@ def test_the_preview_follows_the_fields_and_warns_of_unreadable_text(
     expect(preview).to_contain_text("<b>Ahoy</b>")
     head = preview.locator(".widget-head")
     expect(head).to_have_css("background-color", "rgb(37, 99, 235)")
-    colour = page.get_by_role("textbox", name="Brand primary color").first
+    colour = page.get_by_role("textbox", name="Brand primary colour").first
     device.write(colour, "#00ff00")
     expect(head).to_have_css("background-color", "rgb(0, 255, 0)")
     # The browser's colour picker is not part of the page, so its input event is sent instead
-    page.get_by_label("Pick: Brand primary color").evaluate(
+    page.get_by_label("Pick: Brand primary colour").evaluate(
         "picker => { picker.value = '#ffff00'; picker.dispatchEvent(new Event('input')); }"
     )
     expect(colour).to_have_value("#ffff00")

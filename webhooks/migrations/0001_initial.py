@@ -139,6 +139,7 @@ class Migration(migrations.Migration):
                 ('chatbot', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='endpoint', to='chatbots.chatbot')),
             ],
             options={
+                'verbose_name': 'webhook',
                 'ordering': ['chatbot'],
             },
         ),

@@ -39,6 +39,7 @@ class Endpoint(Row):
     owner_told_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
+        verbose_name = "webhook"
         ordering = ["chatbot"]
 
     def __str__(self) -> str:

@@ -106,7 +106,7 @@ def test_the_page_lists_what_will_be_deleted_and_counts_up_to_a_limit(tenant: Te
         return re.findall(r"<li>([^<]+)</li>", client.get(at(row)).content.decode())
 
     assert {"1 message", "1 lead"} <= set(listed(thread))
-    assert {"1 thread", "1 visitor", "1 instruction"} <= set(listed(tenant.chatbot))
+    assert {"1 conversation", "1 visitor", "1 instruction"} <= set(listed(tenant.chatbot))
     assert not [kind for kind in listed(tenant.chatbot) if "deliver" in kind]
     Message.objects.bulk_create(
         Message(thread=thread, position=position, message_type="USER_MESSAGE", content="x")

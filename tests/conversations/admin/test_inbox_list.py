@@ -48,14 +48,14 @@ def test_the_footer_has_the_number_of_threads_up_to_a_cap(client: Client, chatbo
 
     visitor = VisitorFactory(chatbot=chatbot)
     ThreadFactory(chatbot=chatbot, visitor=visitor)
-    assert footer("?view=open") == "1 thread"
-    assert footer("?view=resolved") == "0 threads"
+    assert footer("?view=open") == "1 conversation"
+    assert footer("?view=resolved") == "0 conversations"
     made = [Thread(chatbot=chatbot, visitor=visitor, important=True) for _ in range(100)]
     Thread.objects.bulk_create(made[:30])
-    assert footer("?view=open") == "Next page 31 threads"
-    assert footer("?view=open&important=1") == "Next page more than 25 threads"
+    assert footer("?view=open") == "Next page 31 conversations"
+    assert footer("?view=open&important=1") == "Next page more than 25 conversations"
     Thread.objects.bulk_create(made[30:])
-    assert footer("?view=open") == "Next page 99+ threads"
+    assert footer("?view=open") == "Next page 99+ conversations"
 
 
 def test_the_menu_opens_the_inbox_with_the_last_view_and_filters(
