@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
                 ('external_link', models.CharField(blank=True, default='', max_length=255)),
                 ('brand_primary_color', models.CharField(default='#2563eb', max_length=7, validators=[django.core.validators.RegexValidator('^#(?:[0-9a-fA-F]{3}){1,2}\\Z', 'enter a colour such as #1a2b3c')], verbose_name='brand primary colour')),
                 ('brand_text_color', models.CharField(default='#ffffff', max_length=7, validators=[django.core.validators.RegexValidator('^#(?:[0-9a-fA-F]{3}){1,2}\\Z', 'enter a colour such as #1a2b3c')], verbose_name='brand text colour')),
-                ('brand_icon_bg_color', models.CharField(default='#2563eb', max_length=7, validators=[django.core.validators.RegexValidator('^#(?:[0-9a-fA-F]{3}){1,2}\\Z', 'enter a colour such as #1a2b3c')], verbose_name='brand icon background colour')),
+                ('brand_icon_bg_color', models.CharField(default='#2563eb', max_length=7, validators=[django.core.validators.RegexValidator('^#(?:[0-9a-fA-F]{3}){1,2}\\Z', 'enter a colour such as #1a2b3c')], verbose_name='brand icon background')),
                 ('link_color', models.CharField(default='#1d4ed8', max_length=7, validators=[django.core.validators.RegexValidator('^#(?:[0-9a-fA-F]{3}){1,2}\\Z', 'enter a colour such as #1a2b3c')], verbose_name='link colour')),
                 ('show_background', models.BooleanField(default=True)),
                 ('watermark_brand_info_show', models.BooleanField(default=False, verbose_name='show the watermark')),

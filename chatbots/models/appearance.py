@@ -25,7 +25,7 @@ class Appearance(ChatbotSettings):
     external_link = text()
     brand_primary_color = colour("#2563eb", label="brand primary colour")
     brand_text_color = colour("#ffffff", label="brand text colour")
-    brand_icon_bg_color = colour("#2563eb", label="brand icon background colour")
+    brand_icon_bg_color = colour("#2563eb", label="brand icon background")
     link_color = colour("#1d4ed8", label="link colour")
     show_background = flag(True)
     watermark_brand_info_show = flag(label="show the watermark")

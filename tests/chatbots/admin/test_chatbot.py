@@ -330,7 +330,7 @@ def test_labels_are_plain_english(client: Client, chatbot: Chatbot, address: str
     labels = re.findall(r"<label[^>]*>(?:\s*<span[^>]*>)?\s*([^<]*?)\s*<", client.get(address).text)
     names = {
         "Number of smart follow-up questions",
-        "Brand icon background colour",
+        "Brand icon background",
         "Bot icon URL",
         "Ask for the email address",
     }
