@@ -50,6 +50,7 @@ class UsageInline(ReadOnly, PagedInline):
     """The tab on an account's page that shows its messages per month."""
 
     model = Usage
+    empty_text = "No visitor has sent a message yet."
     fields = readonly_fields = (month, MESSAGES)
     ordering = ("-month",)
 

@@ -163,6 +163,7 @@ class InstructionInline(LinkedInline):
     model = Instruction
     ordering = ("-is_active", "-created_at", "-id")
     large = ("instruction",)
+    empty_text = "There are no instructions yet."
     fields = readonly_fields = ("linked_title", "is_active", "creativity_level", CHANGED)
 
 
@@ -172,6 +173,7 @@ class PersonaInline(LinkedInline):
     model = Persona
     ordering = ("-is_active", "-created_at", "-id")
     large = ("description", "instructions")
+    empty_text = "There are no personas yet."
     fields = readonly_fields = ("linked_title", "is_active", "creativity_level", CHANGED)
 
 
@@ -180,6 +182,7 @@ class LocalizationInline(LinkedInline):
 
     model = Localization
     verbose_name_plural = "texts"
+    empty_text = "There are no text sets yet."
     fields = readonly_fields = ("linked_locale", "complete", CHANGED)
 
     @admin.display(description="texts in its language")
@@ -199,6 +202,7 @@ class StarterInline(Beginning, LinkedInline):
     model = ConversationStarter
     ordering = ("-created_at", "-id")
     large = ("content",)
+    empty_text = "There are no conversation starters yet."
     fields = readonly_fields = ("linked_beginning", CHANGED)
 
     @admin.display(description="content")

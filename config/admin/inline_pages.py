@@ -31,9 +31,11 @@ class PagedFormSet(PaginationInlineFormSet):
 
 
 class PagedInline(TabularInline):
-    """A list of rows, in pages because there may be many."""
+    """A list of rows, in pages because there may be many. Without rows, it shows `empty_text`."""
 
     formset = PagedFormSet
+    template_after = "admin/inline_empty.html"
+    empty_text = ""
     per_page = 10
     extra = 0
     tab = True

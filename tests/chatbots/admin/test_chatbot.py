@@ -337,3 +337,12 @@ def test_labels_are_plain_english(client: Client, chatbot: Chatbot, address: str
     assert names <= set(labels)
     written = " ".join(labels).lower().split()
     assert not {"llm", "src", "bg", "followup", "take", "color"} & set(written)
+
+
+def test_a_tab_without_rows_says_so(client: Client, chatbot: Chatbot, address: str) -> None:
+    page = client.get(address).text
+    for name in ("instructions", "personas", "conversation starters"):
+        assert f"There are no {name} yet." in page
+    assert "There are no text sets yet." not in page
+    ConversationStarter.objects.create(chatbot=chatbot, content={})
+    assert "There are no conversation starters yet." not in client.get(address).text
