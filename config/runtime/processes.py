@@ -57,8 +57,7 @@ def web_command() -> list[str]:
     workers = 1 if settings.MACHINE_BOUND else settings.WEB_WORKERS or os.cpu_count() or 1
     return [
         sys.executable,
-        "-m",
-        "granian",
+        *("-m", "config.runtime.web_server"),
         *("--interface", "rsgi"),
         *("--http", "1"),
         "--no-ws",

@@ -206,7 +206,7 @@ def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
 def servers_of(start: Start) -> list[int]:
     """Find the web server of a start: the parent of the processes that answer."""
     named = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family_of(start.process.pid)}
-    return [pid for pid in named if b"granian" in named[pid] and orphans_of(pid)]
+    return [pid for pid in named if b"web_server" in named[pid] and orphans_of(pid)]
 
 
 def orphans_of(pid: int) -> list[int]:

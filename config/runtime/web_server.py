@@ -1,0 +1,57 @@
+"""Granian, which notices every signal here: `python -m config.runtime.web_server OPTIONS`.
+
+The options are those of granian's own command.
+"""
+
+import threading
+from typing import Any
+
+import granian.cli
+from granian.server.mp import MPServer
+
+LOOK = 0.25  # seconds
+
+
+class Interrupt(threading.Event):
+    """The event that the main thread waits for. Once `final`, it stays set.
+
+    Python runs signal handlers in the main thread, but the system may deliver a signal to another
+    thread, for example after the process was halted. If the main thread waited without a timeout,
+    nothing would wake it then, and the server would never stop.
+    """
+
+    final = False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait as Event does, but wake regularly, so that pending signals are handled."""
+        if timeout is not None:
+            return super().wait(timeout)
+        while not super().wait(LOOK):
+            pass
+        return True
+
+    def clear(self) -> None:
+        """Clear the event unless it is final: granian may clear it just after a signal."""
+        if not self.final:
+            super().clear()
+
+
+class WebServer(MPServer):
+    """Granian's server, which stops even if a signal arrives at a bad moment."""
+
+    main_loop_interrupt: Interrupt
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.main_loop_interrupt = Interrupt()
+
+    def signal_handler_interrupt(self, *args: Any, **options: Any) -> None:
+        """Stop, as granian does."""
+        self.main_loop_interrupt.final = True
+        super().signal_handler_interrupt(*args, **options)  # type: ignore[no-untyped-call]
+
+
+if __name__ == "__main__":
+    command: Any = granian.cli  # Any: granian's command is untyped
+    command.Server = WebServer
+    command.entrypoint()

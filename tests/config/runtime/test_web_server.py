@@ -1,0 +1,34 @@
+"""The web server stops when it is told to, whichever thread the signal reaches."""
+
+import ctypes
+import signal
+from pathlib import Path
+
+import pytest
+
+from config.runtime.web_server import Interrupt
+from tests.servers.processes import Web, wait_until
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_reaches_another_thread_stops_the_server(number: signal.Signals) -> None:
+    with Web() as web:
+        assert web.running
+        pid = web.running.pid
+        others = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+        others.remove(pid)
+        wait_until(web.answers, told=web.said)
+        assert ctypes.CDLL(None).tgkill(pid, others[0], number) == 0
+        assert web.wait(15) == 0
+
+
+def test_a_stop_is_not_forgotten_when_a_failed_process_is_replaced() -> None:
+    interrupt = Interrupt()
+    interrupt.set()
+    interrupt.clear()
+    assert not interrupt.is_set()
+    interrupt.set()
+    interrupt.final = True
+    interrupt.clear()
+    assert interrupt.wait()
