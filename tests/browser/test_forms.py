@@ -53,7 +53,7 @@ def test_a_failed_save_moves_the_focus_to_the_first_error(device: Device, shop: 
     page = device.page
     page.goto(f"{reverse('admin:chatbots_chatbot_change', args=[shop.pk])}#appearance")
     colours = [
-        page.get_by_role("textbox", name=f"Brand {name} color").first
+        page.get_by_role("textbox", name=f"Brand {name} colour").first
         for name in ("text", "primary")
     ]
     for colour in colours:
