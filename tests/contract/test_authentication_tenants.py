@@ -82,7 +82,8 @@ def cells(operation: Operation) -> list[dict[str, str]]:
 
 def missing(name: str) -> tuple[int, dict[str, Any]]:
     """Return the expected response for a row that does not exist."""
-    body = {"success": False, "message": f"{KINDS[name]._meta.verbose_name} not found"}
+    called = "thread" if name == "thread" else KINDS[name]._meta.verbose_name
+    body = {"success": False, "message": f"{called} not found"}
     return 404, body | ({"code": "CHATBOT_NOT_FOUND"} if name == "chatbot" else {})
 
 
