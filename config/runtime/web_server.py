@@ -3,6 +3,7 @@
 The options are those of granian's own command.
 """
 
+import os
 import threading
 from typing import Any
 
@@ -46,7 +47,13 @@ class WebServer(MPServer):
         self.main_loop_interrupt = Interrupt()
 
     def signal_handler_interrupt(self, *args: Any, **options: Any) -> None:
-        """Stop, as granian does."""
+        """Stop, as granian does.
+
+        A process that is still starting inherits this handler, and granian would ignore the signal
+        there: the server would wait for that process until it may kill it.
+        """
+        if os.getpid() != self.pid:
+            os._exit(0)
         self.main_loop_interrupt.final = True
         super().signal_handler_interrupt(*args, **options)  # type: ignore[no-untyped-call]
 

@@ -16,11 +16,21 @@ def test_a_signal_that_reaches_another_thread_stops_the_server(number: signal.Si
     with Web() as web:
         assert web.running
         pid = web.running.pid
+        wait_until(web.answers, told=web.said)
         others = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
         others.remove(pid)
-        wait_until(web.answers, told=web.said)
         assert ctypes.CDLL(None).tgkill(pid, others[0], number) == 0
         assert web.wait(15) == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_whose_processes_are_still_starting_stops_at_once() -> None:
+    with Web() as web:
+        web.kill()
+        web.start()
+        wait_until(lambda: len(web.alive()) > 1, told=web.said)
+        web.signal(signal.SIGTERM)
+        assert web.wait(10) == 0
 
 
 def test_a_stop_is_not_forgotten_when_a_failed_process_is_replaced() -> None:
