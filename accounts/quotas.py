@@ -6,6 +6,7 @@ account gets an email when the month's usage reaches a percentage in WARNED_AT.
 Specification: Limits. Open points: plans, quota-count, quota-body.
 """
 
+import math
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -82,7 +83,7 @@ def take_message(account: Account) -> None:
         raise MessagesLimitReached(
             limit=account.plan.monthly_messages or 0,
             window=int((end - start).total_seconds()),
-            retry_after=max(1, int((end - now).total_seconds())),
+            retry_after=math.ceil((end - now).total_seconds()),
         )
 
 
