@@ -47,7 +47,10 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     chatbot_path = "pk"
     offered_by = ("name", "id")
     asks_for_name = True
-    uncounted = ("deliveries", "appearance", "generalsettings", "leadsettings")
+    uncounted = (
+        *("deliveries", "appearance", "generalsettings", "leadsettings"),
+        *("activity", "token_usages"),
+    )
     consequences = (
         "Its conversations are deleted with all their messages. To keep them, switch the chatbot "
         "off instead.",
@@ -60,7 +63,8 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     search_help_text = "the beginning of a name"
     change_form_outer_before_template = "admin/chatbots/chatbot_links.html"
     empty_text = (
-        "You do not have access to any chatbot. Ask a manager of the account to add you to one."
+        "There are no chatbots that you can open. Add one, or ask a manager of the account to add "
+        "you to one."
     )
     inlines = (
         inlines.GeneralInline,

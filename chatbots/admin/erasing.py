@@ -53,7 +53,9 @@ class Erasing(ScopedAdmin):
     """Base for admins whose rows are deleted by a service, after confirmation."""
 
     consequences: tuple[str, ...] = ()
-    uncounted: tuple[str, ...] = ()  # relations whose rows remain or are part of the row itself
+    uncounted: tuple[
+        str, ...
+    ] = ()  # rows that remain, are part of the row itself, or are only figures
     asks_for_name = False
 
     def erase(self, row: Any) -> None:

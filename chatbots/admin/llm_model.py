@@ -70,6 +70,8 @@ class LlmModelAdmin(SharedRows):
     @admin.display(description="State")
     def health(self, model: LlmModel) -> str:
         """Describe whether the model is asked, or skipped after repeated failures."""
+        if not model.is_active:
+            return "inactive: not asked"
         if model.failures_in_a_row < SKIPPED_AFTER:
             return "asked first" if model.next_model else "asked"
         failed = f"failed at least {SKIPPED_AFTER} times in a row"

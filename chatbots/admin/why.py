@@ -129,7 +129,9 @@ def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
         f"The action needs {needs(action)}.",
     ]
     if not user.is_active:
-        lines.insert(0, f"{name} is not active: they cannot sign in, and their keys do not work.")
+        lines.insert(
+            0, f"{name} is not active: they cannot sign in, and their API keys do not work."
+        )
     verdict = f"{name} {'may' if allowed else 'may not'} {ACTIONS[action]}."
     return Answer(allowed, verdict, lines)
 
@@ -139,7 +141,7 @@ def in_the_admin(user: User) -> str:
     if not user.is_staff:
         return "They cannot sign in to the admin: “may use the admin” is off."
     if user.is_superuser:
-        return "In the admin, superusers may do everything; the API goes by the roles."
+        return "In the admin, superusers may do everything. In the API, their roles decide."
     groups = ", ".join(user.groups.values_list("name", flat=True)) or "none"
     return f"They can sign in to the admin. Its pages depend on their groups: {groups}."
 

@@ -156,7 +156,8 @@ class Chart:
         """Describe the chart in words, for people who cannot see it."""
         total = self.figures.total
         parts = ", ".join(f"{one.label} {total[one.name]:,}" for one in self.series)
-        return f"{self.title} over {self.figures.span.label}: {parts}. The table has the figures."
+        title = f"{self.title} over {self.figures.span.label}"
+        return f"{title}: {parts}. The table below has the same figures."
 
     @property
     def head(self) -> list[str]:

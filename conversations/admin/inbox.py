@@ -228,9 +228,10 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
     )
     list_before_template = "admin/conversations/inbox_tabs.html"
     id_columns = ("pk",)
+    uncounted = ("handoffs",)
     search_fields = ("pk",)
     search_help_text = "words of a message, a name, an email address, a tag or a complete id"
-    empty_text = "There are no conversations yet. A conversation appears with its first message."
+    empty_text = "There are no conversations in this view."
 
     class Media:
         """The script for the live list."""

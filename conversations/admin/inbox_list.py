@@ -14,7 +14,7 @@ from accounts.admin.scope import once, person
 from config.admin.keyset import KeysetChangeList
 from conversations.admin import inbox_views
 from conversations.admin.inbox_filters import BOUNDED, KEPT
-from conversations.admin.inbox_views import DEFAULT_VIEW, LATEST, SHOWN, VIEWS, shown
+from conversations.admin.inbox_views import LATEST, SHOWN, VIEWS, shown
 from conversations.admin.waiting_time import ago
 from conversations.models import Thread
 from conversations.models.thread import ThreadQuerySet
@@ -101,9 +101,7 @@ class InboxList(KeysetChangeList):
         if self.view == "waiting":
             link = '{}{} <a class="link" href="?view=open">Show all open conversations</a>'
             return format_html(link, "Nobody is waiting.", answered(self.last_answer))
-        if self.view == DEFAULT_VIEW:
-            return str(self.model_admin.empty_text)
-        return "There are no conversations in this view."
+        return str(self.model_admin.empty_text)
 
     @property
     def unfiltered_url(self) -> str:

@@ -15,15 +15,15 @@ CODES = {
     range(403, 404): "The receiver refuses the token: compare the secret on both sides.",
     range(404, 405): "The receiver has nothing at this address: check the URL.",
     range(410, 411): "The receiver no longer has anything at this address: check the URL.",
-    range(400, 500): "The receiver does not accept the request: its response may say why.",
+    range(400, 500): "The receiver does not accept the request: its response may give the reason.",
     range(500, 600): "The receiver failed: look at its own log.",
 }
 REACHABLE = "Check that the receiver is running and accepts connections from outside."
-CERTIFICATE = "Give the receiver a valid certificate with its whole chain."
+CERTIFICATE = "Install a valid certificate on the receiver, with its whole chain."
 NAME = "Check that the host name is correct and resolves everywhere."
 INTERRUPTED = "The service was stopped during the attempts: retry."
 REASONS: dict[str, str] = {
-    Reason.TIMEOUT: "The receiver must answer within {seconds:g} s: answer first, work later.",
+    Reason.TIMEOUT: "The receiver must respond within {seconds:g} s: answer first, work later.",
     Reason.URL_NOT_ALLOWED: "Enter a public https address, or add the receiver's network to "
     "WEBHOOK_ALLOWED_NETWORKS.",
     Reason.NAME_NOT_FOUND: NAME,
@@ -42,7 +42,7 @@ REASONS: dict[str, str] = {
     Reason.ANSWER_NOT_UNDERSTOOD: "The receiver must respond with HTTP: check the URL and port.",
     Refusal.WEBHOOK_DELETED: "Set up a webhook for the chatbot, then retry.",
     Refusal.SWITCHED_OFF: "Switch the webhook on, then retry.",
-    Refusal.ADD_ON_LOST: "The account has lost the add-on: ask the person who manages the plan.",
+    Refusal.ADD_ON_LOST: "The account has lost the add-on: ask a superuser to switch it on.",
     Refusal.CONTENT_ERASED: "Its content was erased: it cannot be sent again.",
     Refusal.SECRET_UNREADABLE: "Replace the secret: no key of this service can decrypt the stored "
     "one.",

@@ -126,8 +126,8 @@ class DeliveryAdmin(
         if begun < chosen:
             messages.warning(
                 request,
-                f"{chosen - begun} skipped: only FAILED deliveries can be retried, a test only "
-                "from its page, and an erased delivery never",
+                f"{chosen - begun} skipped: only FAILED deliveries can be retried, tests only from "
+                "their own pages, and erased deliveries not at all",
             )
 
     def get_search_results(

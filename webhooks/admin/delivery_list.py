@@ -123,7 +123,7 @@ class DeliveryList(KeysetChangeList):
     def empty_text(self) -> SafeString | str:
         """Return the text for an empty, unfiltered list."""
         if self.endpoints.exists():
-            return "No events have been sent yet."
+            return "No events have occurred yet."
         chatbots = reverse("admin:chatbots_chatbot_changelist")
         link = '{} <a class="link" href="{}">Open a chatbot and choose Webhook</a>'
         return format_html(link, "No webhook is configured.", chatbots)

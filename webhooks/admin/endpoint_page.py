@@ -30,8 +30,8 @@ from webhooks.services import endpoint as service
 
 SHOWN_ONCE = (
     "This is the only time that the secret is shown. Give it to the receiver: each request carries "
-    "it, and is signed with it. The previous secret is no longer used; waiting deliveries are "
-    "signed with this one."
+    "it and is signed with it. If there was a previous secret, it is no longer used: waiting "
+    "deliveries are signed with this one."
 )
 REPLACING = (
     "The old secret stops working immediately: the receiver rejects every event until it has the "

@@ -24,7 +24,7 @@ from webhooks.payloads import Event
 
 NO_ADD_ON = (
     "webhooks are an add-on that this account does not have; "
-    "the Scale plan includes it, and staff can switch it on for the account"
+    "new accounts on the Scale plan have it, and a superuser can switch it on for others"
 )
 UNTRIED = {
     "last_success_at": None,

@@ -245,7 +245,7 @@ def test_an_account_manager_cannot_change_the_plan_the_owner_or_the_add_on(
 def test_a_person_without_a_membership_sees_a_message(default_model: LlmModel) -> None:
     client = signed_in(staff(UserFactory(), AGENTS))
     assert (
-        "You do not have access to any chatbot"
+        "There are no chatbots that you can open"
         in client.get(reverse("admin:index")).content.decode()
     )
 

@@ -131,7 +131,7 @@ def test_a_missing_response_body_and_a_missing_signature_are_stated_in_words(
     tried(failed, 1, response_code=503, response_ms=41)
     text = text_of(client, page_of(failed))
     assert "The response has no body." in text
-    assert "Body, its first 4 KiB" not in text
+    assert "The first 4 KiB of the body" not in text
     assert re.search(r"<dt>X-SIGNATURE</dt><dd[^>]*>not recorded<", text)
 
 
@@ -183,7 +183,9 @@ def test_only_failed_deliveries_of_a_selection_are_retried_and_the_rest_are_coun
     )
     text = answer.content.decode()
     assert "2 will be tried once more" in text
-    assert "4 skipped: only FAILED deliveries can be retried, a test only from its page" in text
+    assert (
+        "4 skipped: only FAILED deliveries can be retried, tests only from their own pages" in text
+    )
     due = Delivery.objects.filter(due_at__isnull=False).values_list("pk", flat=True)
     assert set(due) == {rows[0].pk, rows[1].pk}
 

@@ -201,7 +201,7 @@ def test_an_empty_log_says_whether_a_webhook_is_configured(
     EndpointFactory()
     assert "No webhook is configured. <a " in client.get(LOG).text
     EndpointFactory(chatbot=bots[0])
-    assert "No events have been sent yet." in client.get(LOG).text
+    assert "No events have occurred yet." in client.get(LOG).text
 
 
 def test_the_number_of_rows_to_export_is_counted_as_far_as_a_page_looks(

@@ -13,7 +13,7 @@ from webhooks.services.retention import BATCH, prunable, prune
 class Command(RecordCommand):
     """`prune_deliveries --older-than DAYS`."""
 
-    help = "Delete old deliveries, in batches. Deliveries that may still be sent are kept."
+    help = "Delete old deliveries, in batches. Deliveries that still have to be sent are kept."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -11,8 +11,8 @@ from webhooks.services.encryption import rotate
 
 class Command(RecordCommand):
     help = (
-        "Encrypt every stored secret with the newest key of ENCRYPTION_KEYS. The command can be "
-        "interrupted and run again. Afterwards, older keys can be removed."
+        "Encrypt every stored secret with the first key of ENCRYPTION_KEYS, the newest. The "
+        "command can be interrupted and run again. Afterwards, the other keys can be removed."
     )
 
     def run(self, **_: Any) -> dict[str, Any]:
