@@ -105,7 +105,7 @@ def update_at_once(rows: "QuerySet[Any]", **values: Any) -> int:
         same: QuerySet[Any] = rows.model._base_manager.filter(pk__in=free)
         return same.update(**values)
     try:
-        with database.writing(timeout=0):
+        with database.writing(at_once=True):
             return rows.update(**values)
     except OperationalError as error:
         if not is_lock_timeout(error):

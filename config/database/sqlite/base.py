@@ -1,7 +1,7 @@
 """SQLite for processes with many threads: every write waits in one queue."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -124,23 +124,39 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return cursor.fetchall() if reads else [], cursor.rowcount
 
     @contextmanager
-    def writing(self, *, timeout: float | None = None) -> Iterator[None]:
+    def writing(self, *, at_once: bool = False) -> Iterator[None]:
         """Surround one writing statement. Outside a transaction, it is a transaction of its own.
 
         A statement that returns rows ends once they are read, so the write lock is held until then.
-        Raises OperationalError after `timeout` seconds, by default the database's timeout.
+        Raises OperationalError if another writer stays for the database's timeout or, with
+        `at_once`, if there is one.
         """
         if self.holds_write_lock:
             yield
             return
-        self.acquire_write_lock(timeout)
+        self.acquire_write_lock(0 if at_once else None)
         try:
-            yield
+            with self.without_waiting() if at_once else nullcontext():
+                yield
         finally:
             self.release_write_lock()
 
+    @contextmanager
+    def without_waiting(self) -> Iterator[None]:
+        """Do not wait for writers outside the queue either, such as an operator's sqlite3."""
+        self.ensure_connection()
+        self.connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            yield
+        finally:
+            seconds = self.settings_dict["OPTIONS"]["timeout"]
+            self.connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+
     def acquire_write_lock(self, timeout: float | None = None) -> None:
-        """Wait for the write lock. Raises OperationalError as `writing` does."""
+        """Wait for the write lock. Raises OperationalError after `timeout` seconds.
+
+        The default is the database's timeout.
+        """
         name, options = str(self.settings_dict["NAME"]), self.settings_dict["OPTIONS"]
         _queue.acquire(name, options["timeout"] if timeout is None else timeout)
         self.holds_write_lock = True
