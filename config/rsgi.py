@@ -3,6 +3,8 @@
 A thread that read a body itself would wait as long as the client takes to send it. Here only the
 event loop waits, so a slow client holds a connection and some bytes, but neither a thread nor a
 database connection.
+
+In an embedded installation, the event loop's own thread answers the API's reads.
 """
 
 import asyncio
@@ -45,11 +47,12 @@ limit_waits(WEB_LOCK_TIMEOUT)
 metrics.watch_pool()
 metrics.WEB_THREADS.set(settings.WEB_THREADS)
 threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
-# In an embedded installation, these API requests wait for no peer. More threads would only compete
-# for the interpreter: with eight, each request takes more than twice the CPU time.
-reads = ThreadPoolExecutor(2, thread_name_prefix="reads")
-writes = ThreadPoolExecutor(2, thread_name_prefix="writes")
-FEW_THREADS = {"GET": reads, "HEAD": reads, "PUT": writes, "PATCH": writes, "DELETE": writes}
+# In an embedded installation without servers, these API requests wait for no peer, and SQLite has
+# one writer at a time. More threads would only compete for the interpreter.
+writes = ThreadPoolExecutor(1, thread_name_prefix="writes")
+WRITES = frozenset(("PUT", "PATCH", "DELETE"))
+READS = frozenset(("GET", "HEAD"))
+WITHOUT_SERVERS = not (settings.DATABASE_URL or settings.REDIS_URL)
 
 
 class Room:
@@ -91,11 +94,14 @@ class Body:
         self.complete, self.refusal = False, error
 
 
+def is_embedded_call(scope: Scope) -> bool:
+    """Return whether a request is to the API of an installation without any server."""
+    return WITHOUT_SERVERS and scope.path.startswith("/api/")
+
+
 def threads_for(scope: Scope) -> ThreadPoolExecutor:
     """Return the pool whose threads answer a request."""
-    if settings.EMBEDDED and scope.path.startswith("/api/"):
-        return FEW_THREADS.get(scope.method, threads)
-    return threads
+    return writes if is_embedded_call(scope) and scope.method in WRITES else threads
 
 
 def bound_of(path: str) -> int:
@@ -204,10 +210,7 @@ class Stream:
 
 
 def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
-    """Let Django answer a request, and return the response if it must be streamed.
-
-    Runs in a thread.
-    """
+    """Let Django answer a request, and return the response if it must be streamed."""
     response = django.get_response(WSGIRequest(environ_of(scope, body)))
     headers = [*response.items()]
     headers += [("Set-Cookie", cookie.OutputString()) for cookie in response.cookies.values()]
@@ -224,6 +227,23 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
         else:
             response.close()
     return None
+
+
+def answer_here(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
+    """Answer a request on the event loop's thread, which receives nothing meanwhile.
+
+    This is for reads of a SQLite database. They wait neither for a peer nor for a writer, and take
+    less time than handing them to a thread, which would compete for the interpreter with this one.
+
+    While a thread runs an event loop, Django refuses to use the database in it, and asgiref would
+    give each request a connection of its own. So the loop is hidden from them.
+    """
+    loop = asyncio.get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        return answer(scope, protocol, body)
+    finally:
+        asyncio._set_running_loop(loop)
 
 
 async def send(protocol: HTTPProtocol, stream: Stream) -> None:
@@ -247,12 +267,15 @@ async def send(protocol: HTTPProtocol, stream: Stream) -> None:
 
 
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:
-    """Receive a whole request, then let a thread answer it."""
+    """Receive a whole request, then answer it, in a thread unless it is a quick read."""
     body = await receive(scope, protocol)
     metrics.IN_PROGRESS.inc()
     try:
-        run = asyncio.get_running_loop().run_in_executor
-        stream = await run(threads_for(scope), answer, scope, protocol, body)
+        if scope.method in READS and is_embedded_call(scope):
+            stream = answer_here(scope, protocol, body)
+        else:
+            run = asyncio.get_running_loop().run_in_executor
+            stream = await run(threads_for(scope), answer, scope, protocol, body)
     finally:
         metrics.IN_PROGRESS.dec()
         room.taken -= body.charged
