@@ -150,6 +150,20 @@ def test_an_unreachable_database_is_reported_immediately_and_logged_once_a_secon
     assert lines.count("the database does not answer") == 1
 
 
+def test_a_command_that_starts_during_an_outage_waits_for_its_end(service: Service) -> None:
+    command = [sys.executable, "manage.py", "migrate", "--check"]
+    service.postgres.crash()
+    try:
+        waiting = subprocess.Popen(
+            command, cwd=ROOT, env=service.web.environment, stderr=subprocess.PIPE, text=True
+        )
+        time.sleep(6)  # longer than an attempt of the pool
+    finally:
+        service.postgres.start()
+    _, told = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0, told
+
+
 @contextmanager
 def slow_keys(session: psycopg.Connection[Any]) -> Iterator[None]:
     """Let the next request wait ten seconds in the database when it records its key's use."""

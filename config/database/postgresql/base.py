@@ -93,7 +93,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
             outage.check()
             left = deadline - time.monotonic()
             try:
-                connection = self.pool.getconn(min(wait(), left) if outage.watched else left)
+                # Ask again and again: only a new request makes the pool try to connect once more.
+                connection = self.pool.getconn(min(wait(), left))
             except PoolTimeout:
                 if time.monotonic() >= deadline:
                     raise
