@@ -145,3 +145,8 @@ def effective_column(column: str, chosen: OuterRef | Subquery) -> Any:
         Subquery(active.filter(pk=chosen).values(column)[:1]),
         Subquery(active.filter(is_default=True).values(column)[:1]),
     )
+
+
+def effective_columns(chosen: OuterRef) -> dict[str, Any]:
+    """Return annotations with the model that answers: `llm_id`, `llm_provider`, `llm_title`."""
+    return {f"llm_{name}": effective_column(name, chosen) for name in ("id", "provider", "title")}

@@ -91,11 +91,11 @@ class CallerViewSet(IdempotentViewSet):
         return reading.records(rows, *shape, **own, **given)
 
     def read_page(
-        self, reading: Reading, query: dict[str, int], *, total: int | None = None
+        self, reading: Reading, query: dict[str, int]
     ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-        """Read one page of records, with its PageFigures. Counts the rows if `total` is None."""
+        """Read one page of records, with its PageFigures."""
         rows, own = self.start()
-        total = COUNT.first(rows, **own) or 0 if total is None else total
+        total = COUNT.first(rows, **own) or 0
         offset = (query["page"] - 1) * query["limit"]
         found = self.read(reading, limit=query["limit"], offset=offset) if offset < total else []
         return found, figures(query, total)

@@ -5,7 +5,7 @@ from django.db import models
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from chatbots.models.llm_model import effective_column
+from chatbots.models.llm_model import effective_columns
 from config.database.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import LONG, SHORT
 from conversations.models.visitor import Visitor
@@ -39,11 +39,7 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
 
     def with_llm(self) -> "ThreadQuerySet":
         """Annotate the model that answers: `llm_id`, `llm_provider`, `llm_title`."""
-        return self.annotate(
-            llm_id=effective_column("id", CHOSEN_MODEL),
-            llm_provider=effective_column("provider", CHOSEN_MODEL),
-            llm_title=effective_column("title", CHOSEN_MODEL),
-        )
+        return self.annotate(**effective_columns(CHOSEN_MODEL))
 
     def latest_first(self) -> "ThreadQuerySet":
         """Order by activity, latest first. Open point: thread-list."""

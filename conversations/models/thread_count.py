@@ -1,11 +1,8 @@
 """The number of threads of each chatbot, stored because counting 100,000 rows takes too long."""
 
-from uuid import UUID
-
 from django.db import models
 
 from chatbots.models import Chatbot
-from config.database.prepared import Given, prepared
 
 
 class ThreadCount(models.Model):
@@ -25,15 +22,3 @@ class ThreadCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.threads} threads of {self.chatbot_id}"
-
-    @classmethod
-    def of(cls, chatbot_id: UUID) -> int:
-        """Return the number of a chatbot's threads."""
-        return OF.first(chatbot=chatbot_id) or 0
-
-
-OF = prepared(
-    lambda: ThreadCount.objects.filter(chatbot=Given("chatbot", models.UUIDField())).values_list(
-        "threads", flat=True
-    )
-)

@@ -1,19 +1,23 @@
 """Threads. Specification: Endpoints, Threads and messages."""
 
+from functools import partial
 from typing import Any
 
 from django.db.models import UUIDField
 
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
-from config.api.pagination import PageQuery
+from config.api.pagination import PageQuery, figures
 from config.api.serializers import Reading
 from config.database.prepared import Given, page
 from conversations.access import ThreadNotFound, thread_key
-from conversations.models import Thread, ThreadCount
+from conversations.models import Thread
+from conversations.models.thread import ThreadQuerySet
 from conversations.serializers.thread import (
     OneThread,
     OneThreadDetails,
+    OwnRecord,
+    SharedRecord,
     ThreadChanges,
     ThreadDetails,
     ThreadInput,
@@ -26,13 +30,19 @@ from conversations.services import escalation, threads
 THREAD = Given("thread", UUIDField())
 ONE = Reading(ThreadRecord, lambda threads: threads.filter(pk=THREAD).with_llm())
 DETAILS = Reading(ThreadDetails, lambda threads: threads.filter(pk=THREAD))
-# Select the page's ids first: each row before the page then costs an index entry and no joins.
-PAGE = Reading(
-    ThreadRecord,
-    lambda threads: (
-        threads.latest_first().filter(pk__in=page(threads.latest_first()).values("pk")).with_llm()
-    ),
-)
+
+
+def threads_of_page(threads: ThreadQuerySet, *, backwards: bool = False) -> ThreadQuerySet:
+    """Select a page, counted from the last thread if `backwards`.
+
+    It selects the page's ids first: a row before the page then costs an index entry and no joins.
+    """
+    found = threads.latest_first()
+    return found.filter(pk__in=page(found.reverse() if backwards else found).values("pk"))
+
+
+PAGE = Reading(OwnRecord, threads_of_page)
+PAGE_FROM_END = Reading(OwnRecord, partial(threads_of_page, backwards=True))
 
 
 class ThreadViewSet(ChatbotViewSet):
@@ -61,8 +71,21 @@ class ThreadViewSet(ChatbotViewSet):
     @operation(query=PageQuery, answer=ThreadPage, open_points=("thread-list",))
     def list(self, query: dict[str, int]) -> dict[str, Any]:
         """List the chatbot's threads, latest activity first."""
-        threads, figures = self.read_page(PAGE, query, total=ThreadCount.of(self.chatbot.pk))
-        return {"threads": threads, "pagination": figures}
+        total, shared = threads.overview(self.chatbot.pk, SharedRecord.paths())
+        limit, offset = query["limit"], (query["page"] - 1) * query["limit"]
+        after = total - offset  # the page's threads and those that follow
+        if after <= 0:
+            found = []
+        elif after < offset:  # fewer to skip from the end
+            own = min(limit, after)
+            found = self.read(PAGE_FROM_END, limit=own, offset=after - own)
+        else:
+            found = self.read(PAGE, limit=limit, offset=offset)
+        [part] = SharedRecord.records([shared]) if found else [{}]
+        return {
+            "threads": [record | part for record in found],
+            "pagination": figures(query, total),
+        }
 
     @operation(answer=OneThreadDetails, open_points=("webhook-token", "thread-fields"))
     def retrieve(self, thread_id: str) -> dict[str, Any]:

@@ -88,13 +88,13 @@ def test_a_conversation_disappears_immediately_and_its_rows_soon_after(
     answer = api.get(f"/v1/chatting/{chatbot.pk}/thread/{talk.pk}/messages")
     assert answer.status_code == 404
     assert str(talk.pk) not in api.get(f"/v1/chatting/{chatbot.pk}/threads").content.decode()
-    assert ThreadCount.of(chatbot.pk) == 1
+    assert ThreadCount.objects.get(chatbot=chatbot.pk).threads == 1
     assert not Lead.objects.exists()
     assert not Mail.objects.exists()
     assert log() == (lines, False)
     purge()
     assert list(Thread.everything.all()) == [thread]
-    assert ThreadCount.of(chatbot.pk) == 1
+    assert ThreadCount.objects.get(chatbot=chatbot.pk).threads == 1
     assert list(Message.objects.values_list("content", flat=True)) == ["of another conversation"]
     assert not Draft.objects.exists()
     assert log() == (lines, False)
@@ -157,7 +157,7 @@ def test_a_visitor_is_erased_with_all_conversations_and_may_return(
     assert (again.visitor.total_sessions, again.visitor.email) == (1, "")
     purge()
     assert set(Thread.everything.all()) == {thread, again}
-    assert ThreadCount.of(chatbot.pk) == 2
+    assert ThreadCount.objects.get(chatbot=chatbot.pk).threads == 2
     assert set(Visitor.everything.all()) == {thread.visitor, again.visitor}
     assert not Message.objects.exists()
     assert log() == (lines, False)

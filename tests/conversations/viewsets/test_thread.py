@@ -1,5 +1,6 @@
 import uuid
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -216,16 +217,34 @@ class TestList:
             with django_assert_num_queries(3):  # key and chatbot, count, page
                 api.get(f"{base}/threads?limit=100")
 
-    def test_rows_before_a_page_are_neither_counted_nor_joined(
-        self, api: Api, base: str, chatbot: Chatbot
+    @pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, 8])
+    def test_the_pages_contain_all_threads_in_order(
+        self, api: Api, base: str, chatbot: Chatbot, limit: int
     ) -> None:
-        ThreadFactory.create_batch(3, chatbot=chatbot)
+        made = [str(thread.pk) for thread in ThreadFactory.create_batch(7, chatbot=chatbot)]
+        pages = [
+            [one["id"] for one in api.get(f"{base}/threads?{query}").json()["data"]["threads"]]
+            for page in range(1, 9)
+            if (query := f"limit={limit}&page={page}")
+        ]
+        assert list(chain(*pages)) == made[::-1]
+        assert [len(page) for page in pages if page][:-1] == [limit] * ((7 - 1) // limit)
+
+    @pytest.mark.parametrize(
+        ("page", "skipped"),
+        [pytest.param(3, 2, id="from the first"), pytest.param(4, 1, id="from the last")],
+    )
+    def test_rows_outside_a_page_are_neither_counted_nor_joined(
+        self, api: Api, base: str, chatbot: Chatbot, page: int, skipped: int
+    ) -> None:
+        ThreadFactory.create_batch(5, chatbot=chatbot)
         with CaptureQueriesContext(connection) as asked:
-            assert len(api.get(f"{base}/threads?page=3&limit=1").json()["data"]["threads"]) == 1
+            data = api.get(f"{base}/threads?page={page}&limit=1").json()["data"]
+        assert len(data["threads"]) == 1
         statements = [query["sql"] for query in asked]
-        [page] = [statement for statement in statements if "OFFSET 2" in statement]
+        [read] = [statement for statement in statements if f"OFFSET {skipped}" in statement]
         assert not [statement for statement in statements if "COUNT(" in statement]
-        ids = page[page.index("IN (SELECT") + 4 : page.index("OFFSET 2") + 8]
+        ids = read[read.index("IN (SELECT") + 4 : read.index(f"OFFSET {skipped}") + 8]
         assert "JOIN" not in ids
         with connection.cursor() as cursor:
             if connection.vendor == "sqlite":
@@ -234,7 +253,8 @@ class TestList:
             else:  # PostgreSQL scans such a small table unless that is forbidden
                 cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
                 cursor.execute(f"EXPLAIN {ids}")
-                plan, wanted = str(cursor.fetchall()), "Index Only Scan using thread_latest"
+                plan = str(cursor.fetchall()).replace("Scan Backward", "Scan")
+                wanted = "Index Only Scan using thread_latest"
         assert wanted in plan
 
 
