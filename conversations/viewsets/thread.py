@@ -36,11 +36,13 @@ def threads_of_page(threads: ThreadQuerySet, *, backwards: bool = False) -> Thre
     """Select a page, counted from the last thread if `backwards`.
 
     It selects the page's ids first: a row before the page then costs an index entry and no joins.
+    The first page needs none of this, and PostgreSQL plans the simpler statement faster.
     """
     found = threads.latest_first()
     return found.filter(pk__in=page(found.reverse() if backwards else found).values("pk"))
 
 
+FIRST_PAGE = Reading(OwnRecord, lambda threads: page(threads.latest_first()))
 PAGE = Reading(OwnRecord, threads_of_page)
 PAGE_FROM_END = Reading(OwnRecord, partial(threads_of_page, backwards=True))
 
@@ -80,7 +82,7 @@ class ThreadViewSet(ChatbotViewSet):
             own = min(limit, after)
             found = self.read(PAGE_FROM_END, limit=own, offset=after - own)
         else:
-            found = self.read(PAGE, limit=limit, offset=offset)
+            found = self.read(PAGE if offset else FIRST_PAGE, limit=limit, offset=offset)
         [part] = SharedRecord.records([shared]) if found else [{}]
         return {
             "threads": [record | part for record in found],
