@@ -99,7 +99,7 @@ def test_a_filter_and_the_page_about_permissions_reach_every_chatbot(
     bulk.copy(shop, OFFERED, {"name": "'A' || s.n"})
     DeliveryFactory(chatbot=Chatbot.objects.get(name="A7"))
     plain.goto(reverse("admin:webhooks_delivery_changelist"))
-    narrow = plain.get_by_label("Offer only chatbots")
+    narrow = plain.get_by_label("Show only chatbots")
     narrow.fill("sho")
     narrow.press("Enter")
     expect(plain.get_by_label("Chatbot", exact=True).locator("option")).to_have_text(
@@ -110,7 +110,7 @@ def test_a_filter_and_the_page_about_permissions_reach_every_chatbot(
     expect(plain.locator("input[name=_selected_action]")).to_have_count(1)
     plain.goto(reverse("admin:chatbots_chatbot_why"))
     plain.get_by_label("Person's email", exact=False).fill(shop.account.owner.email)
-    plain.get_by_label("Offer only chatbots").fill("sho")
+    plain.get_by_label("Show only chatbots").fill("sho")
     plain.get_by_role("button", name="Find chatbots").click()
     plain.get_by_label("Chatbot", exact=False).first.select_option(str(shop.pk))
     plain.get_by_role("button", name="Explain").click()
