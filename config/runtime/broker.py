@@ -23,12 +23,12 @@ class WakingChannel(memory.Channel):
 
 
 class WakingTransport(memory.Transport):
-    """An in-process transport that wakes the consumer. kombu's own polls for messages."""
+    """An in-process transport that wakes the consumer. kombu's own transport polls instead."""
 
     Channel = WakingChannel
 
     def drain_events(self, connection: Any, timeout: float | None = None, **options: Any) -> None:
-        """Wait for one message and take it. Raises TimeoutError if none arrives."""
+        """Deliver one message. Raises TimeoutError if none arrives within LOOK or `timeout` seconds."""
         wake.clear()
         try:
             super().drain_events(connection, timeout=0)

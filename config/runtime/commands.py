@@ -1,4 +1,4 @@
-"""The base of most management commands: `--json`, a progress bar, clear errors."""
+"""The base class of most management commands: `--json`, a progress bar and clear errors."""
 
 import sys
 from argparse import ArgumentTypeError
@@ -21,8 +21,8 @@ from config.runtime.context import Context, acting
 
 Item = TypeVar("Item")
 STANDARD_INPUT = "-"
-# The other checks read the code, which is the same on every machine, and need all pages and routes.
-# `manage.py check` runs them.
+# The other checks examine the code, which is the same on every machine, and load all pages and
+# routes. `manage.py check` runs those checks.
 CHECKS = [Tags.caches]
 
 
@@ -51,9 +51,10 @@ def positive(text: str) -> int:
 
 
 def secret_given(text: str | None) -> str | None:
-    """Return the given secret, or read it from standard input for "-". Raises CommandError.
+    """Return the secret, or read it from standard input if `text` is "-".
 
-    At a terminal it prompts for the secret without echoing it.
+    At a terminal, prompts for the secret without echoing it. Raises CommandError if the input is
+    empty.
     """
     if text != STANDARD_INPUT:
         return text
@@ -68,7 +69,7 @@ def secret_given(text: str | None) -> str | None:
 
 
 def find(rows: "QuerySet[Any]", **lookup: Any) -> Any:
-    """Find the row that an argument names. Raises CommandError."""
+    """Find the row that an argument identifies. Raises CommandError if there is none."""
     found = rows.filter(**lookup).first()
     if found is None:
         [value] = lookup.values()
@@ -94,11 +95,11 @@ def progress(items: Iterable[Item], *, total: int, unit: str) -> Iterable[Item]:
 
 
 class RecordCommand(BaseCommand):
-    """A command that parses arguments, calls one service and returns a record or several.
+    """A command that calls a service and prints the record or the records that `run` returns.
 
-    A subclass implements `arguments` and `run`. Without `--json` a record is printed as lines. With
-    `--json` the only output is one JSON object, or an array for several records. If `run` fails
-    after it has yielded some records, those are still printed.
+    A subclass implements `run`, and `arguments` if the command takes any. Without `--json`, each
+    record is printed as lines. With `--json`, the only output is one JSON object, or an array if
+    `run` yields records. If `run` fails, the records yielded so far are still printed.
     """
 
     requires_system_checks = CHECKS
@@ -109,17 +110,17 @@ class RecordCommand(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print the record as JSON")
 
     def arguments(self, parser: CommandParser) -> None:
-        """Declare the command's own arguments. Override it if there are any."""
+        """Declare the command's own arguments. The default declares none."""
 
     # Any: each command declares the options that it accepts
     def run(self, *_: Any, **options: Any) -> Mapping[str, Any] | Iterable[dict[str, Any]]:
-        """Do the work, and return the record to print, or several."""
+        """Do the work. Returns the record to print, or an iterable of records."""
         raise NotImplementedError
 
     def handle(self, *_: str, **options: Any) -> None:
-        """Run, then print lines or JSON.
+        """Run the command and print its records.
 
-        If the database fails and lacks migrations, raises CommandError, which names them.
+        After a database error, raises CommandError with the missing migrations, if there are any.
         """
         name = type(self).__module__.rpartition(".")[2]
         made: list[dict[str, Any]] = []
@@ -138,7 +139,7 @@ class RecordCommand(BaseCommand):
         self.show(record if isinstance(record, Mapping) else made, as_json=options["json"])
 
     def show(self, record: Mapping[str, Any] | list[dict[str, Any]], *, as_json: bool) -> None:
-        """Print a record or several, as JSON or as lines."""
+        """Print one record, or a list of records, as JSON or as lines."""
         if as_json:
             self.stdout.write(dumps(record).decode())
             return

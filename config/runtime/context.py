@@ -1,7 +1,7 @@
-"""What is known about the running request, command or task: its id, its caller, and who acts.
+"""The context of the running request, command or task: its id, its caller, and who acts.
 
-Log lines, the access log, versions and the audit trail read the context. Each step that learns
-something replaces it. A request's context is discarded when the request ends.
+Log lines, the access log, versions and the audit trail read the context. Each step that learns a
+new fact replaces the context. A request's context is discarded when the request ends.
 """
 
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from uuid import UUID
 
 
 class Context(NamedTuple):
-    """The known facts. A string is empty until known. Never contains the contents of a request."""
+    """The facts known so far. Unknown strings are empty. Never contains the body of a request."""
 
     request_id: str = ""
-    route: str = ""  # the method and the path's pattern
+    route: str = ""  # the method and the URL pattern
     key: str = ""  # the public part of the caller's API key
     user: str = ""  # the id of the person signed in to the admin
     account: str = ""  # the id of the account that is acted on
@@ -38,7 +38,7 @@ def acting(context: Context) -> Iterator[None]:
 
 
 def current_person() -> UUID | None:
-    """Return the id of the person who acts; None if no person does."""
+    """Return the id of the acting person, or None if no person acts."""
     return current.get().person
 
 

@@ -17,12 +17,12 @@ from config.database import upgrades
 from config.database.connections import release_connection
 from config.database.postgresql.outage import outage
 
-NOTICED_WITHIN = 0.8  # seconds in which an outage of the database must be noticed
+NOTICED_WITHIN = 0.8  # seconds within which a database outage must be detected
 
 UNAVAILABLE = "unavailable"
-WRITE_EVERY = 1.0  # seconds between writes that test the database
+WRITE_EVERY = 1.0  # seconds for which a successful test write counts
 BUSY_SECONDS = 0.3
-LEAST_FREE = 1024 * 1024  # bytes on the disk; with less, the next message may not fit
+LEAST_FREE = 1024 * 1024  # free bytes on the disk; with fewer, the next message may not fit
 
 _wrote_at = float("-inf")
 
@@ -48,9 +48,10 @@ def database_state() -> str:
 
 
 def takes_writes() -> bool:
-    """Return whether the database accepts writes. Writes at most once every WRITE_EVERY seconds.
+    """Return whether the database accepts writes, by writing to it.
 
-    The probe is public and may be called at any rate.
+    The probe is public and may be called at any rate, so a successful write counts for WRITE_EVERY
+    seconds. A failed write is repeated by the next probe.
     """
     global _wrote_at
     if time.monotonic() - _wrote_at < WRITE_EVERY:
@@ -64,7 +65,10 @@ def takes_writes() -> bool:
 
 
 def write_a_row() -> None:
-    """Rewrite a row unchanged. A standby, a read-only session and a full disk refuse even that."""
+    """Update a row without changing it.
+
+    Raises DatabaseError on a standby, in a read-only session or on a full disk.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE django_migrations SET applied = applied"
@@ -73,9 +77,10 @@ def write_a_row() -> None:
 
 
 def write_to_file() -> None:
-    """Write an unused number to the embedded database. Raises sqlite3.Error or OSError.
+    """Increment the unused `user_version` of the embedded database.
 
-    SQLite would skip writing a row that does not change.
+    SQLite would skip writing a row that does not change. If another process is writing, nothing is
+    written. Raises sqlite3.Error, or OSError if the disk is full.
     """
     path = connection.settings_dict["NAME"]
     if shutil.disk_usage(Path(path).parent).free < LEAST_FREE:
@@ -90,7 +95,7 @@ def write_to_file() -> None:
 
 
 def broker_answers() -> bool:
-    """Ping the broker. Without Redis the broker is in the process and always answers."""
+    """Return whether the broker answers. Without Redis it is in-process, so it always does."""
     if not settings.REDIS_URL:
         return True
     import redis  # large, and unused without Redis
@@ -103,9 +108,9 @@ def broker_answers() -> bool:
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Report the state of each part.
+    """Report the state of the database, the cache and the broker.
 
-    Without its database the service is unavailable. Without another part it is degraded.
+    The service is unavailable without the database, and degraded without the cache or the broker.
     """
     database = database_state()
     parts = {

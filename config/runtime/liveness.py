@@ -1,7 +1,8 @@
-"""Detect dead workers: each holds a lock that is released when the worker dies.
+"""Detect dead workers. Each worker holds a lock that is released when the worker dies.
 
-With PostgreSQL, it is a session advisory lock on the worker's own connection. On one machine, it is
-a locked file, which also keeps out a second worker.
+With PostgreSQL, this is a session-level advisory lock on a dedicated connection. In a machine-bound
+installation, it is a lock on a file, which also keeps out a second worker. With PostgreSQL but
+without Redis, a worker holds both.
 """
 
 import secrets
@@ -18,8 +19,8 @@ from config.database.postgresql.outage import outage
 from config.runtime.state import is_locked, locked
 
 ME = str(secrets.randbelow(2**31 - 2) + 1)  # names this process; PostgreSQL's lock keys are int4
-# Seconds from a worker's own lock until it declares others dead: after a restart of the database,
-# or of all workers, the others may be about to take their locks.
+# Seconds for which a worker holds its own lock before it declares others dead. After a restart of
+# the database or of all workers, the others may still be about to take their locks.
 PATIENCE = 2.0
 NAMESPACE = 0x77656268  # the first key of our advisory locks
 HELD = """FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s
@@ -27,7 +28,7 @@ HELD = """FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s
 
 
 class AnotherWorker(Exception):
-    """Raised when a second worker starts on a machine-bound setup, which allows only one."""
+    """Raised when a second worker starts in a machine-bound installation, which allows one."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -50,7 +51,7 @@ class Life(Protocol):
 
 
 class FileLife:
-    """The only worker on a machine. While it holds the file, every other worker is dead."""
+    """The only worker on a machine. While it holds the file lock, every other worker is dead."""
 
     def __init__(self) -> None:
         # Any: an open file, or None before the lock is held
@@ -71,7 +72,7 @@ class FileLife:
 
 
 class DatabaseLife:
-    """One of several workers, known by a session lock in their shared database."""
+    """One of several workers, identified by an advisory lock in their shared database."""
 
     def __init__(self) -> None:
         self.own: psycopg.Connection[Any] | None = None
@@ -89,14 +90,16 @@ class DatabaseLife:
         outage.check()
         self.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
         outage.watch(self.own)
-        # Shared: the server may still keep our broken session, which must not block this one.
+        # A shared lock, because the server may still keep our broken session, which must not block
+        # this one.
         self.own.execute("SELECT pg_advisory_lock_shared(%s, %s)", (NAMESPACE, int(ME)))
         self.since = time.monotonic()
 
     def dead(self, workers: Collection[str]) -> set[str]:
         """Return the workers whose locks were free in two checks in a row.
 
-        Once is not enough: after a restart of the database every worker has to lock again.
+        One check is not enough, because after a restart of the database every worker must take its
+        lock again.
         """
         others = set(workers) - {ME}
         if not (others and self.own) or time.monotonic() - self.since < PATIENCE:
@@ -117,7 +120,7 @@ def living() -> int:
 
 
 def lives() -> list[Life]:
-    """Return this worker's proofs of life; the last one knows the other workers."""
+    """Return this worker's proofs of life. The last one can tell which other workers are dead."""
     file: list[Life] = [FileLife()] if settings.MACHINE_BOUND else []
     database: list[Life] = [] if settings.EMBEDDED else [DatabaseLife()]
     return file + database

@@ -11,7 +11,7 @@ from typing import Any
 from config.runtime.context import current
 
 FACTS = ("route", "key", "user", "account")  # parts of the context that log lines show
-# Our API keys, bearer tokens, values that follow a secret's name, passwords in URLs
+# Matches our API keys, bearer tokens, values that follow a secret's name, and passwords in URLs.
 SECRETS = re.compile(
     r"(cbk_[0-9A-Za-z]{8})_[0-9A-Za-z_-]+"
     r"|(\bBearer\s+)\S+"
@@ -20,9 +20,10 @@ SECRETS = re.compile(
     r"|(\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,100}:)[^\s/@]+(?=@)",
     re.IGNORECASE,
 )
-# Each match contains one of these. Searching for them takes a twentieth of the expression's time.
+# Every match contains one of these strings. Searching for them takes a twentieth of the time of the
+# regular expression.
 MARKS = ("cbk_", "bearer", "token", "authorization", "secret", "password", "key", "://")
-logging._srcfile = None  # the documented way to skip finding the code that logs each line
+logging._srcfile = None  # the documented way to skip finding the caller of each log call
 logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -76,12 +77,13 @@ class ToldFilter(logging.Filter):
 
 
 class BoundFilter(logging.Filter):
-    """Limit the lines that anyone can cause: pass a few, and summarize the rest in one line.
+    """Pass a few of the lines that anyone can cause, and summarize the rest in one line.
 
-    These are records marked as `bounded`, and Django's refusals, such as an unknown Host header.
+    Such lines are the records marked as `bounded`, and those about requests that Django refuses,
+    for example because of an unknown Host header.
     """
 
-    MOST, WINDOW = 10, 10.0  # lines of one kind, and seconds
+    MOST, WINDOW = 10, 10.0  # lines of one kind in each window, and seconds
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +106,7 @@ class BoundFilter(logging.Filter):
         return seen <= self.MOST
 
     def sum_up(self, name: str, status: int) -> None:
-        """End a window, and log how many of its lines were left out."""
+        """End a window, and log how many of its lines were suppressed."""
         with self.lock:
             left_out = self.seen.pop((name, status)) - self.MOST
         if left_out > 0:

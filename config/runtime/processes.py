@@ -25,26 +25,27 @@ from django.conf import settings
 
 from config.runtime.state import locked, make_private
 
-LOOK = 0.25  # seconds between a server process's checks of its parent
-STOP_BEYOND = 10.0  # seconds for a part to stop, beyond the longest wait for a peer
-STOPPED_AFTER = 2.0  # seconds beyond that until remaining processes are killed
+LOOK = 0.25  # seconds between checks that a web server process's parent is alive
+STOP_BEYOND = 10.0  # seconds to stop web or the worker, beyond the longest wait for a peer
+STOPPED_AFTER = 2.0  # further seconds until the remaining processes are killed
 KILL_TIMEOUT_MOST = 1800  # seconds; granian accepts no more
 PR_SET_PDEATHSIG = 1
-# Per web process. The limit is high, because slow clients hold connections, and a connection takes
-# neither a thread nor a database connection. An idle connection is closed after 30 s.
+# Maximum number of connections per web process. It is high because slow clients hold connections,
+# and a connection occupies neither a thread nor a database connection. An idle connection is closed
+# after 30 s.
 CONNECTIONS = 8192
 
 logger = logging.getLogger(__name__)
 
 
 class CannotStart(Exception):
-    """Raised if a part cannot start or has ended. The message says what happened or what to do."""
+    """Raised if a process cannot start or has exited. The message explains why or what to do."""
 
 
 def grace() -> int:
-    """Return the seconds that a stopping part has to finish its work.
+    """Return the seconds that web and the worker have to finish their work when they stop.
 
-    compose.yaml and docs/deployment.md give both parts a little more.
+    compose.yaml and docs/deployment.md give both a little more.
     """
     return math.ceil(max(settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT) + STOP_BEYOND)
 
@@ -52,7 +53,7 @@ def grace() -> int:
 def web_command() -> list[str]:
     """Return the web server's command line.
 
-    If the state is bound to this machine, web is one process, whose threads share the counters.
+    In a machine-bound installation, web is a single process, whose threads share the counters.
     """
     workers = 1 if settings.MACHINE_BOUND else settings.WEB_WORKERS or os.cpu_count() or 1
     return [
@@ -76,7 +77,7 @@ def web_command() -> list[str]:
 
 
 def worker_command() -> list[str]:
-    """Return the worker's command line. It uses threads: deliveries wait for the network."""
+    """Return the worker's command line. Threads suit deliveries, which wait for the network."""
     return [
         sys.executable,
         *("-W", "ignore:You're running the worker with superuser"),
@@ -114,7 +115,7 @@ def hold(name: str) -> IO[str]:
 def share_metrics() -> None:
     """Create an empty folder in which the processes that `serve` starts share their metrics.
 
-    The folder is named after the port, which no other `serve` can hold. Without the folder, each
+    The folder is named after the port, which no other `serve` can use. Without the folder, each
     process shows only its own metrics.
     """
     folder: Path = settings.STATE_DIR / "metrics" / str(settings.PORT)
@@ -183,7 +184,10 @@ class Family:
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, name: str, command: list[str]) -> None:
-        """Start a process in its own session: Ctrl-C reaches only `serve`, which stops the rest."""
+        """Start a process in its own session, so that Ctrl-C reaches only `serve`.
+
+        What remains of an earlier process with this name is killed first.
+        """
         if name in self.running:
             _end_group(self.running[name])
         self.running[name] = subprocess.Popen(  # noqa: S603 - our own command line
@@ -227,7 +231,7 @@ def answers(url: str) -> bool:
 
 
 def wait_until(fact: Callable[[], bool], seconds: float) -> bool:
-    """Poll until `fact` returns true. Returns whether it did so in time."""
+    """Poll `fact` until it returns true. Returns False if it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if fact():

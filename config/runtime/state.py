@@ -1,4 +1,4 @@
-"""The state folder of one installation: secrets, locks and database, closed to other users."""
+"""The state folder of an installation, closed to other users: secrets, locks and the database."""
 
 import fcntl
 import os
@@ -36,7 +36,7 @@ def make_private(folder: Path) -> None:
 
 
 def private_file(path: Path) -> IO[str]:
-    """Open a file for appending. A new one is accessible only to its owner. Raises OSError."""
+    """Open a file for appending. A new file is accessible only to its owner. Raises OSError."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a")
 
 
@@ -69,8 +69,8 @@ def is_locked(path: Path) -> bool:
 def kept_secret(folder: Path, name: str, make: Callable[[], str]) -> str:
     """Read a secret from a file in the state folder, and create it on first use.
 
-    Two processes that start at the same time agree on one value, because the file is linked into
-    place.
+    Two processes that start at the same time agree on one value, because the complete file is
+    linked into place atomically.
     """
     path = folder / name
     if not path.exists():
@@ -88,8 +88,8 @@ def kept_secret(folder: Path, name: str, make: Callable[[], str]) -> str:
 
 
 def _close(path: Path, mode: int) -> None:
-    # SQLite may remove its auxiliary files at any time. A folder that belongs to another user, as
-    # on some container platforms, cannot be changed; files that we create there are private.
+    # SQLite may remove its auxiliary files at any time. On some container platforms, the folder
+    # belongs to another user, so its mode cannot be changed. The files that we create are private.
     with suppress(FileNotFoundError, PermissionError):
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             path.chmod(mode)

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-UNUSED = ["rest_framework", "swagger-ui-dist"]  # pages that this service does not have
+UNUSED = ["rest_framework", "swagger-ui-dist"]  # for pages that this service does not have
 # The maps of minified scripts are large, and only developers load them.
 UNCOMPRESSED: tuple[str, ...] = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 
@@ -27,7 +27,7 @@ def version(base_dir: Path) -> str:
 
 
 def is_collected(folder: Path) -> bool:
-    """Return whether a folder has all files of its version: the manifest is written last."""
+    """Return whether a folder has all files of its version. The manifest is written last."""
     return (folder / "staticfiles.json").is_file()
 
 
@@ -42,7 +42,7 @@ class Storage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # it
 def collect() -> None:
     """Collect this version's files, and delete those of other versions.
 
-    Without them, the service serves the packages' own files, uncompressed.
+    If collecting fails, the service serves the packages' own files, uncompressed.
     """
     folder = Path(settings.STATIC_ROOT)
     if is_collected(folder):

@@ -7,7 +7,7 @@ from typing import Any
 from config.database.locks import left_if_locked
 from config.stop_signal import worker_is_stopping
 
-ONE_GO = 60.0  # seconds that a run may take: much less than the lease of periodic work
+ONE_GO = 60.0  # seconds that a run may take; much less than the lease of periodic work
 
 
 def begin() -> Callable[[], bool]:
@@ -17,7 +17,7 @@ def begin() -> Callable[[], bool]:
 
 
 def run(steps: Iterable[Any]) -> bool:
-    """Take at least one step, and more until the run must end. Returns whether no step is left.
+    """Take at least one step, then more until the run must end. Returns True if none is left.
 
     A row that another session has locked also ends the run.
     """

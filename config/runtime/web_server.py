@@ -1,4 +1,4 @@
-"""Granian, which notices every signal here: `python -m config.runtime.web_server OPTIONS`.
+"""Granian, changed so that it misses no signal: `python -m config.runtime.web_server OPTIONS`.
 
 The options are those of granian's own command.
 """
@@ -17,8 +17,8 @@ class Interrupt(threading.Event):
     """The event that the main thread waits for. Once `final`, it stays set.
 
     Python runs signal handlers in the main thread, but the system may deliver a signal to another
-    thread, for example after the process was halted. If the main thread waited without a timeout,
-    nothing would wake it then, and the server would never stop.
+    thread, for example after the process was suspended. If the main thread waited without a
+    timeout, nothing would then wake it, and the server would never stop.
     """
 
     final = False
@@ -32,7 +32,7 @@ class Interrupt(threading.Event):
         return True
 
     def clear(self) -> None:
-        """Clear the event unless it is final: granian may clear it just after a signal."""
+        """Clear the event unless it is final. Granian may call this just after a signal."""
         if not self.final:
             super().clear()
 
@@ -49,8 +49,8 @@ class WebServer(MPServer):
     def signal_handler_interrupt(self, *args: Any, **options: Any) -> None:
         """Stop, as granian does.
 
-        A process that is still starting inherits this handler, and granian would ignore the signal
-        there: the server would wait for that process until it may kill it.
+        A worker process that is still starting inherits this handler. Granian would ignore the
+        signal there, and the server would wait for that process until the kill timeout.
         """
         if os.getpid() != self.pid:
             os._exit(0)
