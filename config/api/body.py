@@ -1,6 +1,7 @@
-"""Request and response bodies: strict JSON only. Open points: body-bounds, status-closed.
+"""Read and write bodies as strict JSON. Open points: body-bounds, status-closed.
 
-`config.rsgi` has already received the whole body, or refused it because it arrived too slowly.
+`config.rsgi` has already received the whole body, or refused one that is too slow, incomplete or
+too large for the memory left. A body over MAX_BYTES is refused here.
 """
 
 import datetime
@@ -22,12 +23,12 @@ MAX_VALUES = 10_000  # names and values, at all levels together
 JSON = "application/json"  # the only content type; Accept is not negotiated
 REFUSAL = "config.refusal"  # key in request.META: the error for a body that was not received
 UNSENDABLE = re.compile("[\0\ud800-\udfff]")
-# One name or value, and the separators after it. Possessive quantifiers keep it linear.
+# One name or value, and the separators after it. Possessive quantifiers keep matching linear.
 TOKEN = re.compile(r'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[^\s,:\[\]{}"]++)[\s,:\]}]*+', re.DOTALL)
 
 
 def declared_length(request: HttpRequest) -> int:
-    """Return the length of a request's body as the web server reports it; 0 if it is invalid."""
+    """Return the body's length as the web server reports it, or 0 if there is no valid one."""
     try:
         return int(request.META.get("CONTENT_LENGTH") or 0)
     except ValueError:  # Django then reads nothing
@@ -81,7 +82,8 @@ def examine(value: Any, path: tuple[str, ...] = ()) -> None:
 def bound_values(text: str) -> None:
     """Refuse a body with too many names and values before it is parsed. Raises InvalidRequest.
 
-    1 MiB can contain half a million, and parsing that many blocks the interpreter for a second.
+    A body of 1 MiB can contain half a million. Parsing that many would block the interpreter for a
+    second.
     """
     tokens = islice(TOKEN.finditer(text), MAX_VALUES + 1)
     if sum(1 for _ in tokens) > MAX_VALUES:
@@ -141,7 +143,7 @@ def stored_time(text: str) -> str:
 
 
 def dumps(value: Any) -> bytes:
-    """Encode a value as JSON: uuids as text, times as in `on_the_wire`."""
+    """Encode a value as JSON, with uuids as strings and times as in `on_the_wire`."""
     try:
         return orjson.dumps(value, default=on_the_wire, option=orjson.OPT_PASSTHROUGH_DATETIME)
     except orjson.JSONEncodeError:  # an integer beyond 64 bits, as a free-form object may contain

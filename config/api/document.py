@@ -13,7 +13,7 @@ building = threading.Lock()
 
 @cache
 def document() -> bytes:
-    """Build the document once. This takes most of a second."""
+    """Build the document, cached because this takes most of a second."""
     schema = SchemaGenerator().get_schema(request=None, public=True)
     rendered: bytes = OpenApiJsonRenderer().render(schema, renderer_context={})
     return rendered
@@ -22,6 +22,6 @@ def document() -> bytes:
 @require_safe
 def openapi(request: HttpRequest) -> HttpResponse:
     """Return the document as JSON."""
-    with building:  # concurrent first callers wait for one build instead of each starting their own
+    with building:  # concurrent first callers wait for one build instead of starting their own
         body = document()
     return HttpResponse(body, content_type=OpenApiJsonRenderer.media_type)

@@ -1,4 +1,4 @@
-"""Error bodies in the OpenAPI document. Their example texts come from the errors themselves.
+"""Error bodies in the OpenAPI document. Their examples come from the error classes.
 
 Specification: Errors, Response envelope.
 """

@@ -1,4 +1,4 @@
-"""API errors, and the only place that builds their bodies.
+"""API errors and their bodies, which only this module builds.
 
 Specification: Errors, Response envelope.
 """
@@ -22,7 +22,7 @@ Errors = list[dict[str, Any]]
 
 
 class ApiError(Exception):
-    """An error that a caller sees: status, message, and a code if one is documented."""
+    """An error for the caller, with a status, a message and, if documented, a code."""
 
     status_code = 500
     message = "internal server error"
@@ -149,7 +149,7 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
 
 
 def is_temporary(error: BaseException) -> bool:
-    """Return whether the same request may succeed later: the database is down, or a row is locked.
+    """Return whether a retry may succeed, because the database is down or a row is locked.
 
     Lock timeouts are logged here, outages elsewhere.
     """
@@ -184,7 +184,7 @@ def as_api_error(error: Exception) -> ApiError:
 
 
 def plain_response(error: ApiError) -> HttpResponse:
-    """Return an error's status, headers and body as JSON."""
+    """Build the response for an error, with its status, headers and JSON body."""
     return HttpResponse(
         orjson.dumps(error.body()),
         status=error.status_code,

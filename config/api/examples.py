@@ -1,4 +1,4 @@
-"""Generate examples for the OpenAPI document from its schemas: a value for each name or type."""
+"""Generate examples for the OpenAPI document from its schemas, by property name or by type."""
 
 import re
 from typing import Any
@@ -69,7 +69,7 @@ VALUES: dict[str, Any] = {
 def example(schema: Schema, schemas: dict[str, Schema], name: str = "") -> Any:
     """Generate a value that fits a schema.
 
-    `schemas` contains the named schemas; `name` is the property's name.
+    `schemas` contains the schemas that a `$ref` may name. `name` is the name of the property.
     """
     if "$ref" in schema:
         target = schema["$ref"].rpartition("/")[2]
@@ -92,7 +92,7 @@ def example(schema: Schema, schemas: dict[str, Schema], name: str = "") -> Any:
 
 
 def own_name(owner: str, name: str) -> str:
-    """Add the owner's name as a prefix to `id`, and to a name with an example for this owner."""
+    """Prefix `id`, and any name with an example for this owner, with the owner's name."""
     both = f"{owner}.{name}"
     return both if name == "id" or both in VALUES else name
 

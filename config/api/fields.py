@@ -52,7 +52,7 @@ class Text(serializers.CharField):
 
 
 class Whole(serializers.IntegerField):
-    """An integer; neither 1.0 nor true is one."""
+    """An integer; 1.0 and true are rejected."""
 
     default_error_messages = {
         **expected("integer"),
@@ -72,7 +72,7 @@ class Whole(serializers.IntegerField):
 
 
 class QueryWhole(Whole):
-    """An integer in a query string, written only with digits."""
+    """An integer in a query string; only digits are accepted."""
 
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, str) or not (data.isascii() and data.isdecimal()):
@@ -81,7 +81,7 @@ class QueryWhole(Whole):
 
 
 class Number(serializers.FloatField):
-    """A number; true is not one."""
+    """A number; true is rejected."""
 
     default_error_messages = {
         **expected("number"),
@@ -154,7 +154,7 @@ class TextList(serializers.ListField):
         super().__init__(**options)
 
     def run_validation(self, data: Any = serializers.empty) -> Any:
-        """Check the length before the items: half a million invalid ones would take a minute."""
+        """Check the length first, because checking half a million invalid items takes a minute."""
         if isinstance(data, list) and self.max_length is not None and len(data) > self.max_length:
             self.fail("max_length", max_length=self.max_length)
         return super().run_validation(data)

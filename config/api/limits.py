@@ -22,14 +22,14 @@ Command = tuple[str | int, ...]
 
 UNBOUNDED = 2**31 - 1  # connections to Redis; each thread uses at most one at a time
 ASK_AGAIN = 0.5  # seconds between checks of a cache that is down
-SPARE = 5  # seconds that a counter outlives its window, because processes' clocks differ
+SPARE = 5  # seconds that a counter outlives its window, because clocks of processes differ
 
 REFUSED = Counter("chatbots_refused_calls", "Calls refused by a limit", ["limit"])
 NAMES = (
     *("address", "user", "messages", "replies", "in-flight"),
     *("sign-in", "sign-in-address", "trial"),
 )
-# Create each series now, at 0: rate() would miss the first event of a series that begins at 1.
+# Create each series now, at 0, because rate() misses the first event of a series that begins at 1.
 for known in NAMES:
     REFUSED.labels(known)
 CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache stopped answering")
@@ -42,15 +42,15 @@ logger = logging.getLogger(__name__)
 
 
 class OwnCounters:
-    """Expiring counters in this process's memory, for the calls that it receives itself."""
+    """Expiring counters in memory, for the calls that this process receives."""
 
     errors = (OSError,)
-    MOST = 100_000  # counters; beyond this, those that expire first are dropped
+    MOST = 100_000  # counters; beyond this, the one that expires first is dropped
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.values: dict[str, int] = {}
-        self.ends: list[tuple[float, str]] = []  # a heap: when each counter expires
+        self.ends: list[tuple[float, str]] = []  # a heap of expiry times and names
 
     def add(self, name: str, amount: int, *, seconds: int) -> int:
         """Add to a counter and return its value. It expires `seconds` after its creation."""
@@ -79,13 +79,13 @@ class SharedCounters:
     """
 
     def __init__(self, address: str, *, prefix: str, **options: float) -> None:
-        import redis  # a large library: without Redis, no process loads it
+        import redis  # a large library, loaded only if Redis is used
 
         self.errors = (redis.RedisError, OSError)
         self.closed = redis.ConnectionError
         self.prefix = prefix
         self.pool = redis.ConnectionPool.from_url(address, max_connections=UNBOUNDED, **options)
-        self.idle: list[Any] = []  # Any: redis-py does not type their methods
+        self.idle: list[Any] = []  # Any: redis-py's connections are untyped
 
     def add(self, name: str, amount: int, *, seconds: int) -> int:
         """Add to a counter and return its value. It expires `seconds` after its creation.
@@ -100,7 +100,7 @@ class SharedCounters:
         self._run(("EXISTS", f"{self.prefix}:count"))
 
     def _run(self, *commands: Command) -> int:
-        """Send the commands together, and return the answer to the last one."""
+        """Send the commands together, and return the reply to the last one."""
         try:
             connection = self.idle.pop()
         except IndexError:
@@ -118,7 +118,7 @@ class SharedCounters:
             connection.send_packed_command(connection.pack_commands(commands))
             return int([connection.read_response() for _ in commands][-1])
         except BaseException:
-            connection.disconnect()  # an answer may still come; the next exchange connects again
+            connection.disconnect()  # a reply may still arrive; the next exchange connects again
             raise
 
 
@@ -184,7 +184,7 @@ class Counted(NamedTuple):
 def increment(name: str, key: str, rate: Rate) -> Counted | None:
     """Add one call to a key's window. Returns None while the cache does not answer.
 
-    Each key's windows have their own offset, so that not all keys begin a window at the same time.
+    The windows of each key have their own offset, so that not all windows begin at the same time.
     """
     if outage.under_way:
         return None
@@ -208,9 +208,9 @@ def refuse_beyond(name: str, counted: Counted | None, rate: Rate) -> None:
 
 
 def count(name: str, key: object, rate: Rate | None) -> None:
-    """Count one call by the caller `key` towards the limit `name`. Raises TooManyRequests.
+    """Count one call by the caller `key` against the limit `name`. Raises TooManyRequests.
 
-    Calls pass if the cache is down: a limit protects the service and must not take it down.
+    All calls pass if the cache is down. A limit protects the service and must not take it down.
     """
     if rate:
         refuse_beyond(name, increment(name, str(key), rate), rate)
@@ -251,7 +251,8 @@ class Places:
     def one(self, account_id: UUID) -> Iterator[None]:
         """Hold a slot while a thread waits. Raises TooManyRequests. Open point: replies-in-flight.
 
-        Call it before anything is counted or stored, so that a refusal leaves nothing to undo.
+        Enter the block before anything is counted or stored, so that a refusal leaves nothing to
+        undo.
         """
         with self.lock:
             if self.held[account_id] >= settings.REPLIES_IN_FLIGHT_OF_ACCOUNT:

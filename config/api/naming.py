@@ -1,8 +1,8 @@
-"""Names on the wire: snake_case becomes camelCase here, and nowhere else."""
+"""Convert snake_case names to the camelCase names of the wire. Only this module does so."""
 
 
 def camel(name: str) -> str:
-    """Convert a Python name to the wire's: `created_at` to `createdAt`."""
+    """Convert a Python name to its name on the wire: `created_at` to `createdAt`."""
     first, _, rest = name.partition("_")
     return first + capitalised(rest)
 

@@ -1,4 +1,4 @@
-"""Paginate lists: the query and the figures. Specification: Pagination."""
+"""Pagination: the query parameters, and the totals in a response. Specification: Pagination."""
 
 from config.api.fields import QueryWhole, Whole
 from config.api.serializers import Shape

@@ -24,7 +24,7 @@ REQUEST_ID_PARAMETER = {
     "underscores. The response and the log lines contain it. Any other value is ignored.",
 }
 VERBS = {"retrieve": "get", "destroy": "delete"}
-GIVEN = ("Input", "Changes", "Choice")  # suffixes of request bodies' names
+GIVEN = ("Input", "Changes", "Choice")  # name suffixes of request body schemas
 
 
 def library_classes() -> list[type]:
@@ -76,7 +76,8 @@ class OperationSchema(AutoSchema):
     def get_operation_id(self) -> str:
         """Name an operation after its action and resource: listThreads, updatePersona.
 
-        An operation's second HTTP method is appended to the name: escalateThreadByPost.
+        If an operation has two HTTP methods, the second is appended to the name:
+        escalateThreadByPost.
         """
         resource = type(self.view).__name__.removesuffix("ViewSet")
         verb, _, rest = self.view.action.partition("_")
@@ -117,7 +118,7 @@ class OperationSchema(AutoSchema):
         return operation
 
     def possible_errors(self, operation: Schema) -> list[int]:
-        """List the error statuses of an operation. Its method exists, so 405 is not among them."""
+        """List the error statuses of an operation, without 405, because its method exists."""
         places = {parameter["in"] for parameter in operation.get("parameters", ())}
         reads = "requestBody" in operation or "query" in places
         reads = reads or self.method.upper() == "POST"  # an Idempotency-Key may be invalid
@@ -136,9 +137,9 @@ class OperationSchema(AutoSchema):
         return plain if plain.endswith(GIVEN) else f"{plain}Input"
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Schema:
-        """Mark required properties and open points.
+        """Add the required properties, the rule, the open points and the example.
 
-        Every field of a record is required. No field of a partial body is.
+        Every field of a record is required. No field of a partial body is required.
         """
         schema: Schema = super()._map_basic_serializer(serializer, direction)
         properties = schema["properties"]
@@ -147,7 +148,7 @@ class OperationSchema(AutoSchema):
         if direction == "request" and self.declared.partial:
             schema.pop("required", None)
         if rule := getattr(serializer, "rule", None):
-            schema["allOf"] = [rule]  # generators read a oneOf next to properties as a union
+            schema["allOf"] = [rule]  # code generators read a oneOf next to properties as a union
         if direction == "response" and isinstance(serializer, Record):
             schema["required"] = sorted(properties)
         for name, points in getattr(serializer, "open_points", {}).items():
@@ -157,9 +158,9 @@ class OperationSchema(AutoSchema):
         return schema
 
     def _map_serializer_field(self, field: Any, direction: Any, *args: Any, **kwargs: Any) -> Any:
-        """Add a pattern to a request's texts that must not be blank, unless they have their own.
+        """Add a pattern to each string of a request that must not be blank and has no pattern.
 
-        The titles that models give their columns are left out: they are for the admin.
+        The titles of model fields are removed, because they are meant for the admin.
         """
         schema = super()._map_serializer_field(field, direction, *args, **kwargs)
         schema.pop("title", None)

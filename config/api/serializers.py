@@ -1,7 +1,7 @@
-"""Wire shapes: Python names inside, camelCase outside, records read from rows.
+"""Wire shapes, with Python names inside and camelCase names outside.
 
-A shape writes values. `Record.write` takes a queryset (read with one `values_list`), a model
-instance, or a list of either. `Shape.write` takes a mapping or an object with the fields' names.
+`Shape.write` takes a mapping with the names of the fields, an object with attributes of these
+names, or a list of either. `Record.write` also takes a queryset, read with one `values_list`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -66,9 +66,9 @@ class Shape(serializers.Serializer[Any]):
     @classmethod
     @cache
     def shared(cls, *, partial: bool = False) -> "Shape":
-        """Return an instance that validates input for all threads: `run_validation` keeps no state.
+        """Return an instance that threads can share, because `run_validation` keeps no state.
 
-        Creating an instance takes longer than using it.
+        Creating an instance takes longer than validating with it.
         """
         return cls(partial=partial)
 
@@ -168,7 +168,7 @@ class Record(Shape, serializers.ModelSerializer[Any]):
 
     @classmethod
     def write(cls, value: Any) -> Any:
-        """Convert a queryset, an instance or records already read, as `Shape.write` does."""
+        """Convert a queryset, an instance or a list. Records already read are left unchanged."""
         if isinstance(value, QuerySet):
             return cls.read(value)
         return value if isinstance(value, dict) else super().write(value)

@@ -16,7 +16,7 @@ IDEMPOTENCY_META = f"HTTP_{IDEMPOTENCY_KEY.upper().replace('-', '_')}"  # in req
 
 
 class ApiViewSet(GenericViewSet[Any]):
-    """Authenticate, apply the limit, check the method, open what the path names, and run."""
+    """Authenticates a request, checks its limit, method and path, and runs its operation."""
 
     part: ClassVar[str]  # the part of the API: a tag in the OpenAPI document
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
@@ -24,7 +24,7 @@ class ApiViewSet(GenericViewSet[Any]):
     caller: Any  # as the authentication class returns it
 
     def dispatch(self, request: HttpRequest, *args: Any, **names: str) -> HttpResponse:
-        """Answer a request. DRF's own dispatch would negotiate content types, which are fixed."""
+        """Respond to a request. DRF's dispatch would negotiate the content type, which is fixed."""
         method, allowed = str(request.method).lower(), ", ".join(self.allowed_methods)
         self.action = self.action_map.get(method, "")
         try:
@@ -54,7 +54,7 @@ class ApiViewSet(GenericViewSet[Any]):
         raise NotImplementedError
 
     def open(self, **names: str) -> dict[str, Any]:
-        """Open the resources that the path names. Returns the remaining names, for the method."""
+        """Check access to the resources that the path names. Returns the names for the method."""
         return names
 
     def run(self, request: HttpRequest) -> HttpResponse:

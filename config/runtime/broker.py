@@ -28,7 +28,10 @@ class WakingTransport(memory.Transport):
     Channel = WakingChannel
 
     def drain_events(self, connection: Any, timeout: float | None = None, **options: Any) -> None:
-        """Deliver one message. Raises TimeoutError if none arrives within LOOK or `timeout` seconds."""
+        """Deliver one message. Raises TimeoutError if none arrives in time.
+
+        Waits at most LOOK seconds, or `timeout` seconds if that is shorter.
+        """
         wake.clear()
         try:
             super().drain_events(connection, timeout=0)
