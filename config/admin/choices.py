@@ -16,20 +16,21 @@ from unfold.widgets import SELECT_CLASSES
 
 from config.admin.keyset import whole_id
 
-OFFERED = 200  # rows in a select or in a filter's list
+OFFERED = 200  # maximum number of rows offered by a select or a filter
 
 
 def beginning_name(name: str) -> str:
-    """Return the parameter that narrows a select's options, for people without scripts."""
+    """Name the query parameter that narrows a select's options, for people without scripts."""
     return f"{name}_begins"
 
 
 def first_and_selected(
     rows: "QuerySet[Any]", selected: UUID | None, beginning: str = ""
 ) -> list[Any]:
-    """Return the first rows in their order, and always the selected row if it is one of them.
+    """Return the first rows in their order, then the selected row if it is not among them.
 
-    With a beginning, return only rows with that id, or whose names begin with it.
+    If `beginning` is an id, the first rows are narrowed to the row with that id, otherwise to rows
+    whose names begin with it. The selected row is returned in any case, if `rows` contains it.
     """
     wanted = whole_id(beginning)
     named = rows.filter(name__istartswith=beginning) if beginning else rows
@@ -48,7 +49,7 @@ class RowSelect(AutocompleteSelect):
     """
 
     template_name = "unfold/widgets/select.html"
-    beginning = ""  # if set, the select offers only rows whose names begin with it
+    beginning = ""  # narrows the first rows, as in `first_and_selected`
 
     def __init__(self, field: "ForeignKey[Any, Any]") -> None:
         super().__init__(field, admin.site, attrs={"class": " ".join(SELECT_CLASSES)})
@@ -56,7 +57,7 @@ class RowSelect(AutocompleteSelect):
     def build_attrs(
         self, base_attrs: dict[str, Any], extra_attrs: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Leave out the search, which `get_context` adds if the select may not offer all rows."""
+        """Leave out the search, which `get_context` adds if there may be more rows."""
         return Select.build_attrs(self, base_attrs, extra_attrs)
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
@@ -97,7 +98,7 @@ class SearchSelect(AutocompleteSelect):
 
 
 class RowFilter(DropdownFilter):
-    """Filters a list by a row that its rows belong to, such as their chatbot.
+    """Filters a list by a related row, such as a chatbot.
 
     The filter offers the first rows and the selected one. If there may be more, a script turns the
     select into a search of all rows, and without scripts, a field narrows the options.
@@ -122,7 +123,7 @@ class RowFilter(DropdownFilter):
         return [str(self.parameter_name), self.beginning_name]
 
     def has_output(self) -> bool:
-        """Show the filter if it offers rows, or if a beginning was typed that may match none."""
+        """Show the filter if it offers rows, or if a beginning was typed that matches none."""
         return bool(self.lookup_choices or self.beginning)
 
     def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
@@ -155,7 +156,7 @@ class RowFilter(DropdownFilter):
         yield choice
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select the rows that belong to the selected row."""
+        """Limit the list to rows that belong to the selected row."""
         if not self.value():
             return queryset
         wanted = whole_id(self.value())

@@ -62,7 +62,7 @@ def plain(value: Any) -> Any:
 
 
 def cell(value: Any) -> Any:
-    """Convert a value to a spreadsheet cell. A leading apostrophe keeps a formula from running."""
+    """Convert a value to a spreadsheet cell. A leading apostrophe turns a formula into text."""
     if isinstance(value, (list, dict)):
         value = orjson.dumps(value).decode()
     if isinstance(value, str) and value.startswith(FORMULAS):
@@ -78,7 +78,7 @@ def as_csv(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iter
         csv.writer(text).writerows(rows)
         return text.getvalue().encode()
 
-    yield b"\xef\xbb\xbf" + lines([names])  # the byte order mark: this is UTF-8
+    yield b"\xef\xbb\xbf" + lines([names])  # the byte order mark of UTF-8
     try:
         for chunk in found:
             yield lines([cell(plain(value)) for value in row] for row in chunk)
@@ -88,7 +88,7 @@ def as_csv(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iter
 
 
 def as_json(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iterator[bytes]:
-    """Write rows as one JSON array of objects. If the database fails, the array stays open."""
+    """Write rows as a JSON array of objects, which stays incomplete if the database fails."""
     labels, separator = list(names), b""
     yield b"[\n"
     try:
@@ -128,7 +128,7 @@ class Ticket:
         with_cache(lambda: cache.set(self.name, (rows, state), timeout=REMEMBERED))
 
     def progress(self) -> tuple[int, State]:
-        """Return the number of rows sent and the state: 0 and WAITING if the cache has neither."""
+        """Return the number of rows sent and the state; 0 and WAITING if neither is known."""
         try:
             found = cache.get(self.name)
         except CACHE_ERRORS:
@@ -215,7 +215,7 @@ class Exporting(ModelAdmin):
         )
 
     def export_progress_view(self, request: HttpRequest) -> HttpResponse:
-        """Report to the page's script how far this person's export has got."""
+        """Report the progress of this person's export to the page's script."""
         ticket = Ticket.of(request, request.GET.get(TICKET, ""))
         rows, state = ticket.progress() if ticket else (0, State.WAITING)
         response = JsonResponse({"rows": rows, "state": state})
@@ -226,7 +226,7 @@ class Exporting(ModelAdmin):
         """Stream the rows that the list would show, with its scope and its filters."""
         if not self.has_view_permission(request) or kind not in FORMATS:
             raise PermissionDenied
-        given: Any = request.GET.copy()  # Any: the stubs know only immutable ones
+        given: Any = request.GET.copy()  # Any: the stubs say it is immutable
         ticket = Ticket.of(request, "".join(given.pop(TICKET, [])))
         request.GET = given  # the ticket is not a filter
         rows = filtered_list(self, request).queryset

@@ -1,4 +1,4 @@
-"""Figures on pages, with thousands separators. Inputs, exports and ids never have any."""
+"""Numbers on pages, with thousands separators. Inputs, exports and ids have no separators."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ LENGTHS = "list_lengths"
 
 
 class PagedFormSet(PaginationInlineFormSet):
-    """Shows one page of rows at a time: a form with all rows could grow without limit."""
+    """Shows one page of rows at a time, because a form with all rows could grow without limit."""
 
     def get_page_num(self) -> int:
         """Return the requested page number, or 1 if it is missing or invalid."""

@@ -1,4 +1,4 @@
-"""Lists paged by key: without COUNT and OFFSET, page 10,000 costs as much as page 1."""
+"""Keyset pagination of lists. Without COUNT and OFFSET, page 10,000 costs as much as page 1."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,7 +14,7 @@ from unfold.views import ChangeList
 from config.admin.page import bounded
 
 AFTER = "after"
-SEPARATOR = "~"  # between a key's two parts; never occurs in a uuid, the last part
+SEPARATOR = "~"  # between a key's two values; never occurs in a uuid, the last value
 
 
 class Pager:
@@ -27,7 +27,7 @@ class Pager:
 
 
 class KeysetChangeList(ChangeList):
-    """A list ordered by `model_admin.key`. Each page begins after the last row of the one before.
+    """A list ordered by `model_admin.key`. A page begins after the last row of the previous page.
 
     A key is one or two columns with the same direction ("-created_at", "-id"). The last column is
     unique.
@@ -96,7 +96,7 @@ def filtered_list(model_admin: ModelAdmin, request: HttpRequest) -> Any:
 
 
 def place(row: Model, key: tuple[str, ...]) -> str:
-    """Encode a row's key values as the start of the next page."""
+    """Encode a row's key values as the position after which the next page begins."""
     return place_of(getattr(row, column.lstrip("-")) for column in key)
 
 

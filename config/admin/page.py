@@ -39,12 +39,12 @@ def row_routes(model_admin: ModelAdmin, **views: Callable[..., HttpResponse]) ->
 
 
 def bounded(rows: "QuerySet[Any]", cap: int = 1_000) -> str:
-    """Count rows up to a cap, formatted for people. Empty if there are none."""
+    """Count rows up to a cap, formatted for people. Returns an empty string for 0 rows."""
     return in_words(rows.order_by().values("pk")[: cap + 1].count(), cap=cap)
 
 
 def in_words(count: int, cap: int) -> str:
-    """Format a count up to a cap for people. Empty if it is zero."""
+    """Format a count up to a cap for people. Returns an empty string for 0."""
     return f"more than {cap:,}" if count > cap else f"{count:,}" if count else ""
 
 
@@ -150,8 +150,8 @@ def secret_page(
 ) -> TemplateResponse:
     """Show a new secret in the response to the request that created it. No page shows it again.
 
-    A reload submits the form again, so the caller must act only once, for example by checking
-    `first_time`.
+    A reload submits the form again, so the caller must ensure that it acts only once, for example
+    with `first_time`.
     """
     response = page(
         model_admin,

@@ -1,4 +1,4 @@
-"""The admin site: the theme's, with a search that finds this service's rows."""
+"""The theme's admin site, with a search that finds this service's rows."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -27,7 +27,7 @@ MOST_CHOICES = 1_000  # rows that a searchable select can scroll through; more l
 
 
 class BoundedPaginator(Paginator[Any]):
-    """Counts no more rows than a person scrolls through."""
+    """Counts at most MOST_CHOICES rows, as many as a person may scroll through."""
 
     @cached_property
     def count(self) -> int:
@@ -42,7 +42,7 @@ class ChoicesView(AutocompleteJsonView):
     model_admin: Any  # a ScopedAdmin
 
     def has_perm(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let the rows' page decide: people may choose among rows whose page they cannot open."""
+        """Check `may_choose`: people may choose among rows whose page they cannot open."""
         return bool(self.model_admin.may_choose(request))
 
     def get_paginator(self, *args: Any, **options: Any) -> Paginator[Any]:
@@ -55,7 +55,7 @@ class ChoicesView(AutocompleteJsonView):
 
 
 class Site(UnfoldAdminSite):
-    """The theme's site.
+    """The theme's site, with its search replaced.
 
     The theme's own search reads all matching rows, and shows cached results for minutes, even after
     the rows or the person's permissions have changed.
@@ -66,7 +66,8 @@ class Site(UnfoldAdminSite):
     ) -> Callable[..., HttpResponseBase]:
         """Return to the form after signing in, if the session had ended when it was submitted.
 
-        Django would redirect to the URL that the form posts to. Most buttons' URLs are not pages.
+        Django would redirect to the URL that the form posts to. The URLs of most buttons are not
+        pages.
         """
         guarded: Callable[..., HttpResponseBase] = super().admin_view(view, cacheable)
 
@@ -104,5 +105,5 @@ class ThemeConfig(AppConfig):
     name = "unfold"
 
     def ready(self) -> None:
-        """Install the site as the one that the admin's pages register with."""
+        """Install the site as the default site, before the admin's pages register with it."""
         admin.site = sites.site = Site()

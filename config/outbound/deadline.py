@@ -1,4 +1,4 @@
-"""One deadline for a whole exchange, enforced by its sockets and its name look-up.
+"""One deadline for a whole exchange, enforced by the sockets and by the name look-up.
 
 A socket's timeout bounds a single step, and a peer that sends slowly can cause any number of steps.
 Before every step, the timeout is therefore set to the time left. The deadline is a context
@@ -22,21 +22,21 @@ Addresses = tuple[Address, ...]
 
 WAITING = "while waiting for the answer"
 LOOK_UP_SECONDS = 3.0
-LOOK_UPS = 256  # concurrent look-ups; a silent name server blocks a thread for a long time
-# Of LOOK_UPS, this many are reserved for names whose latest look-up succeeded, so that silent names
-# never take all.
+LOOK_UPS = 256  # maximum concurrent look-ups; a dead name server blocks a thread for a long time
+# Of LOOK_UPS, this many are reserved for names whose latest look-up succeeded. Names without a
+# response therefore never occupy all threads.
 KEPT_FREE = 64
-NAMES_KNOWN = 4_096  # names remembered because their latest look-up succeeded
+NAMES_KNOWN = 4_096  # maximum number of names remembered whose latest look-up succeeded
 
 _ends: ContextVar[float] = ContextVar("_ends")
 
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Set a deadline of `seconds` for all sending and receiving in the block.
+    """Set a deadline in `seconds` for all network steps in the block.
 
-    In a nested block the earlier deadline applies. A late step raises TimeoutError, whose text
-    names the step.
+    In a nested block, the earlier of the two deadlines applies. A late step raises TimeoutError,
+    whose message names the step.
     """
     ends = time.monotonic() + seconds
     token = _ends.set(min(ends, _ends.get(ends)))
@@ -64,7 +64,7 @@ def _armed(sock: socket.socket, *, doing: str, share: int = 1) -> Iterator[None]
 
 
 class _Timed(socket.socket):
-    heard = 0.0  # monotonic time of the latest bytes
+    heard = 0.0  # when the latest bytes were received (monotonic)
 
     # Any: the buffer protocol has no type before Python 3.12; the arguments are the base class's
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
@@ -104,9 +104,10 @@ class TlsSocket(_Timed, ssl.SSLSocket):
 
 
 def connect(addresses: Addresses, port: int) -> tuple[TcpSocket, Address]:
-    """Connect to the first address that answers. Each gets an equal share of the time left.
+    """Connect to the first address that accepts the connection.
 
-    Raises the OSError of the last address.
+    Before each attempt, the time left is divided equally among the untried addresses. Raises the
+    OSError of the last attempt.
     """
     failure = OSError("there is no address")
     for untried, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
@@ -144,9 +145,9 @@ _asking_lock = threading.Lock()
 def _asked(host: str) -> Future[Addresses]:
     """Start looking up a name, or join a look-up that is under way.
 
-    Concurrent look-ups of a name share one answer, so a silent name server costs one thread per
-    name, not one per attempt. The threads are daemons: getaddrinfo has no timeout and must not
-    delay the end of the process. Raises socket.gaierror if too many look-ups are under way.
+    Concurrent look-ups of a name share one result, so an unresponsive name server costs one thread
+    per name, not one per attempt. The threads are daemons, because getaddrinfo has no timeout and
+    must not delay the process's exit. Raises socket.gaierror if too many look-ups are under way.
     """
     with _asking_lock:
         if host in _asking:
@@ -156,14 +157,15 @@ def _asked(host: str) -> Future[Addresses]:
         answer: Future[Addresses] = Future()
         threading.Thread(target=_ask, args=(host, answer), name="look-up", daemon=True).start()
         _asking[host] = answer
-        _found.pop(host, None)  # a name that has become silent takes a reserved thread only once
+        # Added again on success, so a name without a response takes a reserved thread only once.
+        _found.pop(host, None)
         return answer
 
 
 def _ask(host: str, answer: Future[Addresses]) -> None:
-    """Look up a name, in its own thread, and set the answer or the error."""
+    """Look up a name in a thread of its own, and set the result or the error."""
     try:
-        # Bytes: for text Python applies its own IDNA codec, whose errors are not gaierrors.
+        # As bytes: Python would encode text with its IDNA codec, whose errors are not gaierrors.
         found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)
         addresses = tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
     except (OSError, ValueError) as error:

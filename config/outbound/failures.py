@@ -48,7 +48,7 @@ class Failure(NamedTuple):
 # Sending and reading raise one of these if an exchange fails.
 FAILURES = (OSError, HTTPError, http.client.HTTPException, AddressNotAllowed)
 
-# The first match counts, so narrower types come before wider ones.
+# The first match applies, so narrower types come before wider ones.
 REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (AddressNotAllowed, Reason.ADDRESS_NOT_ALLOWED),
     (TimeoutError, Reason.TIMEOUT),
@@ -118,8 +118,8 @@ def _lacks_resources(error: BaseException) -> bool:
 def _lacks_descriptors() -> bool:
     """Return whether fewer descriptors are free than a look-up needs.
 
-    Without a free descriptor getaddrinfo reports that the name does not exist. Other threads open
-    and close descriptors meanwhile, so its answer is trusted only if a few are free.
+    Without a free descriptor, getaddrinfo reports that the name does not exist. Other threads open
+    and close descriptors meanwhile, so this report is trusted only if several are free.
     """
     opened: list[int] = []
     try:

@@ -2,8 +2,8 @@
 
 Webhooks may reach public addresses and the networks that the operator allows. `check_url` checks a
 URL's text when it is saved, so that the user learns of a fault immediately. It does not stop DNS
-rebinding, where a name resolves to another address later. The protection is `judge`: on every
-attempt, the transport calls it with every address that the host's name resolves to.
+rebinding, where a name later resolves to another address. `judge` does: on every attempt, the
+transport calls it with every address that the host's name resolves to.
 """
 
 import ipaddress
@@ -19,7 +19,8 @@ from config.outbound.deadline import Address
 from config.outbound.failures import AddressNotAllowed
 
 LONGEST = 2_048  # characters of a URL
-# Never public. Which of them ipaddress counts as global depends on the version of Python.
+# Networks that are never public. Which of them ipaddress treats as global depends on the version of
+# Python.
 NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
     for text in (
@@ -62,7 +63,7 @@ def judge(address: Address) -> None:
 
 
 def check_url(url: str) -> None:
-    """Check that webhooks can and may be sent to a URL. Raises ValueError, whose text is the rule.
+    """Check that webhooks can and may be sent to a URL. Raises ValueError with the broken rule.
 
     A name that resolves to a forbidden address passes: names are resolved when sending.
     Specification: Events, rule 3.
@@ -128,7 +129,7 @@ def _check_text(url: str) -> None:
 
 
 def _host(url: str) -> str:
-    # Prepare the URL as for sending, so that the checked host is the one that is sent to.
+    # Prepare the URL as for sending, so that the host checked here is the host contacted later.
     prepared = PreparedRequest()
     try:
         prepared.prepare_url(url, None)
@@ -140,7 +141,8 @@ def _host(url: str) -> str:
 def _shown_address(host: str) -> Address | None:
     """Parse a host that is an address, in any spelling. Returns None for a name.
 
-    Does not resolve names. Raises ValueError if the address is malformed.
+    Treats localhost as 127.0.0.1, and resolves no other names. Raises ValueError if the address is
+    malformed.
     """
     bare = host.rstrip(".")
     if LOCAL_NAME.fullmatch(bare):

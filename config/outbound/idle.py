@@ -17,8 +17,8 @@ LOOK = 5.0  # seconds between searches for connections that have been idle for t
 class IdleConnections:
     """At most `most` idle connections, for all hosts together; safe to use from many threads.
 
-    Beyond that, the connection that has been idle the longest is closed. A thread closes those
-    that have been idle for IDLE_SECONDS; it runs only while connections are kept.
+    Beyond that number, the connection that has been idle the longest is closed. A thread, which
+    runs only while connections are kept, closes connections that are idle for IDLE_SECONDS.
     """
 
     def __init__(self, most: int) -> None:
@@ -74,7 +74,7 @@ class IdleConnections:
         return removed
 
     def _start_watch(self) -> None:
-        with suppress(RuntimeError):  # no thread can be started now; the next call tries again
+        with suppress(RuntimeError):  # no thread can be started now; the next `put` tries again
             threading.Thread(target=self._watch, name="idle", daemon=True).start()
             self.watched = True
 

@@ -39,25 +39,25 @@ HOSTS = 1_024  # hosts whose connection settings urllib3 keeps; they are small
 AT_ONCE = 0.5  # seconds: a connection that closes sooner was stale; a round trip takes up to 0.3 s
 HEAD_BYTES = (
     32 * 1024
-)  # limit on a response's head, with those of interim responses; Node's client accepts 16 KiB
+)  # limit on the heads of a response and its interim responses; Node's client accepts 16 KiB
 PIECE_BYTES = 16 * 1024
 
-# urllib3's warnings quote whole URLs, and they report nothing that is a fault here: a partly
-# malformed head, or more concurrent connections than are kept.
+# urllib3's warnings quote whole URLs, and report nothing that is a fault here: only heads that are
+# partly malformed, and more concurrent connections than are kept.
 logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 
 class LastRequest(threading.local):
     """How the current thread's last request was sent. The caller resets it before sending."""
 
-    repeated = False  # sent once more, because its kept connection had been closed
+    repeated = False  # sent again, because the peer had closed the kept connection
 
 
 last_request = LastRequest()
 
 
 class _Bounded:
-    """The file of a connection while a head is read from it, limited to HEAD_BYTES."""
+    """Wraps a connection's file while a head is read, and limits the head to HEAD_BYTES."""
 
     # Any: typeshed has no name for the file that http.client reads from
     def __init__(self, file: Any) -> None:
@@ -80,7 +80,7 @@ class _Bounded:
 
 
 class _Answer(http.client.HTTPResponse):
-    """The final response. Interim ones (100, 102, 103) are skipped; all heads are bounded."""
+    """The final response. Interim responses (100, 102, 103) are skipped; all heads are bounded."""
 
     fp: Any  # typeshed says BufferedReader; while the head is read it is a _Bounded
 
@@ -89,7 +89,7 @@ class _Answer(http.client.HTTPResponse):
         try:
             super().begin()
         finally:
-            if self.fp is not None:  # begin closes it if it cannot parse the head
+            if self.fp is not None:  # super().begin() closes it if it cannot parse the head
                 self.fp = file
 
     def _read_status(self) -> tuple[str, int, str]:
@@ -106,7 +106,7 @@ class _Answer(http.client.HTTPResponse):
 
 
 class _Connection(HTTPConnection):
-    """A connection to one of the given addresses, which it remembers while it is idle."""
+    """A connection to one of the given addresses. It remembers the address while it is idle."""
 
     response_class = _Answer
     sock: Any  # urllib3 says any socket; ours are TcpSocket and TlsSocket
@@ -154,7 +154,7 @@ class _Pool(HTTPConnectionPool):
         if connection is None:
             return self._new_conn()
         if not connection.is_connected:
-            connection.close()  # the connection is opened again for the request
+            connection.close()  # the request opens the connection again
         return connection
 
     def _put_conn(self, conn: Any) -> None:
@@ -170,7 +170,7 @@ class _Pool(HTTPConnectionPool):
                 self.judge(address)
         conn.aim(addresses)
         if conn.is_closed:
-            conn.connect()  # now, as urllib3 does for TLS: while sending, it ignores a reset
+            conn.connect()  # as urllib3 does for TLS; while sending, it would ignore a reset
         super()._validate_conn(conn)
 
     # Any: an override that passes on a dozen arguments of urllib3
@@ -233,7 +233,7 @@ class _Adapter(HTTPAdapter):
 
 class _Session(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> None:
-        # Even if redirects are off, requests would read the whole body of a redirect.
+        # Even with redirects off, requests would read the whole body of a redirect.
         return None
 
 
