@@ -1,4 +1,4 @@
-"""Subqueries with SQL of their own: rows collected first, ids unnested, or rows counted."""
+"""Subqueries with custom SQL that collects rows first, unnests ids or counts rows."""
 
 from typing import Any
 

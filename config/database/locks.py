@@ -1,4 +1,4 @@
-"""Handle rows that another PostgreSQL session keeps locked: only work that needs such a row waits.
+"""Handle rows that another PostgreSQL session has locked. Only work that needs such a row waits.
 
     limit_waits       a process's connections give up waiting for a lock after a given time
     update_at_once    rows are updated only if they can be locked without waiting
@@ -29,7 +29,7 @@ WORKER_LOCK_TIMEOUT = "300ms"
 # of them, and every other request would wait for a connection.
 WEB_LOCK_TIMEOUT = "1s"
 BATCH = 1_000
-PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between tries to write; the last one repeats
+PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between attempts to write; the last pause repeats
 
 # Any: any model, and rows of any form
 Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")

@@ -49,7 +49,7 @@ __all__ = [
     "update_each",
 ]
 
-SHAPES = 128  # shapes kept by each statement; beyond this, the least recently used is dropped
+SHAPES = 128  # maximum shapes per statement; beyond it, the least recently used is dropped
 ResultT = TypeVar("ResultT")
 RowT = TypeVar("RowT", bound=Model)
 Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
@@ -81,7 +81,7 @@ class Prepared(Generic[ResultT]):
         return rows[0] if rows else None
 
     def get(self, *shape: Any, **given: Any) -> ResultT:
-        """Return the only row. Raises ValueError if there are none or several."""
+        """Return the only row. Raises ValueError if there is not exactly one."""
         [row] = self.rows(*shape, **given)
         return row
 
@@ -125,8 +125,9 @@ class Write(NamedTuple):
 def together() -> Iterator[None]:
     """Send the writes of `insert`, `update_columns` and `write` in one round trip, at the end.
 
-    They must not depend on each other, and no row may be written twice. All other statements in
-    the block run immediately. On SQLite these writes do, too, because there is no round trip.
+    The writes must not depend on each other, and no row may be written twice. All other statements
+    in the block run immediately. On SQLite, the writes also run immediately, because they need no
+    round trip.
     """
     database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
     if not database.joins_writes:
@@ -159,7 +160,7 @@ def prepared(
 
 
 def prepared_update(build: Callable[..., Update]) -> PreparedWrite:
-    """Prepare the UPDATE that a function builds. A value in it may be a `Given` that is None."""
+    """Prepare the UPDATE that a function builds. A `Given` that it assigns may be None."""
     return PreparedWrite(lambda *shape, database: compile_update(build(*shape), database))
 
 
@@ -171,7 +172,7 @@ def prepared_delete(build: "Callable[..., QuerySet[Any, Any]]") -> PreparedWrite
 def page(rows: Rows) -> Rows:
     """Slice a queryset, or a subquery, by the given values `limit` and `offset`.
 
-    A limit that rarely changes is better passed as a shape: the database then plans for it.
+    Pass a limit that rarely changes as a shape instead, because the database then plans for it.
     """
     sliced: Rows = rows[WINDOW[0] : WINDOW[1]]
     return sliced
@@ -198,8 +199,8 @@ _update_columns = prepared_update(_columns)
 def insert(*rows: Model, **computed: Expression) -> None:
     """Store new rows of one model in one statement. Raises IntegrityError.
 
-    The database computes generated columns and those with an expression, which is given here or by
-    the field itself. The expression must be constant.
+    The database computes generated columns and columns with an expression, which is passed here or
+    comes from the field itself. The expression must be constant.
     """
     given = {}
     for number, row in enumerate(rows):
@@ -226,7 +227,8 @@ def update_columns(row: Model, names: Iterable[str]) -> None:
 def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> None:
     """Update the same columns of several rows. `rows` maps each primary key to the new values.
 
-    One statement runs many times. Django's bulk_update would build a CASE over all rows per column.
+    One statement runs many times. For each column, Django's bulk_update would build a CASE over all
+    rows.
     """
     if not rows:
         return

@@ -1,4 +1,4 @@
-"""The base of most models: an id, two times, and a function to save changes."""
+"""The base class of most models, with an id and two times, and a function to save changes."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext

@@ -47,7 +47,7 @@ class Slot:
 
     name: str
     field: Any
-    stored: bool  # as a column's value, so that None is NULL
+    stored: bool  # assigned to a column, so that None becomes NULL
 
     @property
     def form(self) -> tuple[str, bool]:
@@ -124,7 +124,7 @@ class Statement:
 
     @cached_property
     def slots(self) -> dict[str, Slot]:
-        """The slot of each name. If a name occurs several times, its value is converted once."""
+        """Map each name to its slot. The value of a name that occurs twice is converted once."""
         slots = {part.name: part for part in self.parameters if isinstance(part, Slot)}
         for part in self.parameters:
             if isinstance(part, Slot) and part.form != slots[part.name].form:

@@ -1,8 +1,8 @@
-"""Record in the audit trail the changes that send none of Django's signals.
+"""Record in the audit trail those changes that send none of Django's signals.
 
 django-auditlog listens to the signals of `Model.save` and `delete`. Prepared statements and
-`QuerySet.update` send none, so the functions that run them for audited rows call this module. The
-entries are made by `log_create` of `accounts.models.Change`.
+`QuerySet.update` send no signals, so the functions that run them for audited rows call this module.
+The manager of `accounts.models.Change` creates the entries.
 """
 
 from collections.abc import Iterable

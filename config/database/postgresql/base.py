@@ -18,19 +18,20 @@ from psycopg_pool import PoolTimeout
 
 from config.database.postgresql.outage import outage
 
-# Seconds, less than two in total: WAIT for a pooled connection or its answer, then VERDICT to find
-# out whether the database is down. A busy machine may take most of a second to connect.
+# Seconds, less than two in total. A request waits WAIT for a pooled connection or its response,
+# and then VERDICT to find out whether the database is down. A busy machine may take most of a
+# second to connect.
 WAIT = 0.5
 VERDICT = 1.4
 PATIENT_WAIT = 5.0  # WAIT of a worker, whose pool is often busy; a slow server is not an outage
-RECENT = 0.05  # seconds for which an answer proves that the server is not silent
+RECENT = 0.05  # seconds for which a response proves that the server is responsive
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper, except that it never hands out a dead connection.
 
-    Django's CONN_HEALTH_CHECKS would also check, but the pool then sleeps between dead connections
-    and waits indefinitely for a suspended server.
+    With Django's CONN_HEALTH_CHECKS, the pool would sleep between dead connections and wait
+    indefinitely for a suspended server.
     """
 
     stores_times_as_text = False
@@ -50,7 +51,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return params
 
     def _set_autocommit(self, autocommit: bool) -> None:
-        # Pooled connections already have this mode, and psycopg takes a lock to set it again.
+        # Pooled connections already have this mode, and setting it again would take a lock.
         if self.connection.autocommit != autocommit:
             super()._set_autocommit(autocommit)  # type: ignore[misc] # the stubs lack it
 
@@ -93,7 +94,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             outage.check()
             left = deadline - time.monotonic()
             try:
-                # Ask again and again: only a new request makes the pool try to connect once more.
+                # Ask repeatedly, because only a new request makes the pool try to connect again.
                 connection = self.pool.getconn(min(wait(), left))
             except PoolTimeout:
                 if time.monotonic() >= deadline:
@@ -115,8 +116,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def unspoiled(self, connection: psycopg.Connection[Any]) -> bool:
         """Return whether a pooled connection is known to work without a round trip.
 
-        True if the server has just answered this process and has not closed this connection: if it
-        had, there would be something to read.
+        True if the server has just responded to this process and has not closed this connection. A
+        closed connection would be readable.
         """
         if time.monotonic() - self.answered_at > RECENT:
             return False
@@ -149,14 +150,14 @@ def with_loaders_in_c(adapters: AdaptersMap) -> AdaptersMap:
 
 
 def wait() -> float:
-    """Return how many seconds to wait for a pooled connection, and for its answer."""
+    """Return how many seconds to wait for a pooled connection, and for its response."""
     return PATIENT_WAIT if outage.patient else WAIT
 
 
 def answers(connection: psycopg.Connection[Any]) -> bool:
-    """Send an empty query on an idle connection, and return whether the server answers in time.
+    """Send an empty query on an idle connection, and return whether the server responds in time.
 
-    Each wait is bounded. psycopg's own calls would wait for as long as the server is silent.
+    Each wait is bounded. psycopg's own calls would wait indefinitely for an unresponsive server.
     """
     server, poll = connection.pgconn, select.poll()
     poll.register(server.socket, select.POLLIN)

@@ -25,8 +25,8 @@ class Outage:
 
     A request that gets no connection cannot tell a busy pool from a database that is down. It
     calls `find_out`, which starts a thread that tries to connect until the outage is over. During
-    an outage, requests fail immediately. A worker does the same, but is `patient`: it waits longer
-    before it treats a slow database as down.
+    an outage, requests fail immediately. A worker does the same, but a worker is `patient` and
+    waits longer before it treats a slow database as down.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Outage:
         self.lent: WeakSet[psycopg.Connection[Any]] = WeakSet()
 
     def watch(self, connection: psycopg.Connection[Any]) -> None:
-        """Remember a connection in use, so that an outage also ends its request's wait."""
+        """Remember a connection in use, so that an outage interrupts the request using it."""
         with self.lock:
             self.lent.add(connection)
 
@@ -75,7 +75,7 @@ class Outage:
         verdict.set()
 
     def interrupt(self) -> None:
-        """Shut down the connections in use, whose requests would wait for a silent server."""
+        """Shut down the connections in use, because their requests wait for a dead server."""
         with self.lock:
             connections = list(self.lent)
             self.lent.clear()
@@ -88,7 +88,7 @@ class Outage:
 
 
 def failure(parameters: dict[str, Any]) -> Exception | None:
-    """Try to connect. Returns the error if the database is down, but not if it is only full."""
+    """Try to connect. Returns the error, or None if the database is up, even if it is full."""
     try:
         psycopg.connect(**parameters).close()
     except (psycopg.Error, OSError) as error:

@@ -1,4 +1,4 @@
-"""SQLite for processes with many threads: every write waits in one queue."""
+"""SQLite for processes with many threads, whose writes all wait in one queue."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -14,11 +14,11 @@ from config.database.sqlite.write_queue import WriteQueue
 LONG = 10_000  # characters from which a statement is too long to cache
 WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")  # the first six letters of writing statements
 
-_queue = WriteQueue()  # one is enough: there is one database
+_queue = WriteQueue()  # one is enough, because there is only one database
 
 
 def timestamp(value: str | None, *_: Any) -> datetime | None:
-    """Convert a stored time, which is in UTC."""
+    """Convert a stored time to a datetime in UTC."""
     return None if value is None else datetime.fromisoformat(value).replace(tzinfo=UTC)
 
 
@@ -29,7 +29,7 @@ def identifier(value: str | None, *_: Any) -> UUID | None:
 
 @lru_cache(4_096)
 def known_uuid(text: str) -> UUID:
-    """Parse a uuid, cached: rows on a page share the ids of their chatbot, thread and model."""
+    """Parse a uuid, cached because the rows of a page share chatbots, threads and models."""
     return UUID(int=int(text, 16))
 
 
@@ -44,7 +44,7 @@ class DatabaseOperations(operations.DatabaseOperations):
     CONVERTERS = {"DateTimeField": timestamp, "UUIDField": identifier, "BooleanField": flag}
 
     def get_db_converters(self, expression: Any) -> list[Any]:
-        """Return the functions that convert an expression's values."""
+        """Return the functions that convert the values of an expression from the database."""
         fast = self.CONVERTERS.get(expression.output_field.get_internal_type())
         return [fast] if fast else super().get_db_converters(expression)
 
@@ -101,7 +101,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     holds_write_lock = False
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Leave all conversion to DatabaseOperations: sqlite3's own would run first."""
+        """Leave all conversion to DatabaseOperations. sqlite3's own converters would run first."""
         return super().get_connection_params() | {"detect_types": 0, "cached_statements": 512}
 
     def create_cursor(self, name: str | None = None) -> Any:
@@ -115,7 +115,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     ) -> tuple[list[tuple[Any, ...]], int]:
         """Run a statement without Django's cursor. Returns the rows it reads, and the row count.
 
-        sqlite3 caches its plan. A statement that writes runs inside `writing`.
+        sqlite3 caches the compiled statement. A statement that writes must run inside `writing`.
         """
         self.ensure_connection()
         self.validate_no_broken_transaction()
@@ -127,9 +127,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def writing(self, *, at_once: bool = False) -> Iterator[None]:
         """Surround one writing statement. Outside a transaction, it is a transaction of its own.
 
-        A statement that returns rows ends once they are read, so the write lock is held until then.
-        Raises OperationalError if another writer stays for the database's timeout or, with
-        `at_once`, if there is one.
+        A statement that returns rows ends when its last row is read, so the write lock is held
+        until then. Raises OperationalError if another writer holds the lock for longer than the
+        database's timeout or, with `at_once`, at all.
         """
         if self.holds_write_lock:
             yield
@@ -143,7 +143,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def without_waiting(self) -> Iterator[None]:
-        """Do not wait for writers outside the queue either, such as an operator's sqlite3."""
+        """Disable waiting for writers outside the queue, such as an operator's sqlite3 shell."""
         self.ensure_connection()
         self.connection.execute("PRAGMA busy_timeout = 0")
         try:

@@ -1,7 +1,7 @@
 """One queue for all writers of the embedded database, in every thread and process.
 
-SQLite's own waiting polls at intervals, in no order: of fifty concurrent writers, most sleep while
-the database is free, and a process that writes without pause starves the others.
+Writers that wait for SQLite's own lock poll at intervals, in no order. Of fifty concurrent writers,
+most sleep while the database is free, and a process that writes without pause starves the others.
 """
 
 import fcntl
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from django.db import OperationalError
 
-NEXT, WRITER = 0, 1  # bytes of the lock file: the next process to write, and the one that writes
+NEXT, WRITER = 0, 1  # bytes of the lock file, held by the next process to write and by the writer
 LOOKS = (0.0002, 0.002)  # seconds between checks of a lock, at first and later
 OFTEN = 0.02  # seconds until checks become less frequent
 
@@ -20,10 +20,10 @@ OFTEN = 0.02  # seconds until checks become less frequent
 class WriteQueue:
     """Lets one writer through at a time.
 
-    The threads of a process wait for its lock. The one that gets it then waits for the other
-    processes, for at most one write of each: it holds the byte NEXT while it waits for the byte
-    WRITER, so that a process that has just written cannot overtake it. SQLite's own lock keeps the
-    data correct. Without the lock file, the queue orders only the threads of one process.
+    The threads of a process wait for a lock of this process. The thread that gets it then waits for
+    the other processes, for at most one write of each. It holds the byte NEXT while it waits for
+    the byte WRITER, so that a process that has just written cannot overtake it. SQLite's own lock
+    keeps the data correct. Without the lock file, the queue orders only the threads of one process.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class WriteQueue:
 
 
 def _lock(file: int, byte: int, ends: float) -> None:
-    # A blocking call has no timeout, and the holder may be suspended.
+    # Polls, because a blocking call has no timeout and the holder may be suspended.
     began = time.monotonic()
     while True:
         try:
