@@ -3,7 +3,7 @@
 `config.database.trail` registers them with django-auditlog.
 """
 
-# Every other model of our apps is in a test's list of models that need no trail.
+# A test lists every other model of our apps as one that needs no trail.
 AUDITED = (
     "accounts.Account",
     "accounts.ApiKey",

@@ -1,4 +1,4 @@
-"""Named durations, and how to show a duration to people. pages/times.js shows it the same way."""
+"""Named durations, and functions that format durations for people, as pages/times.js does."""
 
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ def in_words(span: timedelta) -> str:
 
 
 def until(seconds: float) -> str:
-    """Return the time until something happens: "now", "in 3 s", "in 14 min"."""
+    """Format the seconds until an event for people: "now", "in 3 s", "in 14 min"."""
     left = timedelta(seconds=round(seconds))
     if left <= timedelta():
         return "now"

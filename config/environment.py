@@ -1,4 +1,4 @@
-"""Parsers for our kinds of setting: rates, delays, networks, URLs and keys."""
+"""Parsers for environment variables: rates, delays, networks, URLs and keys."""
 
 import ipaddress
 import re
@@ -25,9 +25,9 @@ Rate = tuple[int, int]
 Faults = dict[str, list[str]]  # error messages by variable
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
-LONGEST = 31_536_000  # seconds: a year
+LONGEST = 31_536_000  # seconds; one year
 HOST_NAME = re.compile(r"(?!-)[0-9A-Za-z_-]{1,63}(\.[0-9A-Za-z_-]{1,63})*\.?")
-# Django's options that a database URL may contain besides those of PostgreSQL
+# Options of Django, not of PostgreSQL, that a database URL may also contain
 OF_DJANGO = {"assume_role", "isolation_level", "pool", "server_side_binding"}
 
 
@@ -173,7 +173,7 @@ def redis_url(text: str) -> str:
 
 
 def email_url(text: str) -> dict[str, Any]:
-    """Parse the mail transport's URL into Django's settings.
+    """Parse the URL of an email transport into Django's settings.
 
     Raises EnvError without quoting the URL.
     """
@@ -221,10 +221,11 @@ READERS = (
 
 
 def environment(dotenv: Path) -> tuple[Env, Faults]:
-    """Create the environment's reader. Real variables take precedence over those in `.env`.
+    """Create a reader of environment variables. These take precedence over the variables in `.env`.
 
-    The file's variables are added to the process's environment, where the models' keys are looked
-    up by name. If the file is invalid, none is added, and its faults are returned.
+    The variables of the file are added to the environment of the process, because the API keys of
+    models are looked up there by name. Returns the reader and the faults of the file. If there are
+    any, no variable is added.
     """
     faults = unreadable(dotenv)
     if not faults:
@@ -236,7 +237,7 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
 
 
 def unreadable(dotenv: Path) -> Faults:
-    """Report an unreadable file, or the lines that set no variable, without quoting them."""
+    """Report an unreadable file, or its lines that set no variable, without quoting them."""
     try:
         text = dotenv.read_text()
     except FileNotFoundError:
@@ -255,7 +256,7 @@ def blank_lines(text: str) -> int:
 
 
 def header_values(names: dict[str, str]) -> Faults:
-    """Report variables whose values are not valid in a header, without quoting them."""
+    """Report variables whose values are invalid in an HTTP header, without quoting them."""
     return {
         name: ["must be visible ASCII characters without spaces"]
         for name, value in names.items()

@@ -1,10 +1,11 @@
 """The metrics of this process, for Prometheus. docs/monitoring.md lists all of them.
 
-`serve` creates a folder, METRICS_DIR, for the processes that it starts. Each keeps its metrics
-there, in files that outlive it. The page adds up all files, so no counter drops when a process
-dies. A process without a folder shows only its own metrics.
+`serve` creates a folder, METRICS_DIR, for the processes that it starts. Each process keeps its
+metrics there, in files that outlive the process. The metrics page adds up all files, so no counter
+drops when a process dies. A process without a folder shows only its own metrics.
 
-Import Counter, Gauge and Histogram from here: the files must exist before the first metric does.
+Import Counter, Gauge and Histogram from this module, because the files must exist before the first
+metric is created.
 """
 
 import logging
@@ -34,8 +35,8 @@ from prometheus_client.registry import Collector
 
 __all__ = ["Counter", "Gauge", "Histogram"]
 
-# The size of each file in bytes. The library writes to memory-mapped files; on a full disk, a write
-# to unallocated space would kill the process. So the space is allocated at startup.
+# The size of each file in bytes. The library writes to memory-mapped files. On a full disk, a write
+# to unallocated space would kill the process, so the space is allocated at startup.
 SIZES = {"counter": 2**19, "histogram": 2**21, "gauge_livesum": 2**16, "gauge_livemin": 2**16}
 LOOK = 5.0  # seconds between checks of the connection pool
 
@@ -90,7 +91,7 @@ POOL_ERRORS = Counter(
 
 
 def watch_pool() -> None:
-    """Start watching this process's connection pool; SQLite has none."""
+    """Start watching the connection pool of this process. SQLite has no pool."""
     if connection.vendor == "postgresql":
         threading.Thread(target=_watch_pool, name="pool-watch", daemon=True).start()
 
@@ -117,7 +118,7 @@ def _pool() -> Any:  # psycopg's, which Django's types leave out
 
 
 class OwnMetrics:
-    """The metrics of all processes that share a folder; without one, those of this process."""
+    """The metrics of all processes that share METRICS_DIR, or of this process if there is none."""
 
     def collect(self) -> Iterable[Metric]:
         """Add up the files in the folder, if there is one."""
@@ -149,5 +150,5 @@ def forget_dead(folder: Path) -> None:
 
 
 def serve(address: str, port: int) -> None:
-    """Serve the metrics on a port of their own, from threads of this process. Raises OSError."""
+    """Serve the metrics on a separate port, from threads of this process. Raises OSError."""
     start_http_server(port, address, registry())

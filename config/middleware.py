@@ -1,4 +1,4 @@
-"""Middleware for all requests: id, address, rate limit and access log; then the API's views.
+"""Middleware for all requests (id, address, rate limit and access log) and for API requests.
 
 Middleware that only pages need is in `page_middleware`.
 """
@@ -97,9 +97,9 @@ def client_address(request: HttpRequest) -> str:
     return address
 
 
-@lru_cache(maxsize=10_000)  # parsing an address takes ten times as long as finding it here
+@lru_cache(maxsize=10_000)  # parsing an address takes ten times as long as a cache hit
 def counted_as(address: str) -> str:
-    """Return the key that an address is counted under: itself, or its /64 for IPv6."""
+    """Return what an address is counted as: itself or, for IPv6, its /64 network."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -113,7 +113,7 @@ def counted_as(address: str) -> str:
 
 @lru_cache(maxsize=5_000)
 def _of_request(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-    """Find a request's metrics, cached: a look-up by labels costs more than counting."""
+    """Find a request's metrics, cached because a look-up by labels costs more than counting."""
     verb = method if method in METHODS else "other"
     return REQUESTS.labels(verb, route, str(status)), REQUEST_SECONDS.labels(verb, route)
 
@@ -167,7 +167,7 @@ class RequestMiddleware:
         return copy_context().run(self.run, request)
 
     def run(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer a request, log it and count it."""
+        """Respond to a request, then count and log it."""
         given = request.META.get("HTTP_X_REQUEST_ID", "")
         name = given if SANE_ID.fullmatch(given) else new_id().hex
         began = time.perf_counter()
@@ -190,7 +190,7 @@ class RequestMiddleware:
         current.set(known)
 
     def answer(self, request: HttpRequest) -> HttpResponseBase:
-        """Find the client's address. On paths in COUNTED, count the call before answering it."""
+        """Find the client's address. On paths in COUNTED, count the call before responding."""
         if trusted(request.META.get("REMOTE_ADDR", "")):
             if request.headers.get("X-Forwarded-Proto") == "https":
                 request.META["wsgi.url_scheme"] = "https"
@@ -226,9 +226,9 @@ class Found(NamedTuple):
 
 @cache
 def table() -> dict[int, list[tuple[Any, View, str]]]:  # Any: Django's pattern of a route
-    """Return the pattern, view and text of each API route, by its number of slashes.
+    """Return the pattern, view and text of each API route, grouped by the number of slashes.
 
-    Django's resolver would try every route in turn, then build a ResolverMatch that nothing needs.
+    Django's resolver would try every route in turn, then build a ResolverMatch that is not needed.
     """
     routes = defaultdict(list)
     for part in get_resolver().url_patterns:
@@ -254,9 +254,9 @@ def find(path: str) -> Found | None:
 
 
 class ApiMiddleware:
-    """Answers API requests itself, because the middleware below it is for pages.
+    """Responds to API requests itself, because the middleware below it is for pages.
 
-    Unknown paths and hosts are passed on: Django refuses them as it does for pages.
+    Requests with an unknown path or host are passed on, and Django refuses them as for pages.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -290,8 +290,8 @@ def has_known_host(request: HttpRequest) -> bool:
 class HostMiddleware(CommonMiddleware):
     """Refuse unknown hosts, except on the paths of probes, which call a machine by its address.
 
-    CommonMiddleware also sets each response's Content-Length, so that servers need not send the
-    body in chunks.
+    CommonMiddleware also sets each response's Content-Length, so that the server need not send
+    the body in chunks.
     """
 
     PROBES = ("/healthz", "/readyz", "/metrics")

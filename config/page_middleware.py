@@ -46,7 +46,7 @@ class MessageMiddleware(PagesOnly, messages.MessageMiddleware):
 class CompressionMiddleware(PagesOnly, GZipMiddleware):
     """Compresses pages and the OpenAPI document.
 
-    Responses with an ETag are left as they are: a compressed one would need another ETag.
+    Responses with an ETag are not compressed, because that would require a different ETag.
     """
 
     COMPRESSED = ("text/html", "application/vnd.oai.openapi+json")

@@ -1,10 +1,10 @@
-"""The web server's entry point: the event loop receives whole requests, and threads answer them.
+"""The web server's entry point. The event loop receives whole requests, and threads handle them.
 
 A thread that read a body itself would wait as long as the client takes to send it. Here only the
-event loop waits, so a slow client holds a connection and some bytes, but neither a thread nor a
+event loop waits, so a slow client holds a connection and some memory, but neither a thread nor a
 database connection.
 
-In an embedded installation, the event loop's own thread answers the API's reads.
+With neither PostgreSQL nor Redis, the event loop's own thread handles API reads.
 """
 
 import asyncio
@@ -47,8 +47,8 @@ limit_waits(WEB_LOCK_TIMEOUT)
 metrics.watch_pool()
 metrics.WEB_THREADS.set(settings.WEB_THREADS)
 threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
-# In an embedded installation without servers, these API requests wait for no peer, and SQLite has
-# one writer at a time. More threads would only compete for the interpreter.
+# With neither PostgreSQL nor Redis, these API requests wait for no peer, and SQLite has one writer
+# at a time. More threads would only compete for the interpreter.
 writes = ThreadPoolExecutor(1, thread_name_prefix="writes")
 WRITES = frozenset(("PUT", "PATCH", "DELETE"))
 READS = frozenset(("GET", "HEAD"))
@@ -56,7 +56,7 @@ WITHOUT_SERVERS = not (settings.DATABASE_URL or settings.REDIS_URL)
 
 
 class Room:
-    """The memory for bodies in this process. It needs no lock: only the event loop uses it."""
+    """The memory for bodies in this process. Needs no lock, because only the event loop uses it."""
 
     def __init__(self) -> None:
         self.taken = 0
@@ -95,12 +95,12 @@ class Body:
 
 
 def is_embedded_call(scope: Scope) -> bool:
-    """Return whether a request is to the API of an installation without any server."""
+    """Return whether a request is to the API, in an installation without PostgreSQL or Redis."""
     return WITHOUT_SERVERS and scope.path.startswith("/api/")
 
 
 def threads_for(scope: Scope) -> ThreadPoolExecutor:
-    """Return the pool whose threads answer a request."""
+    """Return the pool whose threads handle a request."""
     return writes if is_embedded_call(scope) and scope.method in WRITES else threads
 
 
@@ -152,7 +152,7 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
 def headers_of(scope: Scope) -> dict[str, str]:
     """Return a request's headers under their WSGI names.
 
-    Names with an underscore are left out: WSGI writes them like the same name with a dash.
+    Names with an underscore are left out, because WSGI cannot tell underscores from dashes.
     """
     headers: Any = scope.headers
     written = {
@@ -210,7 +210,7 @@ class Stream:
 
 
 def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
-    """Let Django answer a request, and return the response if it must be streamed."""
+    """Let Django handle a request. Returns the response only if it must still be streamed."""
     response = django.get_response(WSGIRequest(environ_of(scope, body)))
     headers = [*response.items()]
     headers += [("Set-Cookie", cookie.OutputString()) for cookie in response.cookies.values()]
@@ -221,7 +221,7 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
     try:
         protocol.response_bytes(response.status_code, headers, b"".join(response))
     finally:
-        # The API's responses hold nothing but the connection, and close() would send a signal.
+        # API responses hold only the database connection, and close() would send a signal.
         if scope.path.startswith("/api/"):
             connection.close_if_unusable_or_obsolete()
         else:
@@ -230,7 +230,7 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
 
 
 def answer_here(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
-    """Answer a request on the event loop's thread, which receives nothing meanwhile.
+    """Handle a request on the event loop's thread, which receives nothing meanwhile.
 
     This is for reads of a SQLite database. They wait neither for a peer nor for a writer, and take
     less time than handing them to a thread, which would compete for the interpreter with this one.
@@ -267,7 +267,7 @@ async def send(protocol: HTTPProtocol, stream: Stream) -> None:
 
 
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:
-    """Receive a whole request, then answer it, in a thread unless it is a quick read."""
+    """Receive a whole request, then handle it, in a thread unless it is a quick read."""
     body = await receive(scope, protocol)
     metrics.IN_PROGRESS.inc()
     try:

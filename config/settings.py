@@ -1,6 +1,6 @@
 """Django's settings, read from the environment, which no other module reads.
 
-README's table explains each variable.
+The table in README.md explains each variable.
 """
 
 import os
@@ -37,7 +37,8 @@ DEBUG = env.bool("DEBUG", False)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
 WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1, max=1_000))
 WEB_THREADS = env.int("WEB_THREADS", 250, validate=Range(min=1, max=10_000))
-# These threads mostly wait for receivers. There are many, so that dead receivers leave some free.
+# These threads mostly wait for receivers. There are many, so that unresponsive receivers leave some
+# free.
 WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 512, validate=Range(min=1, max=10_000))
 ACCESS_LOG = env.bool("ACCESS_LOG", True)
 
@@ -53,10 +54,10 @@ MACHINE_BOUND = not (DATABASE_URL and REDIS_URL)  # at most one web process and 
 SECRET_KEY = env.str("SECRET_KEY", "")
 ENCRYPTION_KEYS = env.fernet_keys("ENCRYPTION_KEYS", "")
 
-# Limits, webhooks, models, mail
+# Limits, webhooks, models, email
 RATE_LIMIT_IP = env.rate("RATE_LIMIT_IP", "100/1s")
 RATE_LIMIT_USER = env.rate("RATE_LIMIT_USER", "500/60s")
-SENDING = env.bool("SENDING", True)  # False: webhook deliveries and mails are held back
+SENDING = env.bool("SENDING", True)  # False: webhook deliveries and emails are held back
 WEBHOOK_TIMEOUT = env.float("WEBHOOK_TIMEOUT", 10.0, validate=Range(min=0.1, max=3600))
 WEBHOOK_RETRY_DELAYS = env.delays("WEBHOOK_RETRY_DELAYS", "1,5,25")
 WEBHOOK_ALLOWED_NETWORKS = env.networks("WEBHOOK_ALLOWED_NETWORKS", "")
@@ -221,7 +222,7 @@ DATABASES: dict[str, dict[str, Any]] = {
 }
 if not EMBEDDED:
     options = DATABASES["default"].setdefault("OPTIONS", {})
-    # Notice within 15 seconds that the server's machine is gone, even while waiting for a response.
+    # Detect within 15 seconds that the server's machine is gone, even while waiting for a response.
     keepalives = {"keepalives_idle": 5, "keepalives_interval": 5, "tcp_user_timeout": 10_000}
     options |= {"connect_timeout": 5} | keepalives | options
     # A process that is suspended within a transaction must not hold its locks for long. JIT is off:
@@ -232,8 +233,8 @@ if not EMBEDDED:
         "min_size": 1,
         "max_size": 6,  # per process; no thread holds a connection while waiting for a peer
         "timeout": 15.0,
-        # The pool gives up on a failing connection after this, and the next request starts a new
-        # attempt. Until then the pauses between its attempts double, which prolongs an outage.
+        # After this, the pool gives up on a failing connection, and the next request starts a new
+        # attempt. Until then, the pauses between attempts double, which prolongs an outage.
         "reconnect_timeout": 2.0,
     }
 CACHES: dict[str, dict[str, Any]] = {
@@ -267,7 +268,7 @@ CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
 # How many tasks may reuse a thread's connection. SQLite has no pool to return it to.
 CELERY_DB_REUSE_MAX = 1_000_000_000 if EMBEDDED else 0
 
-# Mail
+# Email
 EMAIL_BACKEND = MAIL["EMAIL_BACKEND"]
 EMAIL_FILE_PATH = MAIL["EMAIL_FILE_PATH"]
 EMAIL_HOST, EMAIL_PORT = MAIL["EMAIL_HOST"], MAIL["EMAIL_PORT"]
@@ -333,5 +334,5 @@ UNFOLD = {
     ],
     "SIDEBAR": {"show_search": True, "navigation": "conversations.admin.menu.navigation"},
 }
-ADMIN_SEARCH = "conversations.admin.finder.find"  # what Ctrl+K finds
+ADMIN_SEARCH = "conversations.admin.finder.find"  # the search behind Ctrl+K
 LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"
