@@ -96,14 +96,14 @@ def read_accounts(caller: Caller) -> list[tuple[UUID, str, str]]:
 
 
 def reached(rows: RowsT, caller: Caller, *, account: str = "account") -> RowsT:
-    """Limit rows to the account that the caller's key is bound to, if it is bound to one."""
+    """If the caller's key is bound to an account, limit rows to that account."""
     return rows.filter(**{account: caller.key_account}) if caller.key_account else rows
 
 
 def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its caller_role
     """List the accounts that a caller owns or belongs to, and in which the caller's key is valid.
 
-    Each is annotated with the caller's role, as `caller_role`.
+    Each account is annotated with the caller's role, as `caller_role`.
     """
     membership = Membership.objects.filter(account=OuterRef("pk"), user=caller.pk)
     accounts = Account.objects.open_to(caller.pk, Action.ENTER_ACCOUNT)
@@ -116,7 +116,7 @@ def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its 
 
 
 def accounts_of_given(bound: bool) -> "QuerySet[Any]":
-    """List a given person's accounts or, with `bound`, only the account of the person's key."""
+    """List a given person's accounts or, with `bound`, only the one that the key is bound to."""
     person: Any = Given("person", UUIDField())
     key_account: Any = Given("key_account", UUIDField()) if bound else None
     return accounts_of(Caller(person, key_account))

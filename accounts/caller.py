@@ -9,7 +9,7 @@ class Caller:
     """A person acting through the API or in the admin."""
 
     pk: UUID
-    key_account: UUID | None = None  # None: the key works in all of the person's accounts
+    key_account: UUID | None = None  # None if the key works in all of the person's accounts
 
     def reaches(self, account_id: UUID) -> bool:
         """Return whether the caller's key is bound to this account or to no account."""

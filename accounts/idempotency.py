@@ -1,8 +1,8 @@
-"""Store answers by caller, route and Idempotency-Key, so that a request can be retried safely.
+"""Store responses by caller, route and Idempotency-Key, so that a request can be retried safely.
 
 A row is claimed before its request runs. The claim is a lease, which the process renews while the
 request runs. If the process dies, the lease expires within seconds, and the next request with the
-key takes over. `viewsets.idempotent` gives the stored answers.
+key takes over. `viewsets.idempotent` returns the stored responses.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from config.database.renewal import Renewal
 LONGEST = 255  # maximum length of an Idempotency-Key
 KEY = re.compile(f"[!-~]{{1,{LONGEST}}}")
 KEPT_FOR = timedelta(hours=24)
-MAX_KEPT = 64 * 1024 * 1024  # bytes of stored answers per account
+MAX_KEPT = 64 * 1024 * 1024  # bytes of stored responses per account
 PRUNED_EVERY = 4 * 1024 * 1024  # bytes stored between prunings of an account, on average
 LEASE = timedelta(seconds=8)
 RENEWED_EVERY = 2.0  # seconds between renewals of a running request's lease
@@ -49,7 +49,7 @@ class TakenOver(Exception):
 
 
 class Kept(NamedTuple):
-    """A stored answer, exactly as it was sent."""
+    """A stored response, exactly as it was sent."""
 
     status: int
     body: bytes
@@ -64,9 +64,9 @@ class Claim(NamedTuple):
 
 
 def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes) -> Kept | Claim:
-    """Return the answer stored for a key, or claim the key.
+    """Return the response stored for a key, or claim the key.
 
-    If the original request is still running, wait for it without holding a database connection.
+    If the original request is still running, waits for it without holding a database connection.
     Raises InvalidRequest if the key is malformed or was used with another body, TooManyRequests if
     too many requests are already waiting, and ApiError if the original request does not finish in
     time.
@@ -93,7 +93,7 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
 
 
 def _find(user_id: UUID, account_id: UUID, name: str, digest: str) -> Kept | Claim | None:
-    """Claim the key or find its answer; None while the original request is still running."""
+    """Claim the key or find its response; None while the original request is still running."""
     claim, row = _look(user_id, account_id, name, digest)
     if claim:
         return claim
@@ -107,9 +107,9 @@ def _find(user_id: UUID, account_id: UUID, name: str, digest: str) -> Kept | Cla
 def _look(
     user_id: UUID, account_id: UUID, name: str, digest: str
 ) -> tuple[Claim | None, StoredAnswer | None]:
-    """Claim the key if it is free or its lease has expired; else return its row.
+    """Claim the key if it is free or its lease has expired. Returns the claim, if any, and the row.
 
-    An answer older than KEPT_FOR is deleted first.
+    A response older than KEPT_FOR is deleted first.
     """
     now, holder = timezone.now(), new_id()
     row = StoredAnswer.objects.filter(user=user_id, name=name).first()
@@ -137,9 +137,9 @@ def _look(
 
 
 def keep(claim: Claim, status: int, body: bytes, *, thread_id: UUID | None = None) -> None:
-    """Store the answer, and the id of the thread that it contains, if any.
+    """Store the response, and the id of the thread that it contains, if any.
 
-    Raises TakenOver if another request holds the claim. Only that request may store its answer.
+    Raises TakenOver if another request holds the claim. Only the holder may store a response.
     """
     held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
     size = max(len(body), SMALLEST)
@@ -150,10 +150,10 @@ def keep(claim: Claim, status: int, body: bytes, *, thread_id: UUID | None = Non
 
 
 def prune(account_id: UUID) -> None:
-    """Delete an account's oldest answers beyond MAX_KEPT bytes.
+    """Delete an account's oldest responses beyond MAX_KEPT bytes.
 
-    Rows without an answer stay. A row with an answer stays until its claim expires, seconds after
-    its request ends, because another request may still be waiting for the answer.
+    Rows without a response are kept. A row with a response is kept until its lease expires, seconds
+    after the request ends, because another request may still be waiting for the response.
     """
     answers = StoredAnswer.objects.filter(account=account_id, size__isnull=False)
     size_since = Window(Sum("size"), order_by=F("created_at").desc())
@@ -171,12 +171,12 @@ def abandon(claim: Claim) -> None:
 
 
 def discard(claim: Claim) -> None:
-    """Delete the row without storing an answer, so that the next request with the key runs."""
+    """Delete the row without storing a response, so that the next request with the key runs."""
     StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder).delete()
 
 
 def forget() -> Iterator[int]:
-    """Delete rows older than KEPT_FOR, with or without an answer. Yields the size of each batch."""
+    """Delete rows older than KEPT_FOR, even without a response. Yields the size of each batch."""
     old = StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR)
     return delete_unlocked(old.order_by("created_at"))
 

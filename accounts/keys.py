@@ -1,7 +1,7 @@
 """The format of an API key: `cbk_<public part>_<secret><checksum>`. Uses no database.
 
 The secret has 256 bits. Only the prefix (the part before the secret) and the key's SHA-256 are
-stored. The checksum makes it possible to reject typing errors and garbage without a query.
+stored. The checksum makes it possible to reject mistyped and random keys without a query.
 
 Open point: api-key-form.
 """

@@ -1,8 +1,8 @@
-"""Send due mails. Each mail is claimed, sent outside any transaction, and settled.
+"""Send due emails. Each email is claimed, sent outside any transaction, and settled.
 
-If the server refuses a mail temporarily or cannot be reached, the mail is retried with growing
-delays, and fails after the last retry. A mail that cannot be built, or that the server refuses
-permanently, fails immediately. The row records why.
+If the mail server refuses an email temporarily or cannot be reached, the email is retried after
+increasing delays, and fails after the last retry. An email that cannot be built, or that the server
+refuses permanently, fails immediately. The row records why.
 """
 
 import logging
@@ -24,14 +24,14 @@ from config.database.locks import delete_unlocked, insist, locking, unlocked
 from config.outbound.failures import is_shortage
 
 LEASE = timedelta(seconds=60)
-# The lease of a mail that is being sent. A mail server may take EMAIL_TIMEOUT for each step:
-# connecting (at two addresses), greeting, TLS, log-in, sender, recipient, body and quit. That is
+# The lease of an email that is being sent. A mail server may take EMAIL_TIMEOUT for each step:
+# connecting (at two addresses), greeting, TLS, log-in, sender, recipient, body and quit. These are
 # fewer than twenty steps.
 SENDING = timedelta(seconds=300)
 DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds before each retry
 MOST_TRIES = len(DELAYS) + 1
 REFUSED = (smtplib.SMTPException, OSError)
-KEPT = timedelta(days=30)  # how long sent and failed mails are kept
+KEPT = timedelta(days=30)  # how long sent and failed emails are kept
 # Any: values of columns of many types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_until": None}
 
@@ -39,22 +39,22 @@ logger = logging.getLogger(__name__)
 
 
 class Unsendable(Exception):
-    """Raised for a mail that cannot be built: another attempt would fail in the same way."""
+    """Raised for an email that cannot be built. Another attempt would fail in the same way."""
 
 
 class RoundRobin:
-    """Chooses the next mail, round robin over the accounts in the order of their ids."""
+    """Chooses the next email, round robin over the accounts in the order of their ids."""
 
     def __init__(self) -> None:
-        self.served: UUID | None = None  # the account of the last mail
+        self.served: UUID | None = None  # the account of the last email
 
     def pick(self, due: "QuerySet[Mail]") -> Mail | None:
-        """Return the oldest due mail of the next account that has one."""
+        """Return the oldest due email of the next account that has one, or None."""
         ordered = due.order_by("account_id", "due_at", "id")
         later = ordered.filter(account_id__gt=self.served) if self.served else ordered
         found = later.first() or (ordered.first() if self.served else None)
         if found is None:
-            self.served = None  # so that a poll without due mails takes only one query
+            self.served = None  # so that a poll without due emails takes only one query
         return found
 
 
@@ -62,9 +62,9 @@ round_robin = RoundRobin()
 
 
 def claim(most: int) -> list[tuple[str, str]]:
-    """Claim due mails from each account in turn, so that at most `most` are in flight.
+    """Claim due emails from each account in turn, so that at most `most` are in flight.
 
-    Returns each mail's id and claim token. Sending replaces the token and its lease.
+    Returns the id and the claim token of each email. Sending replaces the token and the lease.
     """
     now, token = timezone.now(), uuid4()
     waiting = Mail.objects.filter(due_at__isnull=False)
@@ -90,10 +90,10 @@ def release(mail_id: str, claim: str) -> None:
 
 
 def send(mail_id: str, claim: str) -> None:
-    """Send a mail if its claim is still valid. A second task with the same claim does nothing.
+    """Send an email if its claim is still valid. A second task with the same claim does nothing.
 
-    The attempt is counted before it starts, so a mail that crashes the process is attempted only
-    a few times.
+    The attempt is counted before it starts, so an email that crashes the process is attempted at
+    most MOST_TRIES times.
     """
     token, until = str(uuid4()), timezone.now() + SENDING
     held = _held(mail_id, claim)
@@ -111,7 +111,7 @@ def send(mail_id: str, claim: str) -> None:
     except Unsendable as error:
         _fail(mail, token, error=str(error), delay=None)
     except REFUSED as error:
-        if is_shortage(error):  # not the fault of the mail: do not count this attempt
+        if is_shortage(error):  # not the fault of the email, so this attempt does not count
             logger.warning("emails are delayed: %s", error, extra={"bounded": True})
             release_connection()
             _settle(mail, token, tries=F("tries") - 1)
@@ -124,7 +124,7 @@ def send(mail_id: str, claim: str) -> None:
 
 
 def build(mail: Mail) -> EmailMessage:
-    """Build a mail with its headers. Raises Unsendable.
+    """Build an email with its headers. Raises Unsendable.
 
     Python breaks a header at every character at which `str.splitlines` splits, and the text after
     some of them would become a new header.
@@ -134,13 +134,13 @@ def build(mail: Mail) -> EmailMessage:
     message = EmailMessage(mail.subject, mail.text, to=[mail.to])
     try:
         message.message().as_bytes()
-    except Exception as error:  # any error: another attempt would build the same mail
+    except Exception as error:  # any error: another attempt would build the same email
         raise Unsendable(f"{type(error).__name__}: {error}") from error
     return message
 
 
 def refused_for_good(error: Exception) -> bool:
-    """Return whether the mail server refused this mail with a permanent code (5xx)."""
+    """Return whether the mail server refused this email with a permanent code (5xx)."""
     match error:
         case smtplib.SMTPRecipientsRefused():
             codes = [code for code, _ in error.recipients.values()]
@@ -152,18 +152,18 @@ def refused_for_good(error: Exception) -> bool:
 
 
 def prune() -> Iterator[int]:
-    """Delete sent and failed mails that are older than KEPT. Yields the size of each batch."""
+    """Delete sent and failed emails that are older than KEPT. Yields the size of each batch."""
     done = Mail.objects.filter(due_at=None, created_at__lt=timezone.now() - KEPT)
     return delete_unlocked(done.order_by("pk"))
 
 
 def _held(mail_id: str, claim: str) -> "QuerySet[Mail]":
-    """Select a mail if its claim has not been replaced."""
+    """Select an email if its claim has not been replaced."""
     return Mail.objects.filter(pk=mail_id, claim=UUID(claim), due_at__isnull=False)
 
 
 def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
-    """Record a failed attempt: due again after `delay` seconds, or FAILED if `delay` is None.
+    """Record a failed attempt, to be repeated after `delay` seconds, or never if `delay` is None.
 
     The log names only the kind of error.
     """

@@ -1,4 +1,4 @@
-"""Store mails on behalf of accounts, and limit their number. The worker sends them."""
+"""Store emails on behalf of accounts, and limit their number. The worker sends the emails."""
 
 import logging
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.models import Account, Invitation, Mail
 from config.database.lengths import SHORT
 
-MAILS_PER_HOUR = 100  # per account: visitors and API callers can cause mails with their own text
+MAILS_PER_HOUR = 100  # per account; visitors and API callers can cause emails with their own text
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ def one_line(text: str) -> str:
 
 
 def room(account: Account) -> int:
-    """Return how many more mails an account may store: the limit minus the last hour's mails."""
+    """Return how many more emails an account may store: the limit minus those of the last hour."""
     hour = Mail.objects.filter(account=account, created_at__gt=timezone.now() - timedelta(hours=1))
     return MAILS_PER_HOUR - hour.order_by()[:MAILS_PER_HOUR].count()
 
@@ -35,11 +35,12 @@ def write(
     invitation: Invitation | None = None,
     thread_id: UUID | None = None,
 ) -> None:
-    """Store one mail for each distinct recipient, inside the caller's transaction.
+    """Store one email for each distinct recipient, inside the caller's transaction.
 
-    Recipients that differ only in letter case count as one. A mail about a conversation stores the
-    thread's id, so that both are deleted together. Mails beyond MAILS_PER_HOUR are dropped.
-    Concurrent transactions do not see each other's mails, so together they may exceed the limit.
+    Recipients that differ only in letter case count as one. An email about a conversation stores
+    the id of the thread, so that both are deleted together. Emails beyond MAILS_PER_HOUR are
+    dropped. Concurrent transactions do not see each other's emails, so together they may exceed the
+    limit.
     """
     unique: dict[str, str] = {}
     for email in recipients:
@@ -65,7 +66,7 @@ def write(
 
 
 def tell_owner(account: Account, *, subject: str, body: str) -> None:
-    """Store a mail to the owner of an account, inside the caller's transaction."""
+    """Store an email to the owner of an account, inside the caller's transaction."""
     write(account, [account.owner.email], subject=subject, body=body)
 
 
@@ -87,9 +88,9 @@ def quota_used(account: Account, *, percent: int, quota: int) -> None:
 
 
 def invited(invitation: Invitation) -> None:
-    """Store the mail that invites a person to an account, inside the caller's transaction.
+    """Store the email that invites a person to an account, inside the caller's transaction.
 
-    The link is added when the mail is sent and is never stored.
+    The link is added when the email is sent and is never stored.
     """
     name = invitation.account.name
     write(

@@ -69,9 +69,9 @@ def taken(account: Account, month: date) -> bool:
 
 
 def take_message(account: Account) -> None:
-    """Take one message from the month's quota, inside the caller's transaction.
+    """Count one message against the month's quota, inside the caller's transaction.
 
-    Raises MessagesLimitReached. A rollback gives the message back.
+    Raises MessagesLimitReached. A rollback undoes the count.
     """
     now = timezone.now()
     month, end = month_of(now)

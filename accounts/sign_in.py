@@ -42,7 +42,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
                     super().clean()
                     of_address()
                     of_person()
-                except ValidationError as error:  # raised later, so that it counts
+                except ValidationError as error:  # raised later, so that the failure counts
                     failure = error
         except TooManyRequests as refusal:
             minutes = ceil(refusal.retry_after / 60)
@@ -54,7 +54,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
         return dict(self.cleaned_data)
 
     def subject(self) -> str:
-        """Return the key that failures are counted by: the user's id, or else the typed name.
+        """Return the key under which failures are counted: the user's id, or else the typed name.
 
         The database may find a user by several spellings of a name.
         """

@@ -1,4 +1,4 @@
-"""Celery tasks for accounts: send mails and delete expired rows."""
+"""Celery tasks for accounts: send emails and delete expired rows."""
 
 from datetime import timedelta
 from itertools import chain
@@ -23,10 +23,10 @@ PRUNE_CHANGES = "prune the audit trail"
 
 @shared_task(acks_late=True, ignore_result=True)
 def send_mail(mail_id: str, claim: str) -> None:
-    """Send one mail if the claim is still valid."""
+    """Send one email if the claim is still valid."""
     if settings.SENDING:
         mail_queue.send(mail_id, claim)
-    else:  # a message from the broker, which this worker did not claim
+    else:  # a message from the broker about an email that this worker did not claim
         mail_queue.release(mail_id, claim)
 
 
@@ -42,7 +42,7 @@ def clear_sessions(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def forget_answers(claim: str) -> None:
-    """Delete stored answers older than a day, once an hour."""
+    """Delete stored responses older than a day, once an hour."""
     ended = time_budget.run(idempotency.forget())
     again = timedelta(hours=1) if ended else timedelta(minutes=1)
     PeriodicWork.objects.finish(FORGET_ANSWERS, claim, next_due=timezone.now() + again)
@@ -50,7 +50,7 @@ def forget_answers(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune_mails(claim: str) -> None:
-    """Delete old mails and expired invitations, once a day."""
+    """Delete old emails and expired invitations, once a day."""
     began = timezone.now()
     expired = Invitation.objects.filter(created_at__lt=began - Invitation.LIFE)
     ended = time_budget.run(chain(mail_queue.prune(), delete_unlocked(expired.order_by("pk"))))

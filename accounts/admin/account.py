@@ -94,7 +94,7 @@ class AccountAdmin(AccountRows):
         return self.list_filter if person(request).is_superuser else ()
 
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """Ask for a new account's owner by email address. The plan decides on the add-on."""
+        """Ask for a new account's owner by email address. The plan determines the add-on."""
         return self.fields if obj else ("name", "owner_email", "plan", "mail_on_escalation")
 
     def get_form(

@@ -24,7 +24,7 @@ class InvitationForm(StandingForm):
         widgets = {"email": UnfoldAdminEmailInputWidget}
 
     def clean(self) -> dict[str, Any] | None:
-        """Refuse members, people already invited, and any invitation beyond the mail limit.
+        """Refuse members, people already invited, and any invitation beyond the email limit.
 
         If two requests race, the database's constraint refuses one of them.
         """
@@ -40,7 +40,7 @@ class InvitationForm(StandingForm):
         return given
 
     def save(self, commit: bool = True) -> Invitation:
-        """Store the invitation and its mail."""
+        """Store the invitation and its email."""
         invitation: Invitation = self.instance
         invite(invitation)
         return invitation
@@ -65,7 +65,7 @@ class InvitationInline(PagedInline):
         return bool(request.user.has_perm("accounts.add_membership"))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid changes: the mail states the role. Withdraw the invitation and send another."""
+        """Forbid changes: the email states the role. Withdraw the invitation and send another."""
         return False
 
     has_add_permission = has_delete_permission = has_view_permission
@@ -73,7 +73,7 @@ class InvitationInline(PagedInline):
 
 @never_cache
 def invitation(request: HttpRequest) -> HttpResponse:
-    """Show the invitation, and accept it on POST. The mailed token is the only credential."""
+    """Show the invitation, and accept it on POST. The emailed token is the only credential."""
     token, posted = request.GET.get("token", ""), request.method == "POST"
     found = Invitation.find(token)
     accepted = bool(found and posted and accept(found))

@@ -10,7 +10,7 @@ from config.api.errors import InvalidRequest
 
 
 class StrictJson(forms.JSONField):
-    """Parses JSON as the API does: Django's own field crashes on deep nesting and accepts NUL."""
+    """Parses JSON as the API does. Django's own field crashes on deep nesting and accepts NUL."""
 
     def __init__(self, **options: Any) -> None:
         # Django renders a second, hidden copy of the value if the default is a function.

@@ -34,7 +34,7 @@ class AccountFilter(DropdownFilter):
         return bool(self.value())
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select the account's mails."""
+        """Select the account's emails."""
         if not self.value():
             return queryset
         wanted = whole_id(self.value() or "")
@@ -43,7 +43,7 @@ class AccountFilter(DropdownFilter):
 
 @admin.register(Mail)
 class MailAdmin(ReadOnly, AccountRows):
-    """Read-only, because the service writes and sends mails."""
+    """The emails of accounts, read-only because only the service creates and sends them."""
 
     key = ("-id",)
     list_display = (MADE, "to", "subject", "shown_state", "tries", DUE, "error")

@@ -55,7 +55,7 @@ class MembershipInline(PagedInline):
 
     @admin.display(description="chatbots")
     def chatbots(self, membership: Any) -> str:
-        """Show how many chatbots the member was added to, or "all" if the role includes them."""
+        """Show how many chatbots the member was added to, or "all" if the role allows all."""
         wide = membership.role in MAY[Action.USE_CHATBOT]
         return "all" if wide else str(membership.added_to)
 

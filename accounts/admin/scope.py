@@ -59,7 +59,7 @@ def person(request: HttpRequest) -> User:
 
 
 def accounts_for(request: HttpRequest, action: Action) -> list[UUID]:
-    """Return the ids of the accounts in which a person may act, read once per request."""
+    """Return the ids of the accounts in which the person may act, read once per request."""
     return once(
         request,
         f"accounts_for {action}",
@@ -144,7 +144,8 @@ def declared_lookups(model_admin: ModelAdmin, request: HttpRequest) -> set[str]:
 class ScopedChoices:
     """Limits the choices for a form's relations to rows that the person may see.
 
-    A select offers only the first ones; the form accepts all of them.
+    The select for a foreign key offers only the first of these rows and the selected row, but the
+    form accepts any of them. A many-to-many field offers all of them.
     """
 
     admin_site: AdminSite
@@ -191,8 +192,8 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     key: tuple[str, ...] = ("-created_at", "-id")
     offered_by: tuple[str, ...] = ()  # the order in which forms offer the rows, if not `key`
     id_columns: tuple[str, ...] = ()  # indexed columns in which a search looks for a complete id
-    large: tuple[str, ...] = ()  # columns that no list shows: loaded only when a page needs them
-    empty_text: str  # shown for an unfiltered list without rows; says what to do next
+    large: tuple[str, ...] = ()  # columns that no list shows; loaded only when a page needs them
+    empty_text: str  # shown for an unfiltered list without rows; tells people what to do next
     object_history_template = "admin/history.html"
     show_full_result_count = False
     show_facets = ShowFacets.NEVER
@@ -207,7 +208,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         return self.offered_by or self.key
 
     def may_choose(self, request: HttpRequest) -> bool:
-        """Return whether a form may offer the person a search of the rows that they may see."""
+        """Return whether a form may let the person search the rows that they may see."""
         return bool(self.has_view_permission(request))
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -298,7 +299,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
 
 
 class AccountRows(ScopedAdmin):
-    """Rows that belong to an account. Its managers see them."""
+    """Rows that belong to an account, whose managers may see them."""
 
     account_path = "account"
 
@@ -319,14 +320,14 @@ class SharedRows(ScopedAdmin):
 
 
 class ReadOnly:
-    """A read-only page: the service writes these rows."""
+    """Makes a page read-only, because only the service writes its rows."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Forbid additions: only the service creates these rows."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid changes: only the service makes them."""
+        """Forbid changes: only the service changes these rows."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -21,9 +21,9 @@ Rows = models.QuerySet[Any, Any]  # rows of any model
 def by_role(rows: Rows, action: Action, *, account: str = "") -> list[Rows]:
     """Pair each row with the people whose role in its account allows an action.
 
-    Returns one queryset for members and, if owners may act, one for them. Each is annotated with
-    `person`, a user's id. `account` is the path from a row to its account, such as "account__".
-    Open point: permissions.
+    Returns one queryset for members and, if owners may act, one for owners. Each row is annotated
+    with `person`, the id of the user. `account` is the path from a row to its account, such as
+    "account__". Open point: permissions.
     """
     roles = [role for role in MEMBER_ROLES if may(action, {role})]
     members = rows.filter(**{f"{account}memberships__role__in": roles})
@@ -36,7 +36,7 @@ def by_role(rows: Rows, action: Action, *, account: str = "") -> list[Rows]:
 def union(parts: Iterable[Rows], column: str) -> Rows:
     """Return the distinct values of a column in several querysets.
 
-    Each part reads only its own rows through an index. With an OR across joins instead of the
+    Each queryset reads only its own rows through an index. With an OR across joins instead of the
     UNION, the database would read the rows of all tenants.
     """
     first, *others = (rows.order_by().values(column) for rows in parts)

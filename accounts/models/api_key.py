@@ -1,4 +1,4 @@
-"""API keys: a digest, a visible prefix and an expiry."""
+"""API keys, of which only a digest and a visible prefix are stored."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from config.database.trail import update_rows
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     """Selects keys by whether they work."""
 
-    def alive(self, now: Any = None) -> "ApiKeyQuerySet":  # Any: a time, or a `Given` one
+    def alive(self, now: Any = None) -> "ApiKeyQuerySet":  # Any: a time or a `Given`
         """Select the keys that work now, or at a given time."""
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=now or timezone.now()),
@@ -30,14 +30,14 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return self.alive().filter(replaced_at=None)
 
     def revoke(self) -> int:
-        """Revoke the keys immediately. Returns the number of keys that were not revoked before."""
+        """Revoke the keys immediately. Returns the number of keys that were not revoked already."""
         return update_rows(self.filter(revoked_at=None), revoked_at=timezone.now())
 
 
 class ApiKey(Row):
     """An API key. Its text is shown once and never stored."""
 
-    USED_EVERY = timedelta(minutes=1)  # `last_used_at` is written again only after this time
+    USED_EVERY = timedelta(minutes=1)  # minimum time between updates of `last_used_at`
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_keys"
@@ -66,13 +66,13 @@ class ApiKey(Row):
         ordering = ["-created_at"]
 
     def __str__(self) -> str:
-        return f"API key {self.prefix}"  # a page's title begins with a capital letter
+        return f"API key {self.prefix}"  # capitalized, because it begins the titles of pages
 
     @property
     def state(self) -> str:
         """Return "revoked", "expired", "replaced", "active" or "waiting".
 
-        A replaced key works until its grace period ends; a waiting one has not been collected.
+        A replaced key works until its grace period ends. A waiting key has not been collected yet.
         """
         if self.revoked_at:
             return "revoked"

@@ -19,7 +19,7 @@ from config.database.prepared import insert
 from config.runtime.context import current, current_person, current_via
 from config.runtime.logs import masked
 
-KEPT = 500  # characters of each value; an instruction's versions keep the whole text
+KEPT = 500  # maximum characters of each value; the versions of an instruction are complete
 # Masking a value of 1 MiB takes 40 ms, so only its beginning is masked. A secret that is cut off
 # at that point lies far beyond the part that is kept.
 MASKED = 8 * KEPT
@@ -37,7 +37,7 @@ def account_of(row: Any) -> UUID | None:
 
 
 def name_of(row: Any) -> str:
-    """Name a row, but never by an email address, which must not outlive the person's deletion."""
+    """Name a row, but never by an email address, which must not outlive a person's deletion."""
     if not hasattr(row, "email") and not hasattr(row, "user"):
         return Truncator(masked(str(row))).chars(SHORT)
     person = row if hasattr(row, "is_staff") else getattr(row, "user", None)
@@ -68,7 +68,7 @@ def shortened(changes: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def document(text: Any) -> Any:
-    """Parse the text of a JSON object. Returns any other text unchanged."""
+    """Parse a string that contains a JSON object. Returns any other value unchanged."""
     if not str(text).startswith("{"):
         return text
     try:
@@ -78,7 +78,7 @@ def document(text: Any) -> Any:
 
 
 def in_trail(value: Any) -> str | None:
-    """Return a value as the trail stores it: masked and cut short. None and "None" become None."""
+    """Return a value as the trail stores it, masked and shortened. None and "None" become None."""
     if value in (None, "None"):
         return None
     return Truncator(masked(str(value)[:MASKED])).chars(KEPT)

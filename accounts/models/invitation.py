@@ -14,7 +14,7 @@ from config.database.lengths import SHORT
 
 
 class Invitation(Standing):
-    """An invitation to one email address. Anyone who can read mail sent there can accept it."""
+    """An invitation to one email address. Anyone who can read email sent there can accept it."""
 
     LIFE = timedelta(days=7)
     signer = signing.Signer(salt="accounts.invitation")

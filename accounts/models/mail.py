@@ -1,4 +1,4 @@
-"""Outgoing mails: stored by the transaction that caused them, sent by the worker."""
+"""Outgoing emails, which are stored by the transaction that causes them and sent by the worker."""
 
 from django.db import models
 from django.utils import timezone
@@ -10,10 +10,10 @@ from config.database.row import Row
 
 
 class Mail(Row):
-    """A mail to one recipient. It is due until it is sent or has failed."""
+    """An email to one recipient. It is due until it is sent or has failed."""
 
     class State(models.TextChoices):
-        """Whether a mail is waiting, is being retried, was sent, or has failed."""
+        """Whether an email is waiting, is being retried, was sent, or has failed."""
 
         PENDING = "PENDING"
         RETRYING = "RETRYING"
@@ -27,7 +27,7 @@ class Mail(Row):
     invitation = models.ForeignKey(
         Invitation, null=True, on_delete=models.CASCADE, related_name="mails", editable=False
     )
-    # no foreign key: threads belong to an upper app
+    # no foreign key, because `accounts` must not import the model of threads
     thread_id = models.UUIDField(null=True, editable=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     due_at = models.DateTimeField(null=True, default=timezone.now)  # null: sent or failed
@@ -59,5 +59,5 @@ class Mail(Row):
 
     @property
     def text(self) -> str:
-        """The text to send. It includes the invitation's link, if any, which is never stored."""
+        """The text to send, with the link of the invitation, if any. The link is never stored."""
         return f"{self.body}\n\n{self.invitation.link}\n" if self.invitation else self.body

@@ -1,4 +1,4 @@
-"""Stored answers to requests with an Idempotency-Key, returned when a request is retried."""
+"""Stored responses to requests with an Idempotency-Key, returned when a request is retried."""
 
 from django.conf import settings
 from django.db import models
@@ -6,11 +6,11 @@ from django.db import models
 from accounts.models.account import Account
 from config.database.ids import new_id
 
-SMALLEST = 1024  # bytes counted for any smaller answer, which also limits the number of rows
+SMALLEST = 1024  # bytes counted for any smaller response, which also limits the number of rows
 
 
 class StoredAnswer(models.Model):
-    """The answer to one caller's key on one route. It has no status while the request runs."""
+    """The response to one caller's key on one route. It has no status while the request runs."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -21,9 +21,9 @@ class StoredAnswer(models.Model):
     request_digest = models.CharField(max_length=64)  # the SHA-256 of the body, byte for byte
     status = models.PositiveSmallIntegerField(null=True)
     body = models.BinaryField(null=True)
-    # the thread that the answer contains; no foreign key, because threads belong to an upper app
+    # the thread in the response; no foreign key, because `accounts` must not import the model
     thread_id = models.UUIDField(null=True)
-    size = models.PositiveIntegerField(null=True)  # the answer's bytes, at least SMALLEST
+    size = models.PositiveIntegerField(null=True)  # bytes of the response, at least SMALLEST
     claim = models.UUIDField()  # the token of the running request; a takeover replaces it
     claimed_until = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)

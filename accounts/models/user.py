@@ -23,7 +23,7 @@ class UserManager(BaseUserManager["User"]):
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
-        """Create a user who may do everything, for `manage.py createsuperuser`."""
+        """Create a user with all permissions, for `manage.py createsuperuser`."""
         return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
 
     def get_by_natural_key(self, username: str | None) -> "User":
@@ -66,7 +66,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         ]
 
     def __str__(self) -> str:
-        return self.email  # shown on many pages; not every manager may see the name
+        return self.email  # many pages show this, and not every manager may see the name
 
     def get_full_name(self) -> str:
         """Return the name shown to colleagues and visitors, or the email if there is no name."""

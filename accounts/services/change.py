@@ -8,6 +8,6 @@ from config.database.locks import delete_unlocked
 
 
 def prune(before: datetime) -> Iterator[int]:
-    """Delete the changes made before a time, oldest first. Yields the size of each batch."""
+    """Delete the entries of changes made before a time, oldest first. Yields each batch's size."""
     old = Change.objects.filter(timestamp__lt=before)
     return delete_unlocked(old.order_by("timestamp", "id"))

@@ -8,7 +8,7 @@ from accounts.services.user import find_or_create_user
 
 
 def invite(invitation: Invitation) -> None:
-    """Store an invitation with the mail that delivers it."""
+    """Store an invitation with the email that delivers it."""
     with transaction.atomic():
         invitation.save()
         notifications.invited(invitation)
@@ -25,7 +25,7 @@ def accept(invitation: Invitation) -> bool:
             return False
         user = find_or_create_user(invitation.email)
         if user.email.lower() != invitation.email.lower():
-            return False  # PostgreSQL's LOWER equates some letters: this is another mailbox
+            return False  # another mailbox, because PostgreSQL's LOWER equates some letters
         Membership.objects.get_or_create(
             account=invitation.account,
             user=user,

@@ -1,4 +1,4 @@
-"""Find or create people, and delete them but keep the audit trail."""
+"""Find or create people, and delete people without deleting the audit trail."""
 
 from django.db import IntegrityError, transaction
 

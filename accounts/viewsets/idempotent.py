@@ -15,7 +15,7 @@ from config.api.viewsets import ApiViewSet
 
 
 class IdempotentViewSet(ApiViewSet):
-    """Runs a POST with an Idempotency-Key only once, and returns its answer to each retry.
+    """Runs a POST with an Idempotency-Key only once, and returns the same response to each retry.
 
     A subclass sets `account_id` during its checks. Its actions may read `run_as` and set
     `thread_id`.
@@ -23,18 +23,19 @@ class IdempotentViewSet(ApiViewSet):
 
     waiting: ClassVar[frozenset[str]] = frozenset()  # actions that wait for a network peer
     account_id: UUID  # the account of the path's object; set on paths that accept POST
-    thread_id: UUID | None = None  # the conversation that the answer to a POST contains
+    thread_id: UUID | None = None  # the conversation that the response to a POST contains
     run_as: UUID | None = None  # an id shared by a request and its retries with the same key
 
     caller: Caller
 
     def run_once(self, key: str, request: HttpRequest) -> HttpResponse:
-        """Run a request and store its answer, or return the answer stored for its key.
+        """Run a request and store its response, or return the response stored for its key.
 
-        If this request stalls and another takes over its claim, return the other request's answer.
+        If this request stalls and another request takes over its claim, returns the response of
+        the other request.
         """
         if declared_length(request) > MAX_BYTES:
-            return self.run(request)  # which refuses the body
+            return self.run(request)  # `run` refuses the body
         while True:
             begun = idempotency.begin(
                 self.caller.pk,
@@ -50,9 +51,9 @@ class IdempotentViewSet(ApiViewSet):
                 return self.run_claimed(begun, request)
 
     def run_claimed(self, claim: idempotency.Claim, request: HttpRequest) -> HttpResponse:
-        """Run a request and store its answer. Raises TakenOver.
+        """Run a request and store its response. Raises TakenOver.
 
-        An action that waits for no network peer commits together with its answer, so that a
+        An action that waits for no network peer commits together with its response, so that a
         process that dies in between leaves neither.
         """
         try:
@@ -63,19 +64,20 @@ class IdempotentViewSet(ApiViewSet):
                 )
         except idempotency.TakenOver:
             raise
-        except Exception as error:  # the answer to any error is returned, and may be stored
+        except Exception as error:  # the response to any error is returned, and may be stored
             response = plain_response(as_api_error(error))
             self.keep_refusal(claim, response)
         return response
 
     def keep_refusal(self, claim: idempotency.Claim, response: HttpResponse) -> None:
-        """Store the answer to a failed request, unless a retry can succeed.
+        """Store the response to a failed request, unless a retry may succeed.
 
-        Raises TakenOver.
+        After a 429, the key can be used again. After a 5xx, the next request with the key takes
+        over and continues the work. Raises TakenOver.
         """
         if response.status_code < TooManyRequests.status_code:
             idempotency.keep(claim, response.status_code, response.content)
         elif response.status_code == TooManyRequests.status_code:
-            idempotency.discard(claim)  # nothing was stored: the key can be used again
+            idempotency.discard(claim)  # nothing was stored
         else:
-            idempotency.abandon(claim)  # something may have been stored: a retry continues it
+            idempotency.abandon(claim)  # something may have been stored
