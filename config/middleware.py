@@ -119,7 +119,7 @@ def _of_request(method: str, route: str, status: int) -> tuple[Counter, Histogra
 
 
 def count_request(method: str | None, route: str, status: int, seconds: float) -> None:
-    """Count an answered request. `route` is empty if the path has none."""
+    """Count a completed request. `route` is empty if the path has none."""
     requests, times = _of_request(method or "", route or "none", status)
     requests.inc()
     times.observe(seconds)

@@ -39,7 +39,7 @@ HTTPProtocol = Any  # granian's type hints lack it, and some methods of a reques
 DISCARDED = 8 * 1024 * 1024  # maximum bytes of a body beyond its bound that are read and discarded
 SMALL = 16 * 1024  # bytes of each body that do not count towards HELD
 STALLED = 60.0  # seconds without progress until a streamed response is abandoned
-HELD = 64 * 1024 * 1024  # maximum bytes beyond SMALL, in the bodies of all unanswered requests
+HELD = 64 * 1024 * 1024  # maximum bytes beyond SMALL, in the bodies of all pending requests
 
 logger = logging.getLogger(__name__)
 outage.watched = not settings.EMBEDDED
