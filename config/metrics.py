@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 def reserve(folder: Path) -> None:
-    """Allocate this process's files on the disk. If that fails, its metrics are kept in memory."""
+    """Allocate this process's files on the disk. If that fails, keep the metrics in memory."""
     try:
         for kind, size in SIZES.items():
             path = folder / f"{kind}_{os.getpid()}.db"
@@ -113,7 +113,7 @@ def _watch_pool() -> None:
         threading.Event().wait(LOOK)
 
 
-def _pool() -> Any:  # psycopg's, which Django's types leave out
+def _pool() -> Any:  # psycopg's pool, which Django's types lack
     return connection.pool  # type: ignore[attr-defined]
 
 
@@ -131,7 +131,7 @@ class OwnMetrics:
 
 
 def registry(*further: Collector) -> CollectorRegistry:
-    """Create the registry for a page: our metrics, and those of further collectors."""
+    """Create the registry for a metrics page, with our metrics and those of further collectors."""
     made = CollectorRegistry()
     for one in (OwnMetrics(), *further):
         made.register(one)

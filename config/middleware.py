@@ -59,7 +59,7 @@ def trusted(address: str) -> bool:
 
 
 def address_of(hop: str) -> str | None:
-    """Parse a hop's address, with or without a port; None if it is not an address."""
+    """Return the address of a hop without its port; None if the hop is not an address."""
     text = hop.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -243,7 +243,7 @@ def table() -> dict[int, list[tuple[Any, View, str]]]:  # Any: Django's pattern 
 
 
 def find(path: str) -> Found | None:
-    """Find the view for a path; None if the path is not one of the API's."""
+    """Find the view for an API path. Returns None for any other path."""
     if not path.startswith(f"/{PREFIX}"):
         return None
     rest = path[len(PREFIX) + 1 :]

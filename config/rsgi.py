@@ -115,8 +115,8 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     The rest of a longer body is discarded, so that the connection can be reused. A much longer
     body stays unread, and the connection is closed.
 
-    The server ends a chunked body with an empty part. It yields one more empty part before that if
-    the client disconnected or sent an unreadable chunk (or trailers, which no client of ours
+    The server ends a chunked body with an empty part. It yields another empty part before this
+    one if the client disconnected or sent an unreadable chunk (or trailers, which no client of ours
     needs).
     """
     declared = scope.headers.get("content-length")

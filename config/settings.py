@@ -45,7 +45,7 @@ ACCESS_LOG = env.bool("ACCESS_LOG", True)
 DATABASE_URL = env.database_url("DATABASE_URL", "")
 REDIS_URL = env.redis_url("REDIS_URL", "")
 REDIS_PREFIX = env.str("REDIS_PREFIX", "chatbots")
-# Turn off for PgBouncer before 1.21 in transaction mode: transactions may get different sessions.
+# Turn off for PgBouncer before 1.21 in transaction mode, where transactions may change sessions.
 PREPARED_STATEMENTS = env.bool("PREPARED_STATEMENTS", True)
 EMBEDDED = not DATABASE_URL
 EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "localhost", "::1")  # a demo open to the network
@@ -262,7 +262,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
     else {}
 )
 # With a shared broker, a worker takes at most one message per thread. Without Redis, it takes any
-# number of messages (0: no limit), because they are its own.
+# number of messages (0 means no limit), because all messages are its own.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1 if REDIS_URL else 0
 CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
 # How many tasks may reuse a thread's connection. SQLite has no pool to return it to.

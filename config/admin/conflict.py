@@ -21,7 +21,7 @@ FIELD_CONFLICT = (
 
 
 class SeenField(forms.CharField):
-    """The time at which the row was last saved when its form was opened."""
+    """The time of the last save of the row before its form was opened."""
 
     widget = forms.HiddenInput
 
@@ -51,7 +51,7 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
     def clean(self) -> dict[str, Any] | None:
         """Compare the save times, with the row locked until the form is saved.
 
-        Saving writes all columns, so those that the form does not show get their stored values.
+        Saving writes all columns, so columns that the form does not show get their stored values.
         """
         given = super().clean()
         seen = self.data.get(self.add_prefix(SEEN), "")

@@ -1,4 +1,4 @@
-"""Times on pages: written in UTC, and shown in the browser's time zone by pages/times.js."""
+"""Times on pages, written in UTC and shown in the browser's time zone by pages/times.js."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -177,7 +177,7 @@ class Exporting(ModelAdmin):
     """Adds the routes that export a list. The list's template links to them with its filters."""
 
     export_columns: ClassVar[Mapping[str, str]] = {}  # a column's lookup, by its name in the file
-    # The values in these columns never change, unlike those that a list may be ordered by.
+    # Unlike the columns that a list may be ordered by, these columns never change.
     export_key: tuple[str, ...] = ("-created_at", "-id")
 
     def get_urls(self) -> list[URLPattern]:

@@ -41,7 +41,7 @@ class KeysetChangeList(ChangeList):
         return key
 
     def get_ordering(self, request: HttpRequest, queryset: "QuerySet[Any]") -> list[str]:
-        """Return the key as the only order: no other order has an index."""
+        """Return the key as the only order, because no other order has an index."""
         return list(self.get_key(request))
 
     def get_queryset(

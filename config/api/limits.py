@@ -174,7 +174,7 @@ outage = Outage()
 
 
 class Counted(NamedTuple):
-    """A counted call: its window's counter, and the number of calls in this window so far."""
+    """A counted call: the name of its counter, and the number of calls in the window so far."""
 
     counter: str
     calls: int

@@ -74,8 +74,8 @@ def locking() -> AbstractContextManager[object]:
 def unlocked(rows: Rows) -> Rows:
     """Select the rows that no other session has locked, and lock them until the transaction ends.
 
-    A queryset that joins other tables must be read as instances: Django ignores `of` for values,
-    and would lock the joined rows too.
+    A queryset that joins other tables must be read as instances. For values, Django ignores
+    `of` and would also lock the joined rows.
     """
     kept: Rows = rows.select_for_update(skip_locked=True, of=("self",))
     return kept

@@ -109,7 +109,7 @@ class Insert:
 
     @staticmethod
     def place(row: int, attribute: str) -> str:
-        """Return the name of a given value: an attribute of one of the rows, counted from 0."""
+        """Name the given value for an attribute of a row. Rows are counted from 0."""
         return f"{row}.{attribute}"
 
 

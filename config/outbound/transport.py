@@ -175,7 +175,7 @@ class _Pool(HTTPConnectionPool):
 
     # Any: an override that passes on a dozen arguments of urllib3
     def _make_request(self, conn: Any, *args: Any, **kwargs: Any) -> Any:
-        """Send a request. If the peer has just closed the kept socket, send it once more."""
+        """Send a request. If the peer has just closed the kept socket, send the request again."""
         try:
             return super()._make_request(conn, *args, **kwargs)
         except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):

@@ -1,4 +1,4 @@
-"""Static files: hashed names and compressed copies, made once for each version of the files."""
+"""Static files with hashed names and compressed copies, created once per version of the files."""
 
 import hashlib
 import logging

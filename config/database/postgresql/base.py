@@ -42,12 +42,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_connection_params(self) -> dict[str, Any]:
         """Read times with psycopg's loader, which is written in C; Django's is written in Python.
 
-        It returns times in the connection's time zone, which Django sets to UTC.
+        The loader returns times in the connection's time zone, which Django sets to UTC.
         """
         params: dict[str, Any] = super().get_connection_params()
         params["context"] = with_loaders_in_c(params["context"])
         if settings.PREPARED_STATEMENTS:
-            params["prepare_threshold"] = 0  # on first use: only hot SQL uses `run_prepared`
+            params["prepare_threshold"] = 0  # on first use, as only hot SQL uses `run_prepared`
         return params
 
     def _set_autocommit(self, autocommit: bool) -> None:

@@ -59,7 +59,7 @@ class Outage:
         self.check()
 
     def ask(self, parameters: dict[str, Any], verdict: threading.Event) -> None:
-        """Try to connect until it succeeds. The result of the first attempt is the verdict."""
+        """Try to connect until an attempt succeeds. The first attempt decides the verdict."""
         while error := failure(parameters):
             if self.under_way:
                 self.interrupt()

@@ -55,7 +55,7 @@ class WriteQueue:
             self.threads.release()
 
     def _lock_file(self, database: str) -> int | None:
-        # Opened once: closing any descriptor of the file would release this process's locks.
+        # Opened once, because closing any descriptor of the file releases this process's locks.
         if self.file is None and Path(database).is_file():
             try:
                 self.file = os.open(f"{database}.queue", os.O_RDWR | os.O_CREAT, 0o600)
