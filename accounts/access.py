@@ -28,7 +28,7 @@ from config.runtime.context import current
 RowsT = TypeVar("RowsT", bound="QuerySet[Any]")  # Any: rows of any model
 
 
-# An account with its plan, and a given person's role and permissions in it.
+# Reads an account with its plan, and the role and permissions of a given person in the account.
 STANDING = prepared(
     lambda: (
         Account.objects.filter(pk=Given("account", UUIDField()))

@@ -1,8 +1,8 @@
 """Working hours, written as "Mon-Fri 09:00-17:00, Sat 22:00-06:00".
 
-The days are those on which a period starts. If the end time of a period is earlier than its start
-time, the period ends on the next day. All times are in the account's time zone, so a period during
-which the clocks change is an hour longer or shorter.
+A period belongs to the days on which it starts. If the end time of a period is earlier than its
+start time, the period ends on the next day. All times are in the account's time zone, so a period
+during which the clocks change is an hour longer or shorter.
 """
 
 import re

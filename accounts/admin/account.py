@@ -116,7 +116,7 @@ class AccountAdmin(AccountRows):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show how much of its quota the account has used this month."""
+        """Show how much of the quota the account has used this month."""
         month, resets_at = month_of(timezone.now())
         row = self.get_object(request, unquote(object_id))
         known = quota_line(row, month) if row else {}

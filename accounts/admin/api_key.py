@@ -121,7 +121,7 @@ class ApiKeyAdmin(ScopedAdmin):
         )
 
     def has_revoke_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
-        """Require the change permission: revoking is the only change that a key allows."""
+        """Require the change permission, because revoking changes a key."""
         return bool(super().has_change_permission(request, obj))
 
     def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
@@ -187,8 +187,8 @@ class ApiKeyAdmin(ScopedAdmin):
     def rotate_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
         """Ask for the grace period, then replace the key with a new one and show it once.
 
-        Only a key's owner can rotate it, because only the owner may see the new one. Submitting the
-        form twice replaces the key once: a replaced key is not replaced again.
+        Only a key's owner can rotate it, because only the owner may see the new key. Submitting the
+        form twice replaces the key only once, because a replaced key is not replaced again.
         """
         form = RotateForm(request.POST or None)
         if request.method == "POST" and form.is_valid():

@@ -22,7 +22,7 @@ admin.site.unregister(Change)  # the library's own page is not scoped and looks 
 
 @admin.register(Change)
 class ChangeAdmin(ReadOnly, AccountRows):
-    """Superusers see all changes, managers those of their accounts, other members none."""
+    """Superusers see all changes, managers the changes in their accounts, others none."""
 
     key = ("-timestamp", "-id")
     id_columns = ("object_pk",)

@@ -1,4 +1,4 @@
-"""Memberships: an account's people other than its owner."""
+"""The members of an account, who are its people other than the owner."""
 
 from typing import Any
 

@@ -77,7 +77,7 @@ def managed_accounts(request: HttpRequest) -> list[UUID]:
 
 
 def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "QuerySet[Any]":
-    """Return the rows of a model that the person may see; none if it has no admin page."""
+    """Return the rows of a model that the person may see; none if the model has no page."""
     try:
         return site.get_model_admin(model).get_queryset(request)
     except NotRegistered:

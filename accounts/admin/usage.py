@@ -55,6 +55,6 @@ class UsageInline(ReadOnly, PagedInline):
     ordering = ("-month",)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Usage]":
-        """Fetch the account with each month, because it is part of the row's name."""
+        """Fetch the account with each month, because the name of the row contains it."""
         rows: QuerySet[Usage] = super().get_queryset(request)
         return rows.select_related("account")

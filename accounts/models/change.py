@@ -117,7 +117,7 @@ class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has n
 
 
 class Change(AbstractLogEntry):  # type: ignore[misc]  # the library has no types
-    """One change to one row, with its author. The entry outlives both."""
+    """One change to one row. The entry outlives the row and the person who changed it."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     account = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""Invitations: a person accepts one to become a member of an account."""
+"""Invitations, which people accept to become members of an account."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Memberships: an account's people other than its owner, and their roles."""
+"""Memberships, which give people other than the owner a role in an account."""
 
 from django.conf import settings
 from django.core.exceptions import ValidationError

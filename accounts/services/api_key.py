@@ -57,7 +57,7 @@ def revoke(key: ApiKey) -> bool:
 
 
 def rotate(rows: ApiKeyQuerySet, *, grace_hours: float = 0) -> Iterator[tuple[ApiKey, str]]:
-    """Issue a new key for each working one. Yields rows and texts as they are created.
+    """Issue a new key for each working key. Yields the rows and texts as they are created.
 
     An old key expires after the grace period, or at its own expiry if that comes first. A key that
     an earlier rotation replaced gets no second successor, but expires at the end of this grace
