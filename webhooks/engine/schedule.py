@@ -40,8 +40,8 @@ logger = logging.getLogger(__name__)
 def confirm(claimed: Claimed, *, worker: str) -> Work | None:
     """Begin an attempt and insert its row.
 
-    Returns None if the claim no longer holds, or if the delivery stays locked. In the second case
-    the claim expires, and the delivery is claimed again.
+    Returns None if the claim no longer holds, or if the delivery stays locked. In the second case,
+    the claim expires and the delivery is claimed again later.
     """
     try:
         return _confirm((claimed, worker))
@@ -54,7 +54,7 @@ def confirm(claimed: Claimed, *, worker: str) -> Work | None:
 def settle(work: Work, result: Result) -> bool:
     """Record the result of an attempt. Returns False if the claim no longer holds.
 
-    Retries while a row is locked or the database does not answer, until the claim expires. Then
+    Retries while a row is locked or the database is unavailable, until the claim expires. Then
     raises the database error.
     """
     return _insist(work, lambda: _settle((work, result)))
