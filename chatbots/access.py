@@ -20,7 +20,7 @@ KEY_ACCOUNT: Any = Given("key_account", UUIDField())
 
 
 def key_and_chatbot() -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Select a key, a given chatbot's OpenChatbot fields, and whether the key allows its use.
+    """Select a key, the OpenChatbot fields of a chatbot, and whether the key gives access to it.
 
     One statement is cheaper than two. The fields are None if the chatbot does not exist.
     """

@@ -98,7 +98,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     readonly_fields = ("account",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Require the model permission, and the right to create chatbots in some account."""
+        """Require the model permission, and the right to create chatbots in any account."""
         allowed = self.may_add(request)
         return allowed and once(request, "may_create", lambda: self.accounts(request).exists())
 

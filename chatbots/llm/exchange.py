@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from config.outbound.failures import Reason
 
-if TYPE_CHECKING:  # a real import would make the built-in model depend on Django's settings
+if TYPE_CHECKING:  # at run time, the import would tie the built-in model to Django's settings
     from chatbots.models import LlmModel
 
 Role = Literal["system", "user", "assistant"]

@@ -28,7 +28,7 @@ NOTED_EVERY = timedelta(minutes=1)
 
 
 def to_ask(model: LlmModel) -> list[LlmModel]:
-    """Return a model and its active successors, without those to skip.
+    """Return a model and its active successors, except skipped ones.
 
     Once a model has been skipped for SKIPPED_FOR, it is returned to one caller, which tries it
     again. Costs one query for each successor, and one for each model that has failed too often.

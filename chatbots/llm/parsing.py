@@ -24,7 +24,7 @@ THOUGHT_ENDS = "</think>"
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
-    """Decompress a compressed body, to at most BYTES + 1 bytes. Raises ReplyFailed."""
+    """Return a body, decompressed to at most BYTES + 1 bytes if encoded. Raises ReplyFailed."""
     if encoding in ("", "identity"):
         return body
     if encoding not in PACKED:

@@ -60,7 +60,7 @@ INSTRUCTION = prepared(
     lambda: with_unused(Instruction.objects.filter(chatbot=CHATBOT, is_active=True))
 )
 
-LONG_SYSTEM = 100_000  # characters; many models accept no longer system message
+LONG_SYSTEM = 100_000  # characters in a system message; many models do not accept this many
 # Upper bounds for the earlier messages in a prompt, whatever the settings say
 HISTORY_MESSAGES = 100
 HISTORY_CHARACTERS = 60_000

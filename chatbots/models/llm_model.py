@@ -14,7 +14,7 @@ from config.database.row import Row
 
 
 class LlmModel(VersionedRow, Row):
-    """A model that can reply for bots. `key_variable` names the API key, which is not stored."""
+    """A model that bots can use. `key_variable` names the environment variable with its API key."""
 
     OFFLINE = "offline"
 

@@ -39,12 +39,12 @@ from webhooks.models.delivery import State
 from webhooks.services.selection import CLASSES, SUCCEEDED
 
 TABS = (State.FAILED, State.RETRYING, State.PENDING, State.SUCCESS)
-LOOKED_AT = 2_000  # index rows examined, for filters without an index of their own
+LOOKED_AT = 2_000  # maximum number of index rows to examine if no index serves the filters
 SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
 NIL = UUID(int=0)  # sorts before every id
 COUNTED = 10_000  # maximum count of a day's deliveries in the text of an empty list
-FAILURES = 10_000  # the newest failures that the page of causes groups
+FAILURES = 10_000  # maximum number of failures that the page of causes groups, newest first
 OF_ONE = 1_000  # minimum number of failures read for each of several chatbots
 
 

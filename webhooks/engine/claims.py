@@ -1,8 +1,8 @@
 """Claim due deliveries for a worker, within the shares that `fairness` allows.
 
-A claim is a fencing token on the delivery's row. It expires after a few seconds, unless its task
-begins before then and exchanges it for one that lasts longer (see `schedule`). Every write is
-guarded by the token: a worker that has lost its claim changes nothing.
+A claim is a fencing token on the delivery's row. It expires after a few seconds, unless the task
+begins before then and exchanges the claim for a longer one (see `schedule`). The token guards every
+write, so a worker that has lost its claim changes nothing.
 
 Deliveries are chosen without a lock and claimed under the locks of their endpoints. Concurrent
 workers therefore claim deliveries of different endpoints, and none waits for another.

@@ -2,7 +2,7 @@
 
 A success ends a series of failures. The failures after it are counted, and the first of them sets
 `failing_since`. Each success raises the limit on attempts in flight by one, up to MOST, and a
-timeout halves it. Attempts to an earlier URL are ignored, because it may be another receiver's.
+timeout halves it. Attempts to an earlier URL are ignored, as they may concern another receiver.
 """
 
 from collections.abc import Iterable, Sequence

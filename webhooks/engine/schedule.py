@@ -5,9 +5,9 @@
     give back  a task could not make its attempt: confirm is undone
     retry      one more attempt is requested for a FAILED delivery
 
-Each is one short transaction. Concurrent calls of confirm share one, and so do those of settle.
-Every write of a task is guarded by its claim. Only this module and `recovery` change a delivery's
-state.
+Each step is one short transaction. Concurrent calls of confirm share a transaction, and so do
+concurrent calls of settle. The claim guards every write of a task. Only this module and `recovery`
+change a delivery's state.
 Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 """
 

@@ -103,7 +103,7 @@ def failed_answer_class() -> "models.GeneratedField":
 
 
 class Delivery(Row):
-    """One event on its way to one endpoint.
+    """One event for one endpoint, with its schedule and its latest result.
 
     A manual retry makes a FAILED delivery due again; it stays FAILED until an attempt succeeds.
     """
