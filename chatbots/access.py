@@ -20,7 +20,7 @@ KEY_ACCOUNT: Any = Given("key_account", UUIDField())
 
 
 def key_and_chatbot() -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Read a key, the OpenChatbot fields of a given chatbot, and whether the key opens the chatbot.
+    """Select a key, the OpenChatbot fields of a chatbot, and whether the key gives access to it.
 
     One statement is cheaper than two. The fields are None if the chatbot does not exist.
     """
@@ -76,7 +76,7 @@ def lock_chatbot(chatbot_id: UUID) -> None:
 
 
 def open_to(caller: Caller) -> ChatbotQuerySet:
-    """Return the chatbots that a caller may use with the key of the request."""
+    """Return the chatbots that a caller may use with the request's key."""
     return reached(Chatbot.objects.open_to(caller.pk), caller)
 
 

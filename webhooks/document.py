@@ -20,7 +20,7 @@ PLAIN: dict[type, Schema] = {
     UUID: {"type": "string", "format": "uuid"},
     datetime: {"type": "string", "format": "date-time"},
 }
-OPEN_POINTS = ["delivery-states", "delivery-config", "plan-webhooks"]  # those for all events
+OPEN_POINTS = ["delivery-states", "delivery-config", "plan-webhooks"]  # they concern all events
 HEADERS = headers_of(
     token="The configured secret.",  # noqa: S106 - a description
     signature="`sha256=` and the lowercase hex of HMAC-SHA256 over the raw body, keyed with the "

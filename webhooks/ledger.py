@@ -1,14 +1,14 @@
-"""Check deliveries against their attempts: the rules, and how they read a table.
+"""Define rules that check deliveries against their attempts, and the tables that they check.
 
-A table is read in spans of its primary key, so that every transaction is short. If the table has a
-`screen`, that one statement checks a span for all rules, and each rule reads the span with a
-statement of its own only if the screen finds something. The database compares the rows; this
-process fetches only the bounds of the spans and the ids of gaps.
+A table is read in spans of its primary key, so that every transaction is short. If a table has a
+`screen`, this single statement checks a span for all rules. The statements of the rules then run
+only if the screen finds something. The database compares the rows, and this process fetches only
+the bounds of the spans and the ids of gaps.
 
 Each write of the engine is one transaction (`engine.schedule`, `engine.recovery`), so these rules
 hold at any moment, even for deliveries that are in flight or erased. Pruning deletes a delivery
-together with its attempts. No rule judges whether there were enough attempts, because the retry
-delays may have changed since: the status of the last attempt shows whether another one follows.
+together with its attempts. No rule checks whether there were enough attempts, because the retry
+delays may have changed since. The status of the last attempt shows whether another one follows.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ class Rule:
 class Table:
     """The rows that a set of rules checks, and how many of them make up a span.
 
-    `screen` finds the rows that may break any of the rules: all those that do, and few others.
+    `screen` selects all rows that break a rule, and possibly a few others.
     """
 
     rows: "Callable[[], QuerySet[Any, Any]]"  # Any: rows of several tables
@@ -77,10 +77,10 @@ class Table:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Make PostgreSQL read a span through indexes: otherwise it may read the whole table.
+    """Make PostgreSQL read a span through indexes, because it may otherwise read the whole table.
 
-    On PostgreSQL this is a transaction in which each statement sees everything that was committed
-    before it. On SQLite there is no transaction, because it would block other writers.
+    On PostgreSQL, this is a transaction in which each statement sees everything that was committed
+    before the statement. On SQLite, there is none, because it would block other writers.
     """
     if connection.vendor != "postgresql":
         yield

@@ -37,7 +37,7 @@ RUNNING = """SELECT COUNT(*) FROM (SELECT d.running_of FROM webhooks_delivery d
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How many deliveries are due, late (due for LATE or longer) and in flight.
+    """The numbers of deliveries that are due, late (due for LATE or longer) and in flight.
 
     `oldest_s` is how long the oldest due delivery has been due, in seconds.
     """

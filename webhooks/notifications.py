@@ -1,6 +1,6 @@
 """Email account owners when a webhook keeps failing, and when it works again.
 
-Periodic work compares an endpoint's columns; settling an attempt involves no emails.
+A periodic task compares the columns of endpoints, so settling an attempt does not involve email.
 """
 
 from datetime import datetime
@@ -22,7 +22,7 @@ def tell_owners() -> None:
 
     An endpoint keeps failing if it failed, and failed again at least
     WEBHOOK_FAILURE_MAIL_AFTER later, with no success in between. Each email is stored in the
-    same transaction as the mark that records it, so even several workers store it only once.
+    transaction that sets or clears `owner_told_at`, so even several workers store it only once.
     """
     after = settings.WEBHOOK_FAILURE_MAIL_AFTER
     if after is None:

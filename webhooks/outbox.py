@@ -1,6 +1,6 @@
 """Record an event: its exact bytes and a delivery row, inside the caller's transaction.
 
-The change and the delivery that reports it are committed together, or neither is.
+A change and the delivery that reports it are therefore committed together, or neither is.
 """
 
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Define event kinds and the shapes of their data, for requests, samples and documents.
+"""Define event kinds and the shapes of their data, for requests, samples and the OpenAPI document.
 
 To add a kind, add a member of `Event` and a subclass of `Data`, record the event in
 `conversations/events.py`, and show its body in docs/webhooks.md.

@@ -32,7 +32,7 @@ def deliver(claim: str, delivery_id: str) -> None:
     Specification: Events, Delivery rules.
     """
     claimed = Claimed(UUID(delivery_id), UUID(claim))
-    if not settings.SENDING:  # a message from the broker, which this worker did not claim
+    if not settings.SENDING:  # from the broker: while sending is off, a worker claims nothing
         claims.release([claimed])
         return
     try:
@@ -76,7 +76,7 @@ def advance_retry_jobs() -> None:
 def _carry_out(work: Work) -> None:
     try:
         result = attempt.send(work)
-    except Exception as error:  # without descriptors, libraries raise errors of any type
+    except Exception as error:  # without free file descriptors, libraries raise any type of error
         if not is_shortage(error):
             raise
         logger.warning(

@@ -1,4 +1,4 @@
-"""The form for an appearance: colours, suggestions, and a live preview beside the fields."""
+"""The form for a chatbot's appearance. Some of its text fields suggest values."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ class SuggestingInput(UnfoldAdminTextInputWidget):
 
 
 class AppearanceForm(ConflictForm):
-    """The appearance, validated by the model's rules, as in the API."""
+    """Validates an appearance with the model's validators, as the API does."""
 
     class Meta:
         model = Appearance

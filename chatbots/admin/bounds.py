@@ -1,4 +1,4 @@
-"""Enforce the bounds of a chatbot's lists on the chatbot's page."""
+"""Enforce the maximum lengths of a chatbot's lists on the chatbot's page."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from chatbots.models.base import ListFull
 
 
 class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # generic in the stubs only
-    """The rows of a list. All rows added on a page are checked together.
+    """Rejects rows that would make a list too long. All rows added on a page are counted together.
 
     Open point: list-bounds.
     """

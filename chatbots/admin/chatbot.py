@@ -98,7 +98,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     readonly_fields = ("account",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Require the right to create chatbots in at least one account."""
+        """Require the model permission, and the right to create chatbots in any account."""
         allowed = self.may_add(request)
         return allowed and once(request, "may_create", lambda: self.accounts(request).exists())
 
@@ -107,7 +107,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         return bool(super().has_add_permission(request))
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
-        """Return the permissions for the app list, which every page shows. Reads no accounts."""
+        """Return the permissions for the app list. Every page shows it, so no accounts are read."""
         return {
             "add": self.may_add(request),
             "change": self.has_change_permission(request),
@@ -123,13 +123,13 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         return row.account_id
 
     def name_in_trail(self, row: Chatbot) -> str:
-        """Return the chatbot's name, which may stay in the audit trail, unlike a visitor's."""
+        """Return the chatbot's name. Unlike a visitor's name, it may stay in the audit trail."""
         return str(row)
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Create a chatbot as the API does: with its settings, and within the plan's limit."""
+        """Show the form, and create the chatbot with the service that the API uses."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = CreationForm(request.POST or None, initial={"account": request.GET.get("account")})

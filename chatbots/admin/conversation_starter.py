@@ -18,7 +18,7 @@ SHOWN = 80  # characters of a starter shown in a list
 
 
 class Beginning:
-    """Shows the beginning of a starter. The database truncates it, so that lists stay small."""
+    """Shows the beginning of a starter. The database truncates the content, which may be large."""
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         """Annotate each starter with the beginning of its content."""

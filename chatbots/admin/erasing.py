@@ -30,7 +30,10 @@ class Below:
 
 
 def below(row: Model, *, uncounted: tuple[str, ...]) -> list[Below]:
-    """Count the rows deleted with a row, each kind up to a bound, except those in `uncounted`."""
+    """Count the rows that are deleted along with a row, by kind, each kind up to a cap.
+
+    `uncounted` names the reverse relations to leave out.
+    """
     found = []
     for relation in row._meta.related_objects:
         if relation.get_accessor_name() in uncounted:
@@ -45,7 +48,7 @@ def below(row: Model, *, uncounted: tuple[str, ...]) -> list[Below]:
 
 
 def erasing_accounts(request: HttpRequest) -> list[UUID]:
-    """Return the ids of the accounts in which the signed-in person may erase."""
+    """Return the ids of the accounts in which the signed-in person may perform `Action.ERASE`."""
     return accounts_for(request, Action.ERASE)
 
 
@@ -53,9 +56,8 @@ class Erasing(ScopedAdmin):
     """Base for admins whose rows are deleted by a service, after confirmation."""
 
     consequences: tuple[str, ...] = ()
-    uncounted: tuple[
-        str, ...
-    ] = ()  # rows that remain, are part of the row itself, or are only figures
+    # Relations whose rows are kept, belong to the row itself, or contain only statistics
+    uncounted: tuple[str, ...] = ()
     asks_for_name = False
 
     def erase(self, row: Any) -> None:

@@ -12,12 +12,12 @@ from config.api.errors import Refused
 
 
 class TypeField(forms.ChoiceField):
-    """The type of a prompt. It is not stored, because the texts tell a button from a link."""
+    """The type of a prompt. It is not stored, because the texts determine it."""
 
     widget = UnfoldAdminSelectWidget
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Return False: only the script uses this field, to show one type's texts."""
+        """Return False: only the script uses this field, to show the fields of one type."""
         return False
 
 
@@ -37,7 +37,7 @@ class FollowUpForm(ConflictForm):
         self.initial["kind"] = "link" if self.instance.link_text else "button"
 
     def clean(self) -> dict[str, Any]:
-        """Require exactly one complete pair. Raises ValidationError."""
+        """Require a complete button or a complete link, but not both. Raises ValidationError."""
         super().clean()
         given: dict[str, Any] = self.cleaned_data
         if not self.errors:

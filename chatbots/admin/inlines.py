@@ -87,7 +87,7 @@ class FollowUpInline(PagedInline):
 
 
 class MemberForm(ConflictForm):
-    """A person and their role on the bot. In a stored row, only the role can be changed."""
+    """A person and their role on the bot. Once the row is saved, only the role can be changed."""
 
     class Meta:
         model = ChatbotMember
@@ -110,7 +110,7 @@ class MemberForm(ConflictForm):
 
 
 class PersonShown(forms.Widget):
-    """Shows a stored row's person without the picker, which would query each person again."""
+    """Shows the person of a saved row as text. A select would query each person again."""
 
     def __init__(self, user: Any) -> None:
         super().__init__()

@@ -42,7 +42,7 @@ class InstructionAdmin(VersionedAdmin):
     empty_text = "There are no instructions yet. Open a chatbot and add one."
 
     def get_readonly_fields(self, request: HttpRequest, obj: Instruction | None = None) -> Any:
-        """Leave activation to the button, because it deactivates another instruction."""
+        """Leave activation to the button, and forbid moving an instruction to another chatbot."""
         return ("chatbot", "is_active") if obj else ("is_active",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Instruction | None = None) -> bool:

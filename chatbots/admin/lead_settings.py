@@ -15,7 +15,7 @@ from config.api.fields import TextList
 
 
 def validated(field: TextList, value: Any) -> Any:
-    """Validate a value with an API field. Its errors are raised as Django's ValidationError."""
+    """Validate a value with an API field. Raises Django's ValidationError instead of DRF's."""
     try:
         return field.run_validation(value)
     except ValidationError as error:
@@ -29,7 +29,7 @@ class Lines(forms.Field):
     widget = UnfoldAdminTextareaWidget
 
     def prepare_value(self, value: Any) -> Any:
-        """Join a list into lines; leave typed text as it is."""
+        """Join a list into lines. Text that a person has typed is returned unchanged."""
         return "\n".join(value) if isinstance(value, list) else value
 
     def to_python(self, value: Any) -> list[str]:

@@ -19,7 +19,7 @@ from config.admin.page import row_routes
 
 @admin.register(LlmModel)
 class LlmModelAdmin(SharedRows):
-    """Models and their endpoints. A model's key stays in the environment."""
+    """Models and their endpoints. API keys are not stored, but read from the environment."""
 
     key = ("title", "id")
     list_display = (
@@ -53,7 +53,7 @@ class LlmModelAdmin(SharedRows):
     empty_text = "There are no models yet. Add one and make it the default."
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select the active models, which can be chosen."""
+        """Select the active models, because bots cannot use inactive ones."""
         return rows.filter(is_active=True)
 
     def may_choose(self, request: HttpRequest) -> bool:

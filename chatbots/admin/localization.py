@@ -99,7 +99,7 @@ class LocalizationAdmin(ChatbotRows):
     empty_text = "There are no text sets yet. Open a chatbot and add one for a locale."
 
     class Media:
-        """The scripts that search and filter the texts, and tell "Try it" of unsaved changes."""
+        """The scripts that search and filter the texts, and report unsaved changes to "Try it"."""
 
         js = ("pages/texts.js", "pages/unsaved.js")
 
@@ -115,7 +115,7 @@ class LocalizationAdmin(ChatbotRows):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Add the bot's locales, each with its completeness, and the number of missing texts."""
+        """Show the bot's locales with their completeness, and the number of missing texts."""
         row = self.get_object(request, object_id)
         sets = self.get_queryset(request).filter(chatbot=row.chatbot_id) if row else []
         context = {
@@ -134,7 +134,10 @@ class LocalizationAdmin(ChatbotRows):
 
     @with_row("change")
     def copy_view(self, request: HttpRequest, row: Localization) -> HttpResponse:
-        """Copy the set's own texts to another locale, and redirect to that set."""
+        """Copy the set's stored texts to another locale, and redirect to that locale's set.
+
+        If the copy is rejected, report why and redirect to this set.
+        """
         target, locale_code = row, request.POST.get("locale_code", "").strip()
         try:
             target = copy_texts(row, locale_code)

@@ -25,4 +25,4 @@ def read_lengths(chatbot: Chatbot, models: Sequence[type[Model]]) -> None:
 
 
 class BoundedPages(BoundedFormSet, PagedFormSet):
-    """Pages of a list with a limited number of rows."""
+    """Paginates a list and limits its length."""

@@ -15,7 +15,7 @@ from chatbots.models import Chatbot
 from config.admin.choices import OFFERED, RowFilter
 from config.admin.keyset import whole_id
 
-NAMED = "named_chatbots"  # the request's attribute that caches the chatbots' names
+NAMED = "named_chatbots"  # the request attribute that caches the names of chatbots
 
 
 def named_chatbots(request: HttpRequest) -> dict[UUID, str]:
@@ -30,8 +30,8 @@ def named_chatbots(request: HttpRequest) -> dict[UUID, str]:
 def open_chatbots(request: HttpRequest) -> list[UUID]:
     """Return the ids of the chatbots that the person may use, read once per request.
 
-    With ids instead of a join, and an index that begins with the chatbot, a list reads only one
-    page of rows.
+    Filtering by ids instead of a join lets a list read only one page of rows, through an index that
+    begins with the chatbot.
     """
     return list(named_chatbots(request))
 
@@ -52,7 +52,10 @@ def chatbots_of(account_id: UUID) -> list[UUID]:
 
 
 def named_account(request: HttpRequest, value: str | None) -> list[tuple[str, str]]:
-    """Name the account that a filter selects, if the person can open one of its chatbots."""
+    """Return the selected account as a filter's only choice, or [] if none is selected.
+
+    An account that does not exist, or of which the person can open no chatbot, is named "unknown".
+    """
     if not value:
         return []
     wanted = whole_id(value)
@@ -65,22 +68,22 @@ def named_account(request: HttpRequest, value: str | None) -> list[tuple[str, st
 class AccountFilter(RowFilter):
     """Filters rows by the account of their chatbot.
 
-    Only superusers get a choice. Others have few chatbots, and a link on the home page may have
-    selected an account.
+    Only superusers can choose an account. For other people, who have few chatbots, the filter shows
+    the account that a link on the home page has selected.
     """
 
     title = parameter_name = "account"
 
     def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
-        """Return the chatbot's relation: the rows of most lists have no account of their own."""
+        """Return the relation of Chatbot, because the rows of most lists have no account column."""
         return super().find_relation(Chatbot)
 
     def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Any]":
-        """Return all accounts, for superusers."""
+        """Return all accounts. Only superusers can choose from them."""
         return Account.objects.all()
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer other people only the selected account, if they can open one of its chatbots."""
+        """Offer superusers all accounts, and other people only the selected one."""
         if person(request).is_superuser:
             return super().lookups(request, model_admin)
         return named_account(request, self.value())
@@ -104,7 +107,10 @@ class ChatbotFilter(RowFilter):
         return scoped_rows(model_admin.admin_site, Chatbot, request)
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Name the chatbots without a query if the list has already read their names."""
+        """Offer the person's chatbots, with names that are read at most once per request.
+
+        For superusers, who may use every chatbot, only the names that the filter offers are read.
+        """
         if person(request).is_superuser:
             return super().lookups(request, model_admin)
         named, wanted = named_chatbots(request), whole_id(self.value() or "")

@@ -22,7 +22,7 @@ from config.api.errors import TooManyRequests
 from config.database.lengths import LONG
 
 RATE = (20, 60)  # questions per person and minute, because no quota limits them
-REMEMBERED = 40  # messages of a trial that are kept; only the page itself stores them
+REMEMBERED = 40  # newest messages of a trial to keep; they are stored only in the page
 
 
 def said_before(text: str) -> list[Turn]:
@@ -56,7 +56,7 @@ class TrialAdmin(ChatbotRows):
 
     @with_row("change")
     def trial_view(self, request: HttpRequest, chatbot: Chatbot) -> HttpResponse:
-        """Show the chat. A POST asks the model."""
+        """Show the chat. If a question is posted, ask the model."""
         form = QuestionForm(request.POST if "question" in request.POST else None)
         earlier = said = said_before(request.POST.get("said", ""))
         asked: dict[str, Any] = {}
@@ -75,7 +75,7 @@ class TrialAdmin(ChatbotRows):
                     "cut_off": len(result.system) > LONG_SYSTEM,
                 }
                 said = [*said, Turn("user", question)]
-                if not result.reply.failure:  # as in a conversation, prompts contain no fallbacks
+                if not result.reply.failure:  # as in conversations, prompts contain no fallbacks
                     said.append(Turn("assistant", result.reply.content))
                 form = QuestionForm()
         response = page(

@@ -1,4 +1,4 @@
-"""The versions of an instruction or persona: who saved which text when, and how they differ."""
+"""The versions of an instruction or persona: who saved them, when, and how any two differ."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ TOO_LONG = (
     "The system message of this bot now has {:,} characters, more than many models accept. "
     "Shorten its texts, or deactivate a persona."
 )
-COMPARED = 2_000  # lines in a text; comparing longer texts takes too long
+COMPARED = 2_000  # maximum number of lines per text; comparing more takes too long
 AROUND = 3  # unchanged lines shown on either side of a change
 Line = tuple[str, str]  # "added", "removed", "same" or "gap", and the text
 
@@ -41,9 +41,10 @@ class Difference:
 def compare(old: str, new: str) -> list[Line]:
     """Return the line diff of two texts, with a few unchanged lines around each change.
 
-    In a text with 200 lines or more, difflib by default starts no match at a line that is common
-    there, such as an empty one. Without this default, comparing two texts full of such lines would
-    take a minute.
+    Texts with more than COMPARED lines are not compared: all old lines are returned as removed and
+    all new ones as added. In a text with 200 lines or more, difflib's `autojunk` heuristic, on by
+    default, starts no match at a frequent line, such as an empty one. Without it, comparing two
+    texts full of such lines would take a minute.
     """
     before, after = old.split("\n"), new.split("\n")
     if max(len(before), len(after)) > COMPARED:
@@ -88,10 +89,10 @@ def before_it(known: "QuerySet[Version]", number: int) -> int:
 
 
 class VersionedAdmin(ChatbotRows):
-    """Adds a page of versions to the pages for a kind of row."""
+    """Adds a page that compares and restores versions to the pages for a model."""
 
     class Media:
-        """The script that tells "Try it" about unsaved changes."""
+        """The script that reports unsaved changes to "Try it"."""
 
         js = ("pages/unsaved.js",)
 
@@ -139,7 +140,7 @@ class VersionedAdmin(ChatbotRows):
 
     @with_row("change")
     def restore_view(self, request: HttpRequest, row: Any) -> HttpResponse:
-        """Save an earlier version as the newest one, and return to the list."""
+        """Save an earlier version as the newest one, and return to the list of versions."""
         number = number_in(request.POST.get("number"))
         try:
             restored = restore(row, number or 0)

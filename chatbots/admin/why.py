@@ -35,14 +35,14 @@ ACTIONS = {
 BEGINS, NARROW = (
     beginning_name("chatbot"),
     "narrow",
-)  # an input and a button for people without scripts
+)  # an input and a button for browsers without scripts
 
 
 class NamedChatbot(forms.ModelChoiceField[Chatbot]):
-    """Chooses a chatbot by its name and its account's."""
+    """Offers chatbots by their names, with the names of their accounts."""
 
     def label_from_instance(self, row: Chatbot) -> str:
-        """Name the account, too: several accounts may have a chatbot of the same name."""
+        """Add the account, because chatbots of different accounts may have the same name."""
         return f"{row.name} ({row.account})"
 
 
@@ -100,9 +100,9 @@ class Answer:
 
 
 def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
-    """Answer from the permission table, and list what the person has and what the action needs.
+    """Decide by the permission table whether a person may perform an action, and explain why.
 
-    The lines reveal nothing about other accounts.
+    The explanation reveals nothing about other accounts.
     """
     account = chatbot.account
     member = Membership.objects.filter(account=account, user=user).first()
@@ -166,7 +166,10 @@ class WhyAdmin(ChatbotRows):
         return [path("why/", view, name="chatbots_chatbot_why"), *super().get_urls()]
 
     def why_view(self, request: HttpRequest) -> HttpResponse:
-        """Show the form and, once it is filled in, the answer, to managers and superusers."""
+        """Show the form and, if its values are valid, the answer.
+
+        Raises PermissionDenied for anyone who is neither a superuser nor manages an account.
+        """
         superuser = person(request).is_superuser
         if not superuser and not managed_accounts(request):
             raise PermissionDenied

@@ -1,11 +1,11 @@
-"""Records of an exchange with a model: the model, the turns, and the reply or its failure."""
+"""Data classes for an exchange with a model: the model, the turns, and the reply or failure."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from config.outbound.failures import Reason
 
-if TYPE_CHECKING:  # so that the built-in model works without Django's settings
+if TYPE_CHECKING:  # at run time, the import would tie the built-in model to Django's settings
     from chatbots.models import LlmModel
 
 Role = Literal["system", "user", "assistant"]
@@ -42,8 +42,8 @@ class Failed:
 class Reply:
     """A model's reply and how long it took. Each source has a `title` and a `url`.
 
-    `failed` lists the models that were asked before this one and failed. If `failure` is set, it
-    holds the reason, and `content` is the bot's fallback message.
+    `failed` lists the models that were asked before this one and failed. If no model replied,
+    `failure` is the reason, and `content` is the bot's fallback message.
     """
 
     content: str
@@ -62,7 +62,7 @@ class ReplyFailed(Exception):
     """Raised when a model gives no reply. The reason is for staff; it contains no key or URL.
 
     `kind` is the label under which the failure is counted: a transport reason, the class of an
-    error status, or KEY_NOT_SET. The default means that the answer could not be used.
+    error status, or KEY_NOT_SET. The default stands for an unusable response.
     """
 
     def __init__(self, reason: str, kind: str = Reason.ANSWER_NOT_UNDERSTOOD) -> None:

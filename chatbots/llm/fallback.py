@@ -1,7 +1,7 @@
-"""Ask a language model for the next message in a conversation, and the next model if it fails.
+"""Ask a language model for the next message in a conversation, and fall back to other models.
 
-A model may name another one to ask if it fails. A model that failed SKIPPED_AFTER times in a row is
-skipped for SKIPPED_FOR. After that, one reply per SKIPPED_FOR tries it, and all others keep
+If a model fails, its `next_model` is asked. A model that failed SKIPPED_AFTER times in a row is
+skipped for SKIPPED_FOR. After that, one reply per SKIPPED_FOR tries the model, and all others keep
 skipping it until an attempt succeeds. The last model is never skipped, because there is no other
 to ask. The state is stored in the models' rows, so all processes share it.
 """
@@ -28,16 +28,16 @@ NOTED_EVERY = timedelta(minutes=1)
 
 
 def to_ask(model: LlmModel) -> list[LlmModel]:
-    """Return a model and the active ones that follow it, leaving out skipped models.
+    """Return a model and its active successors, except skipped ones.
 
-    Once a model has been skipped for SKIPPED_FOR, one caller gets it, to try it again. Costs a
-    query for each model that follows, and one for each model that has failed too often.
+    Once a model has been skipped for SKIPPED_FOR, it is returned to one caller, which tries it
+    again. Costs one query for each successor, and one for each model that has failed too often.
     """
     return _unskipped(model, _claim)
 
 
 def to_try_out(model: LlmModel) -> list[LlmModel]:
-    """Return the models that a reply would ask now, without claiming the attempt at a skipped one.
+    """Return the models that `to_ask` would return now, without claiming the retry of any of them.
 
     Costs as many queries as `to_ask`.
     """
@@ -108,8 +108,8 @@ def ask_in_turn(
     """Return the reply from the first model that gives one.
 
     All models share settings.LLM_TIMEOUT. Each model except the last may take SHARE of the time
-    left and is not retried after a pause: the next model is the retry. Raises AllFailed, and
-    ReplyFailed if this machine lacked the resources to ask.
+    left and is not retried after a pause, because the next model is asked instead. Raises
+    AllFailed, or ReplyFailed if this machine lacks the resources for a request.
     """
     failed: list[Failed] = []
     ends = time.monotonic() + settings.LLM_TIMEOUT
@@ -147,8 +147,9 @@ def endpoint(row: LlmModel) -> Model:
 def note(answer: Reply) -> None:
     """Record which models failed to give a reply and which one succeeded.
 
-    All accounts share the rows, so a success is written only if failures were counted before. Call
-    this outside any transaction, so that each lock is released immediately.
+    All accounts share the models' rows. To avoid contention, a success is written only if failures
+    were counted before. Call this outside any transaction, so that each lock is released
+    immediately.
     """
     for failed in answer.failed:
         note_failure(failed)
@@ -157,7 +158,7 @@ def note(answer: Reply) -> None:
 
 
 def note_failure(failed: Failed) -> None:
-    """Count a model's failures up to SKIPPED_AFTER, and record at most one reason per minute."""
+    """Count a failure of a model, up to SKIPPED_AFTER, and record at most one reason per minute."""
     rows, now = LlmModel.objects.filter(pk=failed.model.pk), timezone.now()
     last_one = When(failures_in_a_row=SKIPPED_AFTER - 1, then=Value(now + SKIPPED_FOR))
     rows.filter(failures_in_a_row__lt=SKIPPED_AFTER).update(

@@ -1,7 +1,8 @@
 """Classify the errors of OpenAI-compatible endpoints and choose a remedy.
 
 Every server words its errors differently, so the remedy is chosen by the parameter, the status or
-the text of the error. The text is used for nothing else: providers quote keys and prompts in it.
+the text of the error. The text serves no other purpose, because providers may quote keys and
+prompts in it.
 """
 
 import math
@@ -69,7 +70,10 @@ def refusal(status: int, body: bytes, retry_after: str | None = None) -> ModelFa
 
 
 def seconds(retry_after: str | None) -> float | None:
-    """Convert a Retry-After header, seconds or a date, to seconds, or to None if it is neither."""
+    """Convert a Retry-After header, which is a number or a date, to seconds from now.
+
+    Returns None if the header is missing or malformed.
+    """
     text = (retry_after or "")[:40]
     try:
         wait = float(text)

@@ -16,7 +16,7 @@ FAILURES = Counter(
     "chatbots_reply_failures", "Times a model gave no reply, or none was asked", ["reason"]
 )
 
-# Create each series now: the rate of a series that begins with its first event misses that event.
+# Create each series now, at 0: rate() would miss the first event of a series that begins at 1.
 for known in ("reply", "failure"):
     REPLY_SECONDS.labels(known)
 for known in (NO_DEFAULT_MODEL, TRIED_TOO_OFTEN, KEY_NOT_SET, "4xx", "5xx", *Reason.values):

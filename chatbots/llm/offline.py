@@ -40,7 +40,7 @@ IDENTITY = re.compile(
     r"|are you an? (real )?(ai|bot|chatbot|human|machine|person|robot))\W*",
     re.IGNORECASE,
 )
-# The following patterns match the beginning of a message, and count only if it has no topic
+# The following patterns match the beginning of a message, and apply only if it has no topic
 GREETING = re.compile(r"\W*(hello|hi|hey|hallo|good (morning|day|evening))\b", re.IGNORECASE)
 THANKS = re.compile(r"\W*(thanks|thank you|thx|danke)\b", re.IGNORECASE)
 # Matches the beginning of sentences that tell a bot what to do. Such sentences belong in an
@@ -122,7 +122,7 @@ def _topics(question: str) -> set[str]:
 
 
 def _weight(topics: set[str]) -> int:
-    """Weigh topics: a known subject counts KNOWN_WEIGHT times as much as another word."""
+    """Return the total weight of topics: KNOWN_WEIGHT for a known subject, 1 for another word."""
     return len(topics) + (KNOWN_WEIGHT - 1) * len(topics.intersection(SUBJECT_OF.values()))
 
 
@@ -151,9 +151,9 @@ def _sentences(facts: str) -> list[str]:
 def _fitting(sentences: Sequence[str], topics: set[str]) -> list[str]:
     """Choose the sentences that best fit the question, in their original order.
 
-    A sentence is an answer if it names a subject of the question, or most of the question's topics.
-    The best sentences have the most in common with the question and, among those, name the fewest
-    subjects.
+    A sentence qualifies if it names a known subject of the question, or topics with more than half
+    of the question's weight. The best sentences share the most weight with the question and, among
+    those, name the fewest subjects.
     """
     subjects, enough = set(SUBJECT_OF.values()), _weight(topics) / 2
     fits: dict[str, tuple[int, int]] = {}

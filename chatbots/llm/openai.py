@@ -37,8 +37,9 @@ def complete(
 ) -> Reply:
     """Ask for a completion within `seconds`. Raises ReplyFailed.
 
-    A failed request is retried if the failure is temporary or a changed request may avoid it: at
-    most once after each of the `pauses`, twice with less history and once without the temperature.
+    After a temporary failure, the request is repeated, at most once after each of the `pauses`. If
+    a changed request may succeed, it is sent with less history, at most twice, or without the
+    temperature.
     """
     warmth = temperature if model.sends_temperature else None
     waits, conversations = iter(pauses), _ever_shorter(turns)
@@ -68,7 +69,7 @@ def complete(
 
 
 def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
-    """Yield a conversation with its full history, then the newest quarter of it, then none."""
+    """Yield a conversation with its full history, with the newest quarter of it, and with none."""
     yield turns
     *earlier, question = turns
     system = [turn for turn in earlier if turn.role == "system"]
@@ -98,7 +99,7 @@ def _waited(fault: ModelFault, pause: float | None) -> bool:
 def _completion(
     model: Model, turns: Sequence[Turn], temperature: float | None
 ) -> parsing.Completion:
-    """Make one request and return the completion. Raises ReplyFailed; a ModelFault has a remedy."""
+    """Make one request. Raises ReplyFailed, or its subclass ModelFault, which names a remedy."""
     question = {
         "model": model.name,
         "messages": [{"role": turn.role, "content": turn.content} for turn in turns],
@@ -122,7 +123,10 @@ def _session() -> requests.Session:
 
 
 def _post(model: Model, body: bytes) -> tuple[int, bytes]:
-    """Send a request and return a successful response's status and body. Raises ReplyFailed."""
+    """Send a request and return a successful response's status and body.
+
+    Raises ReplyFailed, or one of FAILURES if the exchange fails.
+    """
     with closing(
         _session().post(
             f"{model.base_url.rstrip('/')}/chat/completions",

@@ -18,13 +18,13 @@ NOT_UNDERSTOOD = "answer not understood"
 STREAMED = "the model streamed its answer without being asked to"
 EVENT_STREAM = "text/event-stream"
 
-# Without a closing tag, the thought extends to the end: the model was cut off while thinking.
+# Without a closing tag, the thought extends to the end, because the model was cut off within it.
 THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 THOUGHT_ENDS = "</think>"
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
-    """Decompress a body, up to BYTES + 1 bytes. Raises ReplyFailed."""
+    """Return a body, decompressed to at most BYTES + 1 bytes if encoded. Raises ReplyFailed."""
     if encoding in ("", "identity"):
         return body
     if encoding not in PACKED:

@@ -60,7 +60,7 @@ INSTRUCTION = prepared(
     lambda: with_unused(Instruction.objects.filter(chatbot=CHATBOT, is_active=True))
 )
 
-LONG_SYSTEM = 100_000  # characters in a system message, more than many models accept
+LONG_SYSTEM = 100_000  # characters in a system message; many models do not accept this many
 # Upper bounds for the earlier messages in a prompt, whatever the settings say
 HISTORY_MESSAGES = 100
 HISTORY_CHARACTERS = 60_000
@@ -150,7 +150,7 @@ def lasting_briefing(chatbot_id: UUID) -> Briefing:
 
 
 def general(chatbot_id: UUID) -> tuple[GeneralSettings, LlmModel | None]:
-    """Read a bot's own settings, or the defaults, and the model that answers."""
+    """Read a bot's settings, or the defaults if it has none, and the model that answers."""
     found = SETTINGS.first(chatbot=chatbot_id)
     if found is None:
         rows = with_unused(GeneralSettings.objects.filter(chatbot=chatbot_id))

@@ -1,4 +1,4 @@
-"""The tables of chatbots, and the built-in model."""
+"""Create the tables for chatbots, and add the built-in model."""
 
 import config.database.ids
 import config.runtime.context
@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 
 def add_offline_model(apps, schema_editor):
-    """Add the built-in model, so that bots answer from the first start, without a network."""
+    """Add the built-in model, so that bots of a new installation can reply without a network."""
     model = apps.get_model("chatbots", "LlmModel")
     model.objects.create(
         provider="offline", title="Offline demo model", is_default=True, version=1

@@ -61,7 +61,7 @@ class ChatbotSettings(Row):
 
     @classmethod
     def own_fields(cls) -> list[str]:
-        """Return the settings' names: all columns except the chatbot, version and ORDINARY."""
+        """Return the names of all columns except the chatbot, the version and those in ORDINARY."""
         return [
             field.name
             for field in cls._meta.concrete_fields

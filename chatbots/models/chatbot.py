@@ -36,7 +36,10 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
         return union((rows.filter(person=person) for rows in self.with_users()), "pk")
 
     def open_to(self, person: Any) -> "ChatbotQuerySet":
-        """Select the chatbots that a person may use, without reading other tenants' chatbots."""
+        """Select the chatbots that a person may use.
+
+        On PostgreSQL, `ids_sought` finds them without reading the chatbots of other accounts.
+        """
         if connection.vendor == "postgresql":
             return self.filter(pk__in=Collected(ids_sought(person)))
         return self.filter(pk__in=Chatbot.objects.ids_open_to(person))
@@ -47,7 +50,8 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
 
     def lock(self, chatbot_id: UUID) -> None:
         """Lock a chatbot until the caller's transaction ends."""
-        # no_key: inserting rows that refer to the chatbot, such as messages, does not wait.
+        # no_key: transactions that insert rows referring to the chatbot, such as threads, do not
+        # wait for this lock.
         self.select_for_update(no_key=True).filter(pk=chatbot_id).first()
 
     def with_caller_role(self, person: Any) -> "ChatbotQuerySet":
@@ -60,9 +64,8 @@ def ids_sought(person: Any) -> Rows:
     """Return the ids of the chatbots that a person may use. PostgreSQL only.
 
     The rule is the same as in `with_users`. With a join, PostgreSQL reads every account's chatbots
-    if it estimates many per account. Here it runs a subquery for each of the person's accounts and
-    finds the chatbots by index, because it always estimates few rows for a range with unknown
-    bounds.
+    if it estimates many per account. For a range with unknown bounds, it always estimates few rows,
+    so it runs a subquery for each of the person's accounts and finds the chatbots by index.
     """
     chatbots = Chatbot.objects.order_by()
     within = chatbots.filter(account__gte=OuterRef("pk"), account__lte=OuterRef("pk"))

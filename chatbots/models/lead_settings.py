@@ -51,9 +51,8 @@ class LeadSettings(ChatbotSettings):
     lead_notification_email = models.JSONField(default=list, blank=True)
     customer_form_field = models.JSONField(default=list, blank=True)
     auto_escalate_on_lead_capture = flag(label="escalate when a lead is captured")
-    when_user_share_details = text(
-        label="sharing of contact details"
-    )  # stored but never returned. Open point: user-data
+    # Stored but never returned. Open point: user-data
+    when_user_share_details = text(label="sharing of contact details")
 
     class Meta:
         verbose_name_plural = "lead settings"

@@ -14,7 +14,7 @@ from config.database.row import Row
 
 
 class LlmModel(VersionedRow, Row):
-    """A model that bots can answer with. Its key stays in the environment."""
+    """A model that bots can use. `key_variable` names the environment variable with its API key."""
 
     OFFLINE = "offline"
 
@@ -57,7 +57,8 @@ class LlmModel(VersionedRow, Row):
     from_environment = models.BooleanField(default=False, editable=False)
     last_failure_at = models.DateTimeField(null=True, editable=False)
     last_failure_reason = models.CharField(max_length=SHORT, blank=True, editable=False)
-    failures_in_a_row = models.PositiveSmallIntegerField(default=0, editable=False)  # capped
+    # Counted up to `fallback.SKIPPED_AFTER`
+    failures_in_a_row = models.PositiveSmallIntegerField(default=0, editable=False)
     skipped_until = models.DateTimeField(null=True, editable=False)
 
     content_fields = ("provider", "title", "name", "base_url", "key_variable", "sends_temperature")
@@ -148,5 +149,5 @@ def effective_column(column: str, chosen: OuterRef | Subquery) -> Any:
 
 
 def effective_columns(chosen: OuterRef) -> dict[str, Any]:
-    """Return annotations with the model that answers: `llm_id`, `llm_provider`, `llm_title`."""
+    """Return annotations for the model that answers: `llm_id`, `llm_provider`, `llm_title`."""
     return {f"llm_{name}": effective_column(name, chosen) for name in ("id", "provider", "title")}

@@ -1,8 +1,8 @@
 """Versions of the rows that a prompt is built from, so that old prompts can be rebuilt.
 
 The newest versions of a row are kept, and so is each version that a reply has used. A process that
-makes a reply sets `used` before it asks the model, and pruning deletes only unused versions. Both
-are single statements on one row, so the database decides which of the two comes first.
+generates a reply sets `used` before it asks the model, and pruning deletes only unused versions.
+Each of the two is a single statement on one row, so the database runs one before the other.
 """
 
 from collections.abc import Iterable, Mapping
@@ -136,12 +136,12 @@ class VersionedRow(models.Model):
         return found
 
     def _keep(self) -> None:
-        """Store the current version, and prune the one that is no longer among the newest.
+        """Store the current version, and prune the version that it displaces.
 
-        Each change pushes at most one version out of the newest NEWEST_KEPT. It is deleted if no
-        reply has used it. A language model's versions belong to no chatbot. They are all kept,
-        because replies do not mark them as used, and only superusers and the environment change
-        models.
+        Each new version displaces at most one from the newest NEWEST_KEPT. The displaced version is
+        deleted if no reply has used it. The versions of language models, which belong to no
+        chatbot, are all kept: replies do not mark them as used, and there are few of them, because
+        only superusers and the environment change models.
         """
         chatbot_id = getattr(self, "chatbot_id", None)
         if chatbot_id and self.version > NEWEST_KEPT:

@@ -30,12 +30,13 @@ LOCKED = prepared(
 
 @contextmanager
 def unique_name() -> Iterator[None]:
-    """Report a violated constraint as InvalidRequest: the database decides whether a name is free.
+    """Convert IntegrityError to InvalidRequest: the database decides whether a name is free.
 
     Only the name can violate a constraint here, because foreign keys are checked at the commit.
     """
     try:
-        # A single statement needs no transaction, but inside one it needs a savepoint.
+        # A single statement needs no transaction of its own. Within the caller's, a savepoint keeps
+        # the transaction usable after an error.
         with transaction.atomic() if connection.in_atomic_block else nullcontext():
             yield
     except IntegrityError:
@@ -63,7 +64,8 @@ def create_chatbot(account: Account, *, creator_id: UUID, name: str, description
 def erase_chatbot(chatbot: Chatbot) -> bool:
     """Hide a chatbot permanently and free its name. The worker deletes what belongs to it.
 
-    Returns False if it is already erased. The row itself is kept while the log has its deliveries.
+    Returns False if it is already erased. The chatbot's row is kept as long as the delivery log
+    refers to it.
     """
     present = Chatbot.objects.filter(pk=chatbot.pk)
     columns = {"name": f"erased {chatbot.pk}", "description": "", "is_active": False}

@@ -25,7 +25,7 @@ def check(current: GeneralSettings, changes: Mapping[str, Any]) -> None:
             "Settable only when limitMessagesPerConversation is true",
         )
     if chosen := changes.get("llm_model_id"):
-        # Locked, so that it still exists when this commits.
+        # Locked, so that the model still exists when this transaction commits.
         models = LlmModel.objects.select_for_update(no_key=True)
         if models.filter(pk=chosen, is_active=True).first() is None:
             raise InvalidRequest.at(["llmModelId"], "Expected the id of an active model")

@@ -13,7 +13,7 @@ from config.database.trail import update_rows
 def make_default(model: LlmModel) -> None:
     """Make a model active and the default for bots that have not chosen one."""
     with transaction.atomic():
-        # A concurrent call waits here, and then sees the default set by this one.
+        # A concurrent call waits here, and then sees the default that this call has set.
         list(LlmModel.objects.order_by("pk").select_for_update(no_key=True).values_list("pk"))
         update_rows(LlmModel.objects.filter(is_default=True).exclude(pk=model.pk), is_default=False)
         update_rows(LlmModel.objects.filter(pk=model.pk), is_default=True, is_active=True)

@@ -9,9 +9,10 @@ from config.api.errors import InvalidRequest
 
 
 def copy_texts(source: Localization, locale_code: str) -> Localization:
-    """Copy a set's own texts to another locale of its chatbot, creating that set if needed.
+    """Copy the texts stored in a set to the chatbot's set for another locale.
 
-    Texts that the other set already has are kept. Raises InvalidRequest, ListFull.
+    Creates the target set if needed, and keeps the texts that are already stored in it. Raises
+    InvalidRequest for a malformed locale code, or ListFull.
     """
     with transaction.atomic():
         lock_chatbot(source.chatbot_id)

@@ -20,8 +20,8 @@ class Trial:
 def ask(chatbot_id: UUID, said: Sequence[Turn], question: str) -> Trial:
     """Return the reply to a question that follows the turns in `said`.
 
-    The question counts towards no quota, and neither a reply nor a failure is recorded. Releases
-    the database connection before it waits for the model.
+    The question counts against no quota, and neither the reply nor a failure is recorded. Releases
+    the database connection before waiting for the model.
     """
     known = prompt.briefing(chatbot_id)
     reply = Reply(known.fallback, failure="no model is marked as the default")

@@ -1,4 +1,4 @@
-"""Restore an earlier version of an instruction or a persona as a new one."""
+"""Restore earlier versions of instructions and personas."""
 
 from chatbots.models import Instruction, Persona, Version
 from chatbots.models.version import content_at
@@ -7,7 +7,10 @@ from config.api.errors import NotFound
 
 
 def restore(row: Instruction | Persona, number: int) -> Instruction | Persona:
-    """Save the content of an earlier version as the newest one. Raises NotFound."""
+    """Save the content of an earlier version again. Raises NotFound.
+
+    This stores a new version unless the current content is the same.
+    """
     try:
         content = content_at(row.pk, number)
     except Version.DoesNotExist:

@@ -106,7 +106,7 @@ class ChatbotViewSet(CallerViewSet):
 
     model: type[Any]
     scope = "chatbot"  # the path from a row to its chatbot
-    needs_active: ClassVar[frozenset[str]] = frozenset()  # actions that an inactive chatbot refuses
+    needs_active: ClassVar[frozenset[str]] = frozenset()  # actions that need an active chatbot
     chatbot: OpenChatbot
 
     def open(self, **names: str) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class ChatbotViewSet(CallerViewSet):
     def row(self, text: str) -> Any:
         """Return one row of this chatbot. Raises NotFound, including for a malformed id.
 
-        It is not named `get`, because DRF sets that attribute to the handler of GET requests.
+        The method is not named `get`, because DRF sets that attribute to the GET handler.
         """
         found = self.rows().filter(pk=self.key(text)).first()
         if found is None:
@@ -166,5 +166,5 @@ class AccountViewSet(CallerViewSet):
         return Chatbot.objects.filter(account=self.account_id)
 
     def start(self) -> Start:
-        """Return the function that selects an account's chatbots, with this account's id."""
+        """Return `chatbots_of_account`, with this account as its parameter."""
         return chatbots_of_account, {"account": self.account_id}

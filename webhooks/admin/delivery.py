@@ -106,7 +106,7 @@ class DeliveryAdmin(
         """Show the last response, or why there was none."""
         return answer_of(delivery)
 
-    # Any: a delivery with the annotation `read_at`
+    # Any: a delivery annotated with `read_at`
     @admin.display(description="next attempt", empty_value="-")
     def next_attempt(self, delivery: Any) -> object:
         """Count down to the next attempt, or say that one is in flight or held."""

@@ -1,4 +1,4 @@
-"""The numbers of deliveries on the log's tabs, counted through indexes, up to a cap."""
+"""Count the deliveries for the log's tabs, through indexes and up to a cap."""
 
 from collections import Counter
 from typing import Any
@@ -18,11 +18,11 @@ CAP = 100  # this count and higher ones are shown as "99+"
 def counts(
     chatbots: list[UUID] | None, *, beside: "QuerySet[Any] | None" = None, person: User
 ) -> Counter[str]:
-    """Count the FAILED and RETRYING deliveries of chatbots, or of all of them, in one query.
+    """Count the FAILED and RETRYING deliveries of chatbots in one query. None stands for all.
 
-    The same query also counts the rows `beside`, under the key BESIDE. The SELECT for this count
-    must read exactly one row, so it reads the row of `person`. SQLite allows no LIMIT in a part of
-    a UNION, so each part limits a subquery of ids instead.
+    The query also counts the rows of `beside`, if given, under the key BESIDE. The SELECT for this
+    count must read exactly one row, so it reads the row of `person`. SQLite allows no LIMIT in a
+    part of a UNION, so each part limits a subquery of ids instead.
     """
     rows = Delivery.objects.order_by()
     parts: list[QuerySet[Delivery]]

@@ -1,13 +1,13 @@
-"""The list of deliveries, at a cost that depends neither on their number nor on the filters.
+"""The list of deliveries. A page's cost depends neither on their number nor on the filters.
 
-Indexes order all deliveries, and those of one chatbot, of one state and of one class of responses.
-If one of these indexes has exactly the matching rows, a page reads only its own rows. Any other
-page examines a bounded number of rows in the order of an index and keeps those that match. If they
-do not fill the page, it offers to look further back.
+Indexes keep the order of the list for all deliveries, and within each chatbot, each state and each
+class of responses. If the matching rows are exactly one range of an index, a page reads only the
+rows that it shows. Any other page examines a bounded number of rows in the order of an index and
+keeps those that match. If these do not fill the page, it offers to look further back.
 
 For several chatbots, a database either sorts all of their rows, or reads the rows of all accounts
-in order and drops most of them. So the list first finds a time beyond which the page cannot reach:
-for each chatbot, it looks up the time of the delivery that would complete a page, and the latest of
+in order and drops most of them. So the list first computes how far back the page can reach: for
+each chatbot, it looks up the time of the delivery that would complete a page, and the latest of
 these times is the bound.
 """
 
@@ -39,12 +39,12 @@ from webhooks.models.delivery import State
 from webhooks.services.selection import CLASSES, SUCCEEDED
 
 TABS = (State.FAILED, State.RETRYING, State.PENDING, State.SUCCESS)
-LOOKED_AT = 2_000  # index rows examined, for filters without an index of their own
+LOOKED_AT = 2_000  # maximum number of index rows to examine if no index serves the filters
 SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
 NIL = UUID(int=0)  # sorts before every id
 COUNTED = 10_000  # maximum count of a day's deliveries in the text of an empty list
-FAILURES = 10_000  # the newest failures that the page of causes groups
+FAILURES = 10_000  # maximum number of failures that the page of causes groups, newest first
 OF_ONE = 1_000  # minimum number of failures read for each of several chatbots
 
 
@@ -52,7 +52,7 @@ class DeliveryList(KeysetChangeList):
     """The deliveries that a user may see, newest first."""
 
     queryset: "QuerySet[Any]"
-    reached: datetime | None = None  # older deliveries were not examined; None: all were
+    reached: datetime | None = None  # older deliveries were not examined; None if all were
     made_filters: Any = None  # Any: what Django's list returns
 
     def get_filters(self, request: HttpRequest) -> Any:
@@ -61,7 +61,7 @@ class DeliveryList(KeysetChangeList):
         return self.made_filters
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read one page, only as far back as it can reach."""
+        """Read one page, and examine deliveries only as far back as the page can reach."""
         matching = self.queryset
         endpoints = scoped_rows(self.model_admin.admin_site, Endpoint, request)
         self.endpoints = endpoints.order_by()
@@ -76,7 +76,10 @@ class DeliveryList(KeysetChangeList):
             self.counts = counts(self.chatbots(request, {}), beside=beside, person=person(request))
 
     def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Add the current time by the clock that sets due times, without another query."""
+        """Annotate the rows with the current time of the clock that is used for due times.
+
+        This saves a query for the time.
+        """
         annotated: QuerySet[Any] = rows.annotate(read_at=Now())
         return annotated
 
@@ -151,7 +154,8 @@ class DeliveryList(KeysetChangeList):
         column = "failed_of" if failed else "chatbot"
         bound = reach(rows, chatbots, size, column=column)
         self.reached = None if exact else bound
-        # The same order, but no index serves it: otherwise SQLite would read all accounts' rows
+        # The same order, written so that no index serves it: with an index in this order, SQLite
+        # would read the rows of all accounts.
         ordered = Coalesce(F("created_at"), F("created_at")).desc()
         kept = matching.filter(**{f"{column}__in": chatbots}, **time | since(bound))
         return kept.order_by(ordered, "-id")
@@ -235,10 +239,11 @@ def is_rare(condition: dict[str, Any]) -> bool:
 def reach(
     rows: "QuerySet[Any]", chatbots: list[UUID], size: int, *, column: str
 ) -> datetime | None:
-    """Find a time since which the chatbots have at least `size` rows. None stands for all rows.
+    """Find a time since which the chatbots have at least `size` rows.
 
-    For each chatbot, this looks up the time of row number `size`; the latest of these times is the
-    result. `column` is the indexed column that identifies the chatbot.
+    For each chatbot, this looks up the time of row number `size`. Returns the latest of these
+    times, or None if no chatbot has that many rows. `column` is the indexed column that identifies
+    the chatbot.
     """
     of_one = rows.filter(**{column: OuterRef("pk")}).order_by("-created_at", "-id")
     place = Subquery(of_one.values("created_at")[size - 1 : size])

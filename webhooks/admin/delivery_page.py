@@ -41,8 +41,8 @@ COLOURS = {
     State.SUCCESS.value: "success",
     State.FAILED.value: "danger",
 }
-SECOND = 1_000  # ms; from here on, a failure's duration is shown in seconds
-SHOWN = 100  # newest attempts that the page shows, at most
+SECOND = 1_000  # ms; failures that took this long or longer are shown in seconds
+SHOWN = 100  # maximum number of attempts on the page, which shows the newest ones
 
 
 def answer_of(row: Delivery | Attempt) -> str:
@@ -101,7 +101,7 @@ def is_moving(delivery: Delivery) -> bool:
 
 
 def time_left(delivery: Delivery) -> SafeString | str:
-    """Return the time until the next attempt, which the page counts down; empty if none waits."""
+    """Return a countdown to the next attempt, or "" if no attempt is waiting."""
     if delivery.due_at is None or delivery.claim:
         return ""
     return countdown(delivery.due_at, now())
@@ -133,7 +133,7 @@ def said_of(delivery: Delivery) -> str:
 
 
 def history(delivery: Delivery, endpoint: Endpoint | None) -> dict[str, Any]:
-    """Return the context that shows a delivery's attempts."""
+    """Return the template context for a delivery's attempts."""
     attempts = list(delivery.attempts.order_by("-started_at", "-id")[:SHOWN])[::-1]
     last = attempts[-1] if attempts else None
     url = last.url if last else endpoint.url if endpoint else ""
@@ -214,7 +214,7 @@ class DeliveryPageAdmin(ScopedAdmin):
         )
 
     def live_context(self, request: HttpRequest, delivery: Delivery) -> dict[str, Any]:
-        """Return the context of the part of the page that the script replaces."""
+        """Return the template context for the part of the page that the script replaces."""
         endpoint = Endpoint.objects.filter(chatbot=delivery.chatbot_id).first()
         can_retry = (
             self.has_retry_permission(request, delivery)
@@ -231,8 +231,8 @@ class DeliveryPageAdmin(ScopedAdmin):
     def news_view(self, request: HttpRequest, object_id: UUID) -> HttpResponse:
         """Return the changed part of the page, or 304 if the delivery has not changed.
 
-        If nothing has changed, it reads only one row. With `part=test` it returns the result of a
-        test, for the webhook's page.
+        An unchanged delivery costs only one query. With `part=test`, the response contains the
+        result of a test, for the webhook's page.
         """
         delivery = self.readable_row(request, object_id)
         tag = tag_of(delivery)
@@ -271,7 +271,7 @@ class DeliveryPageAdmin(ScopedAdmin):
 
 
 def result_of(delivery: Delivery) -> dict[str, Any]:
-    """Return the context that shows the result of a test on the webhook's page."""
+    """Return the template context for the result of a test on the webhook's page."""
     last = delivery.attempts.last()
     return {
         "delivery": delivery,

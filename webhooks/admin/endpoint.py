@@ -17,7 +17,7 @@ from webhooks.models import Endpoint
 
 
 class StateFilter(DropdownFilter):
-    """Filters by the receiver's state. A query cannot tell whether a secret can be decrypted."""
+    """Filters by state, except UNREADABLE: no query can tell whether a secret can be decrypted."""
 
     title = parameter_name = "state"
 
@@ -33,7 +33,7 @@ class StateFilter(DropdownFilter):
 class EndpointAdmin(ReadOnly, EndpointPageAdmin, ChatbotRows):
     """Webhooks by chatbot; each is configured on its own page.
 
-    The app above registers a subclass, which adds counts of deliveries.
+    `conversations.admin` registers a subclass, which adds counts of deliveries.
     """
 
     list_display = (

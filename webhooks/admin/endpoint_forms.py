@@ -34,7 +34,7 @@ class SecretForm(forms.Form):
         max_length=MAX_LENGTH,
         required=False,
         strip=False,
-        # A password widget: its value is not written back into a rejected form.
+        # A password widget, because Django does not render its value when a form is rejected.
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
         help_text=f"At least {MIN_LENGTH} visible characters; only with “Use my own”",
     )

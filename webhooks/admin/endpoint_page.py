@@ -116,7 +116,7 @@ class EndpointPageAdmin(ScopedAdmin):
         return chatbot.account.webhooks_enabled and permitted
 
     def manages_secret(self, request: HttpRequest, chatbot: Chatbot) -> bool:
-        """Return whether the user may replace the secret, or send it to another URL."""
+        """Return whether the user may replace the secret, or change the URL that receives it."""
         return person(request).is_superuser or chatbot.account_id in managed_accounts(request)
 
     def of_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
@@ -130,7 +130,7 @@ class EndpointPageAdmin(ScopedAdmin):
             if endpoint and "secret_choice" in request.POST:  # the form for a first configuration
                 messages.warning(request, SET_UP_MEANWHILE)
                 return HttpResponseRedirect(page_url(chatbot.pk))
-            with transaction.atomic():  # the form compares with the locked row
+            with transaction.atomic():  # the form locks the row to detect a conflicting change
                 if form.is_valid():
                     with first_time(request) as first:
                         if not first:
@@ -142,21 +142,21 @@ class EndpointPageAdmin(ScopedAdmin):
     def configuration_form(
         self, request: HttpRequest, chatbot: Chatbot, endpoint: Endpoint | None
     ) -> EndpointForm:
-        """Build the form that configures the webhook, or that sets it up with its secret."""
+        """Build the form for the webhook, or for a first configuration with a secret."""
         if endpoint is None:
             every = [event.value for event in Event]
             return NewEndpointForm(
                 request.POST or None, initial={"events": every, "is_active": True}
             )
         form = EndpointForm(request.POST or None, instance=copy(endpoint))
-        # A receiver at another URL would get the secret.
+        # A changed URL would send the secret to another receiver.
         form.fields["url"].disabled = not self.manages_secret(request, chatbot)
         return form
 
     def save(
         self, request: HttpRequest, chatbot: Chatbot, form: EndpointForm
     ) -> HttpResponse | None:
-        """Save the configuration and show a new secret, only this once.
+        """Save the configuration. A new secret is shown in the response, and never again.
 
         Returns None if the service rejects the configuration.
         """
@@ -175,7 +175,7 @@ class EndpointPageAdmin(ScopedAdmin):
         return self.show_secret(request, chatbot, secret)
 
     def show_secret(self, request: HttpRequest, chatbot: Chatbot, secret: str) -> HttpResponse:
-        """Show a new secret, only this once."""
+        """Show a new secret, which cannot be shown again."""
         return secret_page(
             self,
             request,
@@ -212,7 +212,7 @@ class EndpointPageAdmin(ScopedAdmin):
         )
 
     def health(self, endpoint: Endpoint) -> dict[str, Any]:
-        """Return the figures of the last 24 hours, and how many deliveries are waiting now."""
+        """Return the statistics of the last 24 hours, and the number of waiting deliveries."""
         hours = self.hours(endpoint.chatbot_id)
         return {
             "ok": sum(hour.ok for hour in hours),
@@ -226,7 +226,7 @@ class EndpointPageAdmin(ScopedAdmin):
     def hours(self, chatbot_id: UUID) -> list[Hour]:
         """Count a chatbot's deliveries in each of the last 24 hours, oldest first.
 
-        The app that counts activity overrides this.
+        The subclass in `conversations.admin` implements this.
         """
         raise NotImplementedError
 
@@ -241,8 +241,9 @@ class EndpointPageAdmin(ScopedAdmin):
     def secret_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
         """Ask for one confirmation, then replace the secret and show the new one once.
 
-        A form that is submitted twice replaces it once. The browser's Back button leads to a page
-        without a form, which names the user who has just replaced the secret.
+        Submitting the form twice replaces the secret only once. Shortly after a replacement, the
+        page names the user who replaced the secret instead of showing the form, in case the
+        browser's Back button led to it.
         """
         endpoint = self.writable_endpoint(request, chatbot_id)
         chatbot = endpoint.chatbot
@@ -272,7 +273,7 @@ class EndpointPageAdmin(ScopedAdmin):
     def replace(
         self, request: HttpRequest, endpoint: Endpoint, form: SecretForm
     ) -> HttpResponse | None:
-        """Replace the secret and show it. Returns None if the service rejects that."""
+        """Replace the secret and show the new one. Returns None if the service rejects it."""
         try:
             secret = service.replace_secret(
                 endpoint, form.own_secret, by=person(request).get_full_name()

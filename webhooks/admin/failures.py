@@ -19,15 +19,15 @@ ENDPOINTS = 3  # maximum number of endpoints listed in each group
 
 
 class FailuresAdmin(ScopedAdmin):
-    """The page of the log that groups failures."""
+    """Adds a page to the log that groups failures by cause."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the page that groups failures by cause."""
+        """Add the page's route."""
         view = self.admin_site.admin_view(self.causes_view)
         return [path("causes/", view, name="webhooks_delivery_causes"), *super().get_urls()]
 
     def causes_view(self, request: HttpRequest) -> HttpResponse:
-        """Group the newest failures that match the log's filter by cause."""
+        """Show the causes of the newest failures that match the log's filter, with their counts."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         log = filtered_list(self, request)
@@ -51,7 +51,7 @@ class FailuresAdmin(ScopedAdmin):
 
 
 def described(cause: str, chatbots: "Counter[str]", log: Any) -> dict[str, Any]:
-    """Return the context that shows a cause. Any: the theme's list is untyped."""
+    """Return the template context for a cause. Any: the theme's list is untyped."""
     code = int(cause) if is_code(cause) else None
     names = [name for name, _ in chatbots.most_common(ENDPOINTS)]
     more = len(chatbots) - len(names)

@@ -1,4 +1,4 @@
-"""The filters of the delivery log, and the selection that a URL of the log stands for."""
+"""The filters of the delivery log, and their conversion to a selection and back."""
 
 from datetime import datetime
 from typing import Any
@@ -41,7 +41,7 @@ class CodeFilter(DropdownFilter):
         return [(name, name) for name in (SUCCEEDED, *CLASSES)]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select the deliveries with a response of the chosen class."""
+        """Select the deliveries whose last attempt is in the chosen class."""
         name = self.value()
         if name == SUCCEEDED or name in CLASSES:
             return in_class(queryset, name)

@@ -38,14 +38,14 @@ def state_of(endpoint: Endpoint) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """How long the receiver took, in milliseconds, for deliveries of the last 24 hours.
+    """The receiver's response times, in milliseconds, for deliveries of the last 24 hours.
 
-    Tests and deliveries that did not succeed are excluded.
+    Tests and deliveries that have not succeeded are excluded.
     """
 
     median: int | None
     p95: int | None
-    capped: bool  # LOOKED_AT were examined, and there may be more
+    capped: bool  # LOOKED_AT deliveries were examined, and there may be more
 
 
 def response_times(endpoint: Endpoint) -> Times:

@@ -1,4 +1,4 @@
-"""A webhook's deliveries by the hour, as bars that need neither a script nor inline styles."""
+"""A bar chart of a webhook's deliveries per hour, without scripts or inline styles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ GAP = 1
 
 @dataclass(frozen=True)
 class Hour:
-    """The deliveries that were created in one hour, by their current state, without tests."""
+    """Counts of the deliveries created in one hour, by their current state. Excludes tests."""
 
     begins_at: datetime
     ok: int

@@ -59,15 +59,15 @@ def figure(count: int) -> str:
 
 
 class RetryAllAdmin(ScopedAdmin):
-    """The page of the log that starts a retry job."""
+    """Adds a page to the log that starts a retry job."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the page that says what would be retried."""
+        """Add the page's route."""
         view = self.admin_site.admin_view(self.retry_all_view)
         return [path("retry-all/", view, name="webhooks_delivery_retry_all"), *super().get_urls()]
 
     def retry_all_view(self, request: HttpRequest) -> HttpResponse:
-        """Show what a retry of all deliveries matching the log's filter would do, then start it."""
+        """Show what a retry job for the log's filter would retry. Start the job on submission."""
         if not person(request).has_perm("webhooks.change_delivery"):
             raise PermissionDenied
         filtered_list(self, request)  # rejects an invalid filter
@@ -136,20 +136,20 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
     )
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Keep a job only if the user may see all of its chatbots."""
+        """Select the jobs whose chatbots the user may all see."""
         parts = RetryPart.objects.filter(job=OuterRef("pk"))
         mine = visible_chatbots(request).values("pk")
         foreign = parts.exclude(chatbot__in=mine)
         return rows.filter(Exists(parts.filter(chatbot__in=mine)), ~Exists(foreign))
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Read each job with the number of deliveries that it has retried."""
+        """Annotate each job with the number of deliveries that it has retried."""
         rows: QuerySet[Any] = super().get_queryset(request)
         counted: QuerySet[Any] = rows.annotate(retried=Sum("parts__retried"))
         return counted
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        """Use the list that describes each job's filter."""
+        """Use RetryJobList, which describes each job's filter."""
         return RetryJobList
 
     @admin.display(description="filter")
@@ -199,7 +199,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
         )
 
     def live_context(self, request: HttpRequest, job: Any) -> dict[str, Any]:
-        """Return the context of the part of the page that the script replaces."""
+        """Return the template context for the part of the page that the script replaces."""
         parts = job.parts.select_related("chatbot").order_by("chatbot__name", "pk")[: LISTED + 1]
         share = (job.retried or 0) / job.expected if job.expected else 1
         return {

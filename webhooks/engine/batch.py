@@ -1,4 +1,4 @@
-"""Write waiting items together: one transaction for all of them, not one for each.
+"""Write waiting items together, in one transaction instead of one for each.
 
 A commit waits for the disk. Items that arrive during that wait share the next commit.
 """

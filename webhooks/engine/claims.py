@@ -1,8 +1,8 @@
 """Claim due deliveries for a worker, within the shares that `fairness` allows.
 
-A claim is a fencing token on the delivery's row. It expires after a few seconds, unless its task
-begins before then and exchanges it for one that lasts longer (see `schedule`). Every write is
-guarded by the token: a worker that has lost its claim changes nothing.
+A claim is a fencing token on the delivery's row. It expires after a few seconds, unless the task
+begins before then and exchanges the claim for a longer one (see `schedule`). The token guards every
+write, so a worker that has lost its claim changes nothing.
 
 Deliveries are chosen without a lock and claimed under the locks of their endpoints. Concurrent
 workers therefore claim deliveries of different endpoints, and none waits for another.
@@ -26,18 +26,17 @@ from webhooks.engine.work import Claimed
 from webhooks.models import Delivery
 
 START = timedelta(seconds=3)  # lifetime of a claim whose attempt has not begun
-MARGIN = timedelta(
-    seconds=20
-)  # how long a claim outlasts its attempt's deadline, to retry settling
+# Time after an attempt's deadline in which its claim is still valid and settling can be retried
+MARGIN = timedelta(seconds=20)
 WINDOW, WINDOWS = 128, 8  # endpoints in a window, and maximum number of windows read by one claim
-# Bounds on the due deliveries read per endpoint and lane: more of each if there are fewer endpoints
+# Bounds on the due deliveries read per endpoint and lane. The number is higher for fewer endpoints.
 LEAST_READ, MOST_READ = 8, 64
 ENDPOINTS = NAMESPACE + 1  # namespace of the endpoints' advisory locks
-# One request to PostgreSQL, which runs it as one transaction: no lock is held while a busy worker
-# gets round to its next statement. A server crash may undo a claim, but not one whose attempt has
-# begun: that commit is durable. Once the endpoints are locked, the last statement checks again what
-# may have changed since the deliveries were chosen: another worker may have attempted one, so that
-# its retry is due later, or may have started other deliveries of the same endpoint.
+# PostgreSQL receives these statements in one request and runs them as one transaction, so no lock
+# is held while a busy worker gets round to its next statement. A server crash may undo a claim, but
+# not the beginning of an attempt, whose commit is durable. With the endpoints locked, the last
+# statement checks the chosen deliveries again. In the meantime, another worker may have attempted
+# one of them, so that its retry is due later, or started other deliveries of the same endpoint.
 TAKE = f"""{queue.KEEP_TO_INDEXES}, set_config('synchronous_commit', 'off', true);
 SELECT set_config('webhooks.locked', COALESCE(array_agg(e.id), '{{}}')::text, true)
     FROM unnest(%(endpoints)s::uuid[]) AS e(id)
@@ -85,7 +84,7 @@ def release(claimed: Iterable[Claimed]) -> None:
 
 
 def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
-    """Choose deliveries from the next window of endpoints in which at least one may start."""
+    """Choose deliveries that may start, from the next window of endpoints that has any."""
     global _place
     current_time, from_start = queue.now(), _place == queue.NOBODY
     for _ in range(WINDOWS):
@@ -103,7 +102,7 @@ def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
 
 
 def _take(chosen: list[tuple[Waiting, Candidate]], worker: str, token: UUID) -> list[UUID]:
-    """Claim the chosen deliveries that may still start, if no other worker locks the endpoint."""
+    """Claim the chosen deliveries that may still start and whose endpoints can be locked."""
     if connection.vendor != "postgresql":  # there is only one worker
         return _write([one.delivery_id for _, one in chosen], worker, token)
     in_flight = Counter[UUID]()  # chosen so far, by endpoint

@@ -1,7 +1,7 @@
 """Choose which deliveries start when more are due than there are free slots.
 
-Pure logic: no database and no clock. An attempt is never skipped, because the schedule is the
-contract; three rules keep slots free for healthy endpoints instead:
+Pure logic, without a database or a clock. No attempt is ever skipped, because the schedule is part
+of the contract. Instead, three rules keep slots free for healthy endpoints:
 
 1. Each endpoint has a limit on its attempts in flight, across all workers (see `health`).
 2. Endpoints that have never been tried, or whose last attempt timed out, share half of a worker's

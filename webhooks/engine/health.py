@@ -1,8 +1,8 @@
 """Record the health of receivers, as shown by attempts that have just finished.
 
 A success ends a series of failures. The failures after it are counted, and the first of them sets
-`failing_since`. The limit on attempts in flight grows by one with each success, up to MOST; a
-timeout halves it. Attempts to an earlier URL are ignored: they say nothing about the current one.
+`failing_since`. Each success raises the limit on attempts in flight by one, up to MOST, and a
+timeout halves it. Attempts to an earlier URL are ignored, as they may concern another receiver.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,9 +30,9 @@ def record(
 ) -> None:
     """Write what finished attempts show about their endpoints, inside the caller's transaction.
 
-    `ended` lists the attempts in the order they ended. The endpoints' rows are locked in a fixed
-    order, to avoid deadlocks with workers that lock the same rows. `leave_locked` skips rows that
-    another session has locked.
+    `ended` lists the attempts in the order in which they ended. The endpoints' rows are locked in a
+    fixed order, to avoid deadlocks with workers that lock the same rows. `leave_locked` skips rows
+    that another session has locked.
     """
     results: dict[tuple[UUID, str], list[Result]] = {}
     for work, result in ended:

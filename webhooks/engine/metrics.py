@@ -40,7 +40,7 @@ for known in (State.SUCCESS, State.FAILED):
 
 
 def attempt_ended(result: Result, state: State) -> None:
-    """Count an attempt whose result was stored, and its delivery if that has ended."""
+    """Count an attempt whose result was stored, and its delivery if the delivery has ended."""
     code = result.outcome and result.outcome.response_code
     ATTEMPTS.labels(f"{code // 100}xx" if code else result.reason).inc()
     if state in (State.SUCCESS, State.FAILED):
@@ -48,7 +48,7 @@ def attempt_ended(result: Result, state: State) -> None:
 
 
 def attempt_interrupted(*, last: bool) -> None:
-    """Count an interrupted attempt. If it is the last one, it ends its delivery."""
+    """Count an interrupted attempt, and its delivery if this was the last attempt."""
     ATTEMPTS.labels(Refusal.INTERRUPTED_TOO_OFTEN if last else Refusal.INTERRUPTED).inc()
     if last:
         ENDED.labels(State.FAILED).inc()
@@ -60,6 +60,6 @@ def attempt_begins(late: timedelta) -> None:
 
 
 def request_leaves(work: Work) -> None:
-    """Measure the time since the event was recorded, if this is its first request."""
+    """Measure the time since an event was recorded, if this is the first request for it."""
     if work.number == 1 and not work.once:
         ARRIVAL.observe(work.seconds_since_due())

@@ -1,4 +1,4 @@
-"""Make one POST under one deadline; whatever the receiver does, the result is an outcome."""
+"""Make one POST request under one deadline, with an outcome for anything a receiver may do."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,16 +14,16 @@ from config.outbound.failures import FAILURES, Reason, clean, explain, is_shorta
 from config.outbound.guard import check_url, judge
 from config.outbound.transport import last_request, pieces, session
 
-BODY_SECONDS = 1.0  # seconds to read a body: the status decides, and only people read the body
+BODY_SECONDS = 1.0  # seconds to read a body, which is only for people: success needs no body
 BODY_READ = 16 * 1024  # bytes; after a longer body, the connection is not reused
-BODY_KEPT = 4 * 1024
+BODY_KEPT = 4 * 1024  # bytes at the beginning of a body that an attempt stores
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of one attempt: a response with its code, or the reason why there is none.
 
-    `repeated` means that the request was sent twice: the idle connection had just been closed.
+    `repeated` means that the request was sent twice, because an idle connection had been closed.
     `response_ms` is the time until the end of the response's headers, or until the failure. Each
     header is one line of printable characters. `response_body` is the beginning of the body,
     unchanged except that the secret is masked.
@@ -51,11 +51,11 @@ def post(
     timeout: float,
     hide: Callable[[str], str] = str,
 ) -> Outcome:
-    """Send the body unchanged. The whole exchange ends within `timeout` seconds.
+    """Post the body unchanged, and return the outcome within `timeout` seconds.
 
-    Some receivers echo the request, so `hide` masks the secret in the outcome, even where a string
-    is cut off within the secret. If this machine, not the receiver, causes a failure, raises an
-    error that `is_shortage` recognizes.
+    `hide` masks the secret in every string of the outcome, because some receivers echo the request.
+    Raises an error that `is_shortage` recognizes if this machine lacks the resources for the
+    request.
     """
     began = time.monotonic()
     try:

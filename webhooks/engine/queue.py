@@ -21,7 +21,8 @@ from webhooks.models.delivery import Lane
 SUSPECT = 2  # interruptions after which a delivery is suspected of killing workers
 NOBODY = UUID(int=0)  # sorts before every chatbot
 
-# Each part follows the order of an index, so PostgreSQL reads one row each, whatever it estimates.
+# Each subquery follows the order of an index, so PostgreSQL reads one row for it, whatever it
+# estimates.
 GLANCE = """
 SELECT (SELECT d.starts_at FROM webhooks_delivery d
         WHERE d.due_at IS NOT NULL AND d.running_of IS NULL ORDER BY d.starts_at LIMIT 1),
@@ -78,7 +79,7 @@ WHERE d.claimed_by > '' AND d.claimed_by = %s AND d.claim IS NOT NULL
 GROUP BY d.chatbot_id, d.account_id, slow
 """  # noqa: S608 - our own constants only
 
-# Until the transaction ends, PostgreSQL reads in the order of the indexes. Its statistics about
+# Make PostgreSQL read in the order of the indexes until the transaction ends. Its statistics about
 # claimed and waiting rows are always out of date: it may estimate a tenth of the table where there
 # are a handful of rows, or one row where there are thousands to sort.
 KEEP_TO_INDEXES = """

@@ -5,9 +5,9 @@
     give back  a task could not make its attempt: confirm is undone
     retry      one more attempt is requested for a FAILED delivery
 
-Each is one short transaction. Concurrent calls of confirm share one, and so do those of settle.
-Every write of a task is guarded by its claim. Only this module and `recovery` change a delivery's
-state.
+Each step is one short transaction. Concurrent calls of confirm share a transaction, and so do
+concurrent calls of settle. The claim guards every write of a task. Only this module and `recovery`
+change a delivery's state.
 Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 """
 
@@ -40,8 +40,8 @@ logger = logging.getLogger(__name__)
 def confirm(claimed: Claimed, *, worker: str) -> Work | None:
     """Begin an attempt and insert its row.
 
-    Returns None if the claim no longer holds, or if the delivery stays locked. In the second case
-    the claim expires, and the delivery is claimed again.
+    Returns None if the claim no longer holds, or if the delivery stays locked. In the second case,
+    the claim expires and the delivery is claimed again later.
     """
     try:
         return _confirm((claimed, worker))
@@ -54,7 +54,7 @@ def confirm(claimed: Claimed, *, worker: str) -> Work | None:
 def settle(work: Work, result: Result) -> bool:
     """Record the result of an attempt. Returns False if the claim no longer holds.
 
-    Retries while a row is locked or the database does not answer, until the claim expires. Then
+    Retries while a row is locked or the database is unavailable, until the claim expires. Then
     raises the database error.
     """
     return _insist(work, lambda: _settle((work, result)))

@@ -1,4 +1,4 @@
-"""The records that the schedule and an attempt exchange."""
+"""Data passed between the schedule and an attempt."""
 
 import time
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""The tables of webhooks."""
+"""Create the tables for webhooks."""
 
 import datetime
 import config.database.ids
@@ -9,7 +9,8 @@ import webhooks.payloads
 from django.db import migrations, models
 
 
-# PostgreSQL only: the order of deliveries, and more frequent vacuuming, because rows change often.
+# PostgreSQL only: a sequence for the order of deliveries, and storage parameters for tables whose
+# rows change often.
 SERVER = (
     "CREATE SEQUENCE webhooks_delivery_position",
     "ALTER TABLE webhooks_delivery SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01,"
@@ -22,7 +23,7 @@ SERVER = (
 
 
 def prepare_server(apps, schema_editor):
-    """Create what only PostgreSQL has or needs."""
+    """Run the statements that only PostgreSQL needs."""
     if schema_editor.connection.vendor == "postgresql":
         for statement in SERVER:
             schema_editor.execute(statement)

@@ -11,7 +11,7 @@ from webhooks.models.reason import in_words
 
 
 class Attempt(models.Model):
-    """One try at delivery. Its row is inserted when it begins and completed when it is settled."""
+    """One attempt to send a delivery. Its row is inserted at the start and completed at the end."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     delivery = models.ForeignKey(

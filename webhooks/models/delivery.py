@@ -1,6 +1,7 @@
 """Deliveries: an event's exact bytes, and the schedule for sending them to the endpoint.
 
-Only `due_at` shows whether an attempt remains to be made; `claim` shows that a worker holds it.
+Only `due_at` shows whether another attempt is to be made. `claim` is set while a worker holds the
+delivery.
 Specification: States and transitions, Webhook delivery. Open point: delivery-states.
 """
 
@@ -47,7 +48,7 @@ class Lane(models.IntegerChoices):
 
 
 class NextPosition(models.Func):
-    """The next number, taken from the database because the clocks of web machines differ."""
+    """The next position. The database assigns it, because the clocks of web machines differ."""
 
     output_field = models.BigIntegerField()
 
@@ -102,7 +103,7 @@ def failed_answer_class() -> "models.GeneratedField":
 
 
 class Delivery(Row):
-    """One event on its way to one endpoint.
+    """One event for one endpoint, with its schedule and its latest result.
 
     A manual retry makes a FAILED delivery due again; it stays FAILED until an attempt succeeds.
     """
@@ -113,7 +114,8 @@ class Delivery(Row):
     account = models.ForeignKey(
         Account, on_delete=models.CASCADE, related_name="deliveries", db_index=False
     )
-    thread_id = models.UUIDField(null=True)  # no foreign key: threads live in the app above
+    # No foreign key, because threads belong to the `conversations` app, which depends on this one
+    thread_id = models.UUIDField(null=True)
     message_id = models.UUIDField(null=True)
     event = models.CharField(max_length=30, choices=event_choices)
     # Created once: the same bytes are stored, signed and sent. Empty once the content is erased.
@@ -129,9 +131,7 @@ class Delivery(Row):
     due_at = models.DateTimeField(null=True)
     claim = models.UUIDField(null=True)  # fencing token: only its holder may write
     claimed_by = models.CharField(max_length=64, blank=True)  # the worker's name in `liveness`
-    claimed_until = models.DateTimeField(
-        null=True
-    )  # when the claim expires unless it is released before
+    claimed_until = models.DateTimeField(null=True)  # when the claim expires if not yet released
     retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the test or retry
     position = PositionField(editable=False)  # the order of a thread's events
     # The chatbot's id while the delivery is waiting, and while its attempt is in flight
@@ -153,7 +153,8 @@ class Delivery(Row):
         default=models.F("due_at"),
         output=models.DateTimeField(null=True),
     )
-    # For the log and retry jobs. Their indexes cost nothing if the first attempt succeeds.
+    # For the log and retry jobs. The indexes of these columns cost nothing if the first attempt
+    # succeeds.
     failed_of = generated(
         models.When(state=State.FAILED, then=models.F("chatbot")),
         output=models.UUIDField(null=True),

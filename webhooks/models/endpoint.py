@@ -33,7 +33,7 @@ class Endpoint(Row):
     last_failure_at = models.DateTimeField(null=True, editable=False)
     failures_in_a_row = models.PositiveIntegerField(default=0, editable=False)
     timed_out = models.BooleanField(default=False, editable=False)  # at the last attempt
-    # Limit on attempts in flight: grows with each success and is halved by a timeout
+    # Limit on attempts in flight: raised by each success and halved by a timeout
     attempts_limit = models.PositiveIntegerField(default=FIRST_LIMIT, editable=False)
     # When the owner was notified that the endpoint is failing; null again once it works
     owner_told_at = models.DateTimeField(null=True, editable=False)

@@ -45,7 +45,7 @@ class RetryPart(Row):
 
     job = models.ForeignKey(RetryJob, on_delete=models.CASCADE, related_name="parts")
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="+")
-    is_active = models.BooleanField(default=True)  # the job runs, and deliveries remain
+    is_active = models.BooleanField(default=True)  # the job is running, and this part is not done
     is_done = models.BooleanField(default=False)
     retried = models.PositiveIntegerField(default=0)
     place_at = models.DateTimeField(null=True)  # creation time of the last delivery examined

@@ -1,7 +1,7 @@
 """Configure a chatbot's webhook. Specification: Events, 1 to 4. Open point: plan-webhooks.
 
-A secret is returned only by the call that sets it. The caller shows it once; it cannot be read
-again.
+A secret is returned only by the call that sets it. The caller must show it then, because no later
+call returns it.
 """
 
 from collections.abc import Callable, Iterable
@@ -78,7 +78,7 @@ def configure(
         if endpoint is None:
             return Endpoint.objects.create(chatbot=chatbot, **given), made
         if endpoint.url != url:
-            given |= UNTRIED  # a different receiver: the old one's health says nothing about it
+            given |= UNTRIED  # the health of the old receiver says nothing about the new one
         return save_changes(endpoint, given), made
 
 
@@ -94,7 +94,7 @@ def replace_secret(endpoint: Endpoint, secret: str | None = None, *, by: str = "
 
 
 def switch(endpoint: Endpoint, *, active: bool) -> Endpoint:
-    """Switch deliveries on or off. Those that come due while it is off become FAILED."""
+    """Switch an endpoint on or off. Deliveries that come due while it is off become FAILED."""
     return save_changes(endpoint, {"is_active": active})
 
 

@@ -1,7 +1,7 @@
-"""Delete old, finished deliveries in batches. `webhooks.tasks.prune` does so once a day.
+"""Delete old, finished deliveries in batches.
 
-Old means older than WEBHOOK_RETENTION_DAYS. `accounts.tasks` prunes sessions, emails and the
-audit trail.
+Once a day, `webhooks.tasks.prune` deletes those that are older than WEBHOOK_RETENTION_DAYS.
+`accounts.tasks` prunes sessions, emails and the audit trail.
 """
 
 from collections.abc import Iterator

@@ -1,13 +1,14 @@
 """Retry all FAILED deliveries that match a filter, as a stored job that workers carry out.
 
-        start    a job is stored, with a part for each endpoint (at most one job runs per endpoint)
+    start    a job is stored, with a part for each endpoint (at most one job runs per endpoint)
     advance  the next attempts are requested, a little ahead of time, in the order of the events
     stop     nothing more is requested; attempts that are already requested are still made
     resume   the job continues where it stopped
 
-Each part's row records how far its endpoint has got. This position advances in the transaction that
-requests the attempts, so a killed worker neither loses nor repeats any. A delivery that is settled
-after the job's start is not part of it. Specification: Events, Delivery rules, 3.
+Each part stores the position of the last delivery examined. The position advances in the
+transaction that requests the attempts, so no attempt is lost or repeated if a worker is killed.
+Deliveries that are settled after the job's start are not part of it. Specification: Events,
+Delivery rules, 3.
 """
 
 from collections.abc import Collection, Iterable
@@ -33,7 +34,7 @@ COUNTED = 10_000  # maximum number of matching deliveries to count
 
 
 class NotStarted(ValueError):
-    """Raised when a job can be neither started nor resumed. Its message says why."""
+    """Raised when a job cannot be started or resumed. The message says why."""
 
 
 @dataclass(frozen=True)
@@ -129,13 +130,16 @@ def advance() -> None:
 
 
 def _advance(part: RetryPart) -> None:
-    """Request an endpoint's next attempts, unless the job has since been stopped or moved on."""
+    """Request an endpoint's next attempts.
+
+    Does nothing if the part was stopped, advanced or locked after it was read.
+    """
     current_time, rate = queue.now(), part.job.per_second
     begins = max(part.next_due or current_time, current_time)
     room = int((current_time + AHEAD - begins).total_seconds() * rate)
     if room < 1:
         return
-    # Read without a transaction: on the embedded default it would block all other writes.
+    # Read outside the transaction, which on the embedded default blocks all other writes.
     found = list(_remaining(part)[:room])
     with transaction.atomic():
         held = RetryPart.objects.filter(pk=part.pk, is_active=True, place_id=part.place_id)
@@ -157,7 +161,7 @@ def _advance(part: RetryPart) -> None:
 
 
 def _remaining(part: RetryPart) -> "QuerySet[Delivery, tuple[UUID, datetime]]":
-    """Return an endpoint's deliveries after the job's position, in the order of their events."""
+    """Return an endpoint's deliveries after the part's position, in the order of their events."""
     rows = retryable(Selection.from_json(part.job.filter).rows()).filter(
         failed_of=part.chatbot_id, updated_at__lte=part.job.failed_before
     )

@@ -25,7 +25,7 @@ def is_code(cause: str) -> bool:
 
 
 def in_class(deliveries: "QuerySet[Delivery]", name: str) -> "QuerySet[Delivery]":
-    """Select by the class of the last response's code; "none" means attempted, without one."""
+    """Select by the class of the last response's code; "none" means attempts without a response."""
     if name == SUCCEEDED:
         return deliveries.filter(state=State.SUCCESS)
     return deliveries.filter(answer_class=CLASSES[name])
@@ -45,7 +45,7 @@ def cause_in_words(cause: str) -> str:
 
 
 def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Delivery]":
-    """Select the deliveries with an id: their own, or that of their thread or message."""
+    """Select deliveries by an id, which is their own or that of their thread or message."""
     rows = Delivery.objects.order_by()
     found = (
         rows.filter(pk=wanted)

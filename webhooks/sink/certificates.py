@@ -1,7 +1,7 @@
 """The sink's own authority and certificate, valid for this machine only, kept in one folder.
 
-The authority's key is discarded as soon as it has signed the one certificate: a client that trusts
-the authority trusts nothing else.
+The authority's key is discarded as soon as it has signed the certificate, so a client that trusts
+the authority trusts only this certificate.
 """
 
 import fcntl
@@ -35,7 +35,7 @@ class Certificates:
 
 
 def certificates(folder: Path) -> Certificates:
-    """Return a folder's certificates. Creates them at first use and again before they expire."""
+    """Return a folder's certificates. Creates them at first use, and renews them before expiry."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = Certificates(folder / "ca.pem", folder / "server.pem")
     with (folder / "lock").open("a") as lock:
@@ -124,7 +124,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 def _write(path: Path, content: bytes, *, mode: int) -> None:
     draft = path.with_suffix(".draft")
     draft.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # has its final mode from the start
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # a new file, with its final mode from the start
     with os.fdopen(os.open(draft, flags, mode), "wb") as file:
         file.write(content)
     draft.replace(path)

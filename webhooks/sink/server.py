@@ -43,7 +43,7 @@ class Manner(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How to treat the first `times` requests, or all if that is None. Later ones are accepted."""
+    """How to treat the first `times` requests, or all if it is None. Later ones are accepted."""
 
     status: int = 200
     delay: float = 0.0  # seconds before the response
@@ -155,7 +155,7 @@ class Sink(ThreadingTCPServer):
                 self.happened.put(Mishap(advice))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore callers that disconnect: a sink that fails on purpose makes them do so."""
+        """Ignore callers that disconnect, which they do when the sink fails on purpose."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
