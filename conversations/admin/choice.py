@@ -74,7 +74,7 @@ class Choice:
 
 
 def picked(found: "QuerySet[Any]", text: str, *, key: str, name: str, kind: str) -> Picked:
-    """Find the row that the user's text identifies: by id, name, or the beginning of the name.
+    """Find the row that a text identifies by its id, its name or the beginning of its name.
 
     An exact match takes precedence over one that differs in case, and both over a partial match.
     """

@@ -83,7 +83,7 @@ def exposure(request: HttpRequest) -> list[str] | None:
 
 
 def stylesheet(request: HttpRequest) -> str:
-    """Return the URL of the stylesheet for our own pages."""
+    """Return the URL of this project's own stylesheet."""
     return static("pages/admin.css")
 
 
@@ -146,7 +146,7 @@ def failed_count(request: HttpRequest) -> int:
         failed = rows(request, Delivery).filter(
             state=State.FAILED, is_test=False, created_at__gte=since
         )
-        if not person(request).is_superuser:  # an index orders each chatbot's failures
+        if not person(request).is_superuser:  # uses the index of each chatbot's failures
             failed = failed.filter(failed_of__in=visible_ids(request))
         return capped(failed)
 
