@@ -24,7 +24,7 @@ from conversations.admin.menu import rows
 
 @dataclass(frozen=True)
 class Picked:
-    """An account or a chatbot that the user typed: its name and id, or why none was found."""
+    """An account or a chatbot that the user typed, or the reason why none was found."""
 
     text: str = ""
     id: UUID | None = None
