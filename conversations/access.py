@@ -1,4 +1,4 @@
-"""Open and lock the threads of a chatbot."""
+"""Look up and lock threads."""
 
 from uuid import UUID
 
@@ -24,7 +24,7 @@ def thread_key(thread_id: str) -> UUID:
 
 
 def given_thread() -> "QuerySet[Thread]":
-    """Select a thread by its id and its chatbot's id, the parameters of the prepared query."""
+    """Select a thread by the parameters `thread` and `chatbot` of a prepared query."""
     return Thread.objects.filter(
         chatbot=Given("chatbot", UUIDField()), pk=Given("thread", UUIDField())
     )
@@ -38,12 +38,12 @@ def present(thread: Thread | None) -> Thread:
 
 
 def read_thread(thread_id: UUID) -> Thread:
-    """Return a thread's current state without locking it. Raises ThreadNotFound."""
+    """Read a thread with its chatbot and visitor, without a lock. Raises ThreadNotFound."""
     return present(Thread.objects.select_related("chatbot", "visitor").filter(pk=thread_id).first())
 
 
-# PostgreSQL re-reads a row after waiting for its lock. Joined rows that are not locked keep their
-# values from before the wait. This is harmless, because they can change at any time anyway.
+# PostgreSQL re-reads a row after waiting for its lock. Joined rows that are not locked keep the
+# values from before the wait. This is harmless, because such rows can change at any time.
 LOCKED = prepared(
     lambda of_chatbot: (
         (given_thread() if of_chatbot else Thread.objects.filter(pk=Given("thread", UUIDField())))
@@ -54,9 +54,10 @@ LOCKED = prepared(
 
 
 def lock_thread(thread_id: UUID, *, chatbot_id: UUID | None = None) -> Thread:
-    """Lock a thread, then its visitor, until the transaction ends. Returns their current state.
+    """Lock a thread and its visitor until the transaction ends, and return the thread.
 
-    Raises ThreadNotFound, including when the thread does not belong to the given chatbot.
+    Both rows are read under the lock. Raises ThreadNotFound, including when the thread does not
+    belong to the given chatbot.
     """
     of_chatbot = chatbot_id is not None
     return present(LOCKED.first(of_chatbot, thread=thread_id, chatbot=chatbot_id))

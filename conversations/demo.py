@@ -184,7 +184,7 @@ def bot_of(account: Account, name: str, description: str, facts: str, talk: Talk
 
 
 def user_record(account: Account, user: User) -> Record:
-    """Describe a user in the form that `seed_demo --json` prints, with a new API key.
+    """Issue a demo API key to a user, and return the user's record for `seed_demo --json`.
 
     Revokes the user's demo keys from earlier runs.
     """
@@ -203,7 +203,7 @@ def user_record(account: Account, user: User) -> Record:
 
 
 def chatbot_record(chatbot: Chatbot) -> Record:
-    """Describe a bot as `seed_demo --json` prints it."""
+    """Return a bot's record for `seed_demo --json`."""
     prompts = FollowUpPrompt.objects.filter(chatbot=chatbot)
     talks = Thread.objects.filter(chatbot=chatbot).order_by("created_at", "id")
     return {
@@ -232,7 +232,7 @@ def chatbot_record(chatbot: Chatbot) -> Record:
 
 
 def account_record(account: Account, people: list[User], bots: list[Chatbot]) -> Record:
-    """Describe an account as `seed_demo --json` prints it."""
+    """Return an account's record for `seed_demo --json`, with new API keys for its users."""
     return {
         "accountId": account.pk,
         "accountName": account.name,
@@ -243,7 +243,7 @@ def account_record(account: Account, people: list[User], bots: list[Chatbot]) ->
 
 
 def scale_account() -> Record:
-    """Find or create the account with a user of every role, and describe it."""
+    """Find or create the account that has a user of every role, and return its record."""
     account = account_of("Acme", "Scale", "owner@acme.example", "Olivia Owner")
     people = [
         account.owner,
@@ -277,7 +277,7 @@ def scale_account() -> Record:
 
 
 def starter_account() -> Record:
-    """Find or create the small second account, and describe it."""
+    """Find or create the small second account, and return its record."""
     account = account_of("Globex", "Starter", "owner@globex.example", "Gus Owner")
     bot = bot_of(
         account,
@@ -300,7 +300,7 @@ def administrator() -> tuple[User, str]:
 
 
 def models() -> list[Record]:
-    """Ensure that an inactive model exists besides the default one, and describe all models."""
+    """Ensure that an inactive model exists, and return the records of all models."""
     LlmModel.objects.get_or_create(
         provider=LlmModel.OFFLINE, title="Retired demo model", defaults={"is_active": False}
     )
@@ -311,7 +311,7 @@ def models() -> list[Record]:
 
 
 def seed() -> Record:
-    """Create the demo data in one transaction. Returns what `seed_demo --json` prints."""
+    """Create or reuse the demo data in one transaction. Returns what `seed_demo --json` prints."""
     with transaction.atomic():
         admin, password = administrator()
         return {

@@ -1,4 +1,4 @@
-"""The dispatcher thread in every worker: it claims due work and runs it on the worker's threads.
+"""The dispatcher thread of a worker, which claims due work and runs it on the worker's threads.
 
 The database owns the schedule. A worker runs the Celery tasks for its claims on its own pool, so no
 task waits for the broker or occupies another worker's thread.
@@ -40,8 +40,8 @@ from webhooks.engine import claims, metrics, queue, recovery
 from webhooks.models.delivery import LONG_AGO
 from webhooks.services import retry_job
 
-# Seconds to let due deliveries accumulate before a claim: claiming many costs little more than
-# claiming one. The pause grows with the size of the last claim, up to GATHER_MOST.
+# Seconds to let due deliveries accumulate before a claim, because claiming many costs little more
+# than claiming one. The pause grows with the size of the last claim, up to GATHER_MOST.
 GATHER, GATHER_MOST = 0.004, 0.05
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
 # Seconds to pause when no delivery can start, unless an attempt ends or a delivery arrives sooner.
@@ -49,8 +49,8 @@ FULL_PAUSE = 0.05
 ERROR_PAUSE = 0.5
 RESERVED = 4  # maximum number of threads kept free for emails and periodic work
 RENEWED_AFTER = 4.0  # seconds that live processes get after an outage to renew their leases
-STUCK_AFTER = 30  # seconds without a finished round; longer than any wait for a database
-ASK_EVERY = 5  # seconds between checks that the database answers, while no round finishes
+STUCK_AFTER = 30  # seconds without a finished round; exceeds every wait for the database
+ASK_EVERY = 5  # seconds between checks of the database while no round finishes
 CLOCK_WAS_SET = 0.1  # seconds; a larger jump means that the wall clock was set
 
 # Any: a task may take any arguments
@@ -83,7 +83,7 @@ class Dispatcher(threading.Thread):
     `pool` is Celery's pool, or any object with the same `apply_async(target, args)`.
     """
 
-    def __init__(self, concurrency: int, pool: Any = None) -> None:  # Any: Celery's own
+    def __init__(self, concurrency: int, pool: Any = None) -> None:  # Any: Celery's pool
         super().__init__(name="dispatcher", daemon=True)
         self.pool = pool
         self.concurrency = concurrency
@@ -116,7 +116,10 @@ class Dispatcher(threading.Thread):
             life.hold()
 
     def run(self) -> None:
-        """Run rounds until told to stop. After a non-database error, `watch` ends the process."""
+        """Run rounds until told to stop. After a database error, a new connection is used.
+
+        Any other error ends this thread, and `watch` then ends the process.
+        """
         while not self.must_stop():
             try:
                 pause = self.round()
@@ -176,13 +179,13 @@ class Dispatcher(threading.Thread):
         return 0.0
 
     def take_over(self) -> None:
-        """Hold this worker's locks, and free expired claims and those of dead workers."""
+        """Hold this worker's liveness locks, and free expired claims and those of dead workers."""
         self.hold()
         if claimers := recovery.claimers():
             recovery.take_over(self.lives[-1].dead(claimers))
 
     def make_replies(self) -> None:
-        """Claim and make owed replies that no live process is making."""
+        """Claim and generate owed replies that no live process is generating."""
         if time.monotonic() - self.outage_at < RENEWED_AFTER:
             return
         for message_id, token in owed_reply.claim(liveness.ME, most=self.replies):
@@ -230,12 +233,12 @@ class Dispatcher(threading.Thread):
         self.looked, self.clock = looked, clock  # only once the due times have been shifted
 
     def watch(self) -> None:
-        """End the process if it is stuck; a supervisor restarts it.
+        """End the process if it is stuck, so that its supervisor restarts it.
 
-        It is stuck if no round finishes for STUCK_AFTER seconds, or if it has not stopped in time.
-        A database that does not answer is noticed earlier: threads that wait for it get an error.
-        The watchdog counts its own sleeps of one second, so a suspended process is not considered
-        stuck.
+        The process is stuck if no round finishes for STUCK_AFTER seconds or, once it must stop, for
+        `grace()` seconds. An unresponsive PostgreSQL server is detected earlier, and threads that
+        wait for it get an error. The watchdog counts its own sleeps of one second, so a suspended
+        process is not considered stuck.
         """
         seen, quiet = self.rounds, 0
         while True:
@@ -264,7 +267,7 @@ class DispatcherStep(StartStopStep):
 
     requires = ("celery.worker.components:Pool",)
 
-    def __init__(self, worker: Any, **options: Any) -> None:  # Any: Celery's own
+    def __init__(self, worker: Any, **options: Any) -> None:  # Any: Celery's worker
         super().__init__(worker, **options)
         self.dispatcher: Dispatcher | None = None
 
@@ -288,13 +291,13 @@ class DispatcherStep(StartStopStep):
         self.show_metrics(worker.concurrency)
         PeriodicWork.objects.add(PERIODIC)
         gc.collect()
-        gc.freeze()  # objects from startup stay; scanning them would pause all threads for 0.1 s
+        gc.freeze()  # scanning the permanent objects from startup would pause all threads for 0.1 s
         self.dispatcher = dispatcher
         dispatcher.start()
         logger.info("the worker is ready, with %d threads", worker.concurrency)
 
     def show_metrics(self, concurrency: int) -> None:
-        """Serve the metrics on METRICS_PORT, if set. Raises SystemExit if the port is not free."""
+        """Serve the metrics on METRICS_PORT, if it is set. Raises SystemExit if that fails."""
         THREADS.set(concurrency)
         watch_pool()
         if settings.METRICS_PORT is None:
@@ -323,7 +326,10 @@ class DispatcherStep(StartStopStep):
 
 
 def carry_out(task: "Task[Any, Any]", *args: str) -> None:
-    """Run a task in this thread. An unexpected error is logged, and the claim is left to expire."""
+    """Run a task in this thread, then release the thread's database connection.
+
+    A locked row or an unexpected error is logged, and the claim is left to expire.
+    """
     BUSY.inc()
     try:
         with left_if_locked(task.name):
@@ -342,7 +348,7 @@ def die(reason: str) -> None:
 
 
 def _wall_ahead() -> float:
-    # A pause between two readings would look like a change of the clock, so use the closest pair.
+    # A pause between two readings would look like a clock change, so use the closest pair.
     readings = ((time.monotonic(), time.time(), time.monotonic()) for _ in range(3))
     before, wall, _ = min(readings, key=lambda reading: reading[2] - reading[0])
     return wall - before

@@ -1,4 +1,6 @@
-"""Convert rows to event payloads and record them. The only caller of the outbox.
+"""Convert rows to event payloads, and record the events in the outbox.
+
+No other module records events.
 
 Specification: Events. Open points: role, event-strings, escalated-event.
 """
@@ -40,7 +42,7 @@ def new_message(thread: Thread, message: Message) -> None:
 
 
 def escalated_user(visitor: Visitor) -> EscalatedUser | None:
-    """Describe the visitor who asked for an agent, or return None if no contact is known."""
+    """Describe a visitor, or return None if no email address or phone number is known."""
     if not visitor.identified:
         return None
     return EscalatedUser(
@@ -54,7 +56,7 @@ def escalated_user(visitor: Visitor) -> EscalatedUser | None:
 
 
 def lead_info(lead: Lead) -> LeadInfo | None:
-    """Describe a lead, or return None if its contact information was withdrawn."""
+    """Describe a lead, or return None if it no longer has an email address or phone number."""
     if not identified(lead.email, lead.phone):
         return None
     return LeadInfo(name=lead.name, email=lead.email, phone=lead.phone)
@@ -74,7 +76,7 @@ def escalated(thread: Thread) -> None:
 
 
 def new_lead(thread: Thread, lead: Lead) -> None:
-    """Record NEW_LEAD with the captured contact."""
+    """Record NEW_LEAD with the captured contact information."""
     data = NewLead(
         chatbot_id=thread.chatbot_id,
         chatbot_name=thread.chatbot.name,

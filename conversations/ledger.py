@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Gaps:
-    """The gaps of one kind: how many, and the ids of the first few."""
+    """The number of gaps of one kind, and the ids of the first few."""
 
     rule: Rule
     count: int = 0
@@ -56,13 +56,13 @@ class Gaps:
 
 def log_begins() -> datetime:
     """Return the time after which no delivery can have been pruned."""
-    now = timezone.now() + GRACE  # a margin, because pruning may be running
+    now = timezone.now() + GRACE  # adds a margin, because pruning may be running
     oldest = Delivery.objects.order_by("created_at", "id").values_list("created_at", flat=True)
     begins = min(oldest.first() or now, now - LEAST_LOG)
     return max(begins, now - timedelta(days=settings.WEBHOOK_RETENTION_DAYS))
 
 
-# Any, below: querysets of ids
+# Any, in the rules below: querysets of ids
 def _message_without_delivery(span: Span) -> "QuerySet[Any, Any]":
     stored = Message.objects.filter(
         span.holds("thread"),
@@ -200,10 +200,10 @@ RULES = tuple(rule for table in TABLES for rule in table.rules)
 def check(
     found: dict[str, Gaps], *, grace: timedelta = GRACE, table: int = 0, after: UUID = FIRST
 ) -> Iterator[tuple[int, UUID]]:
-    """Add all gaps to `found`, by kind. Call this outside any transaction.
+    """Check all tables, and add the gaps to `found` by kind. Call this outside any transaction.
 
-    After each span, yields the position from which another call can resume: the table's number and
-    the last row checked.
+    After each span, yields the table's number and the last row checked. Another call resumes there
+    if it gets them as `table` and `after`.
     """
     for rule in RULES:
         found.setdefault(rule.name, Gaps(rule))
@@ -220,7 +220,8 @@ def check(
 def resume(must_stop: Callable[[], bool]) -> bool:
     """Continue the daily check until it is complete or must stop. Returns whether it is complete.
 
-    It uses at most half of one CPU, and holds no connection while it pauses.
+    After each span, pauses for as long as the span took, without a connection. The check therefore
+    uses at most half of one CPU.
     """
     row, _ = LedgerCheck.objects.get_or_create()
     found = {rule.name: Gaps(rule, row.found.get(rule.name, 0)) for rule in RULES}

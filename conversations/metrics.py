@@ -1,8 +1,8 @@
-"""The metrics page: what the processes count, and what the database holds.
+"""The metrics page, with the metrics of the processes and metrics read from the database.
 
 A separate thread reads the database, at most once every METRICS_FRESH seconds, and the page waits
-for it only briefly. The page therefore responds even if the database is down or every connection is
-in use.
+only briefly for this thread. The page therefore responds even if the database is down or every
+connection is in use.
 """
 
 import logging
@@ -29,13 +29,13 @@ from conversations.models import LedgerCheck, OwedReply
 from webhooks import metrics as of_webhooks
 
 WITHIN = 1.0  # seconds that the page waits for the database
-KEPT = 60.0  # seconds to keep showing figures when no newer ones can be read
-MOST = 10_000  # rows are counted up to this number
+KEPT = 60.0  # seconds to keep showing the last values when newer ones cannot be read
+MOST = 10_000  # maximum number of rows to count
 MAIL_LATE = timedelta(seconds=60)
 
 logger = logging.getLogger(__name__)
 
-Samples = dict[str, dict[str, float]]  # by name, then by label; "" if there is no label
+Samples = dict[str, dict[str, float]]  # by metric, then by label value ("" if there is no label)
 
 HELP = {
     "chatbots_deliveries_due": "Deliveries that are due and not claimed",
@@ -54,7 +54,7 @@ HELP = {
 
 
 def read() -> Samples:
-    """Read the figures that the database holds."""
+    """Read the values of the metrics that are derived from the database."""
     deliveries = of_webhooks.read()
     owed = OwedReply.objects.order_by("claimed_until")
     late = Mail.objects.filter(due_at__lt=Now() - MAIL_LATE)
@@ -78,7 +78,7 @@ def read() -> Samples:
 
 
 class DatabaseFigures:
-    """A Prometheus collector for the figures that `read` returns."""
+    """A Prometheus collector for the values that `read` returns."""
 
     LABELS = {"chatbots_ledger_gaps": "kind"}
 
@@ -92,7 +92,10 @@ class DatabaseFigures:
         self.asked_at = self.known_at = float("-inf")
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the latest figures. Those read from the database are dropped after KEPT seconds."""
+        """Yield the latest values, after waiting at most WITHIN seconds for newer ones.
+
+        Values read from the database are dropped after KEPT seconds.
+        """
         with self.lock:
             idle = self.reading is None or self.reading.done()
             if idle and time.monotonic() - self.asked_at > settings.METRICS_FRESH:
@@ -132,7 +135,7 @@ database = DatabaseFigures(read)
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Return the metrics of the processes that share METRICS_DIR and those of the database."""
+    """Return the metrics of the processes that share METRICS_DIR and those from the database."""
     return HttpResponse(generate_latest(registry(database)), content_type=CONTENT_TYPE_LATEST)
 
 

@@ -1,6 +1,6 @@
-"""Emails to staff and about leads: recipients and texts.
+"""Write the emails about escalations, long waits and leads.
 
-Each email is a row, written in the transaction that caused it. A worker sends it.
+Each email is a row, stored in the transaction of the change that caused it. A worker sends it.
 """
 
 from accounts.notifications import write
@@ -44,7 +44,7 @@ def still_waiting(thread: Thread) -> None:
 
 
 def new_lead(thread: Thread, lead: Lead, settings: LeadSettings) -> None:
-    """Email a new lead to the recipients in the bot's settings, if they enable this email.
+    """Email a new lead to the recipients in the lead settings, if `lead_notification` is on.
 
     Specification: Lead settings.
     """

@@ -35,7 +35,7 @@ def purge_erased(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def check_ledger(claim: str) -> None:
-    """Check the ledger daily. A run that is cut short is due again a minute after its start."""
+    """Continue the daily check of the ledger. An incomplete check is due again after a minute."""
     began, ended = timezone.now(), False
     with left_if_locked("the check of the ledger"):
         ended = ledger.resume(time_budget.begin())
@@ -45,7 +45,7 @@ def check_ledger(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def follow_up_handoffs(claim: str) -> None:
-    """Remind staff of long waits, and return silent conversations to the AI."""
+    """Remind staff of long waits, and return idle conversations to the AI."""
     handoff_timeouts.remind()
     handoff_timeouts.return_silent()
     PeriodicWork.objects.finish(FOLLOW_UP, claim, next_due=timezone.now() + FOLLOWED_UP_EVERY)
@@ -53,7 +53,7 @@ def follow_up_handoffs(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def count_activity(claim: str) -> None:
-    """Count activity by hour for the figures. A run that is cut short is due again immediately."""
+    """Update the hourly activity counts. A run that is cut short is due again immediately."""
     began = timezone.now()
     due_at = PeriodicWork.objects.values_list("due_at", flat=True).get(name=COUNT)
     ended = time_budget.run(activity.count(min(began, due_at) - COUNTED_EVERY))
@@ -63,7 +63,7 @@ def count_activity(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def make_reply(message_id: str, token: str) -> None:
-    """Produce an owed reply if the claim is still valid. A reply that fails stays owed."""
+    """Generate an owed reply if the claim is still valid. A reply that fails stays owed."""
     claim = owed_reply.confirm(UUID(message_id), UUID(token))
     # Erased conversations are never sent to a model.
     rows = Message.objects.select_related("thread").filter(

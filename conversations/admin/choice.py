@@ -24,7 +24,7 @@ from conversations.admin.menu import rows
 
 @dataclass(frozen=True)
 class Picked:
-    """An account or a chatbot that the user typed: its name and id, or why none was found."""
+    """An account or a chatbot that the user typed, or the reason why none was found."""
 
     text: str = ""
     id: UUID | None = None
@@ -74,7 +74,7 @@ class Choice:
 
 
 def picked(found: "QuerySet[Any]", text: str, *, key: str, name: str, kind: str) -> Picked:
-    """Find the row that the user's text identifies: by id, name, or the beginning of the name.
+    """Find the row that a text identifies by its id, its name or the beginning of its name.
 
     An exact match takes precedence over one that differs in case, and both over a partial match.
     """

@@ -1,4 +1,4 @@
-"""Read what a thread's page shows: the newest 50 messages as bubbles, and older ones in pages."""
+"""Read what a thread's page shows, such as its messages, in pages of 50."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ KINDS = {
     MessageType.SYSTEM_MESSAGE: "system",
 }
 
-# What `urlize` writes, and its replacement. No text can contain either: quotes are escaped.
+# What `urlize` writes, and its replacement. No text contains either, because quotes are escaped.
 REL = ' rel="nofollow"', ' rel="noopener nofollow noreferrer"'
 THUMBS = {"positive_count": ("thumb up", "good"), "negative_count": ("thumb down", "bad")}
 SENT = {State.SUCCESS.value: "sent"}  # a state that the page shows under another name
@@ -44,7 +44,7 @@ def with_links(text: str) -> SafeString:
 
 @dataclass(frozen=True)
 class Bubble:
-    """A message as the page shows it. The speaker is always named."""
+    """A message as the page shows it."""
 
     message: Message
     why: Sequence[str] = ()  # lines that explain an AI message
@@ -77,7 +77,7 @@ class Bubble:
 
     @property
     def reaction(self) -> tuple[str, str] | None:
-        """Return the visitor's reaction as a label and a colour. Unknown ones have no colour."""
+        """Return the visitor's reaction as a label and a CSS class ("" if it is unknown)."""
         given = self.message.reaction
         return THUMBS.get(counter(given) or "", (given, "")) if given else None
 
@@ -159,7 +159,7 @@ def since(thread: Thread, position: int) -> list[Bubble]:
 
 
 def delivery_counts(thread: Thread) -> dict[str, int]:
-    """Count the thread's newest deliveries, at most COUNTED, by state as the page shows it."""
+    """Count the thread's newest deliveries, at most COUNTED, by the state that the page shows."""
     rows = Delivery.objects.filter(thread_id=thread.pk).order_by("-id")
     states = rows.values_list("state", flat=True)[:COUNTED]
     return dict(Counter(SENT.get(state, state.lower()) for state in states))
@@ -172,9 +172,9 @@ def other_threads(thread: Thread) -> "QuerySet[Thread]":
 
 
 def neighbours(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
-    """Find the waiting threads before and after a thread, longest wait first. Any: a queryset.
+    """Find the waiting threads before and after a thread, in the order of their waits.
 
-    If the thread is not waiting, the next thread is the one with the longest wait.
+    The longest wait comes first. A thread that is not waiting precedes all others. Any: a queryset.
     """
     waiting = rows.waiting().exclude(pk=thread.pk).order_by("waiting_since", "id")
     if not thread.waiting_since:

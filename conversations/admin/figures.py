@@ -1,7 +1,7 @@
 """The home page's figures for a time span, limited to the chatbots that the user may see.
 
-Hours that have been counted are read from Activity, and later ones are counted live. Neither cost
-grows with the total number of messages or deliveries.
+Stored counts are read from Activity, and later hours are counted live. The cost of neither grows
+with the total number of messages or deliveries.
 """
 
 import json
@@ -119,7 +119,7 @@ def read(span: Span, now: datetime, chatbots: list[UUID] | None) -> Figures:
 def stored(
     span: Span, since: datetime, now: datetime, chatbots: list[UUID] | None
 ) -> dict[tuple[int, datetime], Counter[str]]:
-    """Read the stored hours, and also days if the span shows days. The caller combines them."""
+    """Read the stored hours and, if the span shows days, the stored days, by length and start."""
     rows: Any = Activity.objects.filter(hours=HOUR, begins_at__gte=since)
     if span.step == ONE_DAY:
         hours = Q(hours=HOUR, begins_at__gte=day_of(hour_of(now) - LIVE_MOST))

@@ -1,4 +1,4 @@
-"""The admin's home page: what is wrong, and how much is going on."""
+"""The admin's home page, which shows problems and the amount of activity."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -100,7 +100,7 @@ def waiting_visitors(request: HttpRequest, choice: Choice) -> tuple[int, str]:
 
 
 def share(figures: Figures) -> str:
-    """Describe the share of fallbacks."""
+    """Format the share of fallbacks, or return "" if there are no AI replies."""
     return f"{figures.fallback_share}% fallback" if figures.total["ai_replies"] else ""
 
 
@@ -113,7 +113,7 @@ class CappedCount(Subquery):
 
 @dataclass(frozen=True)
 class Failing:
-    """An endpoint that is failing, how many deliveries are waiting for it, and its last error."""
+    """A failing endpoint, the number of deliveries that are waiting for it, and its last error."""
 
     endpoint: Endpoint
     waiting: str
@@ -154,7 +154,7 @@ def error_of(deliveries: dict[UUID, Delivery], *keys: UUID | None) -> str:
 
 @dataclass(frozen=True)
 class Quota:
-    """An account's use of its monthly quota. The state is shown by a CSS class and in words."""
+    """An account's use of its monthly quota. The state is both a CSS class and a text."""
 
     account: Account
     plan: str

@@ -93,7 +93,7 @@ class Inbox(ChatbotRows):
     actions = ("resolve_selected", "archive_selected", "mark_selected", "tag_selected")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Open the view and the filters that the user used last, if the URL asks for them."""
+        """Show the list. For the view LAST, redirect to the view and filters used last, if any."""
         if request.GET.get(VIEW) == LAST:
             kept = QueryDict(request.COOKIES.get(REMEMBERED, ""), mutable=True)
             if kept.get(VIEW) in VIEWS:
@@ -109,7 +109,7 @@ class Inbox(ChatbotRows):
         return [news, *super().get_urls()]
 
     def news(self, request: HttpRequest) -> HttpResponse:
-        """Return a stamp for each row of a view's first page, or 304 if nothing has changed."""
+        """Return the stamps of the rows on a view's first page, or 304 if nothing has changed."""
         rows = applied(request, polled_threads(request))
         view = inbox_views.chosen(request.GET.get(VIEW))
         minute = int(timezone.now().timestamp() // 60)
@@ -268,7 +268,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
     @display(description="last words")
     def last_words(self, thread: Any) -> str:
-        """Quote the newest hit of a search, the visitor's last message, or the thread's last."""
+        """Quote the newest hit of a search, the visitor's last message or the last message."""
         if thread.speaker is None:
             return "no message yet"
         words = truncatechars(thread.words, LAST_WORDS)

@@ -1,4 +1,4 @@
-"""The inbox's list: one view at a time, with its tabs, its empty states and its footer."""
+"""The list of the inbox, which shows one view at a time, with tabs, empty states and a footer."""
 
 from collections import Counter
 from datetime import datetime
@@ -42,7 +42,10 @@ def answered(last: tuple[datetime, str] | None) -> SafeString | str:
 
 
 class InboxList(KeysetChangeList):
-    """The threads of one view: ordered by longest wait in "waiting", else by latest activity."""
+    """The threads of one view, or of a search.
+
+    "waiting" is ordered by longest wait, everything else by latest activity.
+    """
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
         self.view = inbox_views.chosen(request.GET.get(VIEW))
@@ -152,6 +155,6 @@ class InboxList(KeysetChangeList):
 
     @property
     def stamps(self) -> str:
-        """Return a stamp for each row, which the live list compares with the stamps in a poll."""
+        """Return the stamps of the rows, which the live list compares with the stamps of a poll."""
         rows = self.result_list
         return " ".join(inbox_views.stamp(thread.pk, thread.updated_at) for thread in rows)

@@ -1,4 +1,4 @@
-"""The inbox's views, the number of threads in each, and what a live list compares."""
+"""The views of the inbox, the number of threads in each, and the state that a live list polls."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -45,7 +45,7 @@ LAST = "last"  # in a query string: the user's last view, or "waiting" if there 
 
 
 def chosen(name: str | None) -> str:
-    """Return the name of the view that a query string asks for, or of the default view."""
+    """Return the name of the view that a query string names, or of the default view."""
     return "waiting" if name == LAST else name if name in VIEWS else DEFAULT_VIEW
 
 
@@ -59,7 +59,7 @@ def slices(
 ) -> "QuerySet[Any, Any]":
     """Read several slices of threads in one query, each row with its slice's name first.
 
-    SQLite does not allow LIMIT in a part of a UNION, so each part selects by the ids of a subquery.
+    SQLite does not allow LIMIT in a part of a UNION, so the limits are in subqueries for the ids.
     """
     named = [
         Thread.objects.filter(pk__in=rows.values("pk"))
@@ -93,7 +93,7 @@ def last_answer(rows: ThreadQuerySet, person: User) -> tuple[datetime, str] | No
 
 
 class News(NamedTuple):
-    """What a live list compares: a digest of all that it shows, and a stamp for each row."""
+    """A digest of what a live list shows, and a stamp for each row."""
 
     tag: str
     rows: list[str]
@@ -123,10 +123,11 @@ def news(rows: ThreadQuerySet, person: User, name: str, *, minute: int) -> News:
 
 
 def with_words(rows: ThreadQuerySet, *, found: Iterable[UUID] = ()) -> ThreadQuerySet:
-    """Annotate threads with the message to quote: the visitor's last one, or else the last one.
+    """Annotate threads with the message to quote.
 
-    In a thread with messages in `found`, the newest of those is quoted. `words` is the beginning of
-    the text and `speaker` the type of the message; both are null if there is no message.
+    This is the newest message in `found`, otherwise the visitor's last message, otherwise the last
+    message. `words` is the beginning of its text, and `speaker` is its type. Both are null if there
+    is no message.
     """
     said = Message.objects.filter(thread=OuterRef("pk")).order_by("-position")
     visitors = said.filter(message_type=MessageType.USER_MESSAGE)

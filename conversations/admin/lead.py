@@ -1,4 +1,4 @@
-"""The admin's list of leads: visitors who left an email address or a phone number."""
+"""The admin's list of leads, which contain the contact information that visitors left."""
 
 from datetime import UTC
 from typing import Any
@@ -27,7 +27,7 @@ CAPTURED = at("captured_at", "captured")
 
 
 class CapturedSince(DropdownFilter):
-    """Filters leads by the home page's spans. Compares ids, because the list is ordered by id."""
+    """Filters leads by the spans of the home page, by id because the list is ordered by id."""
 
     title = "captured in the last"
     parameter_name = "since"

@@ -76,14 +76,14 @@ def favicon(request: HttpRequest) -> str:
 
 
 def exposure(request: HttpRequest) -> list[str] | None:
-    """Return the banner for every page if sending is off or a demo is open to the network."""
+    """Return the banner that says that sending is off or a demo is open to the network, if any."""
     words = {"Sending is off": not settings.SENDING, "Demo, open to the network": settings.EXPOSED}
     shown = [text for text, applies in words.items() if applies]
     return ["; ".join(shown), "danger"] if shown else None
 
 
 def stylesheet(request: HttpRequest) -> str:
-    """Return the URL of the stylesheet for our own pages."""
+    """Return the URL of this project's own stylesheet."""
     return static("pages/admin.css")
 
 
@@ -146,7 +146,7 @@ def failed_count(request: HttpRequest) -> int:
         failed = rows(request, Delivery).filter(
             state=State.FAILED, is_test=False, created_at__gte=since
         )
-        if not person(request).is_superuser:  # an index orders each chatbot's failures
+        if not person(request).is_superuser:  # uses the index of each chatbot's failures
             failed = failed.filter(failed_of__in=visible_ids(request))
         return capped(failed)
 

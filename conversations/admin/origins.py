@@ -30,7 +30,7 @@ def _names(keys: set[Key]) -> dict[Key, str]:
     """Read the titles that rows had at these versions."""
     if not keys:
         return {}
-    # Reads more versions than needed: SQLite accepts at most 1,000 pairs joined with OR.
+    # May read more versions than needed, because SQLite accepts at most 1,000 pairs joined with OR.
     rows = Version.objects.filter(
         row_id__in={row_id for row_id, _ in keys}, number__in={number for _, number in keys}
     )

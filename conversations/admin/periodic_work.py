@@ -1,4 +1,4 @@
-"""The admin's list of periodic work, which shows whether it is running."""
+"""The admin's list of periodic work, which shows what is due and what is running."""
 
 from typing import Any
 
@@ -24,5 +24,5 @@ class PeriodicWorkAdmin(ReadOnly, ScopedAdmin):
     empty_text = "No worker has started yet."
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select no rows."""
+        """Select no rows, because no account owns any."""
         return rows.none()

@@ -1,6 +1,6 @@
-"""The page of a thread: read the conversation and answer the visitor.
+"""The page of a thread, on which agents read the conversation and answer the visitor.
 
-Every button is a POST that calls a service. The page has no rules of its own.
+Every button sends a POST, and its view calls a service. The page has no rules of its own.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class ThreadDetailAdmin(ScopedAdmin):
         return [*map(self.route, self.buttons()), *super().get_urls()]
 
     def buttons(self) -> tuple[tuple[str, Any], ...]:
-        """List the routes below a thread: the last part of the path, and the view."""
+        """List the routes below a thread, each with the last part of its path and its view."""
         return (
             ("reply", require_POST(self.reply)),
             ("mode", require_POST(self.set_mode)),
@@ -112,7 +112,7 @@ class ThreadDetailAdmin(ScopedAdmin):
     ) -> HttpResponse:
         """Render the page. `typed` is an answer that was not sent.
 
-        `answers` holds what other agents have answered in the meantime, if anything.
+        `answers` are the messages that other agents have sent in the meantime.
         """
         before = request.GET.get("before")
         draft = conversation.chosen_draft(thread, request)
@@ -238,7 +238,7 @@ class ThreadDetailAdmin(ScopedAdmin):
             agent_message.discard_draft(draft)
 
     def poll(self, request: HttpRequest, object_id: UUID) -> HttpResponse:
-        """Return the messages after a position as HTML, or 304 if nothing has changed."""
+        """Return JSON with the messages after a position as HTML, or 304 if nothing has changed."""
         thread = polled_threads(request).filter(pk=object_id).first()
         if thread is None:
             missing: HttpResponse = self._get_obj_does_not_exist_redirect(
@@ -260,7 +260,7 @@ class ThreadDetailAdmin(ScopedAdmin):
             html = render_to_string("admin/conversations/bubbles.html", shown, request)
             last = new[-1].message if new else None
             if last and last.position < thread.last_position:
-                tag = ""  # the page lacks later messages, so its next poll must not get a 304
+                tag = ""  # later messages are missing, so the next poll must not get a 304
             response = JsonResponse(
                 {
                     "html": html,

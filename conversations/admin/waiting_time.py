@@ -1,4 +1,4 @@
-"""How long a visitor has waited, in words, with a mark and a colour for a long wait."""
+"""Format how long a visitor has waited. A long wait gets a remark and a colour."""
 
 from datetime import datetime, timedelta
 

@@ -1,7 +1,7 @@
-"""The tables of conversations, the triggers that count each chatbot's threads, and the search index.
+"""The conversation tables, the triggers that count each chatbot's threads, and the search indexes.
 
-A table's triggers are dropped with it. On SQLite, a later migration that rebuilds a table must
-therefore create its triggers again.
+Dropping a table drops its triggers. On SQLite, a later migration that rebuilds a table must
+therefore create the triggers again.
 """
 
 import uuid
@@ -61,10 +61,11 @@ SQLITE = (
 )
 
 
-# The words of messages, of visitors' names and addresses, and of tags. Each entry also has a word
-# that identifies the chatbot, so that a search reads only entries of the searcher's chatbots. This
-# word begins with "bot:" on PostgreSQL and with U+E000 on SQLite, unlike any word of a text. The
-# statements in conversations/services/search.py read these indexes.
+# Indexes of the words in messages, in the names and email addresses of visitors, and in tags. Each
+# entry also has a word that identifies its chatbot, so that a search reads only the entries of the
+# chatbots that the user may see. This word begins with "bot:" on PostgreSQL and with U+E000 on
+# SQLite. No word of a text does. The statements in conversations/services/search.py read the
+# indexes.
 POSTGRESQL_SEARCH = (
     # Words are letters and digits, without accents, as SQLite's tokenizer sees them. PostgreSQL's
     # parser would keep an email address, a file name or 12.50 in one piece.

@@ -1,4 +1,4 @@
-"""Counts of each chatbot's events by hour and by day, so that figures need few rows."""
+"""Counts of each chatbot's activity by hour and by day, so that the home page reads few rows."""
 
 from django.db import models
 from django.db.models import Q
@@ -14,7 +14,7 @@ def number() -> "models.PositiveIntegerField[int, int]":
 
 
 class Activity(models.Model):
-    """One chatbot's figures for one hour or one day (UTC). Periods without events get no row.
+    """The counts of one chatbot for one hour or one day (UTC). Periods without activity get no row.
 
     Periodic work writes the rows (services/activity.py).
     """
@@ -34,7 +34,7 @@ class Activity(models.Model):
     success = number()
     failed = number()
     stale_at = models.DateTimeField(null=True)  # when the hour was marked for a recount
-    deliveries_stale_at = models.DateTimeField(null=True)  # the same for the hour's deliveries
+    deliveries_stale_at = models.DateTimeField(null=True)  # the same, for the delivery counts
 
     CONVERSATIONS = (
         "messages",

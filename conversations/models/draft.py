@@ -1,4 +1,4 @@
-"""Replies that came too late. They are kept for staff and never sent to the visitor."""
+"""Model replies that came too late. They are kept for staff and never sent to the visitor."""
 
 from django.db import models
 

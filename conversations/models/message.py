@@ -51,7 +51,7 @@ class Message(Row):
     # why the bot's fallback message was used; null on all other messages
     fallback_reason = models.CharField(max_length=SHORT, null=True)
     reaction = models.CharField(max_length=SHORT, null=True)
-    form_token = models.UUIDField(null=True, editable=False)  # of the form that an agent submitted
+    form_token = models.UUIDField(null=True, editable=False)  # identifies an agent's submitted form
     source = models.JSONField(default=list)
     is_edited = models.BooleanField(default=False)
     edited_by = models.CharField(max_length=SHORT, null=True)
@@ -72,7 +72,7 @@ class Message(Row):
             ),
         ]
         indexes = [
-            # Keeps the check whether a model is in use cheap, however many messages it has.
+            # Makes the check whether a model is in use cheap, however many messages refer to it.
             models.Index(
                 fields=["llm_model"],
                 name="message_llm_model",

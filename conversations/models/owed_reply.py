@@ -6,10 +6,10 @@ from conversations.models.message import Message
 
 
 class OwedReply(models.Model):
-    """The reply that a message is waiting for, and the lease of the process that is making it.
+    """The reply that a message is waiting for, and the lease of the process that generates it.
 
-    The row is written in the message's transaction and deleted in the one that stores the reply
-    or decides that there will be none.
+    The row is inserted in the transaction that stores the message. It is deleted in the transaction
+    that stores the reply or a draft, or that decides that there will be no reply.
     """
 
     message = models.OneToOneField(

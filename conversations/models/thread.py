@@ -58,14 +58,14 @@ class Thread(ErasableRow):
     """A conversation between a visitor and a bot.
 
     Every message takes its `position` from `last_position`, under this row's lock. The history is
-    ordered, paged and indexed by that number.
+    ordered, paged and indexed by `position`.
     """
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="threads")
     visitor = models.ForeignKey(Visitor, on_delete=models.CASCADE, related_name="threads")
     title = models.CharField(max_length=SHORT, blank=True)
-    # The caller's value. Null if the caller gave none, or once the visitor's contact information
-    # was added or removed: `anonymous` in models/visitor.py then derives the value from it.
+    # The caller's value. Null if the caller gave none, or once contact information of the visitor
+    # was added or removed. `anonymous` in models/visitor.py derives the value that null stands for.
     anonymous = models.BooleanField(null=True)
     escalated = models.BooleanField(default=False)
     important = models.BooleanField(default=False)
@@ -104,7 +104,7 @@ class Thread(ErasableRow):
         verbose_name = "conversation"
         default_manager_name = "objects"
         indexes = [
-            # Includes `erased_at`: otherwise, a page would fetch the rows of all earlier pages.
+            # Includes `erased_at`. Without it, a page would fetch the rows of all earlier pages.
             models.Index(
                 fields=["chatbot", "-updated_at", "-id", "erased_at"], name="thread_latest"
             ),

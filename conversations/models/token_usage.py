@@ -35,9 +35,10 @@ class TokenUsage(models.Model):
 
     @staticmethod
     def add(*, input_tokens: int, output_tokens: int, **day: Any) -> None:
-        """Count a reply's tokens, in its transaction. `day` contains the unique columns' values.
+        """Count a reply's tokens in the transaction that stores the reply.
 
-        The row stays locked until the transaction ends, so call this last.
+        `day` contains the values of `chatbot_id`, `model_id` and `day`. The row stays locked until
+        the transaction ends, so call this last.
         """
         given = {"input": input_tokens, "output": output_tokens, **day}
         if not ADD.run(**given):

@@ -14,9 +14,10 @@ SHORTENED = 24  # characters of a visitor's id that a page shows
 
 
 def short(external_id: str) -> str:
-    """Shorten a visitor's id for display: a UUID to its last digits, another id only if it is long.
+    """Shorten a visitor's id for display. A UUID becomes its last 8 digits.
 
-    The ids that we issue begin with a time, so visitors of the same minute share the first digits.
+    Generated ids begin with a time, so visitors of the same minute share the first digits. Any
+    other id is shortened to SHORTENED characters.
     """
     try:
         return str(UUID(external_id))[-8:]

@@ -1,8 +1,8 @@
-"""Count each chatbot's events: by hour for the past, and live for the current hour.
+"""Count each chatbot's activity. Past hours are stored, and the current hour is counted live.
 
-All counts read ranges of primary keys, because an id begins with its row's time. An hour is counted
-when it is over, and again while no later hour has been counted, to include rows committed late. It
-is also counted again if one of its rows is erased or one of its deliveries is attempted.
+Every count reads a range of primary keys, because an id begins with the time of its row. An hour is
+counted when it is over, and again while no later hour has been counted, to include rows committed
+late. It is also counted again if one of its rows is erased or one of its deliveries is attempted.
 """
 
 from collections import Counter
@@ -40,14 +40,14 @@ from webhooks.models import Attempt, Delivery
 
 HOURS_KEPT, DAYS_KEPT = timedelta(days=32), timedelta(days=400)
 CLOCKS_DIFFER = timedelta(minutes=1)
-# The columns to recount, by the mark that an hour has
+# Each mark that an hour can have, with the columns to recount
 MARKS = {"stale_at": Activity.CONVERSATIONS, "deliveries_stale_at": Activity.DELIVERIES}
 Key = Any  # a chatbot's id, or a minute
 Counts = dict[Key, Counter[str]]
 
 PRESENT = Message.objects.filter(thread__erased_at=None)
 BY_VISITOR = Q(system_message_type=SystemMessageType.CONVERSATION_ESCALATED, agent=None)
-# Each row is counted under one of these names; `Range.count` then adds up some of the counts
+# Each row is counted under one of these names. `Range.count` then adds up some of the counts.
 NAME_OF_MESSAGE = Case(
     When(fallback_reason__isnull=False, then=Value("fallbacks")),
     When(message_type=MessageType.AI_MESSAGE, then=Value("ai_replies")),
@@ -77,7 +77,7 @@ def by_name(rows: "QuerySet[Any]", name: Any) -> "QuerySet[Any]":  # Any: an exp
 
 
 class Range:
-    """Counts what happened in a range of time, in all chatbots or some, by chatbot or by minute."""
+    """Counts the rows of a time range, in all chatbots or some, by chatbot or by minute."""
 
     def __init__(
         self, since: datetime, until: datetime, *, chatbots: list[UUID] | None, by_minute: bool
@@ -86,7 +86,7 @@ class Range:
         self.chatbots, self.by_minute = chatbots, by_minute
 
     def rows(self, rows: "QuerySet[Any]", chatbot: str) -> "QuerySet[Any]":
-        """Select the rows in the range, with `key`. `chatbot` is the path from a row to its bot."""
+        """Select the rows in the range, each with its `key`. `chatbot` is the lookup of its bot."""
         if self.chatbots is not None:
             rows = rows.filter(**{f"{chatbot}__in": self.chatbots})
         key = TruncMinute("created_at") if self.by_minute else F(chatbot)
@@ -127,7 +127,10 @@ class Range:
         return counts
 
     def first_answers(self) -> Iterable[tuple[Key, Any, Any]]:
-        """Find an agent's first answer after each escalation by a visitor."""
+        """Find an agent's first answer after each escalation by a visitor.
+
+        Returns the key, the time of the answer and the time of the escalation.
+        """
         earlier = Message.objects.filter(
             message_type__in=[MessageType.AGENT_MESSAGE, MessageType.SYSTEM_MESSAGE],
             thread=OuterRef("thread"),
@@ -165,9 +168,10 @@ def mark_stale(keys: Iterable[UUID]) -> None:
 def count(last_run: datetime) -> Iterator[None]:
     """Count the hours that are new or have changed since the last run. Yields after each.
 
-    It is safe to stop at any point. New hours come first, and each is complete once it is stored.
-    Changed hours are marked immediately and counted in the order of their marks. The next run
-    therefore continues with the rest, and each hour gets its turn, however many others change.
+    Also deletes the counts that are too old to keep. It is safe to stop at any point: the next run
+    continues with the rest. New hours come first, and each is complete once it is stored. Changed
+    hours are marked immediately and counted in the order of their marks, so every one of them is
+    counted eventually, however many others change.
     """
     now = timezone.now()
     Activity.objects.filter(hours=HOUR, begins_at__lt=day_of(now) - HOURS_KEPT).delete()
@@ -227,7 +231,7 @@ def busy_hour(since: datetime) -> datetime | None:
 
 
 def logged_since() -> datetime:
-    """Return the first hour that still has all its deliveries. Older hours keep their counts."""
+    """Return the first hour whose deliveries are all retained. Older hours keep their counts."""
     kept = timezone.now() - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)
     return hour_of(kept) + ONE_HOUR
 
@@ -243,7 +247,10 @@ def changed_hours(last_run: datetime) -> set[datetime]:
 
 
 def write(hour: datetime, columns: tuple[str, ...]) -> None:
-    """Recount the given columns for an hour in all chatbots, and add up its day again."""
+    """Recount the given columns of an hour in all chatbots, and add up the day again.
+
+    Clears the marks for these columns that were set before the recount began.
+    """
     began = timezone.now()
     counts = Range(hour, hour + ONE_HOUR, chatbots=None, by_minute=False).count(columns)
     day = day_of(hour)

@@ -34,10 +34,10 @@ def answer(
 ) -> Message:
     """Store an agent's message and record its event, in one transaction.
 
-    In AI mode, the agent first takes the thread over. A form's token is stored with its message, so
-    sending the form again returns that message. The draft that the answer was made from is
-    deleted. Raises ThreadNotFound, ValueError for a blank message, and AnsweredMeanwhile if
-    another agent has answered since `newest_seen`, a message of the thread.
+    In AI mode, the agent first takes the thread over. The token of a form is stored with the
+    message, so sending the form again returns the stored message. The draft on which the answer is
+    based is deleted. Raises ThreadNotFound, ValueError for a blank message, and AnsweredMeanwhile
+    if another agent has answered since the message `newest_seen`.
     """
     if not content.strip():
         raise ValueError("a message must contain more than white space")
@@ -74,5 +74,5 @@ def _answers_since(thread: Thread, newest_seen: UUID, agent: User) -> list[Messa
 
 
 def discard_draft(draft: Draft) -> None:
-    """Delete a reply that came too late."""
+    """Delete a model's reply that came after the thread had been escalated."""
     draft.delete()

@@ -1,4 +1,4 @@
-"""Ask the model for a reply, and store the reply, a draft or the bot's fallback.
+"""Ask the model for a reply, and store the reply, a draft or the bot's fallback message.
 
 No transaction and no database connection is held while waiting for the model.
 
@@ -41,8 +41,8 @@ from conversations.services.owed_reply import Claim
 
 STORED_WITHIN = 60.0  # seconds to keep trying to store a reply while the database does not respond
 STORED_AGAIN = 0.5  # seconds between two attempts to store a reply
-LONGER = 60.0  # seconds beyond the model's timeout that a request waits for another process
-LOOK = 0.25  # seconds between two checks on another process's reply
+LONGER = 60.0  # seconds that a request waits for another process, in addition to LLM_TIMEOUT
+LOOK = 0.25  # seconds between two checks for the reply of another process
 
 GIVEN_UP = "every process that tried to make this reply died"
 
@@ -50,11 +50,11 @@ logger = logging.getLogger(__name__)
 
 
 class ClaimLost(Exception):
-    """Raised if another process is making the reply or has made it."""
+    """Raised if another process has claimed the reply or settled it."""
 
 
 def ask(message: Message, briefing: Briefing) -> Reply:
-    """Return a model's reply, or the bot's fallback if there is no model or all of them fail.
+    """Return a model's reply, or the bot's fallback if there is no model or every model fails.
 
     Call this outside any transaction, because it releases the database connection. Raises
     ReplyFailed only if this machine lacked the resources to ask.
@@ -89,7 +89,7 @@ def ask(message: Message, briefing: Briefing) -> Reply:
 
 
 def provenance(answer: Reply) -> dict[str, Any]:
-    """Return a reply's model, sources and response time, or why it is a fallback, as columns."""
+    """Return the columns for a reply's model, sources and response time, or a fallback's reason."""
     if answer.failure:
         return {"fallback_reason": answer.failure[:SHORT]}
     return {"source": answer.sources, "llm_model": answer.model, "reply_ms": answer.ms}
@@ -98,7 +98,7 @@ def provenance(answer: Reply) -> dict[str, Any]:
 def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> Message | None:
     """Store a reply with its origin, or a draft if the thread was escalated in the meantime.
 
-    Runs in its own transaction under the thread's lock. All accounts share the model's row, so it
+    Runs in its own transaction under the thread's lock. The model's row, which all accounts share,
     is locked only at commit, by the foreign key. Returns None if no message was stored. Raises
     ClaimLost, ThreadNotFound, and IntegrityError if the model was deleted while it answered.
     """
@@ -128,9 +128,9 @@ def store_patiently(
 ) -> Message | None:
     """Store a reply, and retry while a row is locked or the database does not respond.
 
-    No connection is held between attempts. Raises ClaimLost, ThreadNotFound, and the database error
-    once STORED_WITHIN has passed, or immediately in embedded mode. With `until_unlocked`, which is
-    for workers, it keeps waiting for a locked row until the worker is asked to stop.
+    No connection is held between attempts. With `until_unlocked`, which is for workers, retries
+    until the row is unlocked or the worker is asked to stop. Raises ClaimLost, ThreadNotFound, and
+    the database error once STORED_WITHIN has passed, or immediately in embedded mode.
     """
     deadline = time.monotonic() + STORED_WITHIN
     while True:
@@ -164,11 +164,11 @@ def not_wanted(message: Message, claim: Claim) -> bool:
 
 
 def reply(message: Message, claim: Claim, *, until_unlocked: bool = False) -> Message | None:
-    """Answer a visitor's message with the model's reply, or with the bot's fallback if it has one.
+    """Answer a visitor's message with a model's reply or the bot's fallback message.
 
-    Call this outside any transaction. A reply that fails here stays owed and is retried.
-    `until_unlocked` is passed to `store_patiently`. Raises ClaimLost, ThreadNotFound, and
-    Unavailable if this machine lacks the resources to ask.
+    Returns None if no message was stored. Call this outside any transaction. A reply that fails
+    here stays owed and is retried. `until_unlocked` is passed to `store_patiently`. Raises
+    ClaimLost, ThreadNotFound, and Unavailable if this machine lacks the resources to ask.
     Specification: Endpoints, Threads and messages.
     """
     try:
@@ -197,7 +197,7 @@ def reply(message: Message, claim: Claim, *, until_unlocked: bool = False) -> Me
 
 
 def answer(message: Message, claim: Claim) -> Message | None:
-    """Let the AI reply. If this process lost its claim, return the other process's reply."""
+    """Let the AI reply. If this process lost its claim, returns the reply of the other process."""
     try:
         return reply(message, claim)
     except ClaimLost:
@@ -205,10 +205,10 @@ def answer(message: Message, claim: Claim) -> Message | None:
 
 
 def finish(message: Message) -> Message | None:
-    """Return the reply to a message stored earlier, making it if no process is doing so.
+    """Return the reply to a stored message, or None if it gets none.
 
-    Waits for another process without holding a connection. Raises Unavailable if that takes too
-    long.
+    Generates the reply if it is owed and no other process has claimed it. Otherwise waits for the
+    other process, without holding a connection. Raises Unavailable if that takes too long.
     """
     deadline = time.monotonic() + settings.LLM_TIMEOUT + LONGER
     while time.monotonic() < deadline:

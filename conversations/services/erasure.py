@@ -1,8 +1,8 @@
 """Erase conversations, visitors and leads, and delete erased rows with their dependents.
 
-Erasing hides a conversation or a visitor in one short transaction. A worker later deletes the rows
-that depend on it in batches, so no transaction lasts long, however many rows there are. Deliveries
-stay in the log, but without their body.
+Erasing hides a conversation or a visitor in one short transaction. A worker later deletes the
+dependent rows in batches, so no transaction lasts long, however many rows there are. Deliveries
+stay in the log, but without their content.
 """
 
 import time
@@ -38,9 +38,9 @@ OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)
 
 
 def erase_thread(thread_id: UUID) -> None:
-    """Hide a conversation permanently. Delete its lead, emails, stored answers and owed replies.
+    """Hide a conversation permanently. Delete its lead, emails, stored responses and owed replies.
 
-    Raises ThreadNotFound.
+    Its waiting deliveries lose their content, so they are not sent. Raises ThreadNotFound.
     """
     with transaction.atomic():
         thread = lock_thread(thread_id)
@@ -53,7 +53,10 @@ def erase_thread(thread_id: UUID) -> None:
 
 
 def erase_visitor(visitor_id: UUID) -> None:
-    """Hide a visitor and all of their conversations permanently, in one transaction."""
+    """Hide a visitor and all of their conversations permanently, in one transaction.
+
+    Does nothing if the visitor is already erased.
+    """
     with transaction.atomic():
         threads = Thread.objects.filter(visitor=visitor_id)
         # Threads are locked before the visitor, in the same order as when a message is stored.
@@ -70,9 +73,9 @@ def erase_visitor(visitor_id: UUID) -> None:
 
 
 def erase_lead(lead: Lead) -> None:
-    """Delete a lead, its emails, and the content of the events with its contact information.
+    """Delete a lead, and erase the content of the events that contain its contact information.
 
-    The conversation and the visitor stay.
+    All emails about the conversation are deleted. The conversation and the visitor are kept.
     """
     events = Delivery.objects.filter(thread_id=lead.thread_id, event__in=OF_LEADS)
     for _ in deliveries.erase(events):
@@ -153,7 +156,7 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
         # Newest first: replies are deleted before, or together with, the messages they answer.
         messages = Message.objects.filter(thread__in=keys).order_by("-thread", "-position")
         while some := _keys(messages[:BATCH]):
-            # Mark their hours first: once they are deleted, no later run can find those hours.
+            # Mark the hours first, because no later run can find the hours of deleted messages.
             activity.mark_stale(some)
             Message.objects.filter(pk__in=some).only("pk").delete()
             yield
@@ -164,10 +167,10 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
 
 
 def _delete_empty(threads: "QuerySet[Any]") -> None:
-    """Delete erased threads without dependent rows, and keep the thread count correct."""
+    """Delete erased threads whose dependent rows are gone, and keep the thread count correct."""
     with transaction.atomic():
         rows = threads.filter(erased_at__isnull=False).order_by("pk").select_for_update()
-        # A trigger subtracts each deleted row. These were already subtracted when they were hidden.
+        # A trigger subtracts each deleted thread, so add the threads that hiding has subtracted.
         for chatbot, number in Counter(rows.values_list("chatbot", flat=True)).items():
             ThreadCount.objects.filter(chatbot=chatbot).update(threads=F("threads") + number)
         threads.delete()
@@ -179,7 +182,7 @@ def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
     The chatbot's row stays while the log has its deliveries or one of its threads is locked. The
     deletion is then retried later.
     """
-    # Deleted first, so that pending deliveries are no longer sent.
+    # Delete the endpoint first, so that pending deliveries are no longer sent.
     with disable_auditlog():  # the audit trail recorded the deletion when the chatbot was hidden
         Endpoint.objects.filter(chatbot=chatbot_id).delete()
     threads = Thread.everything.filter(chatbot=chatbot_id)

@@ -1,7 +1,7 @@
 """Hand a conversation to a human agent, and back to the AI.
 
-`visitor_message` calls `request` if a prompt escalates. `leads` calls it when it captures a lead,
-if the lead settings require that. The endpoint calls `toggle`.
+`visitor_message` calls `request` if a follow-up prompt escalates. `leads` calls `request` for a new
+lead if the lead settings require it. The API calls `toggle`.
 
 Specification: States and transitions, Thread.escalated. Open points: escalated-event, system-type.
 """
@@ -54,13 +54,16 @@ def set_escalated(thread: Thread, *, escalated: bool, agent: User | None = None)
 
 
 def taken_over(thread: Thread, agent: User) -> dict[str, Any]:
-    """Return the changes to a thread that an agent is taking over or has already taken over."""
+    """Return the new values of `taken_over_by` and `taken_over_at`.
+
+    The time does not change if the agent has already taken the thread over.
+    """
     begun = thread.taken_over_at if thread.taken_over_by_id == agent.pk else timezone.now()
     return {"taken_over_by": agent, "taken_over_at": begun}
 
 
 def request(thread: Thread) -> Message | None:
-    """Escalate a locked thread at its visitor's request, with the event and the mail.
+    """Escalate a locked thread at its visitor's request, with the event and the emails.
 
     Returns the system message, or None if the thread is already escalated.
     """
@@ -85,9 +88,9 @@ def toggle(thread_id: UUID, *, chatbot_id: UUID | None = None) -> tuple[Thread, 
 
 
 def take_over(thread_id: UUID, *, agent: User) -> Thread:
-    """Let an agent answer in a thread. Raises ThreadNotFound.
+    """Assign a thread to an agent, and escalate it if it is in AI mode. Raises ThreadNotFound.
 
-    No event is recorded, because the visitor did not ask for an agent.
+    Records no event, because the visitor did not ask for an agent.
     """
     with transaction.atomic():
         thread = lock_thread(thread_id)
@@ -99,7 +102,7 @@ def take_over(thread_id: UUID, *, agent: User) -> Thread:
 
 
 def return_to_ai(thread_id: UUID) -> Thread:
-    """Let the AI answer again. Does nothing if it already does. Raises ThreadNotFound."""
+    """Return a thread to the AI, unless the AI already answers in it. Raises ThreadNotFound."""
     with transaction.atomic():
         thread = lock_thread(thread_id)
         if thread.escalated:

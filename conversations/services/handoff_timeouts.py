@@ -1,4 +1,4 @@
-"""Remind staff of visitors who wait too long, and end handoffs that have gone silent."""
+"""Remind staff of visitors who wait too long, and return idle conversations to the AI."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ def remind() -> int:
 
 
 def return_silent() -> int:
-    """Return answered conversations to the AI after `return_after_minutes` of silence.
+    """Return answered conversations to the AI after `return_after_minutes` without activity.
 
     The system message is the same as for any other return. Returns the number of conversations.
     """
@@ -65,8 +65,8 @@ def return_silent() -> int:
 def _by_minutes(settings: Iterable[tuple[UUID, int | None]]) -> list[tuple[timedelta, list[UUID]]]:
     """Group accounts by their setting.
 
-    A batch then contains only due threads. Otherwise, threads of accounts that allow a longer time
-    could fill it.
+    A batch for one setting contains only due threads. A batch for all accounts could be filled with
+    threads of accounts that allow more time.
     """
     groups = defaultdict(list)
     for key, minutes in settings:
@@ -101,7 +101,7 @@ def _return(thread_id: UUID, *, silent_for: timedelta) -> bool:
 
 
 def _locked(thread_id: UUID) -> Thread | None:
-    """Lock a thread. Returns None if it was erased, resolved or archived since it was found."""
+    """Lock a thread. Returns None if it is no longer open, or if it or its chatbot was erased."""
     try:
         thread = lock_thread(thread_id)
     except ThreadNotFound:

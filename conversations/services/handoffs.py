@@ -44,20 +44,20 @@ def answered(thread: Thread) -> None:
 
 
 def resolved(thread: Thread) -> None:
-    """Record that the thread was resolved."""
+    """Record the time at which the thread was resolved, for its unresolved requests."""
     thread.handoffs.filter(resolved_at=None).update(resolved_at=timezone.now())
 
 
 def came_back(thread: Thread) -> None:
-    """Record that the visitor wrote again, if the thread was resolved recently."""
+    """Record that the visitor wrote again, for requests resolved in the last 7 days."""
     lately = thread.handoffs.filter(resolved_at__gte=timezone.now() - COMES_BACK)
     lately.filter(came_back_at=None).update(came_back_at=timezone.now())
 
 
 def outcomes(since: datetime, chatbots: Sequence[UUID] | None) -> Outcomes:
-    """Count the newest requests since a given time in some chatbots, or in all if None.
+    """Count the outcomes of the newest requests since a given time. Costs one query.
 
-    Costs one query.
+    `chatbots` are the ids of the chatbots to count, or None for all.
     """
     rows = Handoff.objects.filter(asked_at__gte=since)
     if chatbots is not None:

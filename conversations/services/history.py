@@ -1,4 +1,4 @@
-"""Append to a thread's history, read it in pages, and read what a prompt quotes of it.
+"""Append to a thread's history, and read it in pages or as the turns of a prompt.
 
 Only this module creates messages.
 
@@ -30,7 +30,7 @@ from conversations.models import Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import handoffs
 
-TITLE_LENGTH = 80  # of the visitor's first message, in characters. Open point: thread-fields
+TITLE_LENGTH = 80  # characters of the visitor's first message. Open point: thread-fields
 SPOKEN = [MessageType.USER_MESSAGE, MessageType.AI_MESSAGE, MessageType.AGENT_MESSAGE]
 
 Messages = TypeVar("Messages", bound="QuerySet[Any]")
@@ -44,10 +44,11 @@ def append(
     changes: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Message:
-    """Store a message at the thread's next position, and save the thread's counters and changes.
+    """Store a message at the thread's next position, and save the thread's counters.
 
-    A visitor's message reopens a resolved thread (open point: resolved-thread). The caller holds
-    the thread's lock (`lock_thread`) and the transaction.
+    `changes` are further columns of the thread to save. A visitor's message reopens a resolved
+    thread (open point: resolved-thread). The caller holds the thread's lock (`lock_thread`) and the
+    transaction.
     """
     if message_type == MessageType.USER_MESSAGE and thread.resolved:
         handoffs.came_back(thread)
@@ -65,7 +66,7 @@ def append(
 
 
 def counters(thread: Thread, message_type: MessageType, content: str) -> dict[str, Any]:
-    """Return the changes that a thread's next message makes to the thread's columns."""
+    """Return the values that the next message gives to the columns of its thread."""
     changes: dict[str, Any] = {"last_position": thread.last_position + 1}
     if message_type == MessageType.USER_MESSAGE:
         changes["unread_messages_count"] = thread.unread_messages_count + 1
@@ -95,7 +96,8 @@ def page(messages: Messages, thread: Any, *, limit: int, before: Any = None) -> 
     """
     messages = messages.filter(thread=thread)
     if before is not None:
-        # Select by the id only: with outdated statistics, SQLite would read the whole thread.
+        # Filter by the id only. With a filter by thread, too, SQLite would read the whole thread
+        # if its statistics are outdated.
         its_position = Case(When(thread=thread, then="position"))
         mark = Message.objects.filter(pk=before).values(mark=its_position)
         messages = messages.filter(position__lt=Subquery(mark))
@@ -103,7 +105,7 @@ def page(messages: Messages, thread: Any, *, limit: int, before: Any = None) -> 
 
 
 def cut(records: list[dict[str, Any]], limit: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the records of `page` to show, and their Cursor."""
+    """Return the first `limit` records of a page, and the Cursor for the next page."""
     shown, more = records[:limit], len(records) > limit
     cursor = {"limit": limit, "has_more": more, "next_cursor": shown[-1]["id"] if more else None}
     return shown, cursor
@@ -112,7 +114,7 @@ def cut(records: list[dict[str, Any]], limit: int) -> tuple[list[dict[str, Any]]
 def heard(most: int) -> "QuerySet[Message, tuple[str, str]]":
     """Select at most `most` messages before a given position, newest first.
 
-    Only the part of a long history that fits into the prompt is loaded.
+    Leaves out system and fallback messages, and all messages beyond HISTORY_CHARACTERS.
     """
     spoken = Message.objects.filter(
         thread=Given("thread", UUIDField()),
@@ -130,9 +132,9 @@ HEARD = prepared(heard)
 
 
 def turns(message: Message, system: str, history_length: int) -> list[Turn]:
-    """Build the model's view of the conversation, ending with the visitor's message.
+    """Build the turns of a prompt, from the system message to the visitor's message.
 
-    It contains at most `history_length` earlier messages.
+    In between are at most `history_length` earlier messages.
     """
     said: list[tuple[str, str]] = []
     if history_length and message.position > 1:

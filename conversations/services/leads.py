@@ -20,8 +20,8 @@ CHATBOT = prepared(
 def change_contact(visitor: Visitor, contact: dict[str, str], *columns: str) -> None:
     """Save a locked visitor's new contact information, and other columns that were changed.
 
-    A value that is replaced with an empty or blank one is considered withdrawn. It is cleared
-    in the leads of all the visitor's threads, whether or not the bot still collects leads.
+    A blank value withdraws the previous one, which is also cleared in the leads of all of the
+    visitor's threads, whether or not the bot still collects leads.
     """
     for name, value in contact.items():
         setattr(visitor, name, value)
@@ -32,7 +32,7 @@ def change_contact(visitor: Visitor, contact: dict[str, str], *columns: str) -> 
 
 
 def allowed(thread: Thread, settings: LeadSettings) -> dict[str, str]:
-    """Return the contact information that the bot's settings let it collect. Blanks become ""."""
+    """Return the contact information that the lead settings permit. Blank values become ""."""
     visitor = thread.visitor
     taken = {
         "name": visitor.name if settings.customer_name_take else "",
@@ -45,8 +45,9 @@ def allowed(thread: Thread, settings: LeadSettings) -> dict[str, str]:
 def capture(thread: Thread) -> Lead | None:
     """Create the lead of a locked thread, with its event and email, or update an existing one.
 
-    Returns None if lead collection is off, or if there is no lead yet and no email address or
-    phone number to store. Raises ChatbotNotFound if the chatbot was erased in the meantime.
+    A new lead also escalates the thread if the lead settings require it. Returns None if lead
+    collection is off, or if there is no lead yet and no email address or phone number to store.
+    Raises ChatbotNotFound if the chatbot was erased in the meantime.
     Specification: Events, NEW_LEAD.
     """
     chatbot = CHATBOT.first(chatbot=thread.chatbot_id)

@@ -1,13 +1,13 @@
-"""Decide which process makes the reply to a visitor's message. Open point: reply-owed.
+"""Decide which process generates the reply to a visitor's message. Open point: reply-owed.
 
-    record   a send stores its message and claims the reply that it is about to make
-    claim    a worker's dispatcher claims replies whose lease has expired
-    confirm  a task begins and replaces the claim, so that a duplicate task finds nothing
-    take     a repeated request continues where the first one stopped
-    settle   the reply or a draft is stored, or neither is wanted, so nothing is owed any longer
+    record   the request that stores a message claims the reply to it
+    claim    the dispatcher of a worker claims replies whose lease has expired
+    confirm  the worker's task replaces the claim, so that a duplicate of the task finds nothing
+    take     a repeated request claims the reply that the first request did not finish
+    settle   the reply or a draft has been stored, or neither is wanted, so nothing is owed
 
-A process that makes a reply renews its lease until it settles. If the process dies, the lease
-expires within seconds. A process that lost its claim settles nothing.
+A process that generates a reply renews its lease until it settles the reply. If the process dies,
+the lease expires within seconds. A process that has lost its claim can no longer settle the reply.
 """
 
 from collections import Counter
@@ -28,7 +28,9 @@ LEASE = timedelta(seconds=6)
 LEASED = Now() + LEASE
 RENEWED_EVERY = 1.5  # seconds between renewals of a claim
 AGAIN_AFTER = timedelta(seconds=1)  # until a failed reply is tried again
-MOST_TRIES = 4  # attempts; after that no model is asked: the message itself seems to kill processes
+# Maximum number of attempts that call a model, whether they fail or their process dies. The next
+# attempt sends the bot's fallback message, because the visitor's message may be the cause.
+MOST_TRIES = 4
 
 SETTLE = prepared_delete(
     lambda: OwedReply.objects.filter(
@@ -38,7 +40,7 @@ SETTLE = prepared_delete(
 
 
 class Claim(NamedTuple):
-    """The right to make and to store one reply."""
+    """The right to generate and store one reply."""
 
     message_id: UUID
     token: UUID
@@ -54,9 +56,10 @@ def record(message: Message) -> Claim:
 
 
 def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
-    """Claim owed replies that no process is making. A worker makes at most `most` at the same time.
+    """Claim owed replies that no process is generating.
 
-    One account gets at most half of them. Returns pairs of a message's id and its claim's token.
+    A worker generates at most `most` replies at the same time, and at most half of `most` for one
+    account. Returns the id of each message and the token of the claim.
     """
     if not _lapsed().exists():
         return []
@@ -65,7 +68,7 @@ def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
     making = Counter(mine.values_list(account, flat=True))
     share, room = max(1, most // 2), most - making.total()
     full = [one for one, count in making.items() if count >= share]
-    # Exclude this process's own claims: they may have lapsed because their rows were locked.
+    # Exclude this process's own claims. Their leases may have lapsed because the rows were locked.
     free = _lapsed().exclude(claim__in=list(renewal.claims))
     waiting = free.exclude(**{f"{account}__in": full}).order_by("claimed_until")
     taken = []
@@ -91,7 +94,7 @@ def take(message_id: UUID) -> Claim | None:
 
 
 def settle(claim: Claim) -> bool:
-    """Delete the row, in the reply's transaction. Returns False if the claim was lost."""
+    """Delete the owed reply, in the caller's transaction. Returns False if the claim was lost."""
     return bool(SETTLE.run(message=claim.message_id, claim=claim.token))
 
 
@@ -117,7 +120,7 @@ def _held(claim: Claim) -> QuerySet[OwedReply]:
 def _lapsed() -> QuerySet[OwedReply]:
     """Select replies whose lease has expired.
 
-    A lease that ends more than 2 * LEASE ahead means that the clock was set back.
+    This includes leases that end more than 2 * LEASE from now, because the clock was set back.
     """
     ended = Q(claimed_until__lt=Now()) | Q(claimed_until__gt=Now() + 2 * LEASE)
     return OwedReply.objects.filter(ended)
@@ -133,7 +136,7 @@ def _begin(rows: QuerySet[OwedReply], **columns: str) -> Claim | None:
 
 
 def _renew(tokens: list[UUID]) -> None:
-    # Skips locked rows: if one of them held up the others, all the leases would lapse.
+    # Skip locked rows, because all leases would lapse if one row delayed the others.
     update_unlocked(OwedReply.objects.filter(claim__in=tokens), claimed_until=Now() + LEASE)
 
 

@@ -13,7 +13,7 @@ COUNTERS = {"POSITIVE": "positive_count", "NEGATIVE": "negative_count"}
 
 
 def counter(reaction: str | None) -> str | None:
-    """Return the thread's counter that a reaction changes, or None if it changes none."""
+    """Return the name of the thread's counter for a reaction, or None if there is none."""
     return COUNTERS.get((reaction or "").upper())
 
 

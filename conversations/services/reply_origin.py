@@ -66,7 +66,7 @@ def last_asked(answer: Reply) -> LlmModel | None:
 
 
 def rebuild(reply: Message) -> list[Turn]:
-    """Return the prompt that an AI message answered.
+    """Return the prompt of an AI message, as it was sent to the model.
 
     Raises ReplyOrigin.DoesNotExist for a message without an origin.
     """

@@ -77,7 +77,10 @@ POSTGRESQL_TAGS = """
 
 
 def union(messages: str, visitors: str, tags: str) -> str:
-    """Combine the three kinds of hits, each with its kind. Only message hits have a message id."""
+    """Combine the three statements. Each row has its kind, the thread's id and the message's id.
+
+    The kinds are 1 for messages, 2 for visitors and 3 for tags. Only the first has message ids.
+    """
     return f"""
         SELECT 1, thread_id, id FROM ({messages}) AS message_hits
         UNION ALL SELECT 2, id, NULL FROM ({visitors}) AS visitor_hits
@@ -87,7 +90,7 @@ def union(messages: str, visitors: str, tags: str) -> str:
 
 SQLITE = union(SQLITE_MESSAGES, SQLITE_VISITORS, SQLITE_TAGS)
 POSTGRESQL = union(POSTGRESQL_MESSAGES, POSTGRESQL_VISITORS, POSTGRESQL_TAGS)
-# On PostgreSQL, collect the ids first: otherwise it may scan a whole list and test each row.
+# PostgreSQL collects the ids first. Otherwise, it may scan the whole list and test each row.
 COLLECTED = {"sqlite": "{}", "postgresql": "SELECT unnest(ARRAY({}))"}
 TAGS = {"sqlite": SQLITE_TAGS, "postgresql": POSTGRESQL_TAGS}
 VISITORS = {"sqlite": SQLITE_VISITORS, "postgresql": POSTGRESQL_VISITORS}
@@ -139,7 +142,7 @@ def named(rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None) -> T
 def kept(
     rows: ThreadQuerySet, part: str, text: str, chatbots: Sequence[UUID] | None
 ) -> ThreadQuerySet:
-    """Narrow `rows`, by a subquery, to the newest threads that one of the search's parts finds."""
+    """Filter `rows` to the newest threads that the statement `part` finds, by a subquery."""
     words = words_of(text)
     if not words or (chatbots is not None and not chatbots):
         return rows.none()

@@ -32,8 +32,8 @@ CONTACT = {"visitor_name": "name", "visitor_email": "email", "visitor_phone": "p
 def overview(chatbot_id: UUID, columns: Iterable[str]) -> tuple[int, list[Any]]:
     """Return the number of a chatbot's threads, and columns of the chatbot.
 
-    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. One
-    statement reads all of this for a list, instead of once for each thread.
+    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. A list of
+    threads needs all of this only once, and reads it with one statement.
     """
     total, *values = OVERVIEW.first(*columns, chatbot=chatbot_id) or (0,)
     return total or 0, values  # NULL before the first thread
@@ -51,7 +51,7 @@ def welcome(chatbot_id: UUID, external_id: str | None, contact: dict[str, str]) 
         visitor = Visitor(chatbot_id=chatbot_id, total_sessions=1, **named)
         insert(visitor)
         return visitor
-    # A single call, which creates a new visitor if the old one has just been erased.
+    # One call, which also creates a new visitor if the existing one has just been erased.
     visitor, _ = Visitor.objects.select_for_update().get_or_create(
         chatbot_id=chatbot_id, external_id=external_id
     )
@@ -62,7 +62,7 @@ def welcome(chatbot_id: UUID, external_id: str | None, contact: dict[str, str]) 
 
 
 def create(chatbot_id: UUID, given: dict[str, Any]) -> Thread:
-    """Create a thread from a ThreadInput. Contact information in it may create a lead.
+    """Create a thread from a ThreadInput. May also capture a lead from the contact information.
 
     Raises ChatbotNotFound if the chatbot has been erased since the caller opened it.
     """
@@ -97,7 +97,7 @@ def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None 
             known = thread.visitor.identified
             leads.change_contact(thread.visitor, contact)
             if thread.visitor.identified != known:
-                own["anonymous"] = None  # from now on derived from the contact
+                own["anonymous"] = None  # the value is now derived from the contact information
         for name, value in own.items():
             setattr(thread, name, value)
         update_columns(thread, [*own, "updated_at"])

@@ -1,4 +1,4 @@
-"""Accept a visitor's message: limits, quota, the message and its event, then the reply.
+"""Accept a visitor's message within the limits, store it with its event, and get the reply.
 
 Specification: Endpoints, Threads and messages; Limits. Open points: send-order, max-messages,
 message-send, escalation-prompt, reply-owed.
@@ -109,7 +109,8 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
 
     With a `message_id`, the call can be repeated after a process has died, and nothing is done
     twice. Raises TooManyRequests, MessagesLimitReached or Refused before anything is stored or used
-    up, and Unavailable if the message is stored but its reply has to wait.
+    up, Unavailable if the message is stored but the reply has to wait, and ThreadNotFound if the
+    thread was erased in the meantime.
     """
     begun = find(incoming, message_id)
     if begun:
@@ -145,7 +146,10 @@ def find(incoming: Incoming, message_id: UUID | None) -> Message | None:
 
 
 def resume(incoming: Incoming, message: Message) -> Sent:
-    """Return a message stored earlier, with its reply. Raises Unavailable."""
+    """Return a stored message with its reply, which is generated if it is owed.
+
+    Raises Unavailable.
+    """
     with late_place(incoming) if owed_reply.is_owed(message.pk) else nullcontext():
         return exchange(message, ai_reply.finish(message))
 
@@ -154,8 +158,8 @@ def resume(incoming: Incoming, message: Message) -> Sent:
 def late_place(incoming: Incoming) -> Iterator[None]:
     """Reserve a place to wait for the reply to a stored message. Raises Unavailable.
 
-    TooManyRequests would tell the caller that nothing was stored, and the caller would send the
-    message again with another id.
+    TooManyRequests would be wrong here: it tells the caller that nothing was stored, so the caller
+    would send the message again with another id.
     """
     try:
         with limits.places.one(incoming.account_id):
@@ -167,9 +171,9 @@ def late_place(incoming: Incoming) -> Iterator[None]:
 def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
     """Store a message, its event and its owed reply in one transaction.
 
-    The claim is None if the thread is escalated, or if this message escalates it. The quota's row
-    is locked last. Raises ThreadNotFound, Refused if the conversation has reached its limit of
-    messages, and MessagesLimitReached.
+    The claim is None if the thread is escalated, or if this message escalates it. The row of the
+    monthly quota is locked last. Raises ThreadNotFound, Refused if the conversation has reached its
+    limit of messages, and MessagesLimitReached.
     """
     with transaction.atomic():
         thread = lock_thread(incoming.thread_id)

@@ -35,8 +35,8 @@ DETAILS = Reading(ThreadDetails, lambda threads: threads.filter(pk=THREAD))
 def threads_of_page(threads: ThreadQuerySet, *, backwards: bool = False) -> ThreadQuerySet:
     """Select a page, counted from the last thread if `backwards`.
 
-    It selects the page's ids first: a row before the page then costs an index entry and no joins.
-    The first page needs none of this, and PostgreSQL plans the simpler statement faster.
+    Selects the ids of the page first, so a row before the page costs only an index entry and no
+    joins. FIRST_PAGE does not, because PostgreSQL plans the simpler statement faster.
     """
     found = threads.latest_first()
     return found.filter(pk__in=page(found.reverse() if backwards else found).values("pk"))
@@ -75,10 +75,10 @@ class ThreadViewSet(ChatbotViewSet):
         """List the chatbot's threads, latest activity first."""
         total, shared = threads.overview(self.chatbot.pk, SharedRecord.paths())
         limit, offset = query["limit"], (query["page"] - 1) * query["limit"]
-        after = total - offset  # the page's threads and those that follow
+        after = total - offset  # the number of threads on the page and after it
         if after <= 0:
             found = []
-        elif after < offset:  # fewer to skip from the end
+        elif after < offset:  # fewer threads to skip from the end
             own = min(limit, after)
             found = self.read(PAGE_FROM_END, limit=own, offset=after - own)
         else:

@@ -10,7 +10,7 @@ class Command(RecordCommand):
     help = "Create or reuse demo data. Each run issues new API keys and a new admin password."
 
     def run(self, **_: Any) -> dict[str, Any]:
-        """Seed the data. Without `--json`, return only the URLs, the login and the API keys."""
+        """Seed the data. Without `--json`, returns only the URLs, the login and the API keys."""
         record = demo.seed()
         if _["json"]:
             return record

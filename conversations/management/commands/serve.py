@@ -1,4 +1,4 @@
-"""Run the service: all of it in the foreground, or one part for a container."""
+"""Run web and worker in the foreground, or only one of them, as a container does."""
 
 import logging
 import os
@@ -23,7 +23,7 @@ from conversations import demo
 
 KEY_LABEL = "make run"
 PARTS = {"web": processes.web_command, "worker": processes.worker_command}
-LOOK = 0.1  # seconds between checks on the running parts
+LOOK = 0.1  # seconds between checks on the running processes
 RESTART_AFTER = 1.0  # minimum seconds between two starts of a worker that keeps exiting
 
 
@@ -31,17 +31,20 @@ logger = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
-    """`serve`, `serve web`, `serve worker`."""
+    """Runs `serve`, `serve web` and `serve worker`."""
 
     help = "Migrate the database and run web and worker, or run only one of them."
     requires_system_checks = CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the part to run."""
+        """Declare the optional argument: web, worker or all."""
         parser.add_argument("part", nargs="?", choices=[*PARTS, "all"], default="all")
 
     def handle(self, *_: str, part: str, **options: Any) -> None:
-        """Run one part, or all of them. Raises CommandError if a part cannot start."""
+        """Run web, worker or both.
+
+        Raises CommandError if one of them cannot start or the database does not answer.
+        """
         processes.raise_file_limit()
         try:
             if part == "all":
@@ -54,7 +57,7 @@ class Command(BaseCommand):
             raise CommandError(f"the database does not answer: {error}") from None
 
     def become(self, part: str) -> None:
-        """Replace this process with one part.
+        """Replace this process with web or with a worker.
 
         If the state is bound to this machine, web holds a lock that permits only one web process.
         """
@@ -72,7 +75,10 @@ class Command(BaseCommand):
         os.execv(command[0], command)  # noqa: S606 - our own command line
 
     def run_all(self) -> None:
-        """Migrate, seed the demo on the first embedded start, run both parts and watch them."""
+        """Migrate the database, then run web and worker until told to stop.
+
+        The first start in embedded mode also seeds the demo data.
+        """
         lock = processes.hold("web")
         processes.check_port()
         processes.share_metrics()
@@ -86,7 +92,7 @@ class Command(BaseCommand):
         key = self.fresh_key()
         connection.close()
         family = Family()
-        # SIGINT, too: a process that a shell starts with `&` ignores it.
+        # Handle SIGINT explicitly, because a process that a shell starts with `&` ignores it.
         for ending in (signal.SIGINT, signal.SIGTERM):
             signal.signal(ending, signal.default_int_handler)
         try:
@@ -99,7 +105,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.stdout.write("Stopping.")
         finally:
-            for ending in (signal.SIGINT, signal.SIGTERM):  # one request to stop is enough
+            for ending in (signal.SIGINT, signal.SIGTERM):  # the first request to stop is enough
                 signal.signal(ending, signal.SIG_IGN)
             family.stop()
             lock.close()
@@ -130,9 +136,10 @@ class Command(BaseCommand):
             logger.warning("SENDING=off: webhook deliveries and emails are held")
 
     def fresh_key(self) -> str | None:
-        """Revoke the previous start's key and, in embedded mode, issue a new one.
+        """Revoke the key of the previous start and, in embedded mode, issue a new one.
 
-        Otherwise none is issued, because the output of a production service goes into logs.
+        A production service gets no key, because its output goes into logs. Returns None if no key
+        was issued.
         """
         ApiKey.objects.filter(label=KEY_LABEL).revoke()
         owners = User.objects.filter(owned_accounts__isnull=False, is_active=True)
@@ -142,7 +149,7 @@ class Command(BaseCommand):
         return api_key.issue(first, label=KEY_LABEL)[1]
 
     def web_answers(self, family: Family) -> bool:
-        """Return whether web answers. Raises CannotStart if a part has exited."""
+        """Return whether web responds. Raises CannotStart if web or the worker has exited."""
         if name := family.ended():
             raise CannotStart(f"{name} exited during startup; its last output is above")
         return processes.answers(f"http://{settings.REACHED_AT}:{settings.PORT}")

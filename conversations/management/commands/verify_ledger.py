@@ -1,4 +1,4 @@
-"""Check the ledger: messages, events, deliveries and attempts against each other."""
+"""Check messages, events, deliveries and attempts against each other."""
 
 import sys
 from argparse import ArgumentTypeError
@@ -20,7 +20,7 @@ def seconds(text: str) -> timedelta:
 
 
 class Command(RecordCommand):
-    """`verify_ledger [--grace SECONDS]`."""
+    """Runs `verify_ledger [--grace SECONDS]`."""
 
     help = (
         "Check messages, events, deliveries and attempts against each other. Prints the number of "
@@ -38,7 +38,7 @@ class Command(RecordCommand):
         )
 
     def run(self, *, grace: timedelta, **_: Any) -> dict[str, Any]:
-        """Check span by span. Returns the gaps by kind."""
+        """Check all spans and show the progress. Returns the gaps, in total and by kind."""
         self.found: dict[str, Gaps] = {}
         try:
             for _span in progress(
@@ -55,7 +55,7 @@ class Command(RecordCommand):
         }
 
     def handle(self, *words: str, **options: Any) -> None:
-        """Print one line for each kind that has gaps, or JSON. Exits with 1 if there is a gap."""
+        """Print a line for each kind that has gaps, or JSON. Exits with status 1 if any has."""
         if options["json"]:
             super().handle(*words, **options)
         else:
