@@ -1,4 +1,4 @@
-"""The benchmark's load: endpoints, events with realistic bodies, and statistics of arrivals."""
+"""The load for delivery benchmarks: endpoints, events with realistic bodies, and statistics."""
 
 import math
 import time

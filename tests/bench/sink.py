@@ -62,7 +62,7 @@ class Sink:
 
 
 def serve(chain: str, pipe: Connection) -> None:
-    """Receive until the process is killed, and answer the parent's questions."""
+    """Receive until the process is killed. Reports arrivals when the parent process asks."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain)
     arrived: list[tuple[str, bytes, float]] = []
