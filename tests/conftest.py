@@ -123,7 +123,7 @@ def caller(user: Any) -> Api:
 
 
 def do_not_wait_for_the_disk() -> None:
-    """Let commits in the tests' database return immediately: it need not survive a crash."""
+    """Make commits return immediately, because the test database need not survive a crash."""
     if connection.vendor == "postgresql":
         name = connection.ops.quote_name(connection.settings_dict["NAME"])
         with connection.cursor() as cursor:

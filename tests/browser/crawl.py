@@ -32,7 +32,7 @@ still.replaceSync(`*, *::before, *::after {
   animation: none !important; transition: none !important;
 }`);
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];"""
-# Waits a few frames, because a part does not appear in the same frame as the click that opens it.
+# Waits a few frames, because a panel does not appear in the same frame as the click that opens it.
 SETTLED = """async () => {
   for (let frame = 0; frame < 5; frame++) await new Promise(requestAnimationFrame);
 }"""
@@ -45,7 +45,7 @@ WIDTH = """() => {
   main.style.removeProperty("overflow-x");
   return width;
 }"""
-# Lists the links of the page's head to other hosts. Opening a connection early is not a request.
+# Lists the links to other hosts in the page's head. A preconnect, for example, sends no request.
 FOREIGN = """() => [...document.querySelectorAll("link[href]")]
   .map((link) => new URL(link.href))
   .filter((address) => address.protocol !== "data:" && address.origin !== location.origin)
@@ -99,12 +99,12 @@ class Crawler:
             self.note(f"request to another host: {request.url}")
 
     def sign_in(self, session: str) -> None:
-        """Use this session from now on."""
+        """Sign in with this session by setting its cookie."""
         cookie = {"name": "sessionid", "value": session, "url": self.host}
         self.page.context.add_cookies([cookie])  # type: ignore[list-item]  # a typed dict
 
     def become(self, look: Look, *, at: str) -> None:
-        """Use a look's width and colour scheme from now on. `at` names them in the faults."""
+        """Apply a look to the window. `at` names the page or step in recorded faults."""
         self.at = at
         self.page.set_viewport_size({"width": look.width, "height": HEIGHT})
         self.page.emulate_media(color_scheme=look.scheme, reduced_motion="reduce")

@@ -40,7 +40,7 @@ def thread(chatbot: Chatbot, model: HeldModel) -> Thread:
 
 
 def open_connections() -> int:
-    """Count the connections to the tests' database, except our own."""
+    """Count the connections to the test database, except our own."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"

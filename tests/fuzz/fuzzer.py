@@ -248,8 +248,8 @@ HEADERS = {
 def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
     """Send hostile requests to a running service while slow clients trickle their bodies.
 
-    Afterwards it is a fault if another tenant's mail does not arrive, if a mail has a header that a
-    visitor wrote, or if a log has a line that a caller wrote.
+    Returns the fuzzer with all faults. Besides wrong responses, these are: another tenant's email
+    that does not arrive, an email with a header from a visitor, and a log line from a caller.
     """
     key = caller(chatbot.account.owner).key or ""
     path = f"/api/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
@@ -290,7 +290,7 @@ def capture_lead(web: Web, chatbot: Chatbot, *, name: str, told: str = "eve@exam
 
 
 def arrives(address: str, mails: MailServer) -> bool:
-    """Return whether a mail to an address arrives within 45 seconds."""
+    """Return whether an email to an address arrives within 45 seconds."""
     deadline = time.monotonic() + 45
     while not (found := any(f"To: {address}" in mail for mail in mails.mails)):
         if time.monotonic() > deadline:
@@ -300,6 +300,6 @@ def arrives(address: str, mails: MailServer) -> bool:
 
 
 def split(mail: str) -> bool:
-    """Return whether a mail has headers that the service does not write, or lacks its own."""
+    """Return whether an email has a header that the service never writes, or lacks a basic one."""
     names = {name.lower() for name in email.message_from_string(mail)}
     return bool(names - HEADERS) or not {"subject", "from", "to", "date"} <= names

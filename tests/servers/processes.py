@@ -1,4 +1,4 @@
-"""The service's own processes on the tests' database, to start, halt and kill."""
+"""Start, halt and kill processes of the service that run on the test database."""
 
 import contextlib
 import itertools

@@ -1,4 +1,7 @@
-"""One soak: prepare, send, fail, and wait for the end. Its story is judged afterwards."""
+"""Run one soak: send messages, cause faults, and wait until all work has ended.
+
+tests.soak.judge checks the result, a Story.
+"""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""Limits under the load of many concurrent clients, and the address that a request counts for."""
+"""Limits with many concurrent clients, and the address that a request counts against."""
 
 import time
 import zlib
