@@ -121,9 +121,10 @@ class Crawler:
         self.page.evaluate(SETTLED)  # charts are drawn again
 
     def states(self, *, shell: bool = True) -> Iterator[str]:
-        """Yield the states of the open page: as it opens, and with each of its parts opened.
+        """Bring the open page into each of its states, and yield the name of each state.
 
-        The shell is what all pages have in common: the menus and the search.
+        The page is first as it opens, then shows each tab, section, panel and dialog. With `shell`,
+        the menus and the search, which all pages have in common, come last.
         """
         yield "as opened"
         yield from self.tabs()
@@ -143,7 +144,7 @@ class Crawler:
             yield from self.shell()
 
     def tabs(self) -> Iterator[str]:
-        """Open each tab, including those for which a narrow window has a menu."""
+        """Open each tab. In a narrow window, some of the tabs are in a menu."""
         for tab in self.page.locator(TABS).all():
             if not tab.is_visible():
                 self.page.locator(OTHER_TABS).click()
@@ -151,7 +152,7 @@ class Crawler:
             yield f"tab {tab.inner_text()}"
 
     def shell(self) -> Iterator[str]:
-        """Yield the states of the shell: the search with its hits, and each menu open."""
+        """Open the search with some results, then each menu. Yields the name of each state."""
         if self.page.locator(COMMAND).count():
             self.page.keyboard.press("Control+k")
             field = self.page.locator("#search-input-command")
@@ -168,10 +169,10 @@ class Crawler:
                 self.page.keyboard.press("Escape")
 
     def inspect(self, state: str, look: Look) -> None:
-        """Record serious accessibility faults, links of the head to other hosts, and a wide page.
+        """Record serious accessibility faults, links to other hosts, and a page that is too wide.
 
-        The first state is inspected as a whole. Each later one is inspected only where it differs
-        from the one before, unless ALL_LOOKS is set.
+        The first state is inspected as a whole. Each later state is inspected only where it differs
+        from the previous one, unless ALL_LOOKS is set.
         """
         self.page.evaluate(SETTLED)
         if not self.page.evaluate("Boolean(window.inspection)"):
@@ -183,9 +184,9 @@ class Crawler:
         self.measure(state, look)
 
     def walk(self, look: Look, *, shell: bool = True) -> None:
-        """Press Tab from the top of the page to its end, and record focus faults on the way.
+        """Press Tab from the top of the page to the end, and record focus faults.
 
-        Without the shell, the skip link is followed first.
+        Without `shell`, the skip link is followed first, so that the walk starts at the content.
         """
         self.page.evaluate(FOCUS)
         self.page.evaluate("part => focusWalk.start(part)", "body" if shell else "#content")
@@ -203,7 +204,7 @@ class Crawler:
             self.note(f"{look}: {fault}")
 
     def measure(self, state: str, look: Look) -> None:
-        """Record a page that is wider than its window."""
+        """Record a fault if the page is wider than its window."""
         width = self.page.evaluate(WIDTH)
         if width > look.width:
             self.note(f"{look} {state}: {width} px wide")
