@@ -107,7 +107,7 @@ def test_an_error_page_needs_no_query() -> None:
     ("origin", "shown"),
     [
         ("http://testserver/admin/conversations/thread/?view=all", True),
-        ("http://testserver/admin/nothing/", False),  # the page itself
+        ("http://testserver/admin/nothing/", False),  # the failed page itself
         ("http://testserver/docs", False),
         ("https://example.org/admin/conversations/thread/?view=all", False),
         ("http://[", False),  # not a URL
