@@ -81,7 +81,7 @@ class Receiver:
         self._plans[path] = deque(plan)
 
     def wait_for(self, count: int, seconds: float = PATIENCE) -> list[Arrival]:
-        """Wait for this many arrivals, and return them. Fails at the deadline."""
+        """Wait until there are this many arrivals. Returns all. Asserts that they come in time."""
         with self._arrived:
             enough = self._arrived.wait_for(lambda: len(self.arrivals) >= count, seconds)
         assert enough, f"{len(self.arrivals)} of {count} requests came within {seconds} s"
@@ -160,7 +160,7 @@ def hang_up_at_once(receiver: Receiver, raw: socket.socket) -> None:
 
 
 def hear_nothing(receiver: Receiver, raw: socket.socket) -> None:
-    """Complete the handshake, then read nothing."""
+    """Complete the TLS handshake, then read nothing."""
     sock = shake_hands(receiver, raw)
     receiver.stopping.wait(FOR_EVER)
     del sock

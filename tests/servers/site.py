@@ -147,7 +147,7 @@ def locked(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def slow_writes() -> Iterator[None]:
-    """Make each update of deliveries or settings take 1.5 s longer, or lock SQLite for 4 s."""
+    """Delay each update of deliveries or general settings by 1.5 s, or lock SQLite for 4 s."""
     if connection.vendor != "postgresql":
         with locked(4.0):
             yield
