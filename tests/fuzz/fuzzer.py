@@ -85,7 +85,7 @@ KEYS = ["", "x", "k" * 255, "k" * 256, "two words"]
 
 
 def examples() -> dict[str, dict[str, Any]]:
-    """Read the example bodies of the OpenAPI document, which have every field, by operation."""
+    """Return the example bodies of the OpenAPI document by operation. They have every field."""
     document = json.loads((ROOT / "openapi.json").read_text())
     return {
         f"{method.upper()} {shape(path)}": body["content"]["application/json"]["example"]
@@ -96,7 +96,7 @@ def examples() -> dict[str, dict[str, Any]]:
 
 
 def shape(path: str) -> str:
-    """Return a path without the names of its ids."""
+    """Return a path with empty placeholders, such as `/threads/{}`."""
     return re.sub(r"\{\w+\}", "{}", path)
 
 
@@ -128,7 +128,7 @@ class Fuzzer:
         return self.dice.random() < share
 
     def value(self, depth: int = 0) -> Any:
-        """Draw any JSON value."""
+        """Draw a JSON value, which may be nested."""
         if depth < 3 and self.chance(0.1):
             return {self.dice.choice(WORDS): self.value(depth + 1) for _ in range(3)}
         return self.dice.choice(WORDS if self.chance(0.5) else VALUES)
@@ -146,7 +146,10 @@ class Fuzzer:
         return json.dumps(body).encode() if body or operation.method != "GET" else b""
 
     def spoiled(self, operation: Operation) -> dict[str, Any]:
-        """Draw a body with every field of the operation, and control characters in its strings."""
+        """Draw a body with the text fields of the example, some with added control characters.
+
+        The values of the operation's valid body take precedence.
+        """
         example = EXAMPLES[f"{operation.method} /api{shape(operation.path)}"]
         texts = {
             name: value + self.dice.choice(CONTROLS) if self.chance(0.3) else value
@@ -156,7 +159,7 @@ class Fuzzer:
         return texts | {name: filled(value, self.ids) for name, value in operation.body.items()}
 
     def path(self, operation: Operation) -> str:
-        """Draw a path: the operation's, sometimes with a wrong id, a wrong ending or a query."""
+        """Draw a path of the operation, sometimes with a wrong id, a wrong ending or a query."""
         ids = dict(self.ids)
         if self.chance(0.15):
             ids[self.dice.choice(list(ids))] = quote(self.dice.choice(IDS), safe="%")
@@ -186,11 +189,11 @@ class Fuzzer:
         return Sent(method, self.path(operation), self.headers(), self.body(operation))
 
     def run(self, count: int) -> None:
-        """Send this many requests to the operations in turn, but stop after too many faults."""
+        """Send this many requests to the operations in turn. Stops at MOST_FAULTS faults."""
         for number in range(count):
             if len(self.faults) >= MOST_FAULTS:
                 return
-            if number % 100 == 0:  # undo what earlier requests switched off
+            if number % 100 == 0:  # switches on what earlier requests may have switched off
                 Chatbot.objects.filter(pk=self.chatbot.pk).update(is_active=True)
                 LeadSettings.objects.update_or_create(chatbot=self.chatbot, defaults=TOLD)
             operation = OPERATIONS[number % len(OPERATIONS)]
