@@ -87,7 +87,7 @@ class Case:
             yield "its count of interruptions does not match its attempts"
 
     def numbers(self, verdict: Verdict) -> Iterator[str]:
-        """Check that attempt numbers have no gap, and that the last attempt matches the delivery."""
+        """Check that attempt numbers have no gap, and that the last one matches the delivery."""
         numbers = [one.number for one in self.whole]
         ends = [one.status for one in self.whole]
         if self.delivery.interruptions < INTERRUPTIONS:
