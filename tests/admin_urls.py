@@ -29,7 +29,7 @@ def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
 def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]:
     """Return arguments that point a route at a tenant's rows, one dict for each row.
 
-    If the tenant has no row of the model, another tenant's row is used. Asserts that the parameters
+    If the tenant has no row of the model, any other row is used. Asserts that the parameters
     of the route are known.
     """
     if not held:

@@ -63,7 +63,7 @@ def test_concurrent_sign_ins_hash_few_passwords_at_a_time_and_hold_no_pooled_con
     monkeypatch.setattr(hashers, "pbkdf2", hashes)
     with ThreadPoolExecutor(MANY) as threads:
         begun = [threads.submit(sign_in_as, number) for number in range(MANY)]
-        # Requests beyond the limit are answered while every hash is still running
+        # Requests beyond the limit get responses while every hash is still running
         wait_until(lambda: sum(each.done() for each in begun) == MANY - sign_in.MOST_WAITING)
         told = [each.result() for each in begun if each.done()]
         hashes.let.set()

@@ -28,7 +28,7 @@ Post = Callable[..., requests.Response]
 
 SLOTS = 512  # a worker's slots: the default of WORKER_CONCURRENCY
 POOL = 32  # threads of a plain pool; more threads make it slower
-LEAST = 0.025  # seconds; shorter times are rounded up: their ratios would be meaningless
+LEAST = 0.025  # seconds; shorter times are rounded up, because their ratios vary by chance
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The cost of replies in flight for other requests, and the rate of sends with deliveries."""
+"""The effect of replies in flight on other requests, and the rate of sends with deliveries."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ IN_FLIGHT, ACCOUNTS = 250, 5
 MODEL_SECONDS = 5.0
 # A process lets at most four in five of its threads wait for models.
 THREADS = str(IN_FLIGHT * 2)
-LEAST = 0.005  # seconds; shorter times are rounded up: their ratios would be meaningless
+LEAST = 0.005  # seconds; shorter times are rounded up, because their ratios vary by chance
 PAUSE = 0.02  # seconds between two reads
 SENDERS = 16
 

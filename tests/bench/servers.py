@@ -79,7 +79,7 @@ def cpu_seconds(process: Process) -> float:
 
 
 def memory_mib(process: Process) -> float:
-    """Return the memory of a server with all its processes; shared pages count once."""
+    """Return the memory of a server with all its processes. Shared pages count once."""
     total = 0
     for entry in members(process):
         with contextlib.suppress(OSError):

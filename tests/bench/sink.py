@@ -1,7 +1,7 @@
 """Receivers in a separate process that reports each arrival and its time.
 
 `/take` responds immediately, `/late` after 50 ms, `/fifth` after 0.2 s, `/slow` after 0.5 s,
-`/hang` never; `/drip` sends its headers byte by byte without end; `/again` fails each body once.
+`/hang` never. `/drip` sends headers byte by byte without end, and `/again` fails each body once.
 """
 
 import contextlib

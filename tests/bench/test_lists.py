@@ -1,4 +1,4 @@
-"""The benchmark of long lists, at a small size: the number of statements does not grow."""
+"""In a small run of the benchmark of long lists, the number of statements does not grow."""
 
 import pytest
 

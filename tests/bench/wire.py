@@ -116,7 +116,7 @@ def load(
 ) -> Heard:
     """Send each request over its own connection, again and again for this many seconds.
 
-    With `kept`, all bodies are kept; otherwise, each must equal the first on its connection.
+    With `kept`, all bodies are kept. Otherwise, each must equal the first on its connection.
     Asserts that no pause between responses exceeds ANSWERED_WITHIN seconds.
     """
     heard = Heard()

@@ -46,7 +46,7 @@ def tenant(shop: Chatbot) -> Tenant:
 
 @pytest.fixture
 def crawler(context: BrowserContext, live_server: object) -> Iterator[Crawler]:
-    """A crawler; any fault that it records fails the test."""
+    """A crawler. Any fault that it records fails the test."""
     with window(context, str(live_server)) as page:
         crawler = Crawler(page, str(live_server))
         yield crawler

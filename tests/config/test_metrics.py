@@ -1,4 +1,4 @@
-"""Counters are summed over all processes, including dead ones. Gauges count live processes."""
+"""Counters are summed over all processes, including dead ones. Gauges cover only live processes."""
 
 import os
 import subprocess

@@ -33,7 +33,7 @@ def start(
 
 
 def settings_of(folder: Path, *names: str, **environment: str) -> dict[str, Any]:
-    """Return the named settings for this environment, as JSON represents them."""
+    """Return the named settings for this environment, as JSON values."""
     found = import_settings(folder, **environment)
     shown: dict[str, Any] = json.loads(json.dumps({n: found[n] for n in names}, default=str))
     return shown
@@ -160,7 +160,7 @@ def test_an_unreadable_line_is_named_and_nothing_starts(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
-    ended = start(Path("/proc/none"))  # as root, the service seems to have write access there
+    ended = start(Path("/proc/none"))  # which seems to be writable for root
     assert ended.returncode != 0
     assert ended.stderr.splitlines()[1].startswith("  STATE_DIR: /proc/none")
     assert "Traceback" not in ended.stderr

@@ -1,4 +1,4 @@
-"""The metrics page shows metrics from the database, and works even during an outage of it."""
+"""The metrics page shows metrics from the database, and works even while it is down."""
 
 import threading
 import time

@@ -18,7 +18,7 @@ BESIDE = 10
 
 
 class Poison:
-    """A behaviour that kills the worker which sends the request.
+    """A behaviour that kills the worker sending the request.
 
     It does so twice after all other requests have arrived, and then after half a second.
     """

@@ -41,8 +41,8 @@ pytestmark = [
     pytest.mark.proves("Delivery rules"),
     pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks"),
 ]
-HELD = 8.0  # seconds: more than the lease of an owed reply
-SOON = 7.0  # seconds within which a delivery arrives: less than HELD, even on a busy machine
+HELD = 8.0  # seconds, more than the lease of an owed reply
+SOON = 7.0  # seconds in which a delivery arrives even on a busy machine, less than HELD
 DUE = timedelta(seconds=2)  # until locked rows are due, so that the worker is running by then
 
 

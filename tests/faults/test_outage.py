@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 AT_ONCE = 40  # concurrent requests, far more than the pool has connections
-GIVEN_UP = 2.0  # seconds: the limit for a response
+GIVEN_UP = 2.0  # seconds in which a response must come
 PROBED = 1.0
 PATH = "/api/v1/chatbots"
 
@@ -65,13 +65,13 @@ class Service(NamedTuple):
         return [int(number) for number in told.stdout.split()]
 
     def halt(self) -> None:
-        """Halt the server before its child processes, so that it reaps none that exit meanwhile."""
+        """Halt PostgreSQL's main process first, so that it reaps no child that exits meanwhile."""
         self.postgres.running.send_signal(signal.SIGSTOP)
         for process in self.backends():
             os.kill(process, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Resume the server's child processes, and then the server."""
+        """Resume PostgreSQL's child processes, and then the main process."""
         for process in self.backends():
             os.kill(process, signal.SIGCONT)
         self.postgres.running.send_signal(signal.SIGCONT)

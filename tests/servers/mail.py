@@ -10,7 +10,7 @@ GREETING, OK, GO_ON, BYE = b"220 test\r\n", b"250 ok\r\n", b"354 go on\r\n", b"2
 
 
 class MailServer:
-    """A server on a free port of 127.0.0.1, as a context manager. `mails` has received emails."""
+    """A server on a free port of 127.0.0.1, as a context manager. `mails` lists received emails."""
 
     def __init__(self) -> None:
         self.mails: list[str] = []

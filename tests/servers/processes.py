@@ -26,7 +26,7 @@ QUICKLY = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
 def wait_until(fact: Callable[[], Any], seconds: float = PATIENCE, *, told: Any = None) -> Any:
-    """Wait until a function returns a true value. Returns it. Raises AssertionError if too late."""
+    """Wait for a function to return a true value. Returns the value, or raises AssertionError."""
     deadline = time.monotonic() + seconds
     while not (found := fact()):
         assert time.monotonic() < deadline, told() if callable(told) else f"not within {seconds} s"

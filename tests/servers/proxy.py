@@ -1,4 +1,4 @@
-"""A proxy that makes a test server appear to fail for the process that connects through it."""
+"""A proxy that makes a test server appear to fail for processes that use the proxy."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""A hundred secrets are used in every way in which the service uses secrets, and never leak."""
+"""A hundred secrets, used in every way that the service uses secrets, appear nowhere else."""
 
 import base64
 import re
@@ -47,7 +47,7 @@ pytestmark = [
     pytest.mark.timeout(300),  # three processes start, which takes time on a busy machine
 ]
 
-EACH = 25  # secrets of each kind, of which there are four
+EACH = 25  # secrets of each of the four kinds
 WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # rejected and accepted passwords
 SECRET = re.compile(r"cbk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}|canary-[a-z]+-\d\d-hKq7Zr2XwV9")
 THE_END = "all was heard"

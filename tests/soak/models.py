@@ -56,7 +56,7 @@ class Faulty(ModelServer):
         name, content = question["model"], question["messages"][-1]["content"]
         self.asked[name] += 1
         if self.asked[name] % 2:
-            self.met.pop(content, None)  # the client repeats it after a hang-up
+            self.met.pop(content, None)  # the client may repeat a request after a hang-up
             yield from saying("first")(arrival)
             return
         fault = list(FAULTS)[next(self.faults) % len(FAULTS)]

@@ -59,7 +59,7 @@ FAILS, WORKS = "the webhook has failed", "the webhook works again"
 
 @pytest.mark.django_db
 class TestWhen:
-    """Which outages cause an email, and how many emails."""
+    """Which outages cause emails, and how many."""
 
     @pytest.mark.parametrize(
         ("length", "mails"), [(ONE_HOUR, [FAILS]), (ONE_HOUR - timedelta(seconds=1), [])]

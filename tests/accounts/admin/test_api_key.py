@@ -1,4 +1,4 @@
-"""Keys in the admin: shown once, only to their owner, and revoked by a POST."""
+"""API keys in the admin are shown once, only to their owner, and are revoked by a POST."""
 
 import re
 from datetime import timedelta

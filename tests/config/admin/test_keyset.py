@@ -1,4 +1,4 @@
-"""Long lists: every row is on exactly one page, and every page costs the same."""
+"""In long lists, every row is on exactly one page, and every page costs the same."""
 
 import re
 from datetime import timedelta

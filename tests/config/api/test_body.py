@@ -1,4 +1,4 @@
-"""Request bodies: strict JSON within limits, else a 400 in the error envelope."""
+"""Request bodies must be strict JSON within limits. Others get a 400 in the error envelope."""
 
 import json
 import time

@@ -62,9 +62,9 @@ def test_exactly_the_allowed_number_of_concurrent_requests_passes(api: Api, limi
 
 
 def minutes(key: object, begun: float, ended: float) -> int:
-    """Count the one-minute windows between two times, for the calls that are counted under a key.
+    """Count the one-minute windows of a key between two times.
 
-    The windows of each key have a different offset, and end on a whole second.
+    The windows of each key have their own offset, and end on a whole second.
     """
     grid = zlib.crc32(str(key).encode())
     return (int(ended) - grid) // 60 - (int(begun) - grid) // 60 + 1

@@ -1,4 +1,4 @@
-"""Log lines: one JSON object each, with secrets masked."""
+"""Each log line is a single JSON object, in which secrets are masked."""
 
 import io
 import json
@@ -118,7 +118,7 @@ class Lines:
             self.handler.addFilter(each)
 
     def read(self) -> list[dict[str, Any]]:
-        """Return the lines, which may include the summary of an earlier test's window."""
+        """Return the lines, which may include a summary of lines that an earlier test caused."""
         return [json.loads(line) for line in self.stream.getvalue().splitlines()]
 
 

@@ -78,7 +78,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, St
 
 @pytest.fixture(scope="module")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A state folder with a migrated database that has a user: `serve` does not seed the demo."""
+    """A migrated state folder with a user in the database, so `serve` does not seed the demo."""
     folder = tmp_path_factory.mktemp("migrated")
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     done = run_to_end(

@@ -1,4 +1,4 @@
-"""`verify_ledger [--grace SECONDS]`."""
+"""The command `verify_ledger [--grace SECONDS]`."""
 
 import io
 import json

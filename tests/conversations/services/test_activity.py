@@ -37,7 +37,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def id_at(moment: datetime) -> UUID:
-    """Return an id such as a row gets that is created at this time."""
+    """Return an id like that of a row created at this time."""
     return UUID(int=first_id_of(moment).int | new_id().int & (1 << 62) - 1)
 
 

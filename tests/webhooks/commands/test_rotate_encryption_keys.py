@@ -1,4 +1,4 @@
-"""`rotate_encryption_keys`."""
+"""The command `rotate_encryption_keys`."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def old_key(settings: Any) -> list[Endpoint]:
-    """Endpoints whose secrets are sealed with the old key, now the second of two keys."""
+    """Endpoints whose secrets are sealed with the old key, which is now the second of two."""
     endpoints = [EndpointFactory() for _ in range(3)]
     [old] = settings.ENCRYPTION_KEYS
     settings.ENCRYPTION_KEYS = (Fernet.generate_key().decode(), old)

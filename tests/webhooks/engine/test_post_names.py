@@ -68,7 +68,7 @@ def test_one_forbidden_address_of_a_name_rejects_it(
 def test_the_addresses_of_a_name_are_checked_at_every_attempt(
     receiver: Receiver, names: dict[str, Any]
 ) -> None:
-    """They are checked even while a connection to an allowed address is still open."""
+    """The addresses are checked even while a connection to an allowed address is open."""
     url = receiver.url(host="hooks.example.com")
     for _ in range(50):
         names["hooks.example.com"] = ["127.0.0.1"]

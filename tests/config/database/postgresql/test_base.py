@@ -1,4 +1,4 @@
-"""A pooled connection is not checked if the server has answered a moment ago."""
+"""A pooled connection is not checked if the server answered a moment ago."""
 
 import os
 import socket
