@@ -1,4 +1,4 @@
-"""The options of a select, and the search of its rows."""
+"""Read the options of a select, and search its rows."""
 
 import re
 from typing import Any
@@ -18,14 +18,14 @@ COLUMNS = {User: "email", LlmModel: "title"}
 
 
 def copies(row: Model, number: int = OFFERED, **columns: str) -> list[Any]:
-    """Store copies of a row, and return them by name; the last ones are not offered."""
+    """Store copies of a row, too many for a select to offer. Returns them ordered by name."""
     kind, column = type(row), COLUMNS.get(type(row), "name")
     bulk.copy(row, number, {column: "'zz' || (1000 + s.n) || '@example.com'", **columns})
     return list(kind._default_manager.filter(**{f"{column}__startswith": "zz"}).order_by(column))
 
 
 def select(client: Client, address: str, name: str) -> tuple[str, dict[str, bool]]:
-    """Return a select's opening tag, and whether each of its options is selected."""
+    """Return a select's opening tag, and for each option whether it is selected, by value."""
     found = re.search(
         rf'(<select name="{name}"[^>]*>)(.*?)</select>', client.get(address).text, re.S
     )
@@ -34,7 +34,7 @@ def select(client: Client, address: str, name: str) -> tuple[str, dict[str, bool
 
 
 def search(client: Client, field: str, term: str) -> Any:
-    """Search the choices of a field, named as "app.model.field"."""
+    """Search the choices of a field. `field` has the form "app.model.field"."""
     names = ("app_label", "model_name", "field_name")
     return client.get(SEARCH, dict(zip(names, field.split("."), strict=True)) | {"term": term})
 

@@ -1,4 +1,4 @@
-"""Run manage.py commands as an operator types them."""
+"""Run management commands in this process, and check their output, errors and help."""
 
 import io
 import json

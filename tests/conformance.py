@@ -5,8 +5,8 @@
 
 The tests are read from their sources, not run. The rules come from
 docs/specification-index.toml, and the choices from docs/open-points.md. A marker on a test's
-module, class or function names what the test proves. A marker that names a heading with rules is
-for tests of the heading as a whole, and does not count as a test of any of its rules.
+module, class or function names what the test proves. A marker may also name a heading that has
+rules. Such a test is listed for the heading, but does not count as a proof of any single rule.
 """
 
 import argparse
@@ -35,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule below a heading; a heading without rules counts as one rule of the same name."""
+    """A rule below a heading. A heading without rules has one rule with the heading's name."""
 
     id: str
     text: str
@@ -84,7 +84,7 @@ def read_ledger(path: Path) -> dict[str, Choice]:
 
 
 def collect(folder: Path) -> Iterator[Proof]:
-    """Find every test below a folder, and what each proves."""
+    """Find every test below a folder. Yields each with the rules that it proves."""
     for path in sorted(folder.rglob("test_*.py")):
         module = ast.parse(path.read_text(), filename=str(path))
         known = {name: _named([value]) for name, value in _assignments(module)}
@@ -117,7 +117,7 @@ def _tests(
 
 
 def _named(expressions: Iterable[ast.expr]) -> frozenset[str]:
-    """Collect the arguments of all calls to the marker, however deeply nested."""
+    """Collect the arguments of all calls to the marker, at any depth."""
     return frozenset(
         argument.value
         for expression in expressions
@@ -150,7 +150,7 @@ def faults(
 
 
 def page(headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[Proof]) -> str:
-    """Return the page: all headings, their rules with the tests, and their choices."""
+    """Return the page: the headings, their rules with the tests, and the choices."""
     lines = [
         "# Conformance",
         "",
@@ -180,7 +180,7 @@ def _proving(name: str, proofs: list[Proof]) -> list[str]:
 
 
 def main(arguments: list[str] | None = None, *, root: Path = ROOT) -> None:
-    """Write a project's page, or check it. Raises SystemExit with a list of the faults."""
+    """Write a project's page, or check that it is current. Raises SystemExit on any fault."""
     parser = argparse.ArgumentParser(description="Write docs/conformance.md.")
     parser.add_argument(
         "--check", action="store_true", help="compare the page instead of writing it"

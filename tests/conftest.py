@@ -1,4 +1,4 @@
-"""Fixtures and hooks for all tests: API callers, stand-ins for other servers, an empty cache."""
+"""Fixtures and hooks for all tests: API callers, stand-ins for other servers, a clean cache."""
 
 import gc
 import logging
@@ -47,26 +47,26 @@ def pytest_configure(config: pytest.Config) -> None:
         "slow: runs only with -m slow, because it takes several seconds of two cores",
     ):
         config.addinivalue_line("markers", marker)
-    PasswordHasher.iterations = 1_000  # only here: servers that tests start hash as in production
-    admin.autodiscover()  # otherwise the first request would load the admin's pages
-    logging.raiseExceptions = False  # a late log line may find its stream closed by pytest
+    PasswordHasher.iterations = 1_000  # in this process; servers hash as in production
+    admin.autodiscover()  # otherwise, the first request would load the admin's pages
+    logging.raiseExceptions = False  # pytest may close a stream before the last log line
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
-    # a test's own transaction lasts as long as the test; the last value of an option takes effect
+    # A test's transaction lasts as long as the test. The last of repeated options takes effect.
     if "options" in (given := settings.DATABASES["default"]["OPTIONS"]):
         given["options"] += " -c idle_in_transaction_session_timeout=0"
-    # serve the packages' own static files, whether or not `make run` has collected them
+    # Serve static files from the packages, even if `make run` has collected them.
     settings.STATIC_ROOT, settings.WHITENOISE_USE_FINDERS = settings.STATE_DIR / "static", True
     static_files.find_once()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """For `-n auto`, start one process more than there are cores, because many tests wait."""
+    """For `-n auto`, use one process more than there are cores, because many tests only wait."""
     return (os.cpu_count() or 1) + 1 if config.option.numprocesses == "auto" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the slowest files first, so that none is still running when all others have finished."""
+    """Run the slowest files first, so that none of them runs alone at the end of the run."""
 
     def rank(item: pytest.Item) -> int:
         places = (place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start))
@@ -76,14 +76,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exempt loaded modules and collected tests from garbage collection, and collect less often."""
+    """Exempt all current objects from garbage collection, and collect garbage less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 
 
 class Api:
-    """A caller of the API: JSON in, JSON out, one key."""
+    """A caller of the API, which sends JSON bodies with one key."""
 
     def __init__(self, key: str | None) -> None:
         self.key = key
@@ -123,25 +123,25 @@ def caller(user: Any) -> Api:
 
 
 def do_not_wait_for_the_disk() -> None:
-    """Let commits in the tests' database return immediately: it need not survive a crash."""
+    """Make commits return immediately, because the test database need not survive a crash."""
     if connection.vendor == "postgresql":
         name = connection.ops.quote_name(connection.settings_dict["NAME"])
         with connection.cursor() as cursor:
             cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
         connection.close()
-        connection.close_pool()  # only new connections have the setting
+        connection.close_pool()  # the setting applies only to new connections
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Save the rows that migrations create: tests that commit empty all tables afterwards."""
+    """Save the rows that migrations create, because tests that commit empty all tables."""
     with django_db_blocker.unblock():
         do_not_wait_for_the_disk()
         migrated_rows.keep()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Delay a test near the end of an hour or a month, when figures and quotas start over."""
+    """Delay a test near the end of an hour or a month, when counts and quotas start over."""
     while ends_soon(timezone.now()):
         time.sleep(1)
 
@@ -196,6 +196,6 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def model() -> Iterator[ModelServer]:
-    """A server that acts as the endpoint of a language model."""
+    """A server that implements the API of a language model."""
     with ModelServer() as server:
         yield server

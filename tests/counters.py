@@ -1,4 +1,4 @@
-"""Delete the tests' counters and no other keys, because a shared server may hold other data."""
+"""Delete only the keys of this test process, because a shared server may hold other data."""
 
 from functools import cache as once
 
@@ -11,12 +11,12 @@ from config.api.limits import OwnCounters, counters
 
 @once
 def server() -> redis.Redis:
-    """Keep one connection, because a test that replaces name look-ups may be unable to open one."""
+    """Return a cached client, because tests that replace name lookups cannot open a connection."""
     return redis.Redis.from_url(settings.REDIS_URL)
 
 
 def forget() -> None:
-    """Empty the tests' cache, and forget the counted calls."""
+    """Empty the test cache, and reset the counters of the rate limits."""
     if isinstance(counters, OwnCounters):
         cache.clear()
         counters.values.clear()

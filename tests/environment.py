@@ -1,7 +1,7 @@
-"""Choose what the tests run on, before Django reads its settings.
+"""Choose the database and cache of the tests, before Django reads its settings.
 
-They run on the embedded default, or on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name.
-The caller's own environment and .env do not configure the service under test.
+These are the embedded default, or the servers that TEST_DATABASE_URL and TEST_REDIS_URL name. The
+developer's environment and .env do not configure the service under test.
 """
 
 import os

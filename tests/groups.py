@@ -1,8 +1,9 @@
-"""Groups of tests that need an optional tool: skipped and reported, or required.
+"""Skip and report groups of tests whose tool is missing, or fail them.
 
-A pytest plugin: conftest.py names it in `pytest_plugins`. A test that calls `needs("chromium")`
-gets the path of the tool. On a machine without the tool, such tests are skipped, and the last lines
-of the run name the group. With REQUIRE_ALL_GROUPS=1, as in CI, they fail.
+This is a pytest plugin, which conftest.py names in `pytest_plugins`. A test that calls
+`needs("chromium")` gets the path of the tool. On a machine without the tool, such tests are
+skipped, and the last lines of the run name the group. With REQUIRE_ALL_GROUPS=1, as in CI, such
+tests fail.
 """
 
 import os
@@ -14,8 +15,8 @@ from typing import Any
 
 import pytest
 
-# Each tool's name, and the commands that provide it, best first. The headless shell is the same
-# browser without its user interface, which would take more than a third of the processor time.
+# By tool, the commands that provide it, best first. The headless shell is the same browser without
+# the user interface, which would take more than a third of the processor time.
 TOOLS = {
     "chromium": ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
     "node": ("node", "nodejs"),
@@ -25,7 +26,7 @@ REASON = re.compile(r"needs (\S+), which is not on this machine")
 
 
 def needs(tool: str) -> str:
-    """Return the path of a tool, or skip the test, fixture or module that needs it."""
+    """Return the path of a tool. Without it, skip the caller: a test, a fixture or a module."""
     for command in TOOLS.get(tool, (tool,)):
         if path := shutil.which(command):
             return path

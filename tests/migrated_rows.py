@@ -1,7 +1,7 @@
 """Empty the tables after tests that commit, and restore the rows that migrations create.
 
-Django's post_migrate signal would recreate content types and permissions, but not our own rows:
-groups, plans, the built-in model. Copying the rows back restores all of them, and is much faster.
+Django's post_migrate signal recreates content types and permissions, but not the project's rows:
+groups, plans and the built-in model. Copying all rows back is complete, and much faster.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ def write(tables: Rows) -> None:
 
 
 def filled() -> dict[str, bool]:
-    """Map each PostgreSQL table that has rows to whether it is large."""
+    """Return the PostgreSQL tables that have rows, and whether each is large."""
     quote = connection.ops.quote_name
     asked = (
         f"SELECT '{table}', pg_relation_size('{quote(table)}') > {LARGE} "
@@ -62,8 +62,8 @@ def keep() -> None:
     def statements(style: Any, *_: object, **options: Any) -> list[str]:
         """Return the statements that empty the tables.
 
-        On PostgreSQL, a test usually leaves few rows. They are deleted, and unchanged tables stay
-        as they are: TRUNCATE would create new files for all tables and indexes, and wait until they
+        On PostgreSQL, the few rows that a test usually leaves are deleted, and unchanged tables are
+        skipped. TRUNCATE would create new files for all tables and indexes, and wait until these
         are on disk.
         """
         if connection.vendor == "postgresql" and not any((found := filled()).values()):

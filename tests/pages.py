@@ -1,4 +1,4 @@
-"""The form fields of a page, as a browser would send them."""
+"""Read the form fields of a page as a browser would send them, and submit forms."""
 
 from html.parser import HTMLParser
 from typing import Any
@@ -8,7 +8,7 @@ from django.test import Client
 
 
 class Fields(HTMLParser):
-    """Collects names and values, except those of unchecked boxes and a formset's empty template."""
+    """Collects the names and values of fields, but no unchecked boxes or empty formset rows."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,10 @@ class Fields(HTMLParser):
 
 
 def fields_of(page: HttpResponse) -> dict[str, Any]:
-    """Return the fields of a page's forms, without the CSRF token."""
+    """Return the fields of all forms on a page, without the CSRF token.
+
+    A name that occurs several times has a list of values.
+    """
     parser = Fields()
     parser.feed(page.content.decode())
     return {name: value for name, value in parser.values.items() if name != "csrfmiddlewaretoken"}

@@ -1,4 +1,4 @@
-"""Timeouts for a machine under load, where a delay is no fault of the code under test."""
+"""Long timeouts, because on a machine under load a delay is no fault of the code under test."""
 
 import os
 from typing import Any
@@ -7,10 +7,10 @@ PATIENCE = 180.0  # seconds to wait for a lock, a connection or Redis
 
 
 def give_time(database: dict[str, Any], cache: dict[str, Any]) -> None:
-    """Set long timeouts for locks, connections and the tests' Redis.
+    """Set long timeouts for locks, connections and the test Redis.
 
-    Production's timeouts are shorter; when one expires, a request gets a 500 or rate limits fail
-    open. A cache at any other address, such as one that a test kills, keeps its timeouts.
+    When one of the shorter timeouts of production expires, a request gets a 500, or rate limits
+    fail open. A cache at another address, such as one that a test kills, keeps its timeouts.
     """
     if pool := database["OPTIONS"].get("pool"):
         pool["timeout"] = PATIENCE

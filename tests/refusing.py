@@ -1,4 +1,4 @@
-"""A database that rejects new rows of one model."""
+"""Make the database reject new rows of one model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ END = {
 
 @contextmanager
 def refusing(model: type[Model]) -> Iterator[None]:
-    """Make the database reject new rows of a model."""
+    """Reject new rows of a model within the block, by a trigger that raises an error."""
     with connection.cursor() as cursor:
         cursor.execute(BEGIN[connection.vendor].format(table=model._meta.db_table))
         yield

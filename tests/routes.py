@@ -1,4 +1,4 @@
-"""Record the route that a call takes through the project's own files.
+"""Record the order in which a call enters the project's own files.
 
 The files that run database statements are left out, because every statement passes through them.
 """
@@ -17,18 +17,18 @@ MECHANISM = f"{ROOT / 'config' / 'database'}/"
 
 @dataclass
 class Route:
-    """The project's files that a call entered, in order."""
+    """The project's files that a call entered, in order. A file may occur several times."""
 
     stops: list[str] = field(default_factory=list)
 
     @property
     def files(self) -> int:
-        """Count the files that were entered."""
+        """The number of different files that were entered."""
         return len(set(self.stops))
 
     @property
     def moves(self) -> int:
-        """Count the moves from one file to another."""
+        """The number of moves from one file to another."""
         return max(0, len(self.stops) - 1)
 
 

@@ -1,7 +1,8 @@
 """Count the SQL statements that reach the database, below Django and its query log.
 
-On PostgreSQL, these are the messages that libpq sends; on SQLite, the statements that it starts.
-So a prepared statement counts like any other, and counting changes nothing above the driver.
+On PostgreSQL, the count is taken from the messages that libpq sends, and on SQLite from the
+statements that it starts. So prepared statements count like others, and no code above the driver
+changes.
 """
 
 import re
@@ -11,17 +12,17 @@ from contextlib import contextmanager
 
 from django.db import connection
 
-# Statements that begin, end or nest a transaction are not counted: a test runs inside one.
+# Statements that control transactions are not counted, because a test runs inside a transaction.
 CONTROL = re.compile(r'\s*"?(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)\b', re.IGNORECASE)
-INSIDE = re.compile("-- ")  # the work of triggers and FTS5 tables belongs to the previous one
+INSIDE = re.compile("-- ")  # work of triggers and FTS5 tables is part of the previous statement
 EMPTY = ' ""'  # a query that only checks whether the server still answers
 
 
 @contextmanager
 def counted() -> Iterator[list[str]]:
-    """Record the statements of this thread's connection; the list is complete after the block.
+    """Record the statements of this thread's connection. The list is complete after the block.
 
-    On PostgreSQL the block must not change connections, so it runs inside a transaction.
+    On PostgreSQL, the block must run inside a transaction, so that the connection stays the same.
     """
     recorded: list[str] = []
     connection.ensure_connection()
@@ -33,7 +34,7 @@ def counted() -> Iterator[list[str]]:
 
 @contextmanager
 def sent_by_libpq(recorded: list[str]) -> Iterator[None]:
-    """Record the SQL of each Query and each Execute that libpq sends."""
+    """Record the SQL of each Query and Execute message that libpq sends."""
     server = connection.connection.pgconn
     with tempfile.TemporaryFile("w+") as log:
         server.trace(log.fileno())

@@ -1,7 +1,7 @@
-"""The packages' static files, found once for all test clients.
+"""Find the static files of the packages only once, for all test clients.
 
-A service creates its middleware once. Each test client creates its own, whose search for all files
-would take longer than most requests.
+A service creates its middleware once, but each test client creates another. The search for all
+files would take longer than most requests.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 
 def find_once() -> None:
-    """Share the files that the first middleware finds with all later ones."""
+    """Make all later instances of the middleware use the files that the first one finds."""
     find, found = WhiteNoiseMiddleware.add_files_from_finders, dict[str, Any]()
 
     def add(middleware: WhiteNoiseMiddleware) -> None:

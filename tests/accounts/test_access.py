@@ -42,7 +42,7 @@ def elsewhere(bound: Api, person: User) -> Chatbot:
 
 
 def listed(api: Api) -> dict[str, Any]:
-    """Return the accounts and chatbots in the caller's own lists, and their total."""
+    """Return the ids in the caller's own lists of accounts and chatbots, and the total count."""
     mine = api.get("/v1/chatbots/my-chatbots").json()["data"]
     bots = api.get("/v1/chatbots").json()["data"]["chatbots"]
     return {

@@ -21,11 +21,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LOGIN = reverse("admin:login")
 MANY = 20
 FLOOD = 150
-WAIT_FOR_A_CONNECTION = 15.0  # seconds, after which an API call gets a 503
+WAIT_FOR_A_CONNECTION = 15.0  # seconds that an API call waits before it gets a 503
 
 
 class Hashes:
-    """Replaces the hash function: blocks until released, and records the calls."""
+    """Replaces the hash function. Blocks until released, and counts concurrent calls."""
 
     def __init__(self) -> None:
         self.lock, self.let = threading.Lock(), threading.Event()
@@ -47,7 +47,7 @@ class Hashes:
 
 
 def sign_in_as(number: int) -> str:
-    """Try to sign in with an unknown name, from an address of its own. Returns the page."""
+    """Try to sign in with an unknown name, from a separate IP address. Returns the page."""
     try:
         client = Client(REMOTE_ADDR=f"192.0.2.{number}")
         given = {"username": f"no{number}@example.com", "password": "wrong"}
@@ -63,7 +63,7 @@ def test_concurrent_sign_ins_hash_few_passwords_at_a_time_and_hold_no_pooled_con
     monkeypatch.setattr(hashers, "pbkdf2", hashes)
     with ThreadPoolExecutor(MANY) as threads:
         begun = [threads.submit(sign_in_as, number) for number in range(MANY)]
-        # Requests beyond the limit are answered while every hash is still running
+        # Requests beyond the limit get responses while every hash is still running
         wait_until(lambda: sum(each.done() for each in begun) == MANY - sign_in.MOST_WAITING)
         told = [each.result() for each in begun if each.done()]
         hashes.let.set()
@@ -93,7 +93,7 @@ def test_api_calls_succeed_during_a_flood_of_sign_ins(api: Api) -> None:
         def sign_in_from(number: int) -> requests.Response:
             form = {"username": f"no{number}@example.com", "password": "wrong"}
             form["csrfmiddlewaretoken"] = token = "a" * 32
-            # Its own address, because one address would run out of attempts
+            # Each sign-in has its own address, because a shared one would run out of attempts
             own = {"X-Forwarded-For": f"192.0.2.{number}"}
             cookies = {"csrftoken": token}
             return requests.post(

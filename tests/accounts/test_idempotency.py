@@ -197,7 +197,7 @@ def slow(transactional_db: None, chatbot: Chatbot, model: ModelServer) -> Thread
 
 
 def said_once(thread: Thread) -> None:
-    """Assert that one message and its reply are stored, each with one event, and counted once."""
+    """Assert that one message and its reply are stored, each with an event, and that usage is 1."""
     kinds = list(Message.objects.filter(thread=thread).order_by("position"))
     assert [each.message_type for each in kinds] == ["USER_MESSAGE", "AI_MESSAGE"]
     assert Delivery.objects.filter(thread_id=thread.pk).count() == 2

@@ -1,4 +1,4 @@
-"""Queued mails are sent, retried, and finally fail."""
+"""Queued emails are sent, retried after a failure, and finally given up."""
 
 import errno
 import threading
@@ -162,7 +162,7 @@ def test_the_next_mail_is_found_through_an_index(mail: Mail) -> None:
     due = Mail.objects.filter(due_at__isnull=False, due_at__lte=timezone.now())
     plan = due.filter(account_id__gt=mail.account_id).order_by("account_id", "due_at", "id")
     with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":  # whatever the statistics of the table are
+        if connection.vendor == "postgresql":  # regardless of the table's statistics
             cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
     assert "mail_due_by_account" in plan[:1].explain()
 
@@ -203,7 +203,7 @@ def test_a_released_or_expired_claim_is_claimed_again(mail: Mail) -> None:
 
 
 class SlowServer(MailServer):
-    """A mail server that stays silent until it is released."""
+    """A mail server that does not respond until it is released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -246,7 +246,7 @@ def test_a_late_task_with_a_lost_claim_sends_nothing(server: MailServer, mail: M
 
 
 class WithoutDescriptors(BaseEmailBackend):
-    """A mail backend that fails as if the process had run out of file descriptors."""
+    """An email backend that fails as if the process had run out of file descriptors."""
 
     def send_messages(self, _: object) -> NoReturn:
         raise OSError(errno.EMFILE, "Too many open files")

@@ -1,4 +1,4 @@
-"""Signing in: five failures for a name from one address block further attempts for a while."""
+"""Five failed sign-ins for a name from one address block further attempts for a while."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -80,7 +80,7 @@ def test_a_time_zone_must_be_known(name: str, valid: bool) -> None:
         ("Fri 09:00-00:00", "UTC", "2026-11-21T00:00", False),
         ("Fri 00:00-24:00", "UTC", "2026-11-20T00:00", True),
         ("Fri 00:00-24:00", "UTC", "2026-11-19T23:59", False),
-        # Overnight, from the days that are named
+        # Overnight: the day is the one on which the hours begin
         ("Fri 22:00-06:00", "UTC", "2026-11-20T05:59", False),
         ("Fri 22:00-06:00", "UTC", "2026-11-20T21:59", False),
         ("Fri 22:00-06:00", "UTC", "2026-11-20T22:00", True),
@@ -115,7 +115,7 @@ def clock(minute: int) -> str:
 
 
 class Week:
-    """Working hours, minute by minute: the set of a week's minutes that they contain."""
+    """Working hours as text, and as the set of minutes of the week that they contain."""
 
     def __init__(self, spans: list[tuple[int, int, int, int]]) -> None:
         parts, self.minutes = [], set[int]()
@@ -138,7 +138,7 @@ times = st.tuples(st.integers(0, DAY - 1), st.integers(0, DAY)).filter(
     lambda pair: pair[0] != pair[1]
 )
 weeks = st.lists(st.builds(lambda day, time: (*day, *time), days, times), min_size=1, max_size=3)
-# Sundays on which the clocks change in these zones, and any other time
+# Days on which the clocks change in one of these zones, and arbitrary times
 begins = st.one_of(
     st.sampled_from(
         ["2026-03-08", "2026-03-29", "2026-04-05", "2026-10-04", "2026-10-25", "2026-11-01"]

@@ -1,6 +1,6 @@
-"""The API compared with its floor, in requests per second.
+"""The speed of the API compared with its floor, in requests per second.
 
-Each round measures both, and the next round swaps their order.
+Each round measures both servers, and their order alternates.
 """
 
 import logging
@@ -75,11 +75,11 @@ def calls(made: Rows) -> list[Call]:
 
 
 class WrongAnswer(AssertionError):
-    """Raised if a response is wrong: the figures would be meaningless."""
+    """Raised if a response is wrong, which would make the figures meaningless."""
 
 
 def check(call: Call, mine: list[bytes], other: list[bytes]) -> None:
-    """Check that all responses are equal. Raises WrongAnswer."""
+    """Check that the responses of both servers are equal. Raises WrongAnswer if they differ."""
     expected, *rest = [comparable(call, body) for body in (*other, *mine)]
     for body in rest:
         if body != expected:
@@ -87,7 +87,7 @@ def check(call: Call, mine: list[bytes], other: list[bytes]) -> None:
 
 
 def comparable(call: Call, body: bytes) -> Any:
-    """Parse a response. After a write, values that vary are checked and replaced by their names."""
+    """Parse a response. In responses to writes, replace each valid VARYING value by its name."""
     return settled(orjson.loads(body)) if call.writes else orjson.loads(body)
 
 
@@ -148,7 +148,7 @@ def compare(call: Call, key: str, servers: tuple[Web, Web], *, size: float) -> d
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the access log of in-process requests off the screen."""
+    """Disable logging, so that in-process requests do not fill the screen."""
     logging.disable(logging.CRITICAL)
     try:
         yield

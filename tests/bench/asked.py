@@ -1,4 +1,4 @@
-"""The targets for the admin's figures, and the check of a run against them."""
+"""The targets of the admin's benchmarks, and the check of a run against them."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -24,7 +24,7 @@ def new_id() -> str:
 
 
 def later() -> str:
-    """Return an SQL expression for `updated_at`: each copy is a millisecond later than the last."""
+    """Return SQL for `updated_at` that makes each copy a millisecond later than the last."""
     return LATER[connection.vendor]
 
 

@@ -16,7 +16,7 @@ STYLE = (
 
 
 class Bar(NamedTuple):
-    """One bar: its group, its series, its value with its spread, and the target."""
+    """One bar: group, series, value, the range of the value over all rounds, and target."""
 
     group: str
     series: str
@@ -71,7 +71,7 @@ def axis(height: int) -> Iterator[str]:
 
 
 def drawn(bar: Bar, y: float) -> Iterator[str]:
-    """Draw a bar with its spread as a thin line, its target and its figure."""
+    """Draw a bar with its value, the range of the value as a thin line, and the target."""
 
     def at(value: float) -> float:
         return LEFT + WIDTH * min(value, 1.0)

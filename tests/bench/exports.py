@@ -19,7 +19,7 @@ DELIVERIES = 1_000_000
 
 
 def memory(group: int) -> int:
-    """Return the resident bytes of a process group."""
+    """Return the resident memory of a process group, in bytes."""
     pages = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -33,7 +33,7 @@ PAGE = 20
 
 @dataclass(frozen=True)
 class Asked:
-    """A request to one of the servers."""
+    """A request, and the web server to which it is sent."""
 
     web: Web
     request: bytes
@@ -188,7 +188,7 @@ def long_lists(web: Web, account: Account, size: float) -> dict[str, tuple[Asked
 
 
 def many_bots(web: Web, size: float) -> dict[str, float]:
-    """Measure my-chatbots for an account with ten thousand bots.
+    """Measure my-chatbots for an account with many bots: ten thousand at full size.
 
     Asserts that the response counts all of them.
     """
@@ -208,7 +208,7 @@ def many_bots(web: Web, size: float) -> dict[str, float]:
 
 
 def reads_of(chatbot: Chatbot, ids: dict[str, str]) -> dict[str, bytes]:
-    """Return a request for every operation that only reads."""
+    """Return a request for each GET operation, by the name of the operation."""
     key = api_key.issue(chatbot.account.owner)[1]
     return {
         str(each): wire.request("GET", each.path.format(**ids), key)

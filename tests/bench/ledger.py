@@ -28,12 +28,12 @@ BY_VISITOR = f"{POSITION} %% 2 = 1"
 
 
 def of(kind: str, number: str = "s.n") -> str:
-    """Return an SQL expression for an id that grows with its number, as ids grow with time."""
+    """Return an SQL expression for an id that increases with a number, as real ids do with time."""
     return ID[connection.vendor].format(kind=kind, number=number)
 
 
 def fill(messages: int) -> Chatbot:
-    """Store this many messages, each with a delivery and an attempt."""
+    """Store this many messages, each with a delivery and an attempt. Returns their chatbot."""
     threads = messages // OF_THREAD
     long_ago, lately = timezone.now() - timedelta(days=2), timezone.now() - timedelta(hours=1)
     thread = ThreadFactory()
@@ -75,7 +75,7 @@ def fill(messages: int) -> Chatbot:
 
 
 def measure(size: float) -> dict[str, Any]:
-    """Store the rows, and check the ledger. Returns the messages and the seconds.
+    """Store the rows, and check the ledger. Returns the number of messages and the seconds.
 
     Asserts that the check finds no gap.
     """

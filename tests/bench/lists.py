@@ -1,8 +1,8 @@
 """The cost of long lists as they grow: the same pages with few and with a million deliveries.
 
 The pages are those of the delivery log and of the inbox, for a superuser and for staff of one
-account with several chatbots. There is a message for every five deliveries. Each page shows as many
-rows with few deliveries as with a million.
+account with several chatbots. There is a message for every five deliveries. A page shows the same
+number of rows with few deliveries as with a million.
 """
 
 import gc
@@ -34,7 +34,7 @@ BOTS = 5  # chatbots in the account of the staff
 ASKED = 5  # requests for each page
 LOG = reverse("admin:webhooks_delivery_changelist")
 INBOX = reverse("admin:conversations_thread_changelist")
-AGES = {  # on SQLite with six decimals, as Django stores them: times are compared as strings
+AGES = {  # SQLite compares times as strings, so they need six decimals, as in Django
     "postgresql": "template.created_at - s.n * interval '1 second'",
     "sqlite": "strftime('%%Y-%%m-%%d %%H:%%M:%%f', template.created_at, '-' || s.n || ' seconds')"
     " || '000'",
@@ -50,7 +50,7 @@ class Page:
 
 
 def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
-    """Store deliveries: half in the account, 49% elsewhere, and 1% elsewhere that have failed.
+    """Store deliveries: 50% in the account, 49% elsewhere, and another 1% elsewhere that failed.
 
     Each chatbot has more deliveries than a page shows, and so does the FAILED state.
     """
@@ -77,7 +77,7 @@ def talk(bots: list[Chatbot], foreign: Chatbot, messages: int) -> None:
 
 
 def half_way(rows: Any, column: str) -> tuple[str, Any]:
-    """Return the parameter of a page half-way down a list, and the key of the row above it."""
+    """Return the query of the page half-way down a list, and the id of the row above that page."""
     at, key = rows.order_by(f"-{column}", "-pk").values_list(column, "pk")[rows.count() // 2 - 1]
     return f"after={at.isoformat().replace('+', '%2B')}~{key}", key
 
@@ -156,7 +156,7 @@ def measure(size: float, asked: int = ASKED) -> dict[str, Any]:
         for who, client in people.items():
             seen = {} if who == "superuser" else {"chatbot__in": bots}
             rows = Delivery.objects.filter(**seen), Thread.objects.filter(**seen)
-            client.get(LOG)  # reads what a process reads only once
+            client.get(LOG)  # fills the caches of the process
             for page in pages_of(*rows):
                 found.setdefault(f"{who}, {page.name}", {})[f"{count}"] = timed(client, page, asked)
     figures = {name: compared(*sides.values()) for name, sides in found.items()}

@@ -1,4 +1,4 @@
-"""The benchmark's load: endpoints, events with realistic bodies, and statistics of arrivals."""
+"""The load for delivery benchmarks: endpoints, events with realistic bodies, and statistics."""
 
 import math
 import time
@@ -17,7 +17,7 @@ from webhooks.models import Delivery, Endpoint
 
 
 def endpoints(sink: Sink, path: str, count: int, *, known: bool = True) -> list[Endpoint]:
-    """Configure endpoints, each in its own account; `known` ones have succeeded before."""
+    """Configure endpoints, each in its own account. `known` endpoints have succeeded before."""
     since = timezone.now() if known else None
     urls = [sink.url(path, number) for number in range(count)]
     with transaction.atomic():  # one commit, because there may be 10,000
@@ -80,6 +80,6 @@ def delays(committed: dict[str, float], arrived: Iterable[Arrived]) -> list[floa
 
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """Return a percentile by the nearest-rank method; `share` is between 0 and 1."""
+    """Return a percentile by the nearest-rank method. `share` is between 0 and 1."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(len(ordered) * share) - 1)]

@@ -28,12 +28,12 @@ Post = Callable[..., requests.Response]
 
 SLOTS = 512  # a worker's slots: the default of WORKER_CONCURRENCY
 POOL = 32  # threads of a plain pool; more threads make it slower
-LEAST = 0.025  # seconds; shorter times are rounded up to this: their ratio would mean nothing
+LEAST = 0.025  # seconds; shorter times are rounded up, because their ratios vary by chance
 
 
 @contextmanager
 def worker(sink: Sink, *, timeout: float = 10, retry_after: float = 1) -> Iterator[Worker]:
-    """Run a worker. Yields it once it has made a delivery."""
+    """Run a worker. Yields it after its first delivery, and deletes all deliveries at the end."""
     delays = f"{retry_after:g},5,25"
     given = {"WEBHOOK_TIMEOUT": f"{timeout:g}", "WEBHOOK_RETRY_DELAYS": delays}
     with Worker(slots=SLOTS, **given) as running:
@@ -56,7 +56,7 @@ def arrival(sink: Sink, size: float) -> Figures:
 
 
 def arrival_idle(sink: Sink, size: float) -> Figures:
-    """Measure the same times with an event every eleven seconds: the engine polls less often."""
+    """Measure the same times with an event every 11 seconds, when the engine polls less often."""
     with worker(sink):
         events = load.events(load.endpoints(sink, "/take", 10), max(2, round(20 * size)))
         took = delays_of(sink, events, a_second=1 / (11 if size > 0.2 else 1))
@@ -111,7 +111,7 @@ def keeping_session() -> requests.Session:
 def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
     """Post bodies from a thread pool. Returns the seconds taken.
 
-    Asserts that each one is accepted.
+    Asserts that each body is accepted.
     """
     trusted = certificates.ca_file()
 
@@ -128,7 +128,7 @@ def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
 
 
 def fairness(sink: Sink, size: float) -> Figures:
-    """Measure healthy receivers on their own, then beside 3,000 deliveries to hanging ones."""
+    """Measure healthy receivers without, then with 3,000 due deliveries to hanging ones."""
     figures: Figures = {}
     # the hanging endpoints have either never been tried, or succeeded a moment ago
     for name, known in (("untried", False), ("known", True)):
@@ -142,7 +142,7 @@ def fairness(sink: Sink, size: float) -> Figures:
 
 
 def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[float]]:
-    """Return the delays of healthy receivers, first on their own, then beside hanging ones.
+    """Return the delays of healthy receivers, without and with hanging ones.
 
     The deliveries to hanging receivers far outnumber the worker's slots.
     """
@@ -157,10 +157,10 @@ def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[flo
 def retries(sink: Sink, size: float) -> Figures:
     """Let a thousand deliveries fail once, and measure the lateness of their second attempts.
 
-    Asserts that each has a second attempt.
+    Asserts that each delivery has a second attempt.
     """
     count, rate = round(1_000 * size), 100.0
-    after = count / rate + 2  # seconds: by the first retry, even the last delivery has failed once
+    after = count / rate + 2  # seconds; no retry is due before all have failed once
     with worker(sink, retry_after=after):
         load.commit_evenly(load.events(load.endpoints(sink, "/again", 50), count), a_second=rate)
         load.all_settled(after + 60)

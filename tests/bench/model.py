@@ -1,4 +1,4 @@
-"""A slow model in its own process. This file and what it imports must not need Django's models."""
+"""A slow model in its own process, which runs without Django's models."""
 
 import multiprocessing
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def slow_model(seconds: float) -> Iterator[str]:
     ours, theirs = context.Pipe()
     process = context.Process(target=serve_model, args=(theirs, seconds), daemon=True)
     process.start()
-    theirs.close()  # otherwise, if the process cannot start, the wait for its address would not end
+    theirs.close()  # so that recv() fails if the process cannot start
     try:
         yield ours.recv()
     finally:

@@ -1,4 +1,4 @@
-"""What replies in flight cost other requests, and the rate of sends at which deliveries keep up."""
+"""The effect of replies in flight on other requests, and the rate of sends with deliveries."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ IN_FLIGHT, ACCOUNTS = 250, 5
 MODEL_SECONDS = 5.0
 # A process lets at most four in five of its threads wait for models.
 THREADS = str(IN_FLIGHT * 2)
-LEAST = 0.005  # seconds; shorter times are rounded up to this: their ratio would mean nothing
+LEAST = 0.005  # seconds; shorter times are rounded up, because their ratios vary by chance
 PAUSE = 0.02  # seconds between two reads
 SENDERS = 16
 
@@ -34,7 +34,7 @@ def sending(chats: list[Chats]) -> list[bytes]:
 
 
 def reading(made: rows.Rows) -> list[bytes]:
-    """Return the requests of four reads."""
+    """Return requests for four reads: history, threads, my-chatbots and lead-settings."""
     chat = f"/v1/chatting/{made.chatbot}"
     paths = (
         f"{chat}/thread/{made.thread}/messages",
@@ -127,7 +127,7 @@ def replies(size: float) -> dict[str, Any]:
 
 
 def sends(size: float) -> dict[str, Any]:
-    """Measure messages per second, in the time until all their deliveries have arrived."""
+    """Measure messages per second, counting the time until all their deliveries have arrived."""
     chats = rows.add_accounts(4, threads=SENDERS // 4)
     with ExitStack() as stack:
         sink = stack.enter_context(Sink())

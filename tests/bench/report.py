@@ -77,14 +77,14 @@ SCALE = (
         *("arrival_beside_sends", "arrival_beside_sends_p99_s", "{:.3f} s", "at most 0.25 s"),
     ),
 )
-Stored = dict[str, Any]  # the figures' JSON
+Stored = dict[str, Any]  # JSON from docs/benchmarks.json
 Table = Iterator[str]
 
 
 def keep(name: str, figures: Stored, *, size: float, setup: str, into: str = "") -> None:
-    """Store the figures of a benchmark in place of its earlier ones on this installation.
+    """Store a benchmark's figures in place of earlier ones for the same kind of installation.
 
-    `into` names the table that this benchmark shares with others.
+    If several benchmarks share a table, `into` names the table.
     """
     stored = read()
     where = "embedded" if settings.EMBEDDED else "servers"
@@ -124,7 +124,7 @@ def bars(stored: Stored) -> Iterator[Bar]:
 
 
 def both(stored: Stored) -> Iterator[tuple[str, Stored]]:
-    """Yield the title and figures of each installation that has been measured."""
+    """Yield the title and figures of each kind of installation that has been measured."""
     for where, title in INSTALLATIONS.items():
         if where in stored:
             yield title, stored[where]["figures"]

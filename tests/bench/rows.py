@@ -1,4 +1,4 @@
-"""The rows that the API's benchmark reads and writes: the demo's, and a caller with eight bots."""
+"""The rows that the API's benchmark reads and writes: the demo, and eight bots in its account."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ from tests.factories.chatbots import ChatbotFactory, LeadSettingsFactory
 from tests.factories.conversations import ThreadFactory
 
 BOTS, THREADS, MESSAGES = 8, 100, 60
-WITHOUT_BOUND = 1_000_000_000  # a plan's limits, which count the requests but refuse none
+WITHOUT_BOUND = 1_000_000_000  # a limit of a plan that is never reached
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A caller, and the rows that the paths name."""
+    """A caller's key, and the ids for the paths of the requests."""
 
     key: str
     account: str
@@ -30,7 +30,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Chats:
-    """A caller, the chatbot of its account, and the paths of its threads."""
+    """A caller's key, the chatbot of the caller's account, and the paths of its threads."""
 
     key: str
     chatbot: Chatbot

@@ -38,7 +38,7 @@ def drained(sink: Sink, endpoints: Sequence[Endpoint], count: int, *, workers: i
         moments = sorted(one.moment for one in sink.take())
         load.all_settled(PATIENCE)
     Delivery.objects.all().delete()
-    # The first tenth is left out: the processes are still starting.
+    # The first tenth is left out, because the processes are still starting.
     first = moments[len(moments) // 10]
     return (len(moments) * 9 / 10) / max(0.001, moments[-1] - first)
 
@@ -60,7 +60,7 @@ def slow_endpoints(sink: Sink, size: float) -> Figures:
 
 
 class Locked(threading.Thread):
-    """A context manager that samples whether any worker holds a lock for its claims."""
+    """A context manager that samples whether any worker holds a lock for claims."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Locked(threading.Thread):
 
     @property
     def share(self) -> float:
-        """The share of samples that found a lock, from the first to the last that did."""
+        """The share of samples with a lock, between the first and the last of these samples."""
         found = [number for number, one in enumerate(self.looks) if one]
         return len(found) / (found[-1] - found[0] + 1) if found else 0.0
 
@@ -110,7 +110,7 @@ def one_endpoint(sink: Sink, size: float) -> Figures:
         cpu = cpu_seconds(running)
         committed: dict[str, float] = {}
         began = time.monotonic()
-        # In batches: a commit for each event would cost the machine more than its delivery does.
+        # In batches, because a commit for each event would cost more than its delivery.
         for at in range(0, count, 25):
             time.sleep(max(0.0, began + at / 250 - time.monotonic()))
             moment = load.commit(events[at : at + 25])
@@ -128,10 +128,10 @@ def one_endpoint(sink: Sink, size: float) -> Figures:
 
 
 def arrival_beside_sends(sink: Sink, size: float) -> Figures:
-    """Measure commit to arrival at ten events a second, first without, then with visitors' sends.
+    """Measure the time from commit to arrival at ten events a second, without and with other load.
 
-    Each of 200 visitors waits five seconds for its reply: 40 messages and 80 events a second.
-    Asserts that no send gets a wrong response.
+    The load comes from 200 visitors who each wait five seconds for a reply. Together, they cause 40
+    messages and 80 events a second. Asserts that no visitor gets a wrong response.
     """
     count, visitors = round(300 * size), round(200 * min(1.0, 4 * size))
     chats = rows.add_accounts(4, threads=visitors // 4)
@@ -155,7 +155,7 @@ def arrival_beside_sends(sink: Sink, size: float) -> Figures:
 
 
 def claim_time(sink: Sink, size: float) -> Figures:
-    """Time single claims with 100, then with 10,000 endpoints waiting."""
+    """Measure the time of a claim with 100 waiting endpoints, then with 10,000."""
     figures: Figures = {}
     for count in (100, round(10_000 * size)):
         load.commit(load.events(load.endpoints(sink, "/take", count), 2 * count))
@@ -180,7 +180,7 @@ def timed_claim() -> float:
 
 
 def stale_statistics(sink: Sink, size: float) -> Figures:
-    """Drain bursts with statistics from an empty queue, then with fresh ones."""
+    """Compare claims from a burst under statistics of an empty queue and under fresh ones."""
     if connection.vendor != "postgresql":
         return {}
     figures: Figures = {}
@@ -206,7 +206,7 @@ def analyze() -> None:
 
 
 def claim_all() -> float:
-    """Claim 3,000 waiting deliveries and mark them as sent. Returns deliveries a second.
+    """Claim about 3,000 waiting deliveries and mark them as sent. Returns deliveries a second.
 
     The remaining ones are then marked as sent without being claimed.
     """

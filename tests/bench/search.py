@@ -28,7 +28,7 @@ ROUNDS = 3
 
 
 def word(rank: int) -> str:
-    """Return the word of a rank. The word of rank n is n times as rare as that of rank 1."""
+    """Return the word of rank n, which is n times as rare as the word of rank 1."""
     return f"w{rank}"
 
 
@@ -43,7 +43,7 @@ def texts(chance: random.Random) -> Iterator[str]:
 
 
 def fill(count: int) -> list[Chatbot]:
-    """Store the messages of several bots: the first has half of them, the last have few."""
+    """Store the messages of several bots: each bot has about half as many as the previous one."""
     chance = random.Random(1)
     bots = [ChatbotFactory() for _ in range(BOTS)]
     weights = [2.0**-number for number in range(BOTS)]
@@ -112,7 +112,7 @@ def store(rows: list[dict[str, Any]]) -> None:
 
 
 def asked() -> list[str]:
-    """Return the texts to search for: common and rare words, pairs, names, tags, unknown words."""
+    """Return the search terms: common and rare words, pairs, names, tags and unknown words."""
     words = [word(rank) for rank in (*COMMON, *RARE)]
     pairs = [f"{word(one)} {word(other)}" for one, other in itertools.pairwise((*COMMON, *RARE))]
     names = ["first7 last1004", "first7", "last12", "last1004@example.com", "tag7", "tag200"]

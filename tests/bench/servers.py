@@ -14,11 +14,11 @@ from django.db import connection
 from tests.servers.processes import Process, Web
 
 TICK = os.sysconf("SC_CLK_TCK")
-OUT_OF_THE_WAY = "999999999"  # calls allowed: the limits count but refuse nothing
+OUT_OF_THE_WAY = "999999999"  # a number of calls that is never reached
 
 
 def service(**environment: str) -> Web:
-    """Return the web server with rate limits that count but never refuse."""
+    """Return the web server, with rate limits that count but never reject."""
     limits = {
         "RATE_LIMIT_IP": f"{OUT_OF_THE_WAY}/1s",
         "RATE_LIMIT_USER": f"{OUT_OF_THE_WAY}/60s",
@@ -79,7 +79,7 @@ def cpu_seconds(process: Process) -> float:
 
 
 def memory_mib(process: Process) -> float:
-    """Return the memory of a server with all its processes; shared pages count once."""
+    """Return the memory of a server with all its processes. Shared pages count once."""
     total = 0
     for entry in members(process):
         with contextlib.suppress(OSError):
@@ -90,7 +90,7 @@ def memory_mib(process: Process) -> float:
 
 
 def database_connections(process: Process) -> int:
-    """Count the database connections except ours; on SQLite, the server's handles of its file."""
+    """Count the database connections except ours, or on SQLite the server's open database files."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(

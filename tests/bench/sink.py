@@ -1,7 +1,7 @@
 """Receivers in a separate process that reports each arrival and its time.
 
 `/take` responds immediately, `/late` after 50 ms, `/fifth` after 0.2 s, `/slow` after 0.5 s,
-`/hang` never; `/drip` sends its headers byte by byte without end; `/again` fails each body once.
+`/hang` never. `/drip` sends headers byte by byte without end, and `/again` fails each body once.
 """
 
 import contextlib
@@ -62,7 +62,7 @@ class Sink:
 
 
 def serve(chain: str, pipe: Connection) -> None:
-    """Receive until the process is killed, and answer the parent's questions."""
+    """Receive until the process is killed. Reports arrivals when the parent process asks."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain)
     arrived: list[tuple[str, bytes, float]] = []

@@ -1,4 +1,4 @@
-"""The cost of the benchmark's six requests, in one process: each stays below a loose ceiling.
+"""The cost of the benchmark's six requests in one process, each below a loose ceiling.
 
 The unit is a loop of plain Python that runs between the requests, so that a slow or busy machine
 affects both alike. `make bench ARGS=api` compares the requests with the floor.
@@ -16,7 +16,7 @@ from tests.bench.api import Call
 from tests.bench.rows import Rows
 from tests.conftest import Api
 
-LOOSE = 3.0  # times the cost in REACHED: a request takes more loops on some machines
+LOOSE = 3.0  # times the cost in REACHED, because costs in loops vary from machine to machine
 REPEATS, EACH = 8, 5
 
 # The current costs in loops, on PostgreSQL and on SQLite. Lower them when the code gets faster.
@@ -38,7 +38,7 @@ def loop() -> None:
 
 
 def cpu(run: Callable[[], object]) -> float:
-    """Return the least processor time of several runs, in seconds."""
+    """Return the processor time of the fastest of several runs, in seconds."""
     least = float("inf")
     for _ in range(EACH):
         began = time.process_time()

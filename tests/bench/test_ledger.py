@@ -1,4 +1,4 @@
-"""The benchmark of verify_ledger, at a small size: it works, and nothing is absurdly slow."""
+"""A small run of the benchmark of verify_ledger works, and is not absurdly slow."""
 
 import pytest
 

@@ -1,11 +1,11 @@
-"""The benchmark of long lists, at a small size: no page needs more statements as lists grow."""
+"""In a small run of the benchmark of long lists, the number of statements does not grow."""
 
 import pytest
 
 from tests.bench import lists
 
 MOST = 10  # statements per page
-ABSURD = 3  # how many times as long all pages together may take with many rows
+ABSURD = 3  # how many times as long all pages together may take with many rows as with few
 
 
 @pytest.mark.slow

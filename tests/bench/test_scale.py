@@ -1,4 +1,4 @@
-"""Every benchmark of delivery at scale, at a small size: it works, and nothing is absurdly slow."""
+"""Small runs of all benchmarks of delivery at scale work, and are not absurdly slow."""
 
 import pytest
 

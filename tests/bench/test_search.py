@@ -1,4 +1,4 @@
-"""The benchmark of the search, at a small size: it works, and no search is absurdly slow."""
+"""A small run of the benchmark of the search works, and no search is absurdly slow."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Load over loopback, from one thread: persistent raw sockets, with one request at a time on each.
+"""Generate load over loopback from one thread, with one request at a time per persistent socket.
 
 A request costs the generator only tens of microseconds, so the figures are those of the server.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import orjson
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-ANSWERED_WITHIN = 60.0  # seconds for the last responses
+ANSWERED_WITHIN = 60.0  # seconds between two responses
 OK = b"HTTP/1.1 200 "
 
 
@@ -57,7 +57,7 @@ class Connection:
         self.socket.sendall(self.request)
 
     def receive(self) -> tuple[bytes, bytes] | None:
-        """Receive what has arrived. Returns head and body once they are complete, else None."""
+        """Read available bytes. Returns head and body once they are complete, else None."""
         part = self.socket.recv(262_144)
         if not part:
             raise ConnectionError("the server closed a connection")
@@ -116,8 +116,8 @@ def load(
 ) -> Heard:
     """Send each request over its own connection, again and again for this many seconds.
 
-    With `kept`, all bodies are kept; otherwise, each must equal the first on its connection.
-    Asserts that a response arrives within every ANSWERED_WITHIN seconds.
+    With `kept`, all bodies are kept. Otherwise, each must equal the first on its connection.
+    Asserts that no pause between responses exceeds ANSWERED_WITHIN seconds.
     """
     heard = Heard()
     opened = {each.socket.fileno(): each for each in (Connection(port, one) for one in requests)}
@@ -147,7 +147,7 @@ def load(
 
 
 def note(heard: Heard, connection: Connection, head: bytes, body: bytes, *, kept: bool) -> None:
-    """Count a response, and keep it if it is to be examined."""
+    """Count a response, and keep its body for examination. Records a wrong response as a fault."""
     heard.responses += 1
     if not head.startswith(OK):
         heard.wrong.append(head + b"\r\n\r\n" + body)

@@ -24,11 +24,11 @@ QUIETLY = (
     "--disable-component-update",
     "--disable-sync",
 )
-# How pages are operated: by keyboard on a dark phone, or, if ALL_LOOKS is set, with each device in
-# each look, which is a width and a colour scheme
+# The ways to operate a page: by keyboard on a dark phone. If ALL_LOOKS is set, these are both
+# devices in every look, which is a width and a colour scheme.
 EVERY_WAY = [(device, look) for device in (Mouse, Keyboard) for look in LOOKS]
 WAYS = EVERY_WAY if ALL_LOOKS else [(Keyboard, Look(PHONE, "dark"))]
-# Makes pages poll five times as often as usual, and records the waits that their scripts request.
+# Makes pages poll five times as often as usual, and records the delays that their scripts request.
 QUICK_POLLS = """const start = setTimeout; window.waits = [];
 window.setTimeout = (work, wait, ...rest) => {
   if (!["poll", "follow"].includes(work.name)) return start(work, wait, ...rest);
@@ -70,7 +70,7 @@ def shop(transactional_db: None) -> Chatbot:
 
 @pytest.fixture(scope="session")
 def context(browser: Browser, live_server: object) -> Iterator[BrowserContext]:
-    """The browser context that tests share. Only cached static files survive from test to test."""
+    """The browser context that tests share. Between tests, only cached static files are kept."""
     context = browser.new_context(
         base_url=str(live_server), permissions=["clipboard-read", "clipboard-write"]
     )
@@ -94,7 +94,7 @@ def window(context: BrowserContext, host: str) -> Iterator[Page]:
 def page(context: BrowserContext, live_server: object, person: User) -> Iterator[Page]:
     """A window in which Kim is signed in. Any error or warning from a page fails the test.
 
-    Its pages poll quickly.
+    Pages in this window poll quickly.
     """
     complaints: list[str] = []
     session = signed_in(person).cookies["sessionid"].value

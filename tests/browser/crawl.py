@@ -19,7 +19,7 @@ HEIGHT = 900
 MOST_STOPS = 400  # presses of Tab after which a page counts as a focus trap
 FOCUS = Path(__file__).with_name("focus.js").read_text()
 INSPECTION = Axe().axe_script + Path(__file__).with_name("inspection.js").read_text()
-# What can be opened on a page: the tabs of a form, the filter panel, collapsed sections.
+# Selectors of what can be opened on a page: tabs of a form, the filter panel, collapsed sections.
 TABS = ":is(#tabs-items, #tabs-dropdown) > [role=tab]"
 OTHER_TABS = "#tabs-items + div > [x-on\\:click]"
 FILTERS = "[x-on\\:click='filterOpen = true']"
@@ -32,7 +32,7 @@ still.replaceSync(`*, *::before, *::after {
   animation: none !important; transition: none !important;
 }`);
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];"""
-# Waits a few frames, because a part does not appear in the same frame as the click that opens it.
+# Waits a few frames, because a panel does not appear in the same frame as the click that opens it.
 SETTLED = """async () => {
   for (let frame = 0; frame < 5; frame++) await new Promise(requestAnimationFrame);
 }"""
@@ -45,7 +45,7 @@ WIDTH = """() => {
   main.style.removeProperty("overflow-x");
   return width;
 }"""
-# Lists the links of the page's head to other hosts. Opening a connection early is not a request.
+# Lists the links to other hosts in the page's head. A preconnect, for example, sends no request.
 FOREIGN = """() => [...document.querySelectorAll("link[href]")]
   .map((link) => new URL(link.href))
   .filter((address) => address.protocol !== "data:" && address.origin !== location.origin)
@@ -99,12 +99,12 @@ class Crawler:
             self.note(f"request to another host: {request.url}")
 
     def sign_in(self, session: str) -> None:
-        """Use this session from now on."""
+        """Sign in with this session by setting its cookie."""
         cookie = {"name": "sessionid", "value": session, "url": self.host}
         self.page.context.add_cookies([cookie])  # type: ignore[list-item]  # a typed dict
 
     def become(self, look: Look, *, at: str) -> None:
-        """Use a look's width and colour scheme from now on. `at` names them in the faults."""
+        """Apply a look to the window. `at` names the page or step in recorded faults."""
         self.at = at
         self.page.set_viewport_size({"width": look.width, "height": HEIGHT})
         self.page.emulate_media(color_scheme=look.scheme, reduced_motion="reduce")
@@ -121,9 +121,10 @@ class Crawler:
         self.page.evaluate(SETTLED)  # charts are drawn again
 
     def states(self, *, shell: bool = True) -> Iterator[str]:
-        """Yield the states of the open page: as it opens, and with each of its parts opened.
+        """Bring the open page into each of its states, and yield the name of each state.
 
-        The shell is what all pages have in common: the menus and the search.
+        The page is first as it opens, then shows each tab, section, panel and dialog. With `shell`,
+        the menus and the search, which all pages have in common, come last.
         """
         yield "as opened"
         yield from self.tabs()
@@ -143,7 +144,7 @@ class Crawler:
             yield from self.shell()
 
     def tabs(self) -> Iterator[str]:
-        """Open each tab, including those for which a narrow window has a menu."""
+        """Open each tab. In a narrow window, some of the tabs are in a menu."""
         for tab in self.page.locator(TABS).all():
             if not tab.is_visible():
                 self.page.locator(OTHER_TABS).click()
@@ -151,7 +152,7 @@ class Crawler:
             yield f"tab {tab.inner_text()}"
 
     def shell(self) -> Iterator[str]:
-        """Yield the states of the shell: the search with its hits, and each menu open."""
+        """Open the search with some results, then each menu. Yields the name of each state."""
         if self.page.locator(COMMAND).count():
             self.page.keyboard.press("Control+k")
             field = self.page.locator("#search-input-command")
@@ -168,10 +169,10 @@ class Crawler:
                 self.page.keyboard.press("Escape")
 
     def inspect(self, state: str, look: Look) -> None:
-        """Record serious accessibility faults, links of the head to other hosts, and a wide page.
+        """Record serious accessibility faults, links to other hosts, and a page that is too wide.
 
-        The first state is inspected as a whole. Each later one is inspected only where it differs
-        from the one before, unless ALL_LOOKS is set.
+        The first state is inspected as a whole. Each later state is inspected only where it differs
+        from the previous one, unless ALL_LOOKS is set.
         """
         self.page.evaluate(SETTLED)
         if not self.page.evaluate("Boolean(window.inspection)"):
@@ -183,9 +184,9 @@ class Crawler:
         self.measure(state, look)
 
     def walk(self, look: Look, *, shell: bool = True) -> None:
-        """Press Tab from the top of the page to its end, and record focus faults on the way.
+        """Press Tab from the top of the page to the end, and record focus faults.
 
-        Without the shell, the skip link is followed first.
+        Without `shell`, the skip link is followed first, so that the walk starts at the content.
         """
         self.page.evaluate(FOCUS)
         self.page.evaluate("part => focusWalk.start(part)", "body" if shell else "#content")
@@ -203,7 +204,7 @@ class Crawler:
             self.note(f"{look}: {fault}")
 
     def measure(self, state: str, look: Look) -> None:
-        """Record a page that is wider than its window."""
+        """Record a fault if the page is wider than its window."""
         width = self.page.evaluate(WIDTH)
         if width > look.width:
             self.note(f"{look} {state}: {width} px wide")

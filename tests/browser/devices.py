@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.crawl import HEIGHT, WIDTH, Look
 
-MOST = 150  # presses of Tab before a control counts as out of reach
+MOST = 150  # presses of a key before a control counts as out of reach
 # Returns the key that leads to a control, or an empty string if the focus is on the control or on
 # another radio button of its group. The first Tab on a page leads to the skip link.
 WAY = """control => {
@@ -33,7 +33,7 @@ IN_SIGHT = """control => {
 def drag(handle: Locator, row: Locator, *, below: bool) -> None:
     """Drag a handle to the upper or the lower half of a row with the mouse.
 
-    Both must be in view: moving the mouse does not scroll.
+    The handle and the row must be in view, because moving the mouse does not scroll.
     """
     mouse = handle.page.mouse
     handle.hover()
@@ -116,10 +116,10 @@ class Mouse(Device):
 
 
 class Keyboard(Device):
-    """Reaches controls with Tab, and never clicks."""
+    """Moves the focus to controls with Tab and Shift+Tab, and never clicks."""
 
     def reach(self, control: Locator) -> None:
-        """Press Tab until a control has the focus. Asserts that the control is then visible."""
+        """Move the focus to a control with Tab. Asserts that the control is not hidden."""
         self.await_page(control)
         for _ in range(MOST):
             key = control.evaluate(WAY)

@@ -1,4 +1,4 @@
-"""A shop with a month of history: figures, waiting visitors, a receiver that sometimes fails."""
+"""A shop with a month of activity, waiting visitors, and a receiver that sometimes fails."""
 
 from datetime import datetime, timedelta
 
@@ -42,7 +42,7 @@ FAILURES = (  # status code, milliseconds, body
 
 
 def figures(shop: Chatbot) -> None:
-    """Store the figures for the last 30 hours and the last 30 days."""
+    """Store the counts of activity for the last 30 hours and the last 30 days."""
     now = timezone.now()
     for number in range(30):
         for hours, begins_at in (
@@ -75,7 +75,7 @@ def figures(shop: Chatbot) -> None:
 
 
 def conversations(shop: Chatbot) -> Thread:
-    """Store answered and waiting conversations. Returns the one that has waited longest."""
+    """Store answered and waiting conversations. Returns the thread that has waited longest."""
     now = timezone.now()
     answered = [
         talk(shop, name, words, tags=tags, at=now - 3 * ONE_HOUR) for name, words, tags in ANSWERED
@@ -99,7 +99,7 @@ def conversations(shop: Chatbot) -> Thread:
 
 
 def requests(thread: Thread) -> None:
-    """Store a request for a person every two hours, each answered after four minutes."""
+    """Store 76 requests for a person, two hours apart, each answered after four minutes."""
     now = timezone.now()
     for number in range(1, 77):
         asked_at = now - number * 2 * ONE_HOUR
@@ -137,7 +137,7 @@ def talk(
 
 
 def deliveries(shop: Chatbot) -> Delivery:
-    """Store successful, failed and waiting deliveries. Returns one that failed."""
+    """Store successful, failed and waiting deliveries. Returns a failed one."""
     now = timezone.now()
     EndpointFactory(
         chatbot=shop,

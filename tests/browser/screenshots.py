@@ -16,7 +16,7 @@ from pathlib import Path
 import tests.environment  # noqa: F401
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # Playwright runs an event loop
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # because Playwright runs an event loop
 import django
 
 django.setup()
@@ -47,8 +47,8 @@ from tests.factories.tenant import Tenant
 from tests.groups import TOOLS
 from tests.servers.processes import Web
 
-FIRST = "/admin/"  # shown with its menus open, too; they are the same on every page
-SCALE = 0.75  # pixels of a picture in docs/admin.md per pixel of the page
+FIRST = "/admin/"  # the only page whose menus are opened, because they are the same everywhere
+SCALE = 0.75  # pixels in docs/admin.md per CSS pixel of the page
 
 
 def main() -> int:
@@ -64,8 +64,8 @@ def main() -> int:
     )
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    setup_test_environment()  # responses then name their templates
-    admin.autodiscover()  # the routes of all pages
+    setup_test_environment()  # makes responses name their templates
+    admin.autodiscover()  # registers all pages
     databases = setup_databases(verbosity=0, interactive=False)
     try:
         looks = [look for look in LOOKS if options.look in (None, str(look))]
@@ -82,7 +82,7 @@ def main() -> int:
 
 @contextmanager
 def crawling(scale: float = 1) -> Iterator[Crawler]:
-    """Start the service and a browser, in which an administrator is signed in."""
+    """Start the service and a browser in which a superuser is signed in. Yields its crawler."""
     kim = superuser()
     kim.name, kim.email = "Kim", "kim@example.com"
     kim.save()

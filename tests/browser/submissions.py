@@ -1,4 +1,4 @@
-"""Pages that have no address of their own: each is the response to a form."""
+"""Pages without an address of their own: responses to forms, and the page of an invitation."""
 
 from collections.abc import Callable
 from typing import Any
@@ -99,7 +99,7 @@ def save_a_chatbot(page: Page, tenant: Tenant) -> None:
 
 
 def open_an_invitation(page: Page) -> Invitation:
-    """Open the page of a valid invitation, as the link in its mail does."""
+    """Create an invitation, and open the page that the link in its email leads to."""
     invitation = Invitation.objects.create(
         account=AccountFactory(name="Corner shop"), email="ann@example.com", role="MEMBER"
     )
@@ -142,7 +142,7 @@ SUBMISSIONS: tuple[Callable[[Page, Tenant], None], ...] = (
 
 
 def queries(tenant: Tenant) -> list[str]:
-    """Return addresses whose queries change what their pages show."""
+    """Return addresses with a query string that changes what the page shows."""
     bot = tenant.chatbot.pk
     [instruction] = tenant.keys_of(Instruction)
     lists = ("conversations_thread", "conversations_lead", "webhooks_delivery", "accounts_apikey")

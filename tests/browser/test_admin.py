@@ -24,7 +24,7 @@ from webhooks.models import Delivery
 
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 
-# The distinct vertical centres of a row's visible cells, in tens of pixels: as many as its lines
+# The distinct vertical centres of a row's visible cells, in tens of pixels. There is one per line.
 MIDDLES = """row => [...new Set([...row.children].map(cell => cell.getBoundingClientRect())
   .filter(box => box.width).map(box => Math.round((box.y + box.height / 2) / 10)))]"""
 # The number of lines that an element's text takes up
@@ -55,7 +55,7 @@ def test_an_agent_finds_a_waiting_visitor_and_answers(page: Page, thread: Thread
     page.get_by_role("link", name="waiting for a person").click()
     page.get_by_role("link", name="I was charged twice").click()
     expect(page.get_by_role("log")).to_contain_text("I was charged twice")
-    page.wait_for_load_state()  # before that, its scripts do not handle keys
+    page.wait_for_load_state()  # the page handles keys only after its scripts have loaded
     box = page.get_by_label("Reply as Kim")
     box.fill("Let me look")
     box.press("Control+Enter")
@@ -82,7 +82,7 @@ def test_an_answer_that_was_not_stored_is_still_in_the_box(page: Page, thread: T
     page.goto(address(thread))
     page.get_by_label("Reply as Kim").fill("Let me look")
     page.route("**/reply/", lambda route: route.abort())
-    with suppress(Error):  # the browser shows its own error page
+    with suppress(Error):  # navigation fails, and the browser shows its own error page
         page.get_by_role("button", name="Send").click()
     page.wait_for_url("chrome-error://**")
     page.unroute("**/reply/")

@@ -73,7 +73,7 @@ def test_the_preview_follows_the_fields_and_warns_of_unreadable_text(
     colour = page.get_by_role("textbox", name="Brand primary colour").first
     device.write(colour, "#00ff00")
     expect(head).to_have_css("background-color", "rgb(0, 255, 0)")
-    # The browser's colour picker is not part of the page, so its input event is sent instead
+    # Tests cannot operate the browser's colour picker, so they send its input event instead
     page.get_by_label("Pick: Brand primary colour").evaluate(
         "picker => { picker.value = '#ffff00'; picker.dispatchEvent(new Event('input')); }"
     )
@@ -143,13 +143,13 @@ def test_the_button_for_the_other_tabs_is_within_the_window(
 
 
 def shown(page: Page) -> list[str]:
-    """Return the names of the follow-up prompts in their order on the page."""
+    """Return the titles of the follow-up prompts in their order on the page."""
     fields = page.locator("tbody.form-group:not(.empty-form) [name$=-button_title]")
     return [field.input_value() for field in fields.all()]
 
 
 def prompts(shop: Chatbot) -> list[str]:
-    """Return the names of the follow-up prompts in their stored order."""
+    """Return the titles of the follow-up prompts in their stored order."""
     return list(shop.follow_up_prompts.order_by("rank").values_list("button_title", flat=True))
 
 

@@ -1,4 +1,4 @@
-"""Long selects and filters are searchable: every row that they accept is found by its name."""
+"""In long selects and filters, a search by name finds every row that they accept."""
 
 import re
 
@@ -16,14 +16,14 @@ from tests.factories.webhooks import DeliveryFactory
 
 @pytest.fixture
 def corner(shop: Chatbot) -> Account:
-    """The last of many accounts, beyond those that a select offers."""
+    """An account that a select does not offer, because many others come before it."""
     bulk.copy(shop.account, OFFERED, {"name": "'A' || s.n"})
     Account.objects.filter(pk=shop.account_id).update(name="Corner shop")
     return Account.objects.get(pk=shop.account_id)
 
 
 def search(page: Page, box: Locator, text: str, found: str) -> None:
-    """Open a searchable select with the keyboard, type a text, and choose what is found."""
+    """Open a searchable select with the keyboard, search it, and choose the option `found`."""
     box.press("Enter")
     page.locator(".select2-search__field").fill(text)
     page.locator(".select2-results__option", has_text=found).click()

@@ -1,10 +1,10 @@
 """Every page is accessible, fits its window, can be used by keyboard and reports no error.
 
-A look is a width and a colour scheme. Each page is inspected in one, and they take turns. Of the
-pages that share a template and differ only in their text, only the first is inspected. If the same
-form adds and changes rows, the page that adds them is only checked for its width. Responses to
-forms are inspected only as they open. With ALL_LOOKS=1, each page is inspected in full, in light
-and dark at both widths, as each kind of user sees it.
+A look is a width and a colour scheme. Each page is inspected in one look, and the looks alternate.
+Of the pages that share a template and differ only in text, only the first is inspected. If the same
+form adds and changes rows, the page that adds rows is checked only for its width. Responses to
+forms are inspected only as they open. With ALL_LOOKS=1, each page is inspected completely, in all
+four looks, and as each kind of user sees it.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from tests.factories.tenant import Tenant
 
 OPEN = ("/admin/login/", "/admin/nothing/", "/invitation")
 APPS = {"accounts": 20, "chatbots": 15, "webhooks": 8, "conversations": 8}  # pages, at least
-ALIKE = {  # templates whose pages differ only in text, and the app whose first page is inspected
+ALIKE = {  # templates whose pages differ only in text, and the app whose page is inspected
     "admin/app_index.html": "accounts",
     "admin/confirm.html": "accounts",
     "admin/delete_confirmation.html": "accounts",
@@ -46,7 +46,7 @@ def tenant(shop: Chatbot) -> Tenant:
 
 @pytest.fixture
 def crawler(context: BrowserContext, live_server: object) -> Iterator[Crawler]:
-    """A crawler; any fault that it records fails the test."""
+    """A crawler. Any fault that it records fails the test."""
     with window(context, str(live_server)) as page:
         crawler = Crawler(page, str(live_server))
         yield crawler
@@ -59,9 +59,9 @@ def looks(number: int) -> tuple[Look, ...]:
 
 
 def different(found: dict[str, str], app: str) -> list[str]:
-    """Return the pages, with only one for each template in ALIKE. With ALL_LOOKS, return all.
+    """Return the pages to inspect in an app. With ALL_LOOKS, these are all pages.
 
-    Asserts that each template in ALIKE has a page.
+    A template in ALIKE is inspected once, in its app. Asserts that the app has a page for it.
     """
     first = {template: address for address, template in reversed(found.items())}
     chosen = [template for template, where in ALIKE.items() if where == app]
@@ -74,14 +74,17 @@ def different(found: dict[str, str], app: str) -> list[str]:
 
 
 def repeats(address: str, found: dict[str, str]) -> bool:
-    """Return whether a page adds rows in a form that also changes them. False with ALL_LOOKS."""
+    """Return whether a page adds rows with the form that changes rows. False with ALL_LOOKS."""
     rows = address.removesuffix("add/")
     changed = [at for at in found if at.startswith(rows) and at.endswith("/change/")]
     return not ALL_LOOKS and address != rows and found[address] in [found[at] for at in changed]
 
 
 def inspect(crawler: Crawler, look: Look, *, shell: bool, parts: bool = True) -> None:
-    """Walk through the open page by keyboard, and inspect it, with `parts` in all its states."""
+    """Walk through the open page by keyboard, inspect it, and measure it at the other width.
+
+    With `parts`, the page is inspected in all its states.
+    """
     crawler.walk(look, shell=shell)
     for state in crawler.states(shell=shell) if parts else ["as opened"]:
         crawler.inspect(state, look)
@@ -131,7 +134,7 @@ def test_the_home_and_the_parts_of_every_page_have_no_serious_fault(
     if ALL_LOOKS or look not in HOME:
         crawler.visit("/admin/password_change/", look)
         inspect(crawler, look, shell=ALL_LOOKS)
-        crawler.visit("/admin/nothing/", look)  # the page of an error, which has no menus
+        crawler.visit("/admin/nothing/", look)  # an error page, which has no menus
         inspect(crawler, look, shell=True)
 
 
@@ -179,9 +182,9 @@ def test_no_page_of_an_invitation_has_a_serious_fault(
 
 @pytest.mark.slow
 def test_the_api_reference_has_no_serious_fault(crawler: Crawler, db: None) -> None:
-    """One look is enough: the page has one set of colours, and each inspection takes seconds.
+    """Use one look, because the page has only one set of colours and an inspection takes seconds.
 
-    One operation per tag is enough, too, because the page shows all of them in the same way.
+    Keep one operation per tag, because the page shows all operations in the same way.
     """
 
     def shorten(route: Route) -> None:

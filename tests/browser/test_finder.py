@@ -1,4 +1,4 @@
-"""The search that Ctrl+K opens, and the view of the inbox that the menu leads back to."""
+"""The search that Ctrl+K opens, and the menu's link to the inbox view that was open last."""
 
 import re
 
@@ -46,7 +46,7 @@ def test_pages_are_found_and_opened_with_the_keyboard(
         assert dialog.locator(":focus").count() == 1
     field.focus()
     page.keyboard.press("Enter")
-    # Waits for the load event, too: no key has an effect before the page has loaded its scripts
+    # This also waits for the load event, before which keys have no effect
     page.wait_for_url(reverse("admin:conversations_thread_change", args=[thread.pk]))
 
     page.keyboard.press("Control+k")

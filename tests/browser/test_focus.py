@@ -1,4 +1,4 @@
-"""The focus in parts that open: it moves into them, stays there, and returns.
+"""The focus moves into a panel or dialog when it opens, stays there, and returns on close.
 
 tests/browser/test_every_page.py follows the focus through every page.
 """
@@ -16,7 +16,7 @@ from tests.browser.devices import Keyboard
 from tests.factories.conversations import ThreadFactory
 from tests.factories.webhooks import DeliveryFactory
 
-ROUNDS = 30  # presses of Tab; none of these parts has as many controls
+ROUNDS = 30  # presses of Tab, more than the number of controls in any of these panels
 WITHIN = "part => part.contains(document.activeElement)"
 OUTSIDE = "part => ![document.body, ...part.querySelectorAll('*')].includes(document.activeElement)"
 LOG = reverse("admin:webhooks_delivery_changelist")
@@ -24,7 +24,7 @@ LOG = reverse("admin:webhooks_delivery_changelist")
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a page that opens over it: how it is found, and the button that opens it."""
+    """A panel or dialog: its accessible name, the button that opens it, and a page that has it."""
 
     name: str
     opener: Callable[[Page], Locator]
@@ -57,7 +57,7 @@ def test_the_focus_moves_into_an_open_part_stays_and_returns(
     keyboard.press(opener)
     dialog = page.get_by_role("dialog", name=part.name)
     expect(dialog).to_be_visible()
-    opened = dialog.element_handle()  # finding it by name each time would take longer than the rest
+    opened = dialog.element_handle()  # repeated lookups by name would dominate the time
     page.wait_for_function(WITHIN, arg=opened)
     for key in ("Tab", "Shift+Tab"):
         for _ in range(ROUNDS):

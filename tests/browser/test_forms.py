@@ -1,4 +1,4 @@
-"""Forms that could not be saved: the first error is found, and no input is lost."""
+"""A failed save moves the focus to the first error, and loses no input."""
 
 import re
 
@@ -39,7 +39,7 @@ def end_session(page: Page) -> None:
 
 
 def sign_in(device: Device, person: User) -> None:
-    """Sign in again on the page that is shown because the session has ended."""
+    """Sign in on the page that appears because the session has ended."""
     page = device.page
     person.set_password(PASSWORD)
     person.save()
@@ -110,7 +110,7 @@ def test_an_agent_whose_session_has_ended_signs_in_and_comes_back_to_the_convers
     device: Device, person: User, thread: Thread
 ) -> None:
     page = device.page
-    # Prevents a poll from being the first to notice that the session has ended
+    # Prevents polls from noticing the end of the session before the form does
     page.route(re.compile("/messages/"), lambda route: route.fulfill(status=304))
     page.goto(change_page(thread))
     notes = page.get_by_label("Notes")
@@ -134,7 +134,7 @@ def test_an_agent_whose_session_has_ended_signs_in_and_comes_back_to_the_convers
 def test_the_text_of_a_form_survives_a_failure_of_the_service(
     page: Page, instruction: Instruction
 ) -> None:
-    page = page.context.new_page()  # a window whose errors do not fail the test
+    page = page.context.new_page()  # errors in this window do not fail the test
     page.goto(change_page(instruction))
     text = page.get_by_label("Instruction", exact=False).last
     text.fill("Be kind.")

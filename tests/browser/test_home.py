@@ -1,4 +1,4 @@
-"""The home page in a browser: charts, their tables, the spans and the links of the cards."""
+"""The home page in a browser: the charts and their tables, the spans, and the cards' links."""
 
 import pytest
 from django.utils import timezone
@@ -28,7 +28,7 @@ def busy(shop: Chatbot) -> Chatbot:
 
 
 def drawn(page: Page) -> int:
-    """Count the charts on which something is drawn."""
+    """Count the charts that are not blank."""
     script = """() => [...document.querySelectorAll("canvas.chart")].filter((canvas) =>
         canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data
             .some((value) => value)).length"""

@@ -24,7 +24,7 @@ from tests.factories.staff import signed_in, superuser
 
 INBOX = reverse("admin:conversations_thread_changelist")
 NEWS = re.compile("/thread/news/")
-POLLED_WITHIN = 2_500  # milliseconds; the rest of three seconds is for the requests
+POLLED_WITHIN = 2_500  # milliseconds; the requests may take the rest of the three seconds
 Opens = Callable[..., Page]
 
 
@@ -38,7 +38,7 @@ def thread(shop: Chatbot) -> Thread:
 
 @pytest.fixture
 def opens(browser: Browser, live_server: object) -> Iterator[Opens]:
-    """Return a function that opens a window for a user, with its own session and connection."""
+    """Return a function that opens a window for a user, with a separate session and connection."""
     contexts: list[BrowserContext] = []
 
     def open_window(person: User, **options: object) -> Page:
@@ -59,7 +59,7 @@ def address(thread: Thread) -> str:
 
 
 def deliver_mails() -> None:
-    """Send the due mails, as a worker does."""
+    """Send the emails that are due, as a worker does."""
     for mail_id, claim in mail_queue.claim(10):
         send_mail(mail_id, claim)
 
@@ -132,7 +132,7 @@ def test_a_focused_tab_keeps_the_focus_while_new_rows_are_offered(
 
 @pytest.fixture
 def heard(page: Page) -> Callable[[], list[str]]:
-    """Record what screen readers announce. Returns a function that reads the new announcements."""
+    """Record changes of live regions. Returns a function that polls, then returns the new ones."""
     page.add_init_script(
         "window.heard = [];"
         "document.addEventListener('DOMContentLoaded', () => {"
@@ -175,7 +175,7 @@ def test_a_screen_reader_announces_each_change_once(
     show = page.get_by_role("button", name="1 new, show")
     expect(show).to_be_visible()
     assert heard() == ["1 new, show"]
-    escalation.toggle(others[1].pk)  # the thread leaves the list, so the counts change
+    escalation.toggle(others[1].pk)  # leaves the list and changes the counts
     assert heard() == heard() == []
     escalation.toggle(others[3].pk)
     expect(page.get_by_role("button", name="2 new, show")).to_be_visible()
@@ -184,7 +184,7 @@ def test_a_screen_reader_announces_each_change_once(
 
 
 def longest_wait(page: Page) -> int:
-    """Return the longest time between two polls, in milliseconds."""
+    """Return the longest delay that the page has requested between two polls, in milliseconds."""
     wait: int = page.evaluate("Math.max(...window.waits)")
     return wait
 

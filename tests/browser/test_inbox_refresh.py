@@ -14,13 +14,13 @@ from tests.factories.conversations import MessageFactory, ThreadFactory, Visitor
 
 INBOX = f"{reverse('admin:conversations_thread_changelist')}?view=waiting"
 LIST = "**/thread/?view=waiting"
-SOON = 20_000  # milliseconds; waiting times refresh the list every minute anyway
+SOON = 20_000  # milliseconds, less than the minute after which the list refreshes its waiting times
 LOST = "Not connected, trying again."
 
 
 @pytest.fixture
 def window(page: Page, shop: Chatbot) -> Iterator[Page]:
-    """A window on an inbox with one waiting visitor. Failed requests in it do not fail the test."""
+    """A window that shows one waiting visitor. Its failed requests do not fail the test."""
     escalate(shop, "Anna")
     window = page.context.new_page()
     window.add_init_script(QUICK_POLLS)
@@ -55,7 +55,7 @@ def test_a_row_that_is_focused_after_a_failed_refresh_keeps_the_focus(
     anna.focus()
     show = window.get_by_role("button", name="1 new, show")
     expect(show).to_be_visible(timeout=SOON)
-    expect(window.get_by_text(LOST)).to_be_hidden()  # the poll itself works
+    expect(window.get_by_text(LOST)).to_be_hidden()  # the polls succeed
     show.click()
     expect(window.get_by_text(LOST)).to_be_visible()
     window.unroute(LIST)

@@ -1,4 +1,4 @@
-"""The extra fields of the lead form, as rows that are added, filled, ordered and removed."""
+"""The rows for extra fields of the lead form: how they are added, filled, ordered and removed."""
 
 from typing import Any
 

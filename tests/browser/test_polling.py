@@ -1,4 +1,4 @@
-"""How often open pages ask for news: visible, hidden, and while the service does not answer."""
+"""How often open pages poll while they are visible, hidden, or without a connection."""
 
 from collections.abc import Callable, Iterator
 
@@ -38,7 +38,7 @@ def delivery_page(shop: Chatbot) -> str:
     return reverse("admin:webhooks_delivery_change", args=[DeliveryFactory(chatbot=shop).pk])
 
 
-# A page, the time between its polls in milliseconds, and the address of a poll
+# By name: a function that returns a page, the milliseconds between polls, and the polled address
 PAGES: dict[str, tuple[Callable[[Chatbot], str], int, str]] = {
     "thread": (thread_page, 2_000, "**/messages/**"),
     "inbox": (inbox, 2_000, "**/thread/news/**"),
@@ -48,7 +48,7 @@ PAGES: dict[str, tuple[Callable[[Chatbot], str], int, str]] = {
 
 @pytest.fixture
 def window(page: Page) -> Iterator[Page]:
-    """A window with shorter waits between polls, in which failed requests do not fail the test."""
+    """A window with shorter delays between polls. Its failed requests do not fail the test."""
     window = page.context.new_page()
     window.add_init_script(QUICKLY)
     yield window
@@ -56,7 +56,7 @@ def window(page: Page) -> Iterator[Page]:
 
 
 def await_waits(window: Page, waits: list[int]) -> None:
-    """Wait until the last waits that the page requested between polls are exactly these."""
+    """Wait until the last delays that the page has requested between polls are exactly these."""
     check = "waits => JSON.stringify(window.waits.slice(-waits.length)) === JSON.stringify(waits)"
     window.wait_for_function(check, arg=waits, timeout=PATIENCE)
 

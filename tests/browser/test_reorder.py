@@ -1,4 +1,4 @@
-"""Rows that are ordered by dragging: Escape puts a row back."""
+"""Escape puts back a row that is being dragged."""
 
 import pytest
 from django.urls import reverse

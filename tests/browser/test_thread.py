@@ -1,4 +1,4 @@
-"""The conversation page while it is read: what stays in view, and what a new message moves."""
+"""The conversation page while an agent reads it: what stays in view, keys, and new messages."""
 
 import re
 from datetime import timedelta
@@ -16,7 +16,7 @@ from conversations.services import history
 from tests.browser.crawl import DESK, PHONE
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
 
-# The element that scrolls the messages: part of the page on a desktop, the document on a phone
+# Returns the element that scrolls the messages: an inner one on a desktop, the page on a phone
 SCROLLER = """() => {
     let one = document.getElementById("bubbles");
     while (one && !(one.scrollHeight > one.clientHeight + 100

@@ -1,4 +1,4 @@
-"""Forms and lists work in a browser that runs no scripts, or whose scripts did not load."""
+"""Forms and lists work if the browser runs no scripts, or could not load them."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ PASSWORD = "correct horse battery"
 
 @pytest.fixture
 def plain(browser: Browser, live_server: object, person: User) -> Iterator[Page]:
-    """A window without scripts, in which Kim has signed in through the form."""
+    """A window with scripts disabled, in which Kim has signed in through the form."""
     person.set_password(PASSWORD)
     person.save()
     context = browser.new_context(base_url=str(live_server), java_script_enabled=False)

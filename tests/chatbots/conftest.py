@@ -35,13 +35,13 @@ def member(account: Account, **fields: Any) -> Api:
 
 
 def stored(row: models.Model) -> dict[str, Any]:
-    """Read a row's columns from the database; instances compare equal by id only."""
+    """Read a row's columns from the database, because instances compare equal by id only."""
     found: dict[str, Any] = type(row)._default_manager.filter(pk=row.pk).values().get()
     return found
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
-    """Run calls in as many threads, started together. Returns their results."""
+    """Run each call in its own thread, all at the same time. Returns the results in order."""
     together = Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:

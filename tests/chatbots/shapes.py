@@ -140,7 +140,7 @@ GENERAL: dict[str, Any] = {
 ALL_SETTINGS: dict[str, Any] = {**GENERAL, **USER_DATA}
 NOT_SETTABLE = {"id", "chatbotId", "createdAt", "updatedAt"}
 
-WRONG: dict[type, list[Any]] = {  # values that a strict reader rejects, by the type that it expects
+WRONG: dict[type, list[Any]] = {  # by expected type, the values that must be rejected
     str: [5, 1.5, True, None, [], {}],
     bool: ["true", "", 0, 1, None, [], {}],
     int: ["1", "", 1.0, 1.5, True, None, [], {}, -1, 2**31],
@@ -150,7 +150,7 @@ WRONG: dict[type, list[Any]] = {  # values that a strict reader rejects, by the 
 
 
 def settable(shape: dict[str, Any], *, without: set[str] | None = None) -> list[str]:
-    """Return the fields of a settings record that a request body may also set."""
+    """Return the fields of a shape that a request body may set, except those in `without`."""
     return [name for name in shape if name not in NOT_SETTABLE | (without or set())]
 
 

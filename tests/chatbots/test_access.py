@@ -1,4 +1,4 @@
-"""Access to chatbots: one rule decides who opens one, lists it, and counts as its user."""
+"""Access to chatbots: the same rule decides who may open, list and use a chatbot."""
 
 import json
 from itertools import product
@@ -58,7 +58,7 @@ def test_every_query_agrees_with_the_permission_table(
 ) -> None:
     chatbot = ChatbotFactory()
     user = holder(chatbot, owner=owner, role=role, permissions=permissions, added=added)
-    ChatbotMemberFactory(user=user)  # a chatbot in an account that the user does not belong to
+    ChatbotMemberFactory(user=user)  # access to a chatbot without membership in its account
     held = {*([Role.OWNER] if owner else []), *([role, *permissions] if role else [])}
     caller = Caller(user.pk)
     allowed = may(Action.USE_CHATBOT, held | ({ADDED} if added and role else set()))
@@ -140,7 +140,7 @@ def test_rows_of_other_tenants_are_not_read(tenants: list[User]) -> None:
 
 
 def people() -> dict[str, tuple[User, set[Chatbot]]]:
-    """Create people with each kind of access. Returns them with the chatbots that they may use."""
+    """Create a person for each kind of access. Returns each person and the chatbots to list."""
     own, led, joined, closed, other = ChatbotFactory.create_batch(5)
     everything: User = UserFactory()
     Account.objects.filter(pk=own.account_id).update(owner=everything)
@@ -162,7 +162,7 @@ def people() -> dict[str, tuple[User, set[Chatbot]]]:
 
 
 def empty_tables() -> None:
-    """Drop the dead rows of earlier tests: PostgreSQL plans by the size of a table's file."""
+    """Remove dead rows of earlier tests, because PostgreSQL plans by the size of a table's file."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE accounts_user CASCADE")
@@ -174,7 +174,7 @@ def analyze() -> None:
 
 
 def chatbots_read(rows: "QuerySet[Any]") -> int:
-    """Return how many chatbot rows PostgreSQL reads for a query."""
+    """Return how many rows of chatbots PostgreSQL reads for a query, including rejected rows."""
 
     def read(node: dict[str, Any]) -> int:
         below = sum(map(read, node.get("Plans", [])))

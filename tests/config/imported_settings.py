@@ -1,4 +1,4 @@
-"""The settings that an environment produces, without starting a process for each case."""
+"""Compute the settings for an environment, without starting a process."""
 
 import os
 import runpy
@@ -11,7 +11,7 @@ from tests.house.source import ROOT
 
 
 def bare(folder: Path, **environment: str) -> dict[str, str]:
-    """Return an environment of these variables, a state folder, and what every process needs."""
+    """Return an environment with only these variables, STATE_DIR, PATH and LANG."""
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return plain | {"STATE_DIR": str(folder)} | environment
 

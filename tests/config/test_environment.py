@@ -1,4 +1,4 @@
-"""The parsers for the project's own kinds of setting."""
+"""The parsers for types of settings, and the reading of `.env`."""
 
 import ipaddress
 import os
@@ -215,7 +215,7 @@ def test_an_invalid_email_url_is_rejected_and_not_quoted(text: str) -> None:
 
 @pytest.fixture
 def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Restore the process's environment after a test."""
+    """Let a test change a copy of the process's environment."""
     monkeypatch.setattr(os, "environ", os.environ.copy())
 
 

@@ -1,4 +1,4 @@
-"""Counters are summed over all processes, even dead ones. Gauges end with their process."""
+"""Counters are summed over all processes, including dead ones. Gauges cover only live processes."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The caller's address, with and without trusted proxies, and malformed requests."""
+"""The address of the client, with and without trusted proxies, and malformed requests."""
 
 import ipaddress
 from typing import Any
@@ -21,7 +21,7 @@ def proxies(settings: Any) -> None:
 
 
 def address(peer: str, forwarded: str | None = None) -> str:
-    """Return the caller's address for a peer and its X-Forwarded-For header."""
+    """Return the client's address, given the peer's address and an X-Forwarded-For header."""
     headers = {} if forwarded is None else {"X-Forwarded-For": forwarded}
     return client_address(RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers))
 

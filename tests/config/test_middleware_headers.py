@@ -1,4 +1,4 @@
-"""Security headers of pages and API responses, and those that HTTPS adds."""
+"""The security headers of pages and API responses, with and without HTTPS."""
 
 from typing import Any
 

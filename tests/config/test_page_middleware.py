@@ -1,4 +1,4 @@
-"""Pages have sessions, users and messages. The API has none of them, but a fixed set of headers."""
+"""Only pages have sessions, users and messages. API responses have a fixed set of headers."""
 
 import gzip
 from typing import Any

@@ -1,4 +1,4 @@
-"""Django receives whole requests, however slowly and oddly clients send them."""
+"""Django receives only complete requests, however slowly or oddly clients send them."""
 
 import json
 import socket
@@ -16,7 +16,7 @@ from tests.servers.processes import Web
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP statuses/400")]
 
-TIMEOUT = 4  # seconds for a body, in these tests
+TIMEOUT = 4  # seconds in which a body must arrive, in these tests
 SLOW = 600  # clients that send slowly
 HELD = 64 * 1024 * 1024  # copied from config.rsgi, which creates thread pools on import
 

@@ -1,4 +1,4 @@
-"""Responses of unknown length: a client that reads slowly or disconnects delays no other."""
+"""Streamed responses: a client that reads slowly or disconnects delays no other client."""
 
 import json
 import socket
@@ -45,7 +45,7 @@ def test_a_long_response_arrives_whole_and_begins_at_once(
     rows: list[str], web: Web, cookies: dict[str, str]
 ) -> None:
     shares = []
-    for _ in range(3):  # a busy machine may stall any one of them in its first moments
+    for _ in range(3):  # on a busy machine, any one of them may start late
         began = time.monotonic()
         answer = requests.get(web.address + EXPORT, cookies=cookies, timeout=60, stream=True)
         pieces = answer.iter_content(None)
@@ -59,7 +59,7 @@ def test_a_long_response_arrives_whole_and_begins_at_once(
 
 
 def unread(web: Web, cookies: dict[str, str]) -> socket.socket:
-    """Request an export, and read nothing of it."""
+    """Request an export without reading the response. Returns the socket."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     client.connect(("127.0.0.1", web.port))

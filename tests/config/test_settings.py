@@ -1,4 +1,4 @@
-"""How settings follow from the environment, and how an invalid environment prevents a start."""
+"""Settings are derived from the environment. An invalid environment prevents a start."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ POSTGRES = "postgresql://user:pass@127.0.0.1:1/none"
 def start(
     folder: Path, *, cwd: Path = ROOT, **environment: str
 ) -> "subprocess.CompletedProcess[str]":
-    """Import the settings in a process that has only the given environment."""
+    """Import the settings in a process with a bare environment and these variables."""
     return subprocess.run(
         [sys.executable, "-c", "import config.settings"],
         cwd=cwd,
@@ -33,7 +33,7 @@ def start(
 
 
 def settings_of(folder: Path, *names: str, **environment: str) -> dict[str, Any]:
-    """Return settings as this environment produces them."""
+    """Return the named settings for this environment, as JSON values."""
     found = import_settings(folder, **environment)
     shown: dict[str, Any] = json.loads(json.dumps({n: found[n] for n in names}, default=str))
     return shown
@@ -160,7 +160,7 @@ def test_an_unreadable_line_is_named_and_nothing_starts(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
-    ended = start(Path("/proc/none"))  # where root seems to have write access
+    ended = start(Path("/proc/none"))  # which seems to be writable for root
     assert ended.returncode != 0
     assert ended.stderr.splitlines()[1].startswith("  STATE_DIR: /proc/none")
     assert "Traceback" not in ended.stderr

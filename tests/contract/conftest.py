@@ -12,7 +12,7 @@ from tests.servers.installation import Installation
 
 @dataclass
 class Service:
-    """A running installation: its address and contents; seed_demo defines the shape of `data`."""
+    """A running installation. `data` describes its contents, as printed by `seed_demo --json`."""
 
     address: str
     data: dict[str, Any]
@@ -27,7 +27,7 @@ class Service:
         return self.account["users"][0]["apiKey"]
 
     def ids(self) -> dict[str, str]:
-        """An id for each name in paths and bodies."""
+        """Return an id for each name in paths and bodies."""
         bot = self.account["chatbots"][0]
         thread = bot["threads"][0]["threadId"]
         history = requests.get(
@@ -50,7 +50,7 @@ class Service:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The processes of `make run`, without the limits that a fast caller would exceed."""
+    """The processes of `make run` with the demo, and without rate limits."""
     with Installation(tmp_path_factory.mktemp("service")) as made:
         made.environment |= {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
         made.command("migrate", "-v0")

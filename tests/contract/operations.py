@@ -1,4 +1,4 @@
-"""Every operation of the specification: method, path, permitted callers, and a valid body."""
+"""Every operation of the specification, with its permitted callers and a valid body."""
 
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ CLOSED = {
 
 
 class Operation(NamedTuple):
-    """One method of one path; `may` names the permitted callers of `callers`."""
+    """One method of one path. `may` has the names of permitted callers, as in `callers`."""
 
     method: str
     path: str
@@ -95,7 +95,7 @@ OPERATIONS = [
 
 
 def routes() -> set[tuple[str, str]]:
-    """Return the method and path of every route below /api, in the notation of the table."""
+    """Return the method and path of every route below /api, in the notation of OPERATIONS."""
     return {
         (method.upper(), f"/{path}".replace("<str:", "{").replace("_id>", "}"))
         for part in get_resolver().url_patterns
@@ -104,7 +104,7 @@ def routes() -> set[tuple[str, str]]:
         if isinstance(pattern, URLPattern)
         for path in [str(pattern.pattern)]
         for method in pattern.callback.actions
-        if method != "head"  # DRF adds it to each route that has a get
+        if method != "head"  # DRF adds HEAD to each route with a GET
     }
 
 
@@ -125,7 +125,7 @@ def ids_of(chatbot: Chatbot) -> dict[str, str]:
 
 
 def filled(value: Any, ids: dict[str, str]) -> Any:
-    """Replace the placeholders in a body with ids: {"threadId": "{thread}"}."""
+    """Replace a placeholder in a value of a body, such as "{thread}", with an id."""
     return value.format(**ids) if isinstance(value, str) else value
 
 
@@ -136,7 +136,7 @@ def call(who: Api, operation: Operation, ids: dict[str, str]) -> Any:
 
 
 def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
-    """Create a member of the chatbot's account."""
+    """Create a member of the chatbot's account. Returns a caller with the member's key."""
     membership = MembershipFactory(account=chatbot.account, **fields)
     if added:
         ChatbotMemberFactory(chatbot=chatbot, user=membership.user)
@@ -144,7 +144,7 @@ def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
 
 
 def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
-    """Create a caller for every relation that a key's owner may have to the chatbot."""
+    """Create a caller for every relation that a user may have to a chatbot."""
     return {
         "owner": caller(chatbot.account.owner),
         "super_admin": member(chatbot, role=Role.SUPER_ADMIN),
@@ -157,7 +157,7 @@ def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
 
 
 def all_rows() -> dict[str, list[Any]]:
-    """Read every row of the project's own tables, without the times at which keys were used."""
+    """Read all rows of the project's own tables, except the times of the last use of keys."""
     return {
         model.__name__: [
             row | ({"last_used_at": None} if model is ApiKey else {})

@@ -37,7 +37,7 @@ every_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 
 
 def keyless(owner: Any) -> dict[str, Api]:
-    """Create callers whose keys open nothing, including the owner's expired and revoked ones."""
+    """Create callers without a valid key. The expired and the revoked key are the owner's."""
     expired, expired_text = keys.issue(owner)
     ApiKey.objects.filter(pk=expired.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     revoked, revoked_text = keys.issue(owner)

@@ -1,8 +1,8 @@
 """Tenant isolation: every operation, every kind of id in each position, every kind of caller.
 
-The combinations are derived from the operations' paths and bodies. test_authentication_roles.py
-compares the operations with the URLconf, so it fails for a new route without an entry. `expected`
-gives the response to each combination.
+The combinations are derived from the paths and bodies of OPERATIONS, which
+test_authentication_roles.py compares with the URLconf. `expected` returns the response that each
+combination must get.
 """
 
 import re
@@ -38,8 +38,8 @@ from tests.house.source import ROOT
 
 OWN, SIBLING, FOREIGN, MISSING, MALFORMED = "own", "sibling", "foreign", "missing", "malformed"
 ALL, ABSENT = (OWN, SIBLING, FOREIGN, MISSING, MALFORMED), {MISSING, MALFORMED}
-MARK = "zebracrossing"  # every text of the foreign account contains it
-KINDS = {  # the models that ids refer to, by the ids' names in paths and bodies
+MARK = "zebracrossing"  # part of every text in the foreign account
+KINDS = {  # by the name of an id in paths and bodies, the model that it refers to
     "account": Account,
     "chatbot": Chatbot,
     "follow_up_prompt": FollowUpPrompt,
@@ -48,7 +48,7 @@ KINDS = {  # the models that ids refer to, by the ids' names in paths and bodies
     "thread": Thread,
     "message": Message,
 }
-# Ids in bodies and queries. Valid calls can omit instructionId and before: these get extra calls.
+# Ids in bodies and queries. instructionId and before are optional, so CALLS has calls for these.
 NAMED = {"threadId", "instructionId", "before"}
 SELECT = f"{BOT}/instructions/select-instruction"
 OLDER = f"{CHAT}/thread/{{thread}}/messages?before={{message}}"
@@ -57,7 +57,7 @@ CALLS = [
     Operation("POST", SELECT, USERS, {"instructionId": "{instruction}"}),
     Operation("GET", OLDER, USERS),
 ]
-# Ids without an owner: models are shared, and callers choose the ids of visitors.
+# Ids that belong to no account: models are shared, and callers choose the ids of visitors.
 SHARED = {"llmModelId", "visitorId"}
 
 
@@ -67,9 +67,9 @@ def places(operation: Operation) -> list[str]:
 
 
 def cells(operation: Operation) -> list[dict[str, str]]:
-    """List the combinations of ids: all ids of one kind, or one id of any kind among own ids.
+    """List the combinations of kinds of ids: all of one kind, or one of any kind among own ids.
 
-    A combination maps the name of each id to its kind.
+    A combination maps the name of each id to a kind.
     """
     names = places(operation)
     alike = [dict.fromkeys(names, kind) for kind in ALL]
@@ -88,7 +88,7 @@ def missing(name: str) -> tuple[int, dict[str, Any]]:
 
 
 def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
-    """Return the expected status and body, by the order of checks. A success has None for its body.
+    """Return the expected status and body, according to the order of checks. A success has no body.
 
     Open points: order-of-checks, roles, permissions, foreign-chatbot, ids.
     """
@@ -110,7 +110,7 @@ def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int
         cursor = below.pop("message")
         if cursor == MALFORMED or (cursor != chatbot and below["thread"] == chatbot):
             return 400, UNKNOWN_CURSOR
-    for name, kind in below.items():  # another chatbot's id counts as one that does not exist
+    for name, kind in below.items():  # an id below another chatbot counts as missing
         if kind != chatbot:
             return missing(name)
     return 200, None

@@ -29,7 +29,7 @@ from webhooks.models import Delivery
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CLIENTS = 50
-TOGGLES = int(os.environ.get("TEST_TOGGLES", "101"))  # an odd number; CI sets 1001
+TOGGLES = int(os.environ.get("TEST_TOGGLES", "101"))  # must be odd; CI sets 1001
 Many = Callable[[str, str, list[Any]], list[Any]]
 
 
@@ -41,7 +41,7 @@ def web(django_db_setup: None) -> Iterator[Web]:
 
 @pytest.fixture
 def many(api: Api, web: Web) -> Iterator[Many]:
-    """Send bodies to one path from many clients at the same time."""
+    """Return a function that sends bodies to one path from many clients at the same time."""
     with ThreadPoolExecutor(CLIENTS) as pool:
         headers = {"Authorization": f"Bearer {api.key}"}
 

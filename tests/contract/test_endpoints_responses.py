@@ -1,4 +1,4 @@
-"""Whole responses of every operation, as recorded: status, headers in order, and the exact body.
+"""The responses of every operation match the recorded status, headers and exact body.
 
 Ids and times are replaced, because they differ in each run. To record the responses again after an
 intended change, run these tests with RECORD=1.
@@ -52,7 +52,7 @@ def settled(text: str) -> str:
 def comparable(answer: HttpResponse, ids: dict[str, str]) -> Any:
     """Return the parts of a response that must not differ between runs.
 
-    Asserts that its Content-Length is the length of its body.
+    Asserts that Content-Length is the length of the body.
     """
     if answer.content and "Content-Length" in answer:
         assert answer["Content-Length"] == str(len(answer.content))
@@ -67,7 +67,7 @@ def comparable(answer: HttpResponse, ids: dict[str, str]) -> Any:
 
 
 def check(name: str, found: Any) -> None:
-    """Compare a response with the recorded one, or record it."""
+    """Assert that a response matches the recorded one. With RECORD, record the response first."""
     recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
     if "RECORD" in os.environ:
         recorded[name] = found

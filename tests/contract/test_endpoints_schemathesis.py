@@ -17,15 +17,15 @@ from tests.house.source import ROOT
 
 KEY = {"$ref": "#/components/parameters/IdempotencyKey"}
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
-# Examples per operation; 0 stands for three, which find general faults. CI sets more, and then
-# sequences of calls are tried, too.
+# Examples per operation. The default, 0, stands for three, which find general faults. With a higher
+# number, as in CI, sequences of calls are tried, too.
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "0"))
 SEED = os.environ.get("SCHEMATHESIS_SEED", "")  # set to explore; by default all runs are identical
 RANDOM = ("examples", "fuzzing", "stateful") if EXAMPLES else ("examples", "fuzzing")
 
 
 def document_without_keys() -> dict[str, Any]:
-    """Return the document without Idempotency-Key: reuse with another body rightly gets a 400."""
+    """Return the document without Idempotency-Key, whose reuse with another body is a valid 400."""
     document: dict[str, Any] = json.loads((ROOT / "openapi.json").read_text())
     for methods in document["paths"].values():
         for operation in methods.values():
@@ -34,9 +34,9 @@ def document_without_keys() -> dict[str, Any]:
 
 
 def bare(part: Any) -> Any:
-    """Return the document without examples and without the pattern that all texts share.
+    """Return the document without examples and without the pattern that all text fields share.
 
-    Where a part has either, schemathesis does not try a text of the maximum length.
+    Otherwise, schemathesis would not try text of the maximum length in these fields.
     """
     if isinstance(part, list):
         return [bare(inner) for inner in part]
@@ -50,7 +50,7 @@ def bare(part: Any) -> Any:
 
 
 def operations(document: dict[str, Any]) -> Iterator[str]:
-    """Yield the methods of all paths."""
+    """Yield the method of every operation."""
     return (method for path in document["paths"].values() for method in path)
 
 

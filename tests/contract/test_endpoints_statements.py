@@ -1,4 +1,4 @@
-"""The number of SQL statements that each operation runs, on both installations."""
+"""The number of SQL statements that each operation runs, on PostgreSQL and on SQLite."""
 
 from typing import Any, NamedTuple
 
@@ -33,8 +33,8 @@ class Cost(NamedTuple):
 
 
 # The caller owns the account, the key's use was recorded within the last minute, the month's usage
-# row exists, replies have used the bot's texts, and the chatbot has no webhook. The figures are
-# exact: lower them when the code needs fewer statements.
+# row exists, replies have used the bot's texts, and the chatbot has no webhook. The numbers are
+# exact, so lower them when the code needs fewer statements.
 STATEMENTS = {
     ("GET", "/v1/chatbots"): Cost(3, 3),
     ("GET", "/v1/chatbots/my-chatbots"): Cost(3, 3),
@@ -74,7 +74,7 @@ def test_an_operation_runs_exactly_the_expected_number_of_statements(
 ) -> None:
     ids = ids_of(chatbot)
     Usage.objects.create(account=chatbot.account, month=month_of(timezone.now())[0])
-    ContentType.objects.get_for_models(*apps.get_models())  # cached by each process
+    ContentType.objects.get_for_models(*apps.get_models())  # fills a cache of the process
     Version.objects.update(used=True)
     api.get("/v1/chatbots")  # records the key's use
     with counted() as statements:

@@ -1,4 +1,4 @@
-"""A chatbot's webhook: how it is configured, what is rejected, and what is then sent."""
+"""A chatbot's webhook: how it is configured, which values are rejected, and what it is sent."""
 
 import io
 import json

@@ -25,7 +25,7 @@ HOUR = 3600
 
 @pytest.fixture(autouse=True)
 def fresh_windows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Freeze the windows, because a minute would often end during a test."""
+    """Reset the counters and freeze the clock, because a window could end during a test."""
     counters.forget()
     monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
     yield
@@ -100,7 +100,7 @@ def test_a_new_window_starts_at_zero(settings: Any, api: Api) -> None:
     settings.RATE_LIMIT_USER = (1, HOUR)
     api.get("/v1/chatbots")
     refused(api.get("/v1/chatbots"), limit=1, window=HOUR)
-    counters.forget()  # as when the window ends
+    counters.forget()  # as at the end of the window
     assert api.get("/v1/chatbots").status_code == 200
 
 

@@ -25,7 +25,7 @@ PATHS = sorted({operation.path for operation in OPERATIONS})
 
 
 def told(answer: Any) -> dict[str, Any]:
-    """Return the body of an error. Asserts that it is JSON in the envelope."""
+    """Return the body of an error. Asserts that the body is JSON in the envelope."""
     assert answer["Content-Type"] == "application/json"
     body: dict[str, Any] = answer.json()
     assert body["success"] is False
@@ -104,7 +104,7 @@ def test_a_trailing_slash_is_another_path(api: Api, chatbot: Chatbot, path: str)
 
 
 class TestOrder:
-    """Pairs of checks, in order. Each case also has the fault that the later check would find."""
+    """The order of checks, in pairs. Each request also has the fault that the later check finds."""
 
     @pytest.fixture
     def there(self, chatbot: Chatbot) -> str:
@@ -165,7 +165,7 @@ class TestOrder:
 
 @pytest.fixture
 def broken_personas(chatbot: Chatbot) -> Any:
-    """Create a persona, then rename a column of its table."""
+    """Create a persona, then rename a column, so that any query for personas fails."""
     row = PersonaFactory(chatbot=chatbot, title="a title that nobody is told")
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE chatbots_persona RENAME COLUMN title TO lost")
@@ -182,7 +182,7 @@ def test_a_server_error_is_a_500_without_details(
     assert told(answer) == {"success": False, "message": "internal server error"}
     assert answer["X-Request-Id"] == "the-broken-one"
     [record] = [each for each in caplog.records if each.message == "request failed"]
-    assert record.exc_info  # operators see the error
+    assert record.exc_info  # the log has the traceback
 
 
 class TestRequestId:
@@ -255,7 +255,7 @@ def test_a_response_has_its_content_length(api: Api) -> None:
 
 
 def test_a_rejected_change_is_rolled_back_completely(api: Api, chatbot: Chatbot) -> None:
-    """The general settings are valid and the user data is not: neither is applied."""
+    """The general settings are valid but the user data is not, so neither is applied."""
     before = stored(chatbot.generalsettings)
     path = f"/v1/chatbots/chatbot/{chatbot.pk}/settings"
     assert api.put(path, {"description": "new", "customerNameTake": 1}).status_code == 400

@@ -1,4 +1,4 @@
-"""A thread for messages, and a model that replies to them."""
+"""A thread, its API paths, and a model that replies to messages."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,10 @@ def here(base: str, thread: Thread) -> str:
 
 @pytest.fixture
 def send(api: Api, here: str) -> Send:
-    """Send a message that must be accepted. Returns the messages of the response."""
+    """Return a function that sends a message, and returns the messages of the response.
+
+    The function asserts that the message is accepted.
+    """
 
     def sent(content: str = "Hello") -> list[dict[str, Any]]:
         answer = api.post(f"{here}/message", {"content": content})

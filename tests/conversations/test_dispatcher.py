@@ -1,4 +1,4 @@
-"""The dispatcher: mails, periodic work, SENDING=off, the watch on its rounds, and clocks."""
+"""The dispatcher: emails, periodic work, SENDING=off, the watchdog, and clock changes."""
 
 import os
 import re
@@ -61,7 +61,7 @@ def endpoint(receiver: Receiver) -> Endpoint:
 
 
 class Alone(Forked):
-    """A dispatcher with rounds of this length, in its own process."""
+    """A process with a dispatcher whose rounds take `length` seconds."""
 
     def __init__(
         self, folder: Path, *, length: float, patience: float, stopping: bool = False
@@ -76,7 +76,7 @@ class Alone(Forked):
 
 
 def all_work_is_done() -> bool:
-    """Return whether each kind of periodic work has been done and is due again in the future."""
+    """Return whether all periodic work has been done and is due again in the future."""
     done = PeriodicWork.objects.filter(due_at__gt=timezone.now(), claimed_until=None)
     return done.count() == len(PERIODIC)
 
@@ -84,7 +84,7 @@ def all_work_is_done() -> bool:
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_sends_mails_and_does_periodic_work() -> None:
     bad = AccountFactory()
-    for _ in range(5):  # more mails than slots for them
+    for _ in range(5):  # more emails than slots for emails
         Mail.objects.create(account=bad, to="x@example.com", subject="\x0cBcc: y@z.a", body="B")
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
     with MailServer() as server, Worker(EMAIL_URL=f"smtp://127.0.0.1:{server.port}") as worker:
@@ -217,7 +217,7 @@ def waiting() -> Delivery:
 
 
 def step(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Move this machine's clock, as the dispatcher sees it."""
+    """Move the machine's clock by some seconds, as the dispatcher reads it."""
     before = time.time
     monkeypatch.setattr(time, "time", lambda: before() + seconds)
 

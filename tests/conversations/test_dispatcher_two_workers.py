@@ -1,4 +1,4 @@
-"""Two workers share the deliveries: each runs what it has claimed, within its concurrency."""
+"""Two workers share the deliveries. Each runs only its own claims, within its concurrency."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def run(sql: str) -> None:
 
 @pytest.fixture
 def _noted() -> Iterator[None]:
-    """Let the database record the worker of each claim, and "" when the claim is released."""
+    """Let the database record the worker of each new claim, or "" for a released one."""
     run(NOTE)
     yield
     run(FORGET)
@@ -62,7 +62,7 @@ def test_each_of_two_workers_runs_what_it_claimed_within_its_concurrency() -> No
             for _ in range(ENDPOINTS)
         ]
         with Worker(slots=CONCURRENCY) as one, Worker(slots=CONCURRENCY):
-            # otherwise the first could finish all of the work before the other is ready
+            # otherwise, the first worker could finish all of the work before the second is ready
             wait_until(lambda: liveness.living() == 2, told=one.said)
             with transaction.atomic():
                 for endpoint in endpoints:
@@ -77,6 +77,6 @@ def test_each_of_two_workers_runs_what_it_claimed_within_its_concurrency() -> No
             in_flight[owners[delivery][0]] -= 1
         owners[delivery].append(worker)
         most |= in_flight
-    # claimed, started by the same worker, and released
+    # Each delivery was claimed by a worker, started by the same worker, and released.
     assert all(each == [each[0], each[0], ""] for each in owners.values())
     assert len(most) == 2 and max(most.values()) <= CONCURRENCY

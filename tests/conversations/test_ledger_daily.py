@@ -1,4 +1,4 @@
-"""The daily check of the ledger: it stores its result, stops when told to, and resumes."""
+"""The daily check of the ledger stores its result, stops when told to, and resumes."""
 
 import logging
 from dataclasses import replace
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[Thread]:
-    """Four threads with wrong counters, each in its own span."""
+    """Four threads with wrong counters, each of which is checked in a separate step."""
     monkeypatch.setattr(ledger, "TABLES", [replace(one, size=1) for one in ledger.TABLES])
     return [MessageFactory().thread for _ in range(4)]
 

@@ -20,7 +20,7 @@ NAME = re.compile(r"\bchatbots_[a-z_]+")
 
 
 def run(*words: str, given: str = "") -> str:
-    """Run promtool, which must succeed. Returns its output."""
+    """Run promtool. Returns the output. Asserts that the exit code is 0."""
     done = subprocess.run(
         [needs("promtool"), *words], input=given, capture_output=True, text=True, check=False
     )
@@ -52,7 +52,7 @@ def shown(page: str) -> set[str]:
 
 
 def expressions(value: Any) -> list[str]:
-    """Return all queries on a board."""
+    """Return all queries in a dashboard's JSON."""
     if isinstance(value, dict):
         found = [value["expr"]] if "expr" in value else []
         return found + [one for each in value.values() for one in expressions(each)]

@@ -1,4 +1,4 @@
-"""docs/open-points.md agrees with the code that implements its choices and the OpenAPI document."""
+"""docs/open-points.md agrees with the OpenAPI document and with the code that it names."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The README's first screen: its blocks run as written, but with the test's ports and folders."""
+"""The first screen of the README: its blocks run as written, except for ports and folders."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def blocks() -> list[str]:
 
 
 def typed(block: str, places: dict[str, str]) -> str:
-    """Replace parts of a block, such as ports, with the test's own. Each part must occur."""
+    """Replace parts of a block, such as ports. Asserts that the block contains each of them."""
     for documented, own in places.items():
         assert documented in block
         block = block.replace(documented, own)
@@ -36,7 +36,7 @@ def typed(block: str, places: dict[str, str]) -> str:
 def installation(tmp_path: Path) -> Iterator[Installation]:
     with Installation(tmp_path) as made:
         made.environment |= {"PYTHONUNBUFFERED": "1", "no_proxy": "127.0.0.1"}
-        if made.server:  # only the embedded default migrates and seeds itself
+        if made.server:  # only the embedded default migrates and seeds the demo by itself
             made.command("migrate", "-v0")
             made.command("seed_demo", "--json")
         yield made
@@ -44,7 +44,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 @pytest.fixture
 def terminal(installation: Installation, tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Run a block in the first terminal. Returns the file with its output."""
+    """Return a function that runs a block in the background, and returns the file of its output."""
     running = []
 
     def run(block: str) -> Path:

@@ -1,4 +1,4 @@
-"""docs/webhooks.md describes the requests, and its samples accept only genuine ones."""
+"""docs/webhooks.md describes webhook requests, and the samples accept only genuine requests."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def of_ruby(_: Path) -> Command:
 
 
 def of_go(folder: Path) -> Command:
-    """Compile the sample once for all cases."""
+    """Compile the sample for Go once, for all cases. Returns the command."""
     program = str(folder / "verify")
     alone = {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
     build = [needs("go"), "build", "-o", program, "verify.go"]

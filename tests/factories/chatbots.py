@@ -44,7 +44,7 @@ class LocalizationFactory(RowFactory):
 
 
 class ChatbotFactory(RowFactory):
-    """A chatbot as it is created: general settings, appearance, English texts."""
+    """A chatbot with the rows that are created with it: settings, appearance and English texts."""
 
     class Meta:
         model = Chatbot

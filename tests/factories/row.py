@@ -14,7 +14,7 @@ recorded = ContextVar("recorded", default=False)
 
 @contextmanager
 def in_trail() -> Iterator[None]:
-    """Record the rows that factories create within the block in the audit trail."""
+    """Record rows in the audit trail that factories create within the block."""
     token = recorded.set(True)
     try:
         yield
@@ -28,7 +28,7 @@ def out_of_trail() -> AbstractContextManager[None]:
 
 
 class RowFactory(DjangoModelFactory):
-    """Creates rows without audit trail entries, which would take as long to write as the rows."""
+    """Creates rows without entries in the audit trail, which would double the time."""
 
     class Meta:
         abstract = True

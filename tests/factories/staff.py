@@ -12,7 +12,7 @@ AGENTS, ACCOUNT_ADMINS = "Agents", "Account admins"
 
 
 def staff(user: User, group: str) -> User:
-    """Make a user a member of staff, in this group."""
+    """Make a user a member of staff in a group. Returns the user."""
     user.is_staff = True
     user.save()
     user.groups.add(Group.objects.get(name=group))

@@ -1,4 +1,4 @@
-"""An account with a row of each kind. Every text contains one given word."""
+"""An account with a row of each kind, whose texts all contain a given word."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ class Tenant:
             self.create()
 
     def create(self) -> None:
-        """Create all rows."""
+        """Create all rows, and list them in `rows`."""
         word = self.word
         self.owner: User = UserFactory(email=f"{word}-owner@example.com", name=f"{word} owner")
         self.member: User = UserFactory(email=f"{word}-member@example.com", name=f"{word} member")
@@ -116,7 +116,7 @@ class Tenant:
         return [visitor, thread, message, delivery, attempt, draft, lead, job]
 
     def changes(self) -> list[Model]:
-        """Read two entries of the audit trail: an account's, and a user's, which has no account."""
+        """Return two entries of the audit trail: the account's, and a user's without an account."""
         return [
             Change.objects.get(object_pk=str(row.pk), action=Change.Action.CREATE)
             for row in (self.account, self.member)
@@ -133,7 +133,7 @@ class Tenant:
 
 
 def columns(cursor: CursorWrapper, row: Model) -> tuple[Any, ...] | None:
-    """Read a row as it is stored, in plain SQL: building a queryset for each row would be slow."""
+    """Read a stored row in plain SQL, because building a queryset for each row would be slow."""
     key, quote = row._meta.pk, connection.ops.quote_name
     cursor.execute(
         f"SELECT * FROM {quote(row._meta.db_table)} WHERE {quote(key.column)} = %s",

@@ -14,7 +14,7 @@ SECRET = "a-secret-of-the-tests"
 
 
 class EndpointFactory(RowFactory):
-    """An endpoint; `secret` is its signing secret."""
+    """An endpoint. `secret` is the signing secret in plain text."""
 
     class Meta:
         model = Endpoint

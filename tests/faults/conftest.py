@@ -1,4 +1,4 @@
-"""An endpoint at the receiver's address, and lock waits as short as a worker's."""
+"""An endpoint at the receiver's address, and lock timeouts like those of a worker."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +20,6 @@ def endpoint(transactional_db: None, receiver: Receiver, settings: Any) -> Endpo
 
 @pytest.fixture
 def limits(transactional_db: None) -> Iterator[None]:
-    """Wait for locks no longer than a worker does."""
+    """Give this process the lock timeout of a worker."""
     with limited_waits():
         yield

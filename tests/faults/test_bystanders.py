@@ -18,7 +18,10 @@ BESIDE = 10
 
 
 class Poison:
-    """Kills its worker: twice after all other requests have arrived, then after half a second."""
+    """A behaviour that kills the worker sending the request.
+
+    It does so twice after all other requests have arrived, and then after half a second.
+    """
 
     def __init__(self, receiver: Receiver) -> None:
         self.receiver, self.worker, self.deaths = receiver, None, 0
@@ -28,7 +31,7 @@ class Poison:
         if self.deaths <= 2:
             self.receiver.wait_for(self.deaths * (BESIDE + 1))
         else:
-            yield 0.5  # by then, deliveries of the same claim have been sent, too
+            yield 0.5  # time for the other deliveries of the same claim to be sent
         self.worker.signal(signal.SIGKILL)
 
 
@@ -43,7 +46,7 @@ def test_concurrent_deliveries_survive_one_that_kills_every_worker(
         path = f"/beside/{number}"
         receiver.on(path, stall(), stall(), answer(delay=1.0))
         beside = EndpointFactory(url=receiver.url(path), last_success_at=timezone.now())
-        if number == BESIDE // 2:  # some of the others are older, some newer
+        if number == BESIDE // 2:  # some of the other deliveries are older, some newer
             killer = DeliveryFactory(chatbot=endpoint.chatbot)
         others.append(DeliveryFactory(chatbot=beside.chatbot))
     state_dir = None

@@ -1,4 +1,4 @@
-"""The cache dies or hangs: rate limits fail open, quotas hold, and responses stay fast."""
+"""If the cache dies or hangs, rate limits fail open, quotas hold, and responses stay fast."""
 
 import signal
 import time
@@ -40,7 +40,7 @@ class Callers:
         )
 
     def timed(self, path: str, times: int) -> list[float]:
-        """Call repeatedly. Each call must succeed. Returns the seconds, shortest first."""
+        """Call repeatedly. Returns the seconds, shortest first. Asserts that each call succeeds."""
         taken = []
         for _ in range(times):
             began = time.monotonic()
@@ -49,7 +49,7 @@ class Callers:
         return sorted(taken)
 
     def figure(self, name: str) -> float:
-        """Read one metric of /metrics."""
+        """Return the value of a metric without labels from /metrics."""
         lines = self.get("/metrics").text.splitlines()
         return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 

@@ -27,7 +27,7 @@ def changed() -> threading.Event:
 
 @pytest.fixture
 def held(changed: threading.Event) -> Behaviour:
-    """A first response, 503, that waits for the change."""
+    """A behaviour that responds with 503 once the change has been made."""
 
     def behaviour(arrival: Arrival) -> Iterator[Step]:
         changed.wait(PATIENCE)

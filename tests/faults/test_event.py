@@ -1,4 +1,4 @@
-"""A web process is killed while it stores a message and its event: both exist, or neither."""
+"""If a web process is killed while it stores a message and an event, both exist or neither."""
 
 import pytest
 import requests

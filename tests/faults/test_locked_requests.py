@@ -1,4 +1,4 @@
-"""Rows that another session keeps locked: requests that need them fail soon, and others proceed."""
+"""While another session keeps rows locked, requests for these rows fail soon. Others proceed."""
 
 import sqlite3
 import threading
@@ -23,8 +23,8 @@ from tests.factories.conversations import ThreadFactory
 from tests.servers.locks import locked
 from tests.servers.processes import Web, wait_until
 
-SOON = 20.0  # seconds; a wait for a lock ends after one, but others wait for a connection
-AT_ONCE = 20  # concurrent requests, more than two processes have connections
+SOON = 20.0  # seconds; a lock timeout is one, but requests may also wait for a connection
+AT_ONCE = 20  # concurrent requests, more than the connections of two processes
 
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks")
 pytestmark = [

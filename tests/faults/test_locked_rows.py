@@ -1,6 +1,7 @@
-"""Rows that another PostgreSQL session keeps locked: only their work waits, and none is done twice.
+"""While another PostgreSQL session keeps rows locked, only work on these rows waits.
 
-A forgotten transaction would hold such locks. The deliveries in these tests need other rows.
+A forgotten transaction, for example, holds such locks. No work is done twice, and the deliveries in
+these tests, which need other rows, continue.
 """
 
 import threading
@@ -40,13 +41,13 @@ pytestmark = [
     pytest.mark.proves("Delivery rules"),
     pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks"),
 ]
-HELD = 8.0  # seconds: more than the lease of an owed reply
-SOON = 7.0  # seconds within which a delivery arrives: less than HELD, even on a busy machine
-DUE = timedelta(seconds=2)  # time until the locked rows are due: the worker runs by then
+HELD = 8.0  # seconds, more than the lease of an owed reply
+SOON = 7.0  # seconds in which a delivery arrives even on a busy machine, less than HELD
+DUE = timedelta(seconds=2)  # until locked rows are due, so that the worker is running by then
 
 
 class HeldMailServer(MailServer):
-    """A mail server that does not answer until `ready` is set."""
+    """A mail server that does not respond until `ready` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +59,7 @@ class HeldMailServer(MailServer):
 
 
 class Service:
-    """A worker with its mail server and its model, and a stream of deliveries."""
+    """A worker, its mail server and its model, with deliveries that must not be delayed."""
 
     def __init__(self, receiver: Receiver, endpoint: Endpoint, stack: ExitStack) -> None:
         self.receiver, self.endpoint, self.stack = receiver, endpoint, stack

@@ -1,4 +1,4 @@
-"""Locked rows do not hold up claims, pruning, leases or mails that concern other rows.
+"""Locked rows do not delay claims, pruning, leases or emails that concern other rows.
 
 `test_locked_rows` shows the same with a worker process.
 """
@@ -70,7 +70,7 @@ def erased_thread(number: int) -> Thread:
     return thread
 
 
-# How to create a row that each kind of periodic work deletes, and the columns that decide its age
+# By kind of periodic work: how to create a row that it deletes, and the columns with the age
 PRUNED: dict[str, tuple[Callable[[int], Any], tuple[str, ...]]] = {
     account_tasks.PRUNE_MAILS: (lambda _: made_mail(due_at=None), ("created_at",)),
     account_tasks.CLEAR_SESSIONS: (

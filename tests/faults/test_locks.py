@@ -1,6 +1,6 @@
-"""Workers on one PostgreSQL: one that halts, disconnects or settles the same rows blocks no other.
+"""A worker that halts, disconnects or settles the same rows does not block other workers.
 
-Each fault is rare, so these tests provoke it.
+These faults are rare, so the tests provoke them.
 """
 
 import signal
@@ -57,7 +57,7 @@ def test_a_worker_halted_within_a_claim_stops_the_others_only_for_seconds(
         DeliveryFactory(chatbot=endpoint.chatbot)
         receiver.wait_for(1, 60)
         wait_until(lambda: not Delivery.objects.exclude(due_at=None).exists(), told=worker.said)
-        worker.signal(signal.SIGSTOP)  # so that the other worker claims the next delivery
+        worker.signal(signal.SIGSTOP)  # so that the halting process claims the next delivery
         DeliveryFactory(chatbot=endpoint.chatbot)
         halted = subprocess.Popen(
             [sys.executable, "-c", HALTS_IN_A_CLAIM],
@@ -69,7 +69,7 @@ def test_a_worker_halted_within_a_claim_stops_the_others_only_for_seconds(
         try:
             assert halted.stdout.readline() == "halted\n"
             worker.signal(signal.SIGCONT)
-            receiver.wait_for(2, 25)  # sooner than a dispatcher counts as stuck
+            receiver.wait_for(2, 25)  # less than the time after which a dispatcher counts as stuck
         finally:
             halted.send_signal(signal.SIGKILL)
             halted.wait()
@@ -117,7 +117,7 @@ def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_d
     life.hold()
     ghost = life.own
     life.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
-    life.own.close()  # as if the connection were lost: on the server, the session of ghost remains
+    life.own.close()  # The connection seems lost, but the session of `ghost` remains on the server
     holding = threading.Thread(target=life.hold, daemon=True)
     holding.start()
     holding.join(20)
@@ -129,7 +129,7 @@ def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_d
 
 
 def under_way(endpoint: Endpoint) -> Work:
-    """Start an attempt. Returns its work."""
+    """Create a delivery with a started attempt. Returns the work to settle."""
     token, now = new_id(), timezone.now()
     delivery = DeliveryFactory(
         chatbot=endpoint.chatbot,

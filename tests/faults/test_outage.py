@@ -1,4 +1,4 @@
-"""PostgreSQL stops or hangs, and comes back. The tests run their own server."""
+"""PostgreSQL stops or hangs, and comes back. These tests start their own server."""
 
 import json
 import os
@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 AT_ONCE = 40  # concurrent requests, far more than the pool has connections
-GIVEN_UP = 2.0  # seconds: the limit for a response
+GIVEN_UP = 2.0  # seconds in which a response must come
 PROBED = 1.0
 PATH = "/api/v1/chatbots"
 
@@ -39,7 +39,7 @@ class Took(NamedTuple):
 
 
 class Service(NamedTuple):
-    """A web server whose database server may disappear, with the logins of its callers."""
+    """A web server, its database server, an API key, and the session of a signed-in superuser."""
 
     web: Web
     postgres: Postgres
@@ -57,7 +57,7 @@ class Service(NamedTuple):
             return list(threads.map(lambda _: self.get(), range(AT_ONCE)))
 
     def backends(self) -> list[int]:
-        """List the server's child processes, which include one for each connection."""
+        """List the child processes of PostgreSQL, which include one for each connection."""
         server = str(self.postgres.running.pid)
         told = subprocess.run(
             ["ps", "-o", "pid=", "--ppid", server], capture_output=True, check=True
@@ -65,13 +65,13 @@ class Service(NamedTuple):
         return [int(number) for number in told.stdout.split()]
 
     def halt(self) -> None:
-        """Halt the server before its child processes, so that it reaps none that exit meanwhile."""
+        """Halt PostgreSQL's main process first, so that it reaps no child that exits meanwhile."""
         self.postgres.running.send_signal(signal.SIGSTOP)
         for process in self.backends():
             os.kill(process, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Resume the server's child processes, and then the server."""
+        """Resume PostgreSQL's child processes, and then the main process."""
         for process in self.backends():
             os.kill(process, signal.SIGCONT)
         self.postgres.running.send_signal(signal.SIGCONT)
@@ -166,7 +166,7 @@ def test_a_command_that_starts_during_an_outage_waits_for_its_end(service: Servi
 
 @contextmanager
 def slow_keys(session: psycopg.Connection[Any]) -> Iterator[None]:
-    """Let the next request wait ten seconds in the database when it records its key's use."""
+    """Make the next request wait ten seconds in the database, when it records the key's use."""
     session.execute("UPDATE accounts_apikey SET last_used_at = NULL")
     session.execute(
         "CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql"

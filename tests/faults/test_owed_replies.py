@@ -1,4 +1,4 @@
-"""A web process ends, halts or loses its database during a model call: one reply results."""
+"""If a web process ends, halts or loses its database in a model call, one reply is stored."""
 
 import signal
 import threading
@@ -38,14 +38,14 @@ SECONDS = 20.0  # "within seconds", on a machine that also runs other tests
 
 @pytest.fixture
 def model() -> Iterator[HeldModel]:
-    """A model that holds its first answer until it is released; the others come immediately."""
+    """A model that holds its first answer until `ready` is set, and then answers immediately."""
     with HeldModel("First.", saying("Second."), patience=PATIENCE) as server:
         yield server
 
 
 @pytest.fixture
 def thread(transactional_db: None, default_model: Any, model: HeldModel) -> Thread:
-    """A thread of a bot that has a webhook and a waiting model."""
+    """A thread of a bot that has a webhook and uses `model`."""
     endpoint = EndpointFactory(url="https://127.0.0.1:9/hook")
     row = LlmModel.objects.create(provider="openai", title="Slow", base_url=model.base_url)
     GeneralSettings.objects.update(llm_model=row, fallback_message=FALLBACK)
@@ -53,7 +53,7 @@ def thread(transactional_db: None, default_model: Any, model: HeldModel) -> Thre
 
 
 class Caller:
-    """Sends to web processes from its own threads."""
+    """Sends messages to web processes from threads of a pool."""
 
     def __init__(self, thread: Thread, pool: ThreadPoolExecutor) -> None:
         self.path = f"/api/v1/chatting/{thread.chatbot_id}/thread/{thread.pk}/message"
@@ -74,7 +74,7 @@ def caller(thread: Thread) -> Iterator[Caller]:
 
 
 def replies() -> list[str]:
-    """Return the replies. Asserts that every message, replies included, has one event."""
+    """Return the texts of all replies. Asserts that there is one event per message."""
     rows = Message.objects.filter(message_type=MessageType.AI_MESSAGE)
     said = list(rows.values_list("content", flat=True))
     assert Delivery.objects.count() == Message.objects.count()
@@ -110,7 +110,7 @@ def test_a_worker_makes_the_reply_of_a_killed_web_process(
 def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
     caller: Caller, model: HeldModel
 ) -> None:
-    # a second worker could still be starting, and miss the signal
+    # a second process could still be starting, and miss the signal
     with Web(WEB_WORKERS="1") as web:
         sent = caller.send(web)
         wait_until(lambda: model.arrivals, told=web.said)
@@ -124,7 +124,7 @@ def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
 
 
 def lapse() -> None:
-    """Expire every lease now. The halted process renews none."""
+    """Expire every lease now. A halted process cannot renew its lease."""
     past = timezone.now() - timedelta(seconds=1)
     StoredAnswer.objects.update(claimed_until=past)
     OwedReply.objects.update(claimed_until=past)
@@ -135,7 +135,7 @@ def lapse() -> None:
 def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
     caller: Caller, model: HeldModel, ended: bool
 ) -> None:
-    """The halted process resumes either before or after the other one stores its reply."""
+    """The halted process resumes either before or after the other process stores the reply."""
     second = threading.Event()
 
     def slowly(arrival: Arrival) -> Iterator[Step]:
@@ -167,7 +167,7 @@ def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
 
 
 def renewed() -> bool:
-    """Return whether the second process holds the reply after the first has had time to resume."""
+    """Wait until a halted process has resumed. Returns whether the reply is leased then."""
     time.sleep(0.5)
     return OwedReply.objects.filter(claimed_until__gt=timezone.now()).exists()
 
@@ -200,7 +200,7 @@ def test_a_reply_waits_until_the_database_is_back() -> None:
         servers() as ground,
     ):
         web, book = ground.web, ground.ledger
-        plain = {"DJANGO_SETTINGS_MODULE": "config.settings"}  # not the tests' timeouts
+        plain = {"DJANGO_SETTINGS_MODULE": "config.settings"}  # the timeouts of production
         web.environment |= plain | {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "m"}
         made = ground.furnish([receiver.url("/hook")])
         for process in ground.processes:

@@ -1,4 +1,4 @@
-"""PostgreSQL is unreachable, silent or slow: a worker survives, and stops in time if told to."""
+"""While PostgreSQL is unreachable, silent or slow, a worker survives and can be stopped in time."""
 
 import os
 import signal
@@ -29,9 +29,9 @@ def proxy() -> Iterator[Proxy]:
 
 
 def worker_through(proxy: Proxy, **environment: str) -> Worker:
-    """Return a worker that reaches PostgreSQL through a proxy, with the service's own timeouts.
+    """Return a worker that reaches PostgreSQL through a proxy, with the timeouts of production.
 
-    Only the timeout for receivers is shorter.
+    Only WEBHOOK_TIMEOUT is shorter.
     """
     server = urlsplit(os.environ["TEST_DATABASE_URL"])
     where = f"{server.netloc.rpartition('@')[0]}@127.0.0.1:{proxy.port}"
@@ -86,7 +86,7 @@ def test_a_worker_outlives_a_silent_database_and_then_delivers(
 def test_a_worker_never_stops_trying_to_connect(
     receiver: Receiver, endpoint: Endpoint, proxy: Proxy
 ) -> None:
-    """Once a pool has given up, only a request makes it try again, so no request may wait long."""
+    """A pool that has given up connects again only on a request, so no request may wait long."""
     with worker_through(proxy, DJANGO_SETTINGS_MODULE="tests.servers.settings") as worker:
         wait_until(lambda: "is ready" in worker.said(), told=worker.said)
         proxy.fail("cut")

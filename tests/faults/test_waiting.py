@@ -21,8 +21,8 @@ from tests.servers.processes import Web, wait_until
 pytestmark = [pytest.mark.proves("Threads and messages"), pytest.mark.django_db(transaction=True)]
 
 WAITING = 60
-LONG = 300  # seconds: how long a model hangs
-SOON = 60  # seconds: even on a busy machine, requests that need no model are answered by then
+LONG = 300  # seconds that a model hangs
+SOON = 60  # seconds for a request that needs no model, even on a busy machine
 
 
 @pytest.fixture
@@ -33,14 +33,14 @@ def model() -> Iterator[HeldModel]:
 
 @pytest.fixture
 def thread(chatbot: Chatbot, model: HeldModel) -> Thread:
-    """A thread of a chatbot whose model is slow."""
+    """A thread of a chatbot whose model answers only when `model.ready` is set."""
     row = LlmModel.objects.create(provider="openai", title="Slow", base_url=model.base_url)
     GeneralSettings.objects.update(llm_model=row)
     return ThreadFactory(chatbot=chatbot)
 
 
 def open_connections() -> int:
-    """Count the connections to the tests' database, except our own."""
+    """Count the connections to the test database, except our own."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"
@@ -101,7 +101,7 @@ def test_embedded_reads_and_changes_do_not_need_a_thread_of_the_sends(
 
 SENDS = 200  # messages sent, four times as many as the process has threads
 ONE = {"WEB_WORKERS": "1", "WEB_THREADS": "50", "RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
-PLACES = 20  # replies that one account may wait for, in a process of 50 threads
+PLACES = 20  # concurrent replies per account, in a process with 50 threads
 
 
 class Senders:

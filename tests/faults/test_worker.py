@@ -1,4 +1,4 @@
-"""Workers are killed, halted and stopped: no delivery is lost, and no state goes backwards."""
+"""Killed, halted and stopped workers lose no delivery, and no state goes backwards."""
 
 import resource
 import signal
@@ -69,7 +69,7 @@ def test_a_worker_killed_at_any_point_loses_nothing(
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point=point) as doomed:
         assert doomed.wait() == -signal.SIGKILL, doomed.said()
-    PeriodicWork.objects.all().delete()  # the next worker creates these once it has started
+    PeriodicWork.objects.all().delete()  # the next worker creates these rows when it starts
     with Worker(state_dir=doomed.state_dir) as worker:
         wait_until(PeriodicWork.objects.exists, told=worker.said)
         receiver.wait_for(arrivals, LATE)
@@ -126,7 +126,7 @@ def test_after_a_worker_is_killed_during_a_request_the_retry_follows_immediately
 def test_a_delivery_that_kills_every_worker_is_given_up(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
-    """A later delivery to the same endpoint arrives."""
+    """A later delivery to the same endpoint still arrives."""
     DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point="after-answer") as first:
         first.wait()

@@ -1,6 +1,6 @@
 """Fuzz the service: `python -m tests.fuzz [--requests 20000] [--seed N]`.
 
-The service has its own database: on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name, or
+The service has its own database, on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name or
 on the embedded default.
 """
 

@@ -85,7 +85,7 @@ KEYS = ["", "x", "k" * 255, "k" * 256, "two words"]
 
 
 def examples() -> dict[str, dict[str, Any]]:
-    """Read the example bodies of the OpenAPI document, which have every field, by operation."""
+    """Return the example bodies of the OpenAPI document by operation. They have every field."""
     document = json.loads((ROOT / "openapi.json").read_text())
     return {
         f"{method.upper()} {shape(path)}": body["content"]["application/json"]["example"]
@@ -96,7 +96,7 @@ def examples() -> dict[str, dict[str, Any]]:
 
 
 def shape(path: str) -> str:
-    """Return a path without the names of its ids."""
+    """Return a path with empty placeholders, such as `/threads/{}`."""
     return re.sub(r"\{\w+\}", "{}", path)
 
 
@@ -128,7 +128,7 @@ class Fuzzer:
         return self.dice.random() < share
 
     def value(self, depth: int = 0) -> Any:
-        """Draw any JSON value."""
+        """Draw a JSON value, which may be nested."""
         if depth < 3 and self.chance(0.1):
             return {self.dice.choice(WORDS): self.value(depth + 1) for _ in range(3)}
         return self.dice.choice(WORDS if self.chance(0.5) else VALUES)
@@ -146,7 +146,10 @@ class Fuzzer:
         return json.dumps(body).encode() if body or operation.method != "GET" else b""
 
     def spoiled(self, operation: Operation) -> dict[str, Any]:
-        """Draw a body with every field of the operation, and control characters in its strings."""
+        """Draw a body with the text fields of the example, some with added control characters.
+
+        The values of the operation's valid body take precedence.
+        """
         example = EXAMPLES[f"{operation.method} /api{shape(operation.path)}"]
         texts = {
             name: value + self.dice.choice(CONTROLS) if self.chance(0.3) else value
@@ -156,7 +159,7 @@ class Fuzzer:
         return texts | {name: filled(value, self.ids) for name, value in operation.body.items()}
 
     def path(self, operation: Operation) -> str:
-        """Draw a path: the operation's, sometimes with a wrong id, a wrong ending or a query."""
+        """Draw a path of the operation, sometimes with a wrong id, a wrong ending or a query."""
         ids = dict(self.ids)
         if self.chance(0.15):
             ids[self.dice.choice(list(ids))] = quote(self.dice.choice(IDS), safe="%")
@@ -186,11 +189,11 @@ class Fuzzer:
         return Sent(method, self.path(operation), self.headers(), self.body(operation))
 
     def run(self, count: int) -> None:
-        """Send this many requests to the operations in turn, but stop after too many faults."""
+        """Send this many requests to the operations in turn. Stops at MOST_FAULTS faults."""
         for number in range(count):
             if len(self.faults) >= MOST_FAULTS:
                 return
-            if number % 100 == 0:  # undo what earlier requests switched off
+            if number % 100 == 0:  # switches on what earlier requests may have switched off
                 Chatbot.objects.filter(pk=self.chatbot.pk).update(is_active=True)
                 LeadSettings.objects.update_or_create(chatbot=self.chatbot, defaults=TOLD)
             operation = OPERATIONS[number % len(OPERATIONS)]
@@ -248,8 +251,8 @@ HEADERS = {
 def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
     """Send hostile requests to a running service while slow clients trickle their bodies.
 
-    Afterwards it is a fault if another tenant's mail does not arrive, if a mail has a header that a
-    visitor wrote, or if a log has a line that a caller wrote.
+    Returns the fuzzer with all faults. Besides wrong responses, these are: another tenant's email
+    that does not arrive, an email with a header from a visitor, and a log line from a caller.
     """
     key = caller(chatbot.account.owner).key or ""
     path = f"/api/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
@@ -290,7 +293,7 @@ def capture_lead(web: Web, chatbot: Chatbot, *, name: str, told: str = "eve@exam
 
 
 def arrives(address: str, mails: MailServer) -> bool:
-    """Return whether a mail to an address arrives within 45 seconds."""
+    """Return whether an email to an address arrives within 45 seconds."""
     deadline = time.monotonic() + 45
     while not (found := any(f"To: {address}" in mail for mail in mails.mails)):
         if time.monotonic() > deadline:
@@ -300,6 +303,6 @@ def arrives(address: str, mails: MailServer) -> bool:
 
 
 def split(mail: str) -> bool:
-    """Return whether a mail has headers that the service does not write, or lacks its own."""
+    """Return whether an email has a header that the service never writes, or lacks a basic one."""
     names = {name.lower() for name in email.message_from_string(mail)}
     return bool(names - HEADERS) or not {"subject", "from", "to", "date"} <= names

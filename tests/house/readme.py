@@ -1,4 +1,4 @@
-"""The settings that README.md explains."""
+"""Read the tables of settings in README.md."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The project's own files, for the rules in this folder."""
+"""Find and parse the project's own files, for the rules in this folder."""
 
 import ast
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def tree(path: Path) -> ast.Module:
 
 
 def place(path: Path, node: ast.AST | None = None) -> str:
-    """Return the place of a file as `path`, or of a node as `path:line`, as editors expect it."""
+    """Name a file as `path`, or a node as `path:line`, which editors recognize."""
     return (
         f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
         if node

@@ -14,7 +14,7 @@ from tests.house.source import PACKAGES, ROOT, modules, place, tree
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (ast.ClassDef, *FUNCTIONS)
-# Bases of classes that only fill in what Django expects: an app's configuration, or a command
+# Base classes whose subclasses only implement an interface of Django: app configs and commands
 OF_DJANGO = ("AppConfig", "BaseCommand", "RecordCommand")
 FILLERS = frozenset(
     """
@@ -27,7 +27,7 @@ LONGEST_STEM = 5
 
 
 def public(body: list[ast.stmt], path: str = "") -> Iterator[tuple[str, Definition]]:
-    """Yield public functions, classes and methods, but no nested functions, with dotted names."""
+    """Yield public classes, functions and methods with dotted names. Skips nested functions."""
     for node in body:
         if isinstance(node, DEFINITIONS) and not node.name.startswith("_") and node.name != "Meta":
             yield f"{path}{node.name}", node
@@ -36,7 +36,7 @@ def public(body: list[ast.stmt], path: str = "") -> Iterator[tuple[str, Definiti
 
 
 def overrides(module: str, name: str) -> bool:
-    """Return whether a method overrides one of a base class, which documents it."""
+    """Return whether a method overrides a method of a base class, which documents both."""
     owner_name, _, method = name.rpartition(".")
     if not owner_name:
         return False
@@ -56,18 +56,18 @@ def undocumented(body: list[ast.stmt]) -> list[tuple[str, int]]:
 
 
 def of_django(node: ast.ClassDef) -> bool:
-    """Return whether a class only fills in what Django expects of an app or a command."""
+    """Return whether a class only implements what Django expects of an app or a command."""
     return any(ast.unparse(base).split(".")[-1] in OF_DJANGO for base in node.bases)
 
 
 def words(text: str) -> list[str]:
-    """Split a text, or names in snake_case and CamelCase, into words without their endings."""
+    """Split a text, or names in snake_case or CamelCase, into word stems."""
     parted = re.sub(r"([a-z])([A-Z])", r"\1 \2", text)
     return [stem(word.lower()) for word in re.findall(r"[A-Za-z]+", parted)]
 
 
 def stem(word: str) -> str:
-    """Cut a word down to what "creates", "created" and "create" have in common."""
+    """Reduce a word to a stem, which is the same for "creates", "created" and "create"."""
     for suffix in SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             return word.removesuffix(suffix)[:LONGEST_STEM]
@@ -75,7 +75,7 @@ def stem(word: str) -> str:
 
 
 def echoes(name: str, docstring: str) -> bool:
-    """Return whether a docstring consists only of its name's words and of fillers."""
+    """Return whether a docstring consists only of words from the name and of fillers."""
     return set(words(docstring)) <= {*words(name), *map(stem, FILLERS), "s"}
 
 
@@ -100,7 +100,7 @@ def test_every_public_module_class_and_function_has_a_docstring() -> None:
 
 
 def test_a_docstring_says_more_than_the_name() -> None:
-    """Operations and shapes are exempt: their docstrings appear in the OpenAPI document."""
+    """Viewsets and serializers are exempt, because the OpenAPI document has their docstrings."""
     found = [
         f"{place(path, node)} {name}"
         for path in modules(*PACKAGES)

@@ -1,4 +1,4 @@
-"""Each test file is named after what it tests, so that either leads a reader to the other."""
+"""Each test file is named after what it tests, so that readers can find one from the other."""
 
 import ast
 import re
@@ -22,12 +22,12 @@ ACROSS = {
 
 
 def slug(heading: str) -> str:
-    """Return a heading as part of a file name: `Pagination (list endpoints)` as pagination."""
+    """Turn a heading into part of a file name: `Pagination (list endpoints)` into `pagination`."""
     return "_".join(re.findall(r"[a-z0-9]+", heading.partition("(")[0].lower()))
 
 
 def subjects() -> dict[str, set[str]]:
-    """Return what a test can be named after, by the test's folder below tests/."""
+    """Return the subjects that tests can be named after, by folder below tests/."""
     found: dict[str, set[str]] = {}
     for path in [*modules(*PACKAGES), *files(TESTS)]:
         if path.suffix != ".py" or path.name.startswith("test_"):
@@ -88,7 +88,7 @@ def test_each_exempt_folder_exists() -> None:
 
 
 def test_no_test_file_is_imported() -> None:
-    """Code that several tests share has its own module, named after what it holds."""
+    """Code that several tests share must have its own module, named after its content."""
     found = [
         place(path, node)
         for path in modules("tests")

@@ -1,4 +1,4 @@
-"""Every regular expression in the product takes only linear time, whatever its input."""
+"""Every regular expression in the product takes linear time for any input."""
 
 import ast
 import gc
@@ -18,7 +18,7 @@ from tests.house.source import PACKAGES, ROOT, modules, place, tree
 
 METHODS = {"match", "search", "fullmatch", "findall", "finditer", "sub", "split"}
 FULL = 64 * 1024
-SMALL = (16, 22, 28, 256)  # characters, fewest first: some patterns take exponential time
+SMALL = (16, 22, 28, 256)  # characters, fewest first, because some patterns take exponential time
 LARGE, SLOWEST = 4096, 64
 SUSPECT, TOO_LONG = 0.01, 0.5  # seconds of processor time
 
@@ -39,7 +39,7 @@ def use_of(pattern: re.Pattern[str], method: str) -> Use:
 
 
 def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
-    """Generate attacks from a pattern's own characters: a beginning, a part to repeat, an end."""
+    """Generate attacks from a pattern's characters: a beginning, a repeated part, and an end."""
     words = dict.fromkeys(re.findall(r"[A-Za-z/:=<>-]{2,}", pattern.pattern))
     signs = dict.fromkeys(COMMON + "".join(re.findall(r"[^\w\s\\]", pattern.pattern)))
     yield from itertools.product(["", *words], [*signs, *words], ENDS)
@@ -58,10 +58,10 @@ def seconds(use: Use, text: str) -> float:
 
 
 def worst(pattern: re.Pattern[str], method: str) -> tuple[float, str]:
-    """Find the slowest attack, and its time for 64 KiB, measured or extrapolated.
+    """Return the time of the slowest attack for 64 KiB, measured or extrapolated, and the attack.
 
-    Only the slowest attacks at a small size are tried at large ones: at 256 characters, quadratic
-    time is already a hundred times linear time.
+    Only the attacks that are slowest at a small size are tried at a larger one. At 256 characters,
+    quadratic time already stands out: it is a hundred times linear time.
     """
     use, taken = use_of(pattern, method), dict[tuple[str, str, str], float]()
     for attack in attacks(pattern):
@@ -83,7 +83,7 @@ def text_of(attack: tuple[str, str, str], size: int) -> str:
 
 
 def is_suspect(use: Use, attack: tuple[str, str, str], size: int, taken: float) -> bool:
-    """Return whether an attack was slow twice; once may be chance."""
+    """Return whether an attack was slow twice, because once may be chance."""
     return taken > SUSPECT and seconds(use, text_of(attack, size)) > SUSPECT
 
 
@@ -100,7 +100,7 @@ def methods_used(name: str, file: ast.Module) -> list[str]:
 
 
 def patterns(path: Path) -> Iterator[tuple[str, re.Pattern[str], str]]:
-    """List a file's patterns, each with its place and a method that applies it."""
+    """Yield the patterns in a file with their place, once for each method that applies them."""
     if not re.search(r"\bre\.|RegexValidator", path.read_text()):
         return
     file = tree(path)
@@ -125,7 +125,7 @@ def patterns(path: Path) -> Iterator[tuple[str, re.Pattern[str], str]]:
 
 
 def value(path: Path, node: ast.expr) -> Any:
-    """Evaluate an expression from one of our own files in its module's namespace."""
+    """Evaluate an expression from a file in the namespace of the file's module."""
     module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     return eval(ast.unparse(node), vars(module))
 

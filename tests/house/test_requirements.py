@@ -1,4 +1,4 @@
-"""Packages and images are pinned by digest, and both lock files have the same versions."""
+"""Packages and images are pinned by digest, and the lock files agree on versions."""
 
 import re
 import tomllib

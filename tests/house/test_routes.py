@@ -1,4 +1,4 @@
-"""An operation runs through few files, and seldom moves from one to another."""
+"""An operation enters few files, and seldom moves between them."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from tests.routes import followed
 
 
 class Bar(NamedTuple):
-    """The most files that an operation may enter, and the most moves between files."""
+    """The maximum number of files that an operation may enter, and of moves between files."""
 
     files: int
     moves: int
@@ -30,7 +30,7 @@ def test_an_operation_takes_a_short_route(
 ) -> None:
     [operation] = [each for each in OPERATIONS if (each.method, each.path) == name]
     ids = ids_of(chatbot)
-    call(api, operation, ids)  # compiles statements, and builds what later calls reuse
+    call(api, operation, ids)  # compiles statements, and fills caches
     with followed() as route:
         answer: Any = call(api, operation, ids)
     assert answer.status_code == 200

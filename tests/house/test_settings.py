@@ -12,7 +12,7 @@ STATED_IN_WORDS = {"ALLOWED_HOSTS"}
 
 
 def defaults() -> dict[str, object]:
-    """Return the default of each variable that settings.py reads: env.<kind>("NAME", default)."""
+    """Return the default of each variable that settings.py reads by env.<kind>("NAME", default)."""
     return {
         str(call.args[0].value): ast.literal_eval(call.args[1])
         for call in ast.walk(tree(SETTINGS))
@@ -46,12 +46,12 @@ def test_the_readme_states_the_defaults() -> None:
 
 def test_every_variable_that_is_explained_is_read() -> None:
     families = {name for name in explained_in_readme() if name.endswith("…")}
-    read = {*defaults(), "LLM_API_KEY"}  # settings.py finds that family by its prefix
+    read = {*defaults(), "LLM_API_KEY"}  # settings.py finds this family of variables by prefix
     assert not explained_in_readme() - families - OF_THE_TESTS - read
 
 
 def reads_environment(node: ast.AST) -> bool:
-    """Return whether a node reads a variable. Passing all of them to a child does not count."""
+    """Return whether a node reads a variable. Passing the environment to a child does not count."""
     if isinstance(node, ast.Attribute):
         return node.attr == "getenv" or ast.unparse(node) == "os.environ.get"
     return (

@@ -45,7 +45,7 @@ def test_no_function_is_too_long() -> None:
 
 
 def unannotated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """Return the parameters without a type, and `return` if the result has none."""
+    """Return the parameters without a type, and "return" if the result has no type."""
     those = function.args
     extra = [one for one in (those.vararg, those.kwarg) if one]
     named = [*those.posonlyargs, *those.args, *those.kwonlyargs, *extra]
@@ -54,7 +54,7 @@ def unannotated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 
 
 def test_the_functions_of_the_tests_are_annotated() -> None:
-    """The type checker skips the tests, so it does not require this."""
+    """The type checker does not require annotations here, because it skips the tests."""
     found = {
         f"{place(path, node)} {node.name}": missing
         for path in modules("tests")
@@ -80,7 +80,7 @@ def test_a_missing_annotation_is_found(source: str, missing: list[str]) -> None:
 
 
 def test_packages_re_export_only_where_django_needs_it() -> None:
-    """Django needs it in `models` and `admin`. `texts` is a module with data files beside it."""
+    """Django needs re-exports in `models` and `admin`. `texts` is a module with data files."""
     found = [
         place(path)
         for path in modules(*APPS)

@@ -1,4 +1,4 @@
-"""Our versions of the admin theme's templates are adapted whenever the theme changes its own."""
+"""Our versions of the theme's templates must be adapted when the theme changes the originals."""
 
 import hashlib
 import re
@@ -9,8 +9,8 @@ from conversations.admin.menu import MENU
 from tests.house.source import ROOT, files
 
 TEMPLATES = ROOT / "templates"
-# Digests of the theme's templates that ours were adapted from. After a theme update, compare the
-# two, adapt ours, and enter the new digest.
+# Digests of the theme's templates from which ours were adapted. After a theme update, compare both
+# templates, adapt ours, and enter the new digest.
 ADAPTED_FROM = {
     "admin/base.html": "2ce9250b3c649e3a",
     "admin/filter.html": "0c4cab2e0096ba77",
@@ -34,10 +34,10 @@ ADAPTED_FROM = {
 }
 NAMES = ROOT / "config" / "static" / "icons" / "names.txt"
 ICON = re.compile(r"material-symbols-outlined[^>]*>\s*([a-z_]+)\s*<")
-# The theme's file field and the parts of its rich text editor: no form uses them
+# Icons of the theme's file field and rich text editor, which no form uses
 NOT_SHOWN = {"file_upload", "compress", "expand", "handyman", "toolbar", "transform"}
 NOT_SHOWN |= {"format_align_left", "format_align_right"}
-# Alternative names for icons that the font has
+# Other names of icons that the font has
 ALIASES = {"navigate_before": "chevron_left", "navigate_next": "chevron_right"}
 STYLE_ICON = re.compile(r'content:"([a-z_]{3,})"')
 
@@ -63,16 +63,16 @@ def test_no_template_of_the_theme_has_changed_since_ours_was_adapted_from_it() -
 
 
 def test_the_replaced_page_frame_loads_the_themes_scripts_and_styles() -> None:
-    """Check that our frame leaves out only what another file replaces."""
+    """Our frame leaves out only files that we replace by our own."""
     frame = "unfold/layouts/skeleton.html"
     loaded = [
         {part for part in text.replace('"', "'").split("'") if part.startswith("unfold/")}
         for text in ((theme() / frame).read_text(), (TEMPLATES / frame).read_text())
     ]
     assert loaded[0] - loaded[1] == {
-        "unfold/js/alpine/alpine.js",  # alpine/csp.js
-        "unfold/fonts/inter/styles.css",  # inter/styles.css
-        "unfold/fonts/material-symbols/styles.css",  # icons/styles.css
+        "unfold/js/alpine/alpine.js",  # replaced by alpine/csp.js
+        "unfold/fonts/inter/styles.css",  # replaced by inter/styles.css
+        "unfold/fonts/material-symbols/styles.css",  # replaced by icons/styles.css
     }
 
 

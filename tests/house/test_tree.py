@@ -1,10 +1,10 @@
-"""Published files work anywhere: they name no package registry and no machine's own folder."""
+"""Published files name no package registry and no folder of a single machine."""
 
 import re
 
 from tests.house.source import files, place
 
-# Assembled here, so that this file does not contain them itself.
+# Assembled from parts, because this file may not contain the names either.
 HOSTS = ("pypi" + ".org", "python" + "hosted.org", "npmjs" + ".org", "deb.debian" + ".org")
 FOLDERS = ("work", "root")
 FORBIDDEN = re.compile(

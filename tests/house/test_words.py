@@ -18,7 +18,7 @@ AVOIDED = (
 )
 GENERATED = {"docs/conformance.md"}
 BUILD_FILES = ("Makefile", "Dockerfile", "compose.yaml", ".ci/run")
-AS_DESIGNED = {"Nobody is waiting."}  # the inbox without a waiting thread
+AS_DESIGNED = {"Nobody is waiting."}  # shown in an inbox where no visitor waits
 SHORTEST = 3  # words; shorter strings are names, states and keys
 MARKUP = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#|#\}|<[^<>]*>", re.DOTALL)
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -27,7 +27,7 @@ DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # An `alone` that ends a phrase nearly always means "only"; NOT_PROSE lists the exceptions.
 PATTERNS = [f"[{word[0]}{word[0].upper()}]" + word[1:].replace(" ", r"\s+") for word in AVOIDED]
 WORD = re.compile(rf"\b(?<![Tt]here )(?:{'|'.join(PATTERNS)})\b|\b[Aa]lone(?=[.,;:!?)\]])")
-# A test states a fact about a thing, so its name begins with the thing and not with a clause.
+# A test states a fact about a thing, so the name begins with the thing and not with a clause.
 NO_SUBJECT = re.compile(r"(?:what|who|whose|where|whatever|whether|of|ones own|that)\b")
 NOT_PROSE = re.compile(
     r"^ *```.*?^ *```"  # a fenced block
@@ -77,7 +77,7 @@ def avoided_in_python(source: str) -> list[tuple[int, str]]:
 def texts(source: str) -> Iterator[tuple[int, str]]:
     """Yield each string of a module that is at least as long as a phrase, except docstrings.
 
-    These are help texts, labels, messages, log lines and mails.
+    These are help texts, labels, messages, log lines and emails.
     """
     tree = ast.parse(source)
     docstrings = {
@@ -101,7 +101,7 @@ def avoided_in_texts(source: str) -> list[tuple[int, str]]:
 
 
 def avoided_in_template(source: str) -> list[tuple[int, str]]:
-    """Find words to avoid in a page's text, by line. The markup is skipped."""
+    """Find words to avoid in the text of a template, by line. Markup is skipped."""
     return list(avoided(MARKUP.sub(lambda mark: re.sub(r"[^\n]", " ", mark[0]), source)))
 
 
@@ -117,7 +117,7 @@ def names_of_tests(source: str) -> Iterator[tuple[int, str]]:
 
 
 def avoided_in_names(source: str) -> list[tuple[int, str]]:
-    """Find test names that contain an avoided word or do not begin with their subject, by line."""
+    """Find test names that contain a word to avoid or begin with a clause, by line."""
     return sorted(
         (line, name)
         for line, name in names_of_tests(source)

@@ -1,4 +1,4 @@
-"""Responses of a receiver, good and hostile.
+"""Behaviours of a receiver: valid and hostile responses.
 
 A behaviour is called with the request and yields steps: bytes to send, a pause in seconds, or CLOSE
 or RESET, which end the connection. After the last step, the receiver waits for the next request.
@@ -17,7 +17,10 @@ Step = bytes | float | object
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A request as received: header names and values as sent, the body's raw bytes."""
+    """A request as received, with header names and values as sent and the raw body.
+
+    Its times are those of the monotonic clock and of the wall clock, in seconds.
+    """
 
     monotonic: float
     wall: float
@@ -28,7 +31,7 @@ class Arrival:
     connection: int
 
     def header(self, name: str) -> str | None:
-        """Return the first value of a header, in any case."""
+        """Return the first value of a header. The case of the name does not matter."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
@@ -74,7 +77,7 @@ def early_hints(status: int = 200) -> Behaviour:
 
 
 def repeat(first: bytes, again: bytes, *, gap: float = 0.0) -> Behaviour:
-    """Send one part, then repeat another without end, with pauses or as fast as possible."""
+    """Return a behaviour that sends `first`, then `again` without end, `gap` seconds apart."""
 
     def endless(arrival: Arrival) -> Iterator[Step]:
         yield first
@@ -119,11 +122,11 @@ def flood_of_interim() -> Behaviour:
 
 
 def bomb(megabytes: int = 64) -> Behaviour:
-    """Send a small body that decompresses to a large one."""
+    """Return a behaviour that sends a small body which decompresses to a large one."""
     return answer(200, packed(megabytes), "Content-Encoding: gzip")
 
 
 @cache
 def packed(megabytes: int) -> bytes:
-    """Compress zeros, once for all tests."""
+    """Return compressed zeros. The result is cached, because compression takes long."""
     return gzip.compress(bytes(megabytes * 1024 * 1024), 9)

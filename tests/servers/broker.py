@@ -1,4 +1,4 @@
-"""A Redis server that belongs to one test, which may kill it."""
+"""A Redis server for one test, which may kill the server."""
 
 import shutil
 import socket
@@ -11,7 +11,7 @@ from tests.servers.processes import free_port, wait_until
 
 
 class Broker:
-    """A Redis server of one test, without persistence."""
+    """A Redis server without persistence, as a context manager."""
 
     def __init__(self) -> None:
         self.command = needs("redis-server")

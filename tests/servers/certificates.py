@@ -1,4 +1,4 @@
-"""Certificates from an authority that exists for one test run, and TLS contexts that use them."""
+"""Certificates from a certificate authority of this test run, and TLS contexts with them."""
 
 import datetime as dt
 import ssl
@@ -33,7 +33,7 @@ def _context(chain: trustme.LeafCert) -> ssl.SSLContext:
 
 @cache
 def ca_file() -> str:
-    """Return the path of the authority's certificate, which clients have to trust."""
+    """Return the path of the authority's certificate, for clients that must trust the authority."""
     path = _folder() / "ca.pem"
     _authority().cert_pem.write_to_path(path)
     return str(path)
@@ -41,7 +41,7 @@ def ca_file() -> str:
 
 @cache
 def chain_file() -> str:
-    """Return the path of a file with a good server's key and certificates, for another process."""
+    """Return the path of a file with the key and the certificate chain of a valid server."""
     path = _folder() / "server.pem"
     _authority().issue_cert(*NAMES).private_key_and_cert_chain_pem.write_to_path(path)
     return str(path)
@@ -53,7 +53,7 @@ def good() -> ssl.SSLContext:
 
 
 def good_of_its_own() -> ssl.SSLContext:
-    """Return a good context that a test may change."""
+    """Return a new context with a valid certificate, which a test may change."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain_file())
     return context

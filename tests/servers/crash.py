@@ -1,4 +1,4 @@
-"""Kill the process at one of its SQL statements, between two steps that must take effect together.
+"""Kill the process at an SQL statement, between two steps that must take effect together.
 
 A process under test reads the point from TEST_CRASH_POINT, as `name` or `name:n` for the nth pass.
 Django's execute wrappers see every statement, so the product needs no code for this.
@@ -26,7 +26,7 @@ CLAIM = r'(WITH .*|SELECT set_config.*)?UPDATE "?webhooks_delivery"?\s+SET .*cla
 BEGIN = r'INSERT INTO "?webhooks_attempt'
 ANSWER = r'SELECT .*is_erased.* FROM "?webhooks_delivery'  # the first statement of settling
 SETTLE = r'UPDATE "?webhooks_attempt"? SET .*finished_at'
-RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'  # with its message, or by itself
+RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'  # with the message, or separate
 POINTS = {
     "in-claim": Point(CLAIM),
     "after-claim": Point(CLAIM, committed=True),
@@ -40,14 +40,14 @@ POINTS = {
 
 
 def install(wanted: str) -> None:
-    """Make this process die at `name` or `name:n` of POINTS. An empty string does nothing."""
+    """Make this process die at a point, `name` or `name:n`. An empty string does nothing."""
     if not wanted:
         return
     name, _, times = wanted.partition(":")
     point, passes = POINTS[name], itertools.count(1)
     matching = re.compile(point.statement, re.DOTALL)
     commit = BaseDatabaseWrapper.commit
-    passed: set[BaseDatabaseWrapper] = set()  # connections whose transaction holds the statement
+    passed: set[BaseDatabaseWrapper] = set()  # connections that are to die at commit
 
     def die() -> None:
         if next(passes) == int(times or 1):
@@ -55,7 +55,7 @@ def install(wanted: str) -> None:
 
     def watch(
         execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
-    ) -> Any:  # Any: as Django passes them
+    ) -> Any:  # Any: as in Django
         result = execute(sql, params, many, context)
         if matching.match(sql.strip()):
             connection = context["connection"]

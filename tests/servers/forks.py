@@ -1,4 +1,4 @@
-"""Processes of the service, forked from one that has already imported the packages.
+"""Processes of the service that are forked from a process with the packages already imported.
 
 Importing Django, Celery and the other packages takes most of the time of a start. Each process
 imports the settings and the service's own modules itself, in its own environment.
@@ -26,7 +26,7 @@ CONTEXT.set_forkserver_preload(["tests.servers.packages"])
 
 
 class Plan(NamedTuple):
-    """What a process runs, and its surroundings. Its output is appended to files."""
+    """The command of a process, its environment, and the files to which output is appended."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -39,8 +39,8 @@ class Plan(NamedTuple):
 class Forked:
     """A Python process in its own session, with the interface of subprocess.Popen.
 
-    `command` is what follows the interpreter: a path, or -m and a module, and arguments; or -c and
-    a program. `stdin` is a file descriptor, and `open_files` a soft limit.
+    `command` has the arguments of the interpreter: a path or -m and a module, with arguments, or -c
+    and a program. `stdin` is a file descriptor, and `open_files` a soft limit.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Forked:
 
 
 def run(plan: Plan, says_ready: Connection) -> None:
-    """Become the planned process."""
+    """Turn this forked process into the planned one, and run its command."""
     multiprocessing.current_process().daemon = False  # a daemon cannot start processes
     os.setsid()
     os.chdir(ROOT)
@@ -131,7 +131,7 @@ def run(plan: Plan, says_ready: Connection) -> None:
 def run_to_end(
     *command: str, environment: Mapping[str, str], given: str = "", timeout: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run a process to its end, with a text on standard input, as subprocess.run does."""
+    """Run a process to its end, like subprocess.run. `given` is the text on standard input."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as stdin:
         stdin.write(given.encode())
         stdin.seek(0)

@@ -1,4 +1,4 @@
-"""A separate installation on the tests' servers, run as `make run` runs it."""
+"""A separate installation on the test servers, which is started as `make run` starts it."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.servers.processes import free_port, wait_until
 
 
 class Installation:
-    """An installation with its own database, as a context manager."""
+    """An installation with its own database and state folder, as a context manager."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
@@ -83,7 +83,7 @@ class Installation:
         return self.log.read_text(errors="replace")
 
     def interrupt(self) -> int:
-        """Press Ctrl-C. Returns the exit code."""
+        """Stop the service as Ctrl-C does. Returns the exit code."""
         assert self.running
         self.running.send_signal(signal.SIGINT)
         return self.running.wait(PATIENCE)

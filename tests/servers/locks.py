@@ -26,7 +26,7 @@ def locked(*several: "QuerySet[Any]") -> Iterator[None]:
 
 @contextmanager
 def limited_waits(timeout: str = locks.WORKER_LOCK_TIMEOUT) -> Iterator[None]:
-    """Limit how long this process waits for locks, by default to a worker's limit."""
+    """Limit how long this process waits for locks. The default is the limit of a worker."""
     database: Any = connection  # Any: the stubs lack the pool
     before = dict(database.settings_dict["OPTIONS"])
     locks.limit_waits(timeout)

@@ -10,11 +10,11 @@ GREETING, OK, GO_ON, BYE = b"220 test\r\n", b"250 ok\r\n", b"354 go on\r\n", b"2
 
 
 class MailServer:
-    """Listens on a free port of 127.0.0.1, as a context manager; `mails` holds received mails."""
+    """A server on a free port of 127.0.0.1, as a context manager. `mails` lists received emails."""
 
     def __init__(self) -> None:
         self.mails: list[str] = []
-        # The responses to MAIL FROM, one per email; later emails are accepted
+        # The responses to MAIL FROM, one per email, or b"" to hang up. Later emails are accepted.
         self.answers: deque[bytes] = deque()
         owner = self
 

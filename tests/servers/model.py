@@ -26,11 +26,11 @@ class ModelServer(Receiver):
 
     @property
     def questions(self) -> list[dict[str, Any]]:
-        """The bodies of all received requests."""
+        """The parsed bodies of all received requests."""
         return [orjson.loads(arrival.body) for arrival in self.arrivals]
 
     def say(self, *plan: Behaviour) -> None:
-        """Answer each question with the next behaviour, and all later ones with the last."""
+        """Set the behaviours for successive requests. The last one is repeated."""
         self.on(PATH, *plan)
 
 
@@ -55,7 +55,7 @@ def completion(
 
 
 def replying(reply: Callable[[Messages], str], *, delay: float = 0.0) -> Behaviour:
-    """Answer with what a function returns for the messages."""
+    """Return a behaviour that replies with the result of a function of the messages."""
 
     def behaviour(arrival: Arrival) -> Iterator[Step]:
         body = completion(reply(orjson.loads(arrival.body)["messages"]), usage=True)
@@ -70,7 +70,7 @@ def saying(content: Content, *, delay: float = 0.0, **how: str) -> Behaviour:
 
 
 def failing(status: int, error: dict[str, Any], *headers: str) -> Behaviour:
-    """Answer with an error in OpenAI's format."""
+    """Return a behaviour that responds with an error in OpenAI's format."""
     return answer(status, orjson.dumps({"error": error}), *headers)
 
 
@@ -79,7 +79,7 @@ def encoded(encoding: str, body: bytes) -> Behaviour:
 
 
 def dripping(content: str, *, gap: float = 0.05) -> Behaviour:
-    """Send a good answer byte by byte."""
+    """Return a behaviour that sends a valid reply byte by byte."""
     body = completion(content)
 
     def behaviour(arrival: Arrival) -> Iterator[Step]:
@@ -92,7 +92,7 @@ def dripping(content: str, *, gap: float = 0.05) -> Behaviour:
 
 
 class HeldModel(ModelServer):
-    """A model that holds its first answer until `ready` is set. `then` gives the later ones."""
+    """A model that holds its first reply until `ready` is set. `then` has the later behaviours."""
 
     def __init__(self, content: str, *then: Behaviour, patience: float) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The service's own processes on the tests' database, to start, halt and kill."""
+"""Start, halt and kill processes of the service that run on the test database."""
 
 import contextlib
 import itertools
@@ -26,7 +26,7 @@ QUICKLY = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
 def wait_until(fact: Callable[[], Any], seconds: float = PATIENCE, *, told: Any = None) -> Any:
-    """Wait until a function returns a true value, and return that value. Fails at the deadline."""
+    """Wait for a function to return a true value. Returns the value, or raises AssertionError."""
     deadline = time.monotonic() + seconds
     while not (found := fact()):
         assert time.monotonic() < deadline, told() if callable(told) else f"not within {seconds} s"
@@ -68,13 +68,13 @@ class Process:
         os.kill(self.running.pid, number)
 
     def kill(self) -> None:
-        """Kill the process as a machine failure would. This works even if it is halted."""
+        """Kill the process as a machine failure would, even if the process is halted."""
         if self.running and self.running.poll() is None:
             self.signal(signal.SIGKILL)
         self.wait()
 
     def stop(self) -> int:
-        """Ask the process to stop, and wait. Returns its exit code."""
+        """Send SIGTERM, and wait for the process to exit. Returns the exit code."""
         self.signal(signal.SIGTERM)
         return self.wait()
 
@@ -94,9 +94,8 @@ class Worker(Process):
         self.command = (*WORKER, *QUICKLY, "--concurrency", str(slots))
 
 
-# Ports below those that the system assigns to clients, and different for each worker of a parallel
-# run. So neither another process nor a client takes a port before its server uses it, or while the
-# server restarts.
+# These ports are below those that the system assigns to clients, and differ between parallel test
+# processes. So no other process takes a port before a server listens or while it restarts.
 TURN = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
 PORTS = itertools.cycle(SystemRandom().sample(range(16_384 + TURN, 32_768, 16), 500))
 
@@ -110,7 +109,7 @@ def free_port() -> int:
 
 
 class Web(Process):
-    """The web server; entering the context waits until it answers."""
+    """The web server. On entry, the context manager waits until the server responds."""
 
     command = ("manage.py", "serve", "web")
 
@@ -125,15 +124,15 @@ class Web(Process):
         return self
 
     def signal_all(self, number: int) -> None:
-        """Signal the server and its own workers."""
+        """Send a signal to the server and its workers."""
         assert self.running
         os.killpg(self.running.pid, number)
 
     def kill(self) -> None:
-        """Kill the server and its own workers, and wait until all of them have ended.
+        """Kill the server and its workers, and wait until all of them have ended.
 
-        A worker that is still exiting has the database open. If the file is deleted and created
-        again meanwhile, SQLite reports "disk I/O error".
+        A worker that is still exiting has the database open. If the database file is replaced
+        during that time, SQLite reports "disk I/O error".
         """
         if self.running and self.running.poll() is None:
             self.signal_all(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Scrapes of real processes, and the alert rules evaluated over them by promtool."""
+"""Scrape real processes, and let promtool evaluate the alert rules over the scrapes."""
 
 import json
 import re
@@ -22,7 +22,7 @@ COUNTED = ("_total", "_bucket", "_count", "_sum")
 
 
 def page_of(address: str) -> str | None:
-    """Return a page of metrics, or None if the process does not answer."""
+    """Return a page of metrics, or None if the process does not respond with success."""
     try:
         answer = requests.get(f"{address}/metrics", timeout=10)
     except requests.RequestException:
@@ -31,7 +31,7 @@ def page_of(address: str) -> str | None:
 
 
 def scrape(addresses: Iterable[str]) -> Scrape:
-    """Read pages as Prometheus does: each with `up`, `job` and `instance`."""
+    """Read metrics pages as Prometheus does, with `up` and the labels `job` and `instance`."""
     found: Scrape = {}
     for address in addresses:
         target = {"job": "chatbots", "instance": address.removeprefix("http://")}
@@ -44,9 +44,9 @@ def scrape(addresses: Iterable[str]) -> Scrape:
 
 
 def series(scrapes: Sequence[Scrape]) -> list[dict[str, str]]:
-    """Write scrapes in promtool's notation, and let the last change continue.
+    """Write scrapes in promtool's notation, and continue the last change.
 
-    Gauges keep their last value, and counters grow as they did between the last two scrapes.
+    Gauges keep their last value. Counters increase as between the last two scrapes.
     """
     last, before = scrapes[-1], scrapes[-2]
     written = []
@@ -64,7 +64,7 @@ def series(scrapes: Sequence[Scrape]) -> list[dict[str, str]]:
 def firing(*scrapes: Scrape) -> set[str]:
     """Return the alerts that fire after two hours, if the last change of these scrapes continues.
 
-    Their names omit the prefix that all alerts share.
+    The prefix that all names of alerts share is omitted.
     """
     test = {
         "rule_files": [str(ALERTS)],
@@ -78,7 +78,7 @@ def firing(*scrapes: Scrape) -> set[str]:
         ],
     }
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "alerts.json"  # which is YAML, too
+        file = Path(folder) / "alerts.json"  # JSON is valid YAML
         file.write_text(json.dumps(test))
         done = subprocess.run(
             [needs("promtool"), "test", "rules", str(file)], capture_output=True, text=True

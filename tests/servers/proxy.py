@@ -1,4 +1,4 @@
-"""A proxy in front of a test server, which seems to fail for the process that uses the proxy."""
+"""A proxy that makes a test server appear to fail for processes that use the proxy."""
 
 import contextlib
 import socket
@@ -9,7 +9,7 @@ from typing import Self
 
 from tests.servers.processes import free_port
 
-SLOWLY = 0.3  # seconds by which each part is delayed
+SLOWLY = 0.3  # seconds by which each chunk is delayed
 RESET = struct.pack("ii", 1, 0)  # the value of SO_LINGER that closes with a reset
 
 
@@ -33,7 +33,7 @@ class Proxy:
         self.passes.set()
 
     def recover(self) -> None:
-        """Pass bytes on again. Those sent during a silence arrive late, but are not lost."""
+        """Pass bytes on again. Bytes sent during `silent` arrive late, but are not lost."""
         listens = self.listener and self.failure != "refused"
         self.failure = ""
         self.passes.set()
@@ -43,7 +43,11 @@ class Proxy:
         threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
 
     def fail(self, failure: str) -> None:
-        """Fail from now on: `refused`, `cut` (each connection ends), `silent` or `slow`."""
+        """Fail in one way until recover() is called.
+
+        `refused` closes the port and all connections, `cut` closes each connection, `silent` passes
+        no bytes on, and `slow` delays each chunk.
+        """
         self.failure = failure
         if failure == "refused" and self.listener:  # closing does not wake the accepting thread
             self.listener.shutdown(socket.SHUT_RDWR)

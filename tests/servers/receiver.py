@@ -26,7 +26,7 @@ Greeting = Callable[["Receiver", socket.socket], socket.socket | None]
 
 
 def shake_hands(receiver: "Receiver", raw: socket.socket) -> socket.socket | None:
-    """Start a connection as servers do, with TLS if there is a context."""
+    """Complete the TLS handshake. Without a TLS context, return the connection unchanged."""
     if receiver.context is None:
         return raw
     return receiver.context.wrap_socket(raw, server_side=True)
@@ -35,8 +35,8 @@ def shake_hands(receiver: "Receiver", raw: socket.socket) -> socket.socket | Non
 class Receiver:
     """A server on a free port, as a context manager.
 
-    Without a TLS context it speaks plain HTTP. `arrivals` holds the requests in order,
-    `connections` counts opened connections.
+    Without a TLS context, it speaks plain HTTP. `arrivals` holds the requests in order, unless
+    `tell` is given, and `connections` counts the opened connections.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class Receiver:
         return f"{'https' if self.context else 'http'}://{host or self.host}:{self.port}{path}"
 
     def on(self, path: str, *plan: Behaviour) -> None:
-        """Respond to each request to a path with the next behaviour. The last one is repeated."""
+        """Set the behaviours for successive requests to a path. The last one is repeated."""
         self._plans[path] = deque(plan)
 
     def wait_for(self, count: int, seconds: float = PATIENCE) -> list[Arrival]:
-        """Wait for this many arrivals, and return them. Fails at the deadline."""
+        """Wait until there are this many arrivals. Returns all. Asserts that they come in time."""
         with self._arrived:
             enough = self._arrived.wait_for(lambda: len(self.arrivals) >= count, seconds)
         assert enough, f"{len(self.arrivals)} of {count} requests came within {seconds} s"
@@ -148,7 +148,7 @@ def read_request(file: BinaryIO, connection: int) -> Arrival | None:
     return Arrival(monotonic, wall, method, path, headers, file.read(length), connection)
 
 
-# What servers do with a new connection if they never get as far as a request
+# Greetings of servers that never read a request
 
 
 def say_nothing(receiver: Receiver, raw: socket.socket) -> None:
@@ -160,7 +160,7 @@ def hang_up_at_once(receiver: Receiver, raw: socket.socket) -> None:
 
 
 def hear_nothing(receiver: Receiver, raw: socket.socket) -> None:
-    """Complete the handshake, then read nothing."""
+    """Complete the TLS handshake, then read nothing."""
     sock = shake_hands(receiver, raw)
     receiver.stopping.wait(FOR_EVER)
     del sock

@@ -1,4 +1,4 @@
-"""The settings for processes that tests start: the tests' database, and crash points."""
+"""The settings for processes that tests start: the test database, and crash points."""
 
 import os
 
@@ -14,6 +14,6 @@ base.VERDICT, outage.ATTEMPT = PATIENCE, int(PATIENCE)
 BODY_TIMEOUT = float(os.environ.get("TEST_BODY_TIMEOUT", "30"))
 METRICS_FRESH = float(os.environ.get("TEST_METRICS_FRESH", "5"))
 crash.install(os.environ.get("TEST_CRASH_POINT", ""))
-# Serve the packages' own files, whether or not `make run` has collected them
+# Serve static files from the packages, even if `make run` has collected them
 STATIC_ROOT = os.environ.get("TEST_STATIC_ROOT", f"{STATE_DIR}/static")
 WHITENOISE_USE_FINDERS = "TEST_STATIC_ROOT" not in os.environ

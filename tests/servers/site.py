@@ -1,4 +1,4 @@
-"""A whole installation that is scraped while parts of it fail."""
+"""An installation whose metrics are scraped while components of it fail."""
 
 import contextlib
 import sqlite3
@@ -66,12 +66,12 @@ class Site:
         wait_until(lambda: prometheus.page_of(self.worker_address), told=self.worker.said)
 
     def figure(self, name: str) -> float:
-        """Return a figure, summed over both pages."""
+        """Return a metric, summed over the metrics pages of web and the worker."""
         return figure([self.web.address, self.worker_address], name)
 
 
 def figure(addresses: list[str], name: str) -> float:
-    """Sum a figure's series over all pages."""
+    """Return the sum of a metric's series over all of these metrics pages."""
     return sum(value for (key, _), value in prometheus.scrape(addresses).items() if key == name)
 
 
@@ -129,7 +129,10 @@ def all_settled() -> bool:
 
 @contextlib.contextmanager
 def locked(seconds: float) -> Iterator[None]:
-    """Block writes to deliveries and general settings, or on SQLite to the whole database."""
+    """Block writes to deliveries and general settings, or on SQLite to the entire database.
+
+    The block lasts at least this many seconds, even if the `with` body ends sooner.
+    """
     if connection.vendor == "postgresql":
         connect, begin = psycopg.connect(**connection.get_connection_params()), LOCK
     else:
@@ -144,7 +147,7 @@ def locked(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def slow_writes() -> Iterator[None]:
-    """Make each update of deliveries or settings take 1.5 s longer, or lock SQLite for 4 s."""
+    """Delay each update of deliveries or general settings by 1.5 s, or lock SQLite for 4 s."""
     if connection.vendor != "postgresql":
         with locked(4.0):
             yield
@@ -161,7 +164,7 @@ def slow_writes() -> Iterator[None]:
 
 @contextlib.contextmanager
 def away() -> Iterator[None]:
-    """Refuse all connections to the tests' database, and close the existing ones."""
+    """Refuse all connections to the test database, and close the existing ones."""
     name, parameters = connection.settings_dict["NAME"], connection.get_connection_params()
     connection.close()
     connection.close_pool()

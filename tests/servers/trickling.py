@@ -12,14 +12,14 @@ PAUSE = 0.1  # seconds between two bytes
 
 
 class Answer(NamedTuple):
-    """A response that came before the client had sent its whole body."""
+    """A response that a client received before it had sent the entire body."""
 
     status: int
     body: bytes
 
 
 class Trickling:
-    """Concurrent clients that start over after each response, as a context manager."""
+    """Concurrent clients that send the next request after each response, as a context manager."""
 
     def __init__(self, port: int, path: str, key: str, *, clients: int) -> None:
         self.port, self.answers, self.begun = port, list[Answer](), 0
@@ -32,7 +32,7 @@ class Trickling:
             (with_key + chunked, b"1\r\n \r\n"),
             (with_name + long, b" "),
             (with_name + chunked, b"1\r\n \r\n"),
-            (with_key + long, b""),  # never sends any of the body
+            (with_key + long, b""),  # sends no byte of the body
             (common + chunked, b"1\r\n \r\n"),  # has no key
         ]
         self.ending = threading.Event()

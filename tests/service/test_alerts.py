@@ -1,8 +1,8 @@
-"""Each alert rule fires when its fault is caused on the real service, and not otherwise.
+"""Each alert fires when its fault is caused on the real service, and only then.
 
 Web and a worker are scraped before and during a fault. promtool evaluates the rules over these
-scrapes, as if the fault lasted. Each test names all alerts that fire, so that no rule fires for
-another rule's fault. Only a database that is away may cause further alerts.
+scrapes, as if the fault lasted. Each test names all alerts that fire, so no alert may fire for the
+fault of another one. Only an outage of the database may cause further alerts.
 """
 
 import contextlib
@@ -77,7 +77,7 @@ def talk(site: Site) -> Iterator[Talk]:
 
 
 def check(names: Set[str], *scrapes: Scrape) -> None:
-    """Check that exactly these alerts fire."""
+    """Assert that exactly these alerts fire for the last change in the scrapes."""
     assert firing(*scrapes) == names
 
 
@@ -125,14 +125,14 @@ def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
     wait_until(all_settled)
     path = f"/v0/chatbots/chatbot/{talk.chatbot.pk}/settings/general"
     GeneralSettings.objects.get_or_create(chatbot=talk.chatbot)
-    # A manual retry, which becomes due while writes are slow
+    # These become manual retries that are due while writes are slow
     Delivery.objects.update(state="FAILED", due_at=now() + timedelta(seconds=1))
     with slow_writes():
         waiting = talk.later(lambda: talk.call("PATCH", path, {"description": "new"}))
     assert waiting.result().status_code == 200
     wait_until(all_settled)
     fired = firing(before, site.scrape())
-    if settings.EMBEDDED:  # the dispatcher's other work may wait for the database before a claim
+    if settings.EMBEDDED:  # the only claim may be fast, if other work waits for the database first
         fired.add("ClaimsSlow")
     assert fired == {"ClaimsSlow", "RequestsSlow"}
 
@@ -168,7 +168,7 @@ def test_a_model_that_is_slow(site: Site, talk: Talk) -> None:
 @pytest.mark.slow
 def test_gaps_in_the_ledger(site: Site, talk: Talk) -> None:
     before = site.scrape()
-    MessageFactory(thread=talk.thread)  # the factory does not count it as the visitor's
+    MessageFactory(thread=talk.thread)  # the factory does not update the thread's counter
     PeriodicWork.objects.update_or_create(name=tasks.CHECK_LEDGER, defaults={"due_at": now()})
     wait_until(LedgerCheck.objects.exclude(finished_at=None).exists, told=site.worker.said)
     check({"LedgerGaps"}, before, site.scrape())
@@ -229,7 +229,7 @@ def test_a_database_that_is_away(site: Site, talk: Talk) -> None:
 @pytest.mark.slow
 def test_sending_switched_off(other: Web, talk: Talk) -> None:
     scrape = prometheus.scrape([other.address])
-    # The embedded default looks for a worker in its own state folder.
+    # On the embedded default, web looks for a worker in its own state folder.
     alone = {"NoWorker"} if settings.EMBEDDED else set()
     check({"SendingOff"} | alone, scrape, scrape)
 
@@ -254,6 +254,6 @@ def test_too_few_connections(other: Web, talk: Talk) -> None:
 def test_a_cache_that_is_away(site: Site, talk: Talk) -> None:
     before = site.scrape()
     site.broker.kill()
-    requests.get(f"{site.web.address}/readyz", timeout=PATIENCE)  # checks the cache
+    requests.get(f"{site.web.address}/readyz", timeout=PATIENCE)  # makes web check the cache
     wait_until(lambda: figure([site.web.address], "chatbots_cache_up") == 0)
     check({"CacheDown"}, before, site.scrape())

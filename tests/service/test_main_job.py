@@ -1,4 +1,4 @@
-"""The main job, end to end: the processes of `make run`, a real HTTPS receiver, the real clock."""
+"""The main job from end to end, with the processes of `make run` and a real HTTPS receiver."""
 
 import hashlib
 import hmac
@@ -29,7 +29,7 @@ pytestmark = [
 
 SECRET = "correct-horse-battery-staple"
 KEY = re.compile(r"cbk_\w+")
-# The seconds between attempts. CI sets 1,5,25, which is the default of WEBHOOK_RETRY_DELAYS.
+# The seconds between attempts. CI sets the default of WEBHOOK_RETRY_DELAYS, which is 1,5,25.
 DELAYS = os.environ.get("TEST_RETRY_DELAYS", "1,2,3")
 LATE = 10.0  # seconds that a retry may be late on a machine under load
 
@@ -38,14 +38,14 @@ LATE = 10.0  # seconds that a retry may be late on a machine under load
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     with Installation(tmp_path_factory.mktemp("installation")) as made:
         made.environment["WEBHOOK_RETRY_DELAYS"] = DELAYS
-        if made.server:  # only the embedded default migrates and seeds itself
+        if made.server:  # only the embedded default migrates and seeds the demo by itself
             made.command("migrate", "-v0")
             made.command("seed_demo", "--json")
         yield made
 
 
 class Caller:
-    """A caller with only an address and a key."""
+    """A caller of the API with a key."""
 
     def __init__(self, installation: Installation, key: str) -> None:
         self.base = f"{installation.address}/api"
@@ -59,7 +59,7 @@ class Caller:
 
 
 class Staff:
-    """A member of staff, who opens pages and submits forms as a browser does."""
+    """A signed-in member of staff, who opens pages and submits forms as a browser does."""
 
     def __init__(self, installation: Installation, email: str, password: str) -> None:
         self.admin = f"{installation.address}/admin"
@@ -84,7 +84,7 @@ class Staff:
 
 
 def check_request(arrival: Arrival) -> dict[str, Any]:
-    """Check a webhook's method, headers, signature and envelope. Returns the parsed body."""
+    """Assert that a webhook has the right method, headers and envelope. Returns the body."""
     digest = hmac.new(SECRET.encode(), arrival.body, hashlib.sha256).hexdigest()
     expected = {
         "Content-Type": "application/json",
@@ -101,7 +101,7 @@ def check_request(arrival: Arrival) -> dict[str, Any]:
 
 @dataclass
 class Job:
-    """What the main job works with: service, caller, receiver, staff login, bot and thread."""
+    """The state of the main job: service, caller, receiver, staff login, bot and thread."""
 
     installation: Installation
     call: Caller
@@ -121,7 +121,7 @@ class Job:
 
 
 def begin(installation: Installation, receiver: Receiver) -> Job:
-    """Start the service and read its output."""
+    """Start the service. Returns a job with the key and the login that the service printed."""
     welcome = installation.start()
     if installation.server:  # only the embedded default prints a key
         record = installation.command("seed_demo", "--json")
@@ -239,7 +239,7 @@ def stop_and_find_all_again(job: Job) -> None:
     assert again("GET", job.here)["thread"]["visitorEmail"] == "anna@example.com"
     path = f"{job.call.base}/v1/chatbots/my-chatbots"
     old = requests.get(path, headers=job.call.session.headers, timeout=60)
-    # a key printed at startup is valid until the next start; other keys stay valid
+    # A key that is printed at startup is valid until the next start. Other keys stay valid.
     assert old.status_code == (401 if printed else 200)
     assert job.installation.interrupt() == 0
     assert SECRET not in job.installation.said()

@@ -1,4 +1,4 @@
-"""A hundred secrets are used in every way that secrets are used. None may appear anywhere else."""
+"""A hundred secrets, used in every way that the service uses secrets, appear nowhere else."""
 
 import base64
 import re
@@ -47,14 +47,14 @@ pytestmark = [
     pytest.mark.timeout(300),  # three processes start, which takes time on a busy machine
 ]
 
-EACH = 25  # secrets of each of four kinds
-WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # passwords that are rejected, and that are accepted
+EACH = 25  # secrets of each of the four kinds
+WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # rejected and accepted passwords
 SECRET = re.compile(r"cbk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}|canary-[a-z]+-\d\d-hKq7Zr2XwV9")
 THE_END = "all was heard"
 
 
 class Service(Web):
-    """The whole service as `make run` starts it: supervisor, web and worker, with one log."""
+    """The whole service as `make run` starts it: supervisor, web and worker, with a common log."""
 
     command = ("manage.py", "serve")
 
@@ -87,17 +87,17 @@ def canary(kind: str, number: int) -> str:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """Decode the encodings that databases and brokers use."""
+    """Yield the parts of a text that may be hex or base64, decoded."""
     for run in re.findall(r"[0-9a-f]{40,}", text):
         yield bytes.fromhex(run[: len(run) // 2 * 2]).decode("latin-1")
     for run in re.findall(r"[0-9A-Za-z+/]{40,}", text):
-        for ahead in range(4):  # the text before the secret shifts it within a group of four
+        for ahead in range(4):  # the secret may begin at any place within a group of four
             coded = run[ahead:]
             yield base64.b64decode(coded[: len(coded) // 4 * 4]).decode("latin-1")
 
 
 def quoting(status: int, name: str) -> Behaviour:
-    """Echo one of the request's own headers, as debug pages do."""
+    """Return a behaviour that echoes a header of the request, as debug pages do."""
 
     def behaviour(arrival: Arrival) -> Iterator[Step]:
         said = arrival.header(name) or ""
@@ -107,14 +107,14 @@ def quoting(status: int, name: str) -> Behaviour:
 
 
 class Talk:
-    """One owner's API calls, sign-ins and webhooks, each with its own secret."""
+    """The API calls, sign-ins and webhooks of an owner, each with its own secret."""
 
     def __init__(self, service: Service, sown: Sown, chatbot: Chatbot) -> None:
         self.service, self.sown, self.chatbot = service, sown, chatbot
-        self.said: list[str] = []  # all response texts
+        self.said: list[str] = []  # headers and bodies of all responses
 
     def call(self, method: str, path: str, key: str, **given: Any) -> int:
-        """Call the API with a key."""
+        """Call the API with a key, and record the response. Returns the status."""
         headers = {"Authorization": f"Bearer {key}"}
         answer = requests.request(
             method, f"{self.service.address}{path}", headers=headers, timeout=30, **given
@@ -123,7 +123,7 @@ class Talk:
         return answer.status_code
 
     def converse(self, model: ModelServer, receiver: Receiver) -> None:
-        """Let each chatbot call its own model with its own key, and notify its own webhook.
+        """Send a message to a new chatbot for each API key, with its own model key and webhook.
 
         Asserts that each message is accepted.
         """
@@ -142,7 +142,7 @@ class Talk:
             assert self.call("POST", here, key, json={"content": "Hi"}) == 200
 
     def configure(self, chatbot: Chatbot, *, url: str, number: int) -> None:
-        """Configure a chatbot's webhook: the first in the admin, the others with the service."""
+        """Configure a chatbot's webhook: the first in the admin, the others by a function call."""
         secret = self.sown.webhooks[number]
         page = webhook_page(chatbot)
         form = {"url": url, "events": ["NEW_MESSAGE"], "is_active": "on", "secret_choice": "own"}
@@ -150,7 +150,7 @@ class Talk:
         staff = signed_in(superuser())
         if number == 0:
             self.said.append(staff.post(page, form | {"url": "http://x"}).content.decode())
-            staff.post(page, form)  # the response shows the secret, this once
+            staff.post(page, form)  # only this response may show the secret
             self.said.append(staff.get(page).content.decode())
         else:
             endpoints.configure(chatbot, url=url, secret=secret)
@@ -175,7 +175,7 @@ class Talk:
             self.call("POST", path, key, data=b"{")
 
     def sign_in(self, name: str, password: str) -> int:
-        """Sign in to the admin."""
+        """Sign in to the admin, and record the response. Returns the status."""
         page, address = requests.Session(), f"{self.service.address}/admin/login/"
         token = page.get(address, timeout=30).cookies["csrftoken"]
         form = {"username": name, "password": password, "csrfmiddlewaretoken": token}
@@ -184,9 +184,9 @@ class Talk:
         return answer.status_code
 
     def sign_in_with_all(self) -> None:
-        """Sign in with every password: the wrong ones as one user, the right ones as new users.
+        """Sign in with every password: wrong ones for one name, right ones for new users.
 
-        Asserts that only the right ones are accepted.
+        Asserts that only the right passwords are accepted.
         """
         wrong = {self.sign_in("a@example.com", one) for one in self.sown.passwords[WRONG]}
         assert wrong == {200}
@@ -197,9 +197,9 @@ class Talk:
             assert self.sign_in(user.email, password) == 302
 
     def meet_errors(self) -> None:
-        """Send requests and sign in while the users' table is missing.
+        """Call the API and sign in while the table of users is missing.
 
-        Asserts that each of these requests is a 500.
+        Asserts that each response is a 500.
         """
         with away(User._meta.db_table):
             for key, password in zip(self.sown.api_keys[:3], self.sown.passwords, strict=False):
@@ -223,7 +223,7 @@ def stored() -> str:
     if connection.vendor == "sqlite":
         path = Path(connection.settings_dict["NAME"])
         files = [str(each) for each in path.parent.glob(f"{path.name}*")]
-        # Read in another process: closing the file here would drop the locks that this one holds.
+        # Read in another process, because closing the file would drop the locks of this process.
         return subprocess.run(["cat", *files], capture_output=True).stdout.decode("latin-1")
     given = connection.get_connection_params()
     url = " ".join(
@@ -267,7 +267,7 @@ def command_lines() -> str:
 def overheard() -> Iterator[list[str]]:
     """Record every command that reaches Redis, including the messages to workers.
 
-    The embedded default has no Redis: its messages never leave the worker's memory.
+    The embedded default has no Redis, so messages never leave the worker's memory.
     """
     heard: list[str] = []
     if not settings.REDIS_URL:
@@ -324,7 +324,7 @@ def test_no_secret_appears_in_any_output(chatbot: Chatbot, sown: Sown) -> None:
 
 @pytest.mark.slow
 def test_a_secret_in_any_of_the_places_would_be_found(chatbot: Chatbot, sown: Sown) -> None:
-    """Search each place for secrets in the encoding that the place uses."""
+    """Put secrets into the places, in the encodings that the places use, and find them."""
     one = sown.all()[-1]
     assert len(sown.all()) == 100
     for ahead in ("", "x", "xy", "xyz"):
@@ -340,6 +340,6 @@ def test_a_secret_in_any_of_the_places_would_be_found(chatbot: Chatbot, sown: So
     awaited = {one, sown.api_keys[0]} if settings.REDIS_URL else set()
     assert sown.found_in("\n".join(heard)) == awaited
     with subprocess.Popen([sys.executable, "-c", "input()", one], stdin=subprocess.PIPE) as process:
-        # a new process has no arguments for a moment
+        # /proc shows no arguments until the process has started
         wait_until(lambda: sown.found_in(command_lines()) == {one})
         process.kill()

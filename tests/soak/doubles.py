@@ -1,4 +1,4 @@
-"""A broker that delivers twice: messages of current claims are published again."""
+"""Simulate a broker that delivers twice, by publishing messages of current claims again."""
 
 import time
 from contextlib import suppress
@@ -10,7 +10,7 @@ from tests.soak.ledger import Ledger
 from tests.soak.postgres import NAME
 from webhooks.tasks import deliver
 
-# When its attempt begins, a delivery gets a new claim that no message has carried.
+# A delivery gets a new claim when its attempt begins. No message contains that claim.
 CLAIMED = """SELECT d.claim, d.id FROM webhooks_delivery d WHERE d.claim IS NOT NULL
 AND NOT EXISTS (
     SELECT 1 FROM webhooks_attempt a WHERE a.delivery_id = d.id AND a.status = 'PENDING')"""

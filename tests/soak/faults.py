@@ -1,8 +1,8 @@
 """The faults: their kinds, how they are drawn, and the lanes in which they happen.
 
 A fault is due at a number of committed events, so that a seed gives the same faults on fast and
-slow machines. Each part that fails has its own lane: different parts fail at the same time, and
-the faults of one part happen in turn.
+slow machines. Each component that fails has its own lane. The faults of one component happen in
+turn, and different components may fail at the same time.
 """
 
 import random
@@ -23,7 +23,7 @@ from tests.soak.listener import Listener
 POINTS = ("after-claim", "attempt-begun", "after-answer", "before-settle-commit")
 CRASHES = {f"worker dies at {point}": point for point in POINTS}
 KILLED, HALTED, PAST_LEASE = "worker killed", "worker halted", "worker halted past its lease"
-WEIGHTS = {  # how often each kind is drawn, on every installation; short faults weigh more
+WEIGHTS = {  # relative frequencies on every installation; short faults are more frequent
     KILLED: 6,
     HALTED: 4,
     "worker stopped": 1,
@@ -47,15 +47,16 @@ CUTS = {KILLED, PAST_LEASE, "postgres crashed", *CRASHES}  # may interrupt an at
 DEATHS = {KILLED, *CRASHES}
 STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted", AWAY}  # delay work
 STOPPED_WITHIN = 60.0  # seconds that a process may take to stop
-REACHED_WITHIN = 60.0  # seconds until a crash point is reached; then the worker is killed
+REACHED_WITHIN = 60.0  # seconds to reach a crash point, after which the worker is killed
 
 
 @dataclass
 class Fault:
-    """One fault. `size`, in [0, 1), decides its length or amount; times are seconds since 1970.
+    """One fault. `size`, in [0, 1), scales its duration or amount.
 
-    The fault struck between `began` and `ended`; the time of a death is not known more exactly. It
-    kept its lane busy from `since` until `over`, which includes the restart of a stopped process.
+    `moment` is a number of committed events, and the other times are seconds since 1970. A death,
+    whose time is not known exactly, came between `began` and `ended`. The lane was busy from
+    `since` until `over`, which includes the restart of a stopped process.
     """
 
     number: int
@@ -73,7 +74,7 @@ class Fault:
 
 
 def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
-    """Draw the kinds of faults: each kind once, then more by weight.
+    """Draw the kinds of faults: each kind once, and the others by weight.
 
     One fault in 100 halts a worker past its lease. On servers, one in 200 stops Redis for AWAY_FOR.
     """
@@ -87,7 +88,7 @@ def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
 
 
 def draw(ground: Ground, kinds: Sequence[str], *, events: int, seed: int) -> list[Fault]:
-    """Create a fault for each of the kinds: draw when it is due, its lane and its size."""
+    """Create a fault of each given kind. Its due time, worker and size are drawn."""
     rng = random.Random(f"{seed}/faults")
     moments = sorted(rng.uniform(0.02, 0.98) * events for _ in kinds)
     made = []
@@ -99,7 +100,7 @@ def draw(ground: Ground, kinds: Sequence[str], *, events: int, seed: int) -> lis
 
 
 class Lane(threading.Thread):
-    """Makes the faults of one part in turn, each when it is due."""
+    """A thread that causes the faults of one component in turn, each when it is due."""
 
     def __init__(
         self, faults: Sequence[Fault], make: Callable[[Fault], None], *, now: Callable[[], int]
@@ -129,7 +130,7 @@ class Lane(threading.Thread):
 
 
 class Faults:
-    """Makes the faults. A process may be started or stopped only under its lock."""
+    """Causes faults. A process may be started or stopped only by the holder of its lock."""
 
     def __init__(self, ground: Ground, listener: Listener) -> None:
         self.ground, self.listener = ground, listener
@@ -200,13 +201,13 @@ def kill(process: Process, fault: Fault) -> None:
 
 
 def stop(worker: Worker) -> None:
-    """Ask a worker to stop, and wait. On a busy machine, it may notice late."""
+    """Send SIGTERM to a worker, and wait for its exit, which takes longer on a busy machine."""
     worker.signal(signal.SIGTERM)
     worker.wait(STOPPED_WITHIN)
 
 
 def halt(worker: Worker, fault: Fault) -> None:
-    """Halt a worker for up to 4.5 s (a new claim lasts 3 s), or past the lease of an attempt."""
+    """Halt a worker past the lease of an attempt, or for up to 4.5 s. A new claim lasts 3 s."""
     seconds = fault.scaled(0.1, 4.5)
     if fault.kind == PAST_LEASE:
         seconds = fault.scaled(TIMEOUT + 21, TIMEOUT + 24)
@@ -216,7 +217,7 @@ def halt(worker: Worker, fault: Fault) -> None:
 
 
 def crash(worker: Worker, point: str, fault: Fault) -> None:
-    """Run a worker until it dies at a crash point, on the pass that the fault's size selects."""
+    """Run a worker until it dies at a crash point. The size of the fault selects the pass."""
     ordinary, passing = worker.environment, round(fault.scaled(1, 12))
     worker.environment = ordinary | {"TEST_CRASH_POINT": f"{point}:{passing}"}
     worker.start()
@@ -234,7 +235,8 @@ def crash(worker: Worker, point: str, fault: Fault) -> None:
 def look(worker: Worker, fault: Fault) -> int | None:
     """Return a worker's exit code, or None while it runs.
 
-    Sets the fault's `began` and `ended`: after an exit, to the checks before and after it.
+    Sets `began` and `ended` of the fault. After an exit, these are the times of the last check
+    before it and of the first check after it.
     """
     assert worker.running
     fault.began, began = time.time(), fault.ended or fault.began

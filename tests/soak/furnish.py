@@ -1,4 +1,4 @@
-"""Prepare a new installation, in a process with its settings: `python -m tests.soak.furnish URL …`.
+"""Prepare a new installation from its environment: `python -m tests.soak.furnish URL …`.
 
 Creates the tables, an account for every two endpoints, their chatbots, one key for all accounts,
 and a trigger that records each delivery that leaves SUCCESS. Prints `{"key": …, "chatbots": […]}`.

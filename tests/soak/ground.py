@@ -1,4 +1,4 @@
-"""The installation that a soak runs on. Its processes and servers can be killed."""
+"""The installation that a soak runs on, whose processes and servers can be killed."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ SETTINGS = {
 
 @dataclass
 class Ground:
-    """The parts of an installation, with web and workers not yet started."""
+    """The components of an installation. Web and the workers are not started yet."""
 
     name: str
     ledger: Ledger
@@ -48,7 +48,7 @@ class Ground:
         return [self.web, *self.workers]
 
     def run(self, *words: str) -> Any:  # Any: JSON
-        """Run a command in the installation's environment. Returns its output.
+        """Run a command in the installation's environment. Returns its parsed JSON output.
 
         Asserts that the command succeeds.
         """
@@ -57,7 +57,7 @@ class Ground:
         return json.loads(done.stdout)
 
     def gaps(self) -> list[str]:
-        """Run verify_ledger once all have stopped. Returns a line for each kind of gap."""
+        """Run verify_ledger once all processes have stopped. Returns a line per kind of gap."""
         done = run_to_end(
             *("manage.py", "verify_ledger", "--json", "--grace", "0"),
             environment=self.web.environment,
@@ -68,7 +68,7 @@ class Ground:
         return [f"{kind}: {found}" for kind, found in kinds.items() if found["count"]]
 
     def versions(self) -> dict[str, str]:
-        """Return the versions of its servers."""
+        """Return the versions of the database and of Redis."""
         if not self.broker:
             return {"sqlite": sqlite3.sqlite_version}
         with redis.Redis.from_url(self.broker.url) as server:
@@ -77,7 +77,7 @@ class Ground:
         return {"postgresql": database, "redis-server": broker}
 
     def furnish(self, urls: Sequence[str]) -> Any:  # Any: JSON
-        """Create the tables, and an endpoint for each address."""
+        """Create the tables, and an endpoint for each URL. Returns what furnish.py prints."""
         return self.run("-m", "tests.soak.furnish", *urls)
 
 
@@ -87,7 +87,7 @@ def servers_are_there() -> bool:
 
 @contextmanager
 def embedded() -> Iterator[Ground]:
-    """Build one web process and one worker on SQLite."""
+    """Yield an installation with a web server and one worker on SQLite."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chatbots-soak-")))
         database = folder / "database.sqlite3"
@@ -102,7 +102,7 @@ def embedded() -> Iterator[Ground]:
 
 @contextmanager
 def servers() -> Iterator[Ground]:
-    """Build two web processes and two workers on separate servers."""
+    """Yield an installation with a web server and two workers on its own servers."""
     with ExitStack() as stack:
         database, broker = stack.enter_context(Postgres()), stack.enter_context(Broker())
         where = {

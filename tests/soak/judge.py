@@ -1,4 +1,4 @@
-"""Judge a soak: committed events, attempts and received requests must match without a gap."""
+"""Check the result of a soak: committed events, attempts and received requests must match."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,19 @@ from tests.soak.ledger import Attempt, Delivery
 from tests.soak.listener import Heard
 from tests.soak.run import Story
 
-EXACT = 0.1  # seconds by which two processes' readings of the same clock may differ
-LATE = 2.0  # seconds: a busy receiver may record a request after its sender has died
-INTERRUPTIONS = 3  # the number after which a delivery fails
+EXACT = 0.1  # seconds by which the times of two processes may differ
+LATE = 2.0  # seconds after the death of a sender in which a busy receiver may record a request
+INTERRUPTIONS = 3  # interruptions after which a delivery fails
 TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
 TAKEN_OVER = 3.0  # median seconds to take over an attempt: about two, more on a busy machine
 TO_START = 5.0  # seconds that a worker may take to start
-CONTINUES = 15.0  # seconds without Redis in which requests must be received
+CONTINUES = 15.0  # seconds at the end of an outage of Redis in which a request must be received
 
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A repeated attempt number, and the fault between sending and recording that caused it."""
+    """A repeated attempt number, and the fault that caused it between sending and recording."""
 
     delivery: str
     number: int
@@ -36,8 +36,8 @@ class Duplicate:
 class Verdict:
     """Violations, explained duplicates, and the seconds from each death to the next attempt.
 
-    `taken_over` has those seconds where another worker was alive and nothing else failed;
-    `started_again` has the others.
+    `taken_over` has the seconds of deaths during which another worker was alive and nothing else
+    failed. `started_again` has those of all other deaths.
     """
 
     violations: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Verdict:
 
 @dataclass
 class Case:
-    """One delivery with its attempts and its received requests, both in order of time."""
+    """One delivery, with its attempts and received requests in order of time."""
 
     delivery: Delivery
     attempts: list[Attempt]
@@ -87,7 +87,7 @@ class Case:
             yield "its count of interruptions does not match its attempts"
 
     def numbers(self, verdict: Verdict) -> Iterator[str]:
-        """Check that attempt numbers have no gap, and that the last attempt fits the delivery."""
+        """Check that attempt numbers have no gap, and that the last one matches the delivery."""
         numbers = [one.number for one in self.whole]
         ends = [one.status for one in self.whole]
         if self.delivery.interruptions < INTERRUPTIONS:
@@ -101,7 +101,7 @@ class Case:
             yield "an attempt never ended"
 
     def times(self, verdict: Verdict) -> Iterator[str]:
-        """Check that no attempt starts before its time."""
+        """Check that no automatic retry starts before its delay has passed."""
         for before in self.whole:
             following = [one for one in self.attempts if one.number == before.number + 1]
             if not following or following[0].by or before.number > len(DELAYS):
@@ -111,7 +111,7 @@ class Case:
                 yield f"attempt {following[0].number} came after {waited:.3f} s"
 
     def matches(self, verdict: Verdict) -> Iterator[str]:
-        """Check that each recorded response was sent, and that each request has its attempt."""
+        """Check that each recorded response was sent, and that each request has an attempt."""
         left = list(self.heard)
         for attempt in self.attempts:
             if attempt.code is None:
@@ -129,8 +129,8 @@ class Case:
     def assign(self, heard: Heard, verdict: Verdict) -> bool:
         """Find the attempt of a request whose response was not recorded.
 
-        Of several attempts, take the latest: earlier ones may have sent nothing. An interrupted
-        attempt may still send when a halted worker resumes.
+        Of several attempts, the latest is taken, because earlier ones may have sent nothing. An
+        interrupted attempt may still send a request when a halted worker resumes.
         """
         around = [one for one in self.attempts if within(one, heard)]
         free = [one for one in around if one not in self.sent]
@@ -146,9 +146,9 @@ class Case:
         return bool(free)
 
     def said_again(self, attempt: Attempt, other: Heard, verdict: Verdict) -> bool:
-        """Allow one more request if the receiver hung up on the first without a response.
+        """Allow a second request if the receiver hung up on the first without a response.
 
-        On a reused connection, the sender cannot know whether the receiver hung up beforehand.
+        On a reused connection, the sender cannot know whether the receiver had read the request.
         """
         first = min(self.sent[attempt], other, key=lambda one: one.at)
         if first.mood not in HANG_UPS or attempt in self.repeated:
@@ -161,7 +161,7 @@ class Case:
         return True
 
     def doubles(self, verdict: Verdict) -> Iterator[str]:
-        """Check that each interruption has a fault. A request sent before it may be sent again."""
+        """Check that a fault explains each interruption, after which a request may be repeated."""
         for attempt in self.attempts:
             if not attempt.interrupted:
                 continue
@@ -183,7 +183,7 @@ class Case:
                 )
 
     def cause(self, attempt: Attempt, heard: Heard | None) -> Fault | None:
-        """Find the last fault between the sending (or the start) of an attempt and its end."""
+        """Return the last fault between the request (or the start) of an attempt and its end."""
         until = (attempt.finished or attempt.started) + EXACT
         since = heard.at - LATE if heard and heard.at <= until else attempt.started - EXACT
         found = [
@@ -213,7 +213,7 @@ def within(attempt: Attempt, heard: Heard) -> bool:
 
 
 def judge(story: Story) -> Verdict:
-    """Judge each delivery, each thread, and the run as a whole."""
+    """Check each delivery, each thread, and the run as a whole."""
     verdict = Verdict(violations=list(of_the_whole(story)))
     attempts: defaultdict[str, list[Attempt]] = defaultdict(list)
     for attempt in story.attempts:

@@ -1,4 +1,4 @@
-"""The receiver of all events. It records requests, and responds by the mood set for a path."""
+"""The receiver of all events, which records requests. The mood of a path decides the response."""
 
 import itertools
 import threading
@@ -66,7 +66,7 @@ class Listener:
         yield from steps(arrival)
 
     def be(self, mood: str, times: int, path: str) -> None:
-        """Set how the receiver responds to the next requests to a path."""
+        """Set the mood for the next requests to a path, up to this number of times."""
         with self.lock:
             self.moods[path].extend(itertools.repeat(mood, times))
 

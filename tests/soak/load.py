@@ -1,4 +1,4 @@
-"""Visitors who keep writing through the API, whatever happens to it."""
+"""Visitors who keep sending messages through the API, even while it fails."""
 
 import random
 import threading
@@ -19,8 +19,8 @@ IN_VAIN = 0.2  # seconds to wait after a failed call
 class Load:
     """Threads that send until they are stopped, as a context manager.
 
-    `committed` holds the ids of all messages in responses, replies included. Each has an event.
-    A send without a response may or may not have been committed.
+    `committed` has the ids of all messages in responses, including replies. Each of these must have
+    an event. A send without a response may or may not have been committed.
     """
 
     def __init__(

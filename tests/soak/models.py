@@ -1,9 +1,9 @@
-"""The soak of models: the second one answers in time, however the first one fails.
+"""The soak of models: the second model replies in time, however the first one fails.
 
-Visitors write to bots whose model fails on every other question, so that it is never skipped. It
-reports errors, closes or resets the connection, falls silent, sends garbage or drips its answer.
-Of the messages whose question hit a fault, at least the share ANSWERED must get the second model's
-reply within LLM_TIMEOUT + SLACK.
+Visitors write to bots whose first model fails on every other request, so that it is never skipped.
+It responds with errors or invalid data, closes or resets the connection, hangs, or drips its reply.
+Of the messages whose request hit a fault, at least the share ANSWERED must get the reply of the
+second model within LLM_TIMEOUT + SLACK.
 """
 
 import threading
@@ -42,12 +42,12 @@ FAULTS = {
 
 
 class Faulty(ModelServer):
-    """Models that fail on every other question, in each way in turn."""
+    """Models that fail on every other request. The faults take turns."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.met: dict[str, str] = {}  # the fault that each question met, by the question
-        self.asked: Counter[str] = Counter()  # the number of questions, by the model's name
+        self.met: dict[str, str] = {}  # faults by question
+        self.asked: Counter[str] = Counter()  # the number of requests by model name
         self.faults = count()
         self.say(self.behave)
 
@@ -56,7 +56,7 @@ class Faulty(ModelServer):
         name, content = question["model"], question["messages"][-1]["content"]
         self.asked[name] += 1
         if self.asked[name] % 2:
-            self.met.pop(content, None)  # the client repeats a question after its connection ends
+            self.met.pop(content, None)  # the client may repeat a request after a hang-up
             yield from saying("first")(arrival)
             return
         fault = list(FAULTS)[next(self.faults) % len(FAULTS)]
@@ -75,7 +75,7 @@ class Visitors:
         )
         self.headers = {"Authorization": f"Bearer {made['key']}"}
         self.bots: list[str] = made["chatbots"]
-        self.told: dict[str, tuple[str, float]] = {}  # each question's reply, and its seconds
+        self.told: dict[str, tuple[str, float]] = {}  # replies and their seconds, by question
         self.failed: list[str] = []
 
     def write(self, number: int) -> None:
@@ -120,7 +120,7 @@ def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
 
 
 def report(ground: Ground, visitors: Visitors, met: dict[str, str]) -> dict[str, Any]:
-    """Judge the messages whose question hit a fault. Any: JSON."""
+    """Return the report on the messages whose request hit a fault. Any: JSON."""
     missed: Counter[str] = Counter()
     slowest = 0.0
     for content, fault in met.items():

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for one run, which can be crashed: new folder, free port, never root."""
+"""A PostgreSQL server for one run, which can be crashed, on a new folder and a free port."""
 
 import os
 import pwd
@@ -17,7 +17,7 @@ NAME = "soak"
 
 
 def programs() -> Path | None:
-    """Find the folder of PostgreSQL's programs, which Debian keeps off the path."""
+    """Find the folder of PostgreSQL's programs, which is not on the PATH on Debian."""
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
     folders = Path("/usr/lib/postgresql").glob("*/bin")
@@ -25,7 +25,7 @@ def programs() -> Path | None:
 
 
 class Postgres:
-    """The server, as a context manager; `url` names its one database."""
+    """The server, as a context manager. `url` is the address of its only database."""
 
     def __init__(self) -> None:
         self.programs = programs()

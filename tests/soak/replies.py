@@ -1,8 +1,8 @@
-"""The soak of replies: each message has one outcome, although parts fail during slow model calls.
+"""The soak of replies: each message has one outcome, despite failures during slow model calls.
 
-Visitors write in several threads; some are escalated and returned to the AI. Web is killed,
-stopped and halted; workers are killed; on servers, the database crashes. In the end, each message
-has one reply (the model's or the fallback), a draft, or an escalation to a person.
+Visitors write in several threads, some of which are escalated and returned to the AI. Web is
+killed, stopped and halted, and workers are killed. On servers, the database crashes, too. In the
+end, each message has one reply (from the model or the fallback), a draft, or an escalation.
 """
 
 import random
@@ -29,9 +29,9 @@ from tests.soak.listener import Listener
 
 LLM_TIMEOUT = 6.0  # seconds, as set for the service under test
 SENDERS, THREADS, BOTS = 32, 48, 4
-WITH_PEOPLE = 4  # one thread in this many is escalated and returned
-HANDED_OVER_FOR = 3.0  # seconds that a person has a thread
-EXCUSED_FOR = 40.0  # seconds after a message during which an escalation explains a missing reply
+WITH_PEOPLE = 4  # every fourth thread may be escalated and returned
+HANDED_OVER_FOR = 3.0  # seconds for which a thread is escalated
+EXCUSED_FOR = 40.0  # seconds after a message in which an escalation explains a missing reply
 KINDS = ("web killed", "web stopped", "web halted", "worker killed")
 OF_SERVERS = ("postgres crashed",)
 OWED = "SELECT count(*) FROM conversations_owedreply"
@@ -43,10 +43,10 @@ ORDER BY m.thread_id, m.position"""
 
 @dataclass
 class Seen:
-    """What the visitors saw, and what the model was asked."""
+    """The responses that visitors got, and the requests that the model got."""
 
     answers: Counter[str] = field(default_factory=Counter)
-    replied: dict[str, str | None] = field(default_factory=dict)  # the reply to each message
+    replied: dict[str, str | None] = field(default_factory=dict)  # replies by message
     asked: Counter[str] = field(default_factory=Counter)
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -122,7 +122,7 @@ class Visitors:
 
 
 class Faults:
-    """Makes each kind of fault."""
+    """Causes each kind of fault."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
@@ -155,7 +155,7 @@ class Faults:
 
 
 def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault]:
-    """Draw faults of every kind, each due after a number of answered messages."""
+    """Draw faults of all kinds. Each is due after a number of successful sends."""
     rng = random.Random(f"{seed}/replies")
     kinds = KINDS + (OF_SERVERS if ground.postgres else ())
     moments = sorted(rng.uniform(0.02, 0.95) * messages for _ in range(faults))
@@ -168,7 +168,10 @@ def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault
 
 
 def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float) -> dict[str, Any]:
-    """Run the soak until this many messages are answered. Returns the report."""
+    """Run the soak until this many sends have succeeded and all faults are over.
+
+    Returns the report.
+    """
     began, seen = time.monotonic(), Seen()
 
     def wait(fact: Any) -> None:
@@ -209,7 +212,7 @@ def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float
 def report(
     ground: Ground, seen: Seen, drawn: Sequence[Fault], lanes: Sequence[Lane]
 ) -> dict[str, Any]:
-    """Count the outcomes of the messages, and list broken rules."""
+    """Return the report: outcomes of the messages, counts, and violated rules."""
     rows = ground.ledger.rows(MESSAGES)
     ends: Counter[str] = Counter()
     violations = [lane.error for lane in lanes if lane.error]
@@ -236,7 +239,7 @@ def report(
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of a thread; `at` is in seconds since 1970."""
+    """One message of a thread. `at` is its time in seconds since 1970."""
 
     position: int
     id: str
@@ -259,7 +262,7 @@ def said(position: int, pk: Any, kind: str, system: str | None, parent: Any, *re
 def judge_thread(
     thread: Sequence[Said], ends: Counter[str], seen: Seen, violations: list[str]
 ) -> None:
-    """Count the outcomes of a thread's messages."""
+    """Count the outcomes of a thread's messages in `ends`, and append to `violations`."""
     replies = Counter(one.parent for one in thread if one.kind == "AI_MESSAGE")
     by_parent = {one.parent: one for one in thread if one.kind == "AI_MESSAGE"}
     for one in thread:
@@ -282,7 +285,7 @@ def judge_thread(
 
 
 def escalation(message: Said, thread: Sequence[Said]) -> str | None:
-    """Name the escalation that explains why a message has no reply. Returns None without one."""
+    """Return which kind of escalation explains a missing reply, or None if none does."""
     toggles = [one for one in thread if one.system]
     before = [one for one in toggles if one.position < message.position]
     if before and before[-1].system == "CONVERSATION_ESCALATED":

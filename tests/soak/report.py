@@ -1,4 +1,4 @@
-"""The report of a soak: what it did, and what it found."""
+"""The report of a soak of deliveries: events, faults, duplicates and violations."""
 
 import os
 import platform
@@ -17,7 +17,7 @@ VERSIONS = ("django", "celery", "requests", "psycopg", "redis")
 
 # Any: JSON, here and below
 def write(ground: Ground, story: Story, verdict: Verdict, *, seed: int) -> dict[str, Any]:
-    """Return the report as JSON."""
+    """Return the report, which can be stored as JSON."""
     return {
         "installation": ground.name,
         "seed": seed,
@@ -78,7 +78,7 @@ def only_manual(story: Story) -> set[str]:
 
 
 def of_faults(story: Story) -> dict[str, Any]:
-    """Count the faults, and give the time of each, in seconds since the first."""
+    """Count the faults, and list each with its times in seconds since the first fault."""
     begin = min((one.began for one in story.faults), default=0.0)
     return {
         "faults": len(story.faults),

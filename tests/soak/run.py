@@ -1,4 +1,7 @@
-"""One soak: prepare, send, fail, and wait for the end. Its story is judged afterwards."""
+"""Run one soak: send messages, cause faults, and wait until all work has ended.
+
+tests.soak.judge checks the result, a Story.
+"""
 
 import contextlib
 import threading
@@ -21,7 +24,7 @@ from tests.soak.load import Load
 
 ENDPOINTS = 8
 LOOK = 0.1  # seconds between two database queries
-BEHIND = 2  # overdue faults before the load slows down
+BEHIND = 2  # overdue faults above which the load slows down
 
 
 class NotInTime(Exception):
@@ -30,7 +33,7 @@ class NotInTime(Exception):
 
 @dataclass
 class Story:
-    """Everything observed. `failed` has the deliveries that were FAILED before the manual retry."""
+    """Everything that a soak observed. `failed` has the ids of manually retried deliveries."""
 
     deliveries: list[Delivery]
     attempts: list[Attempt]
@@ -93,7 +96,7 @@ class Soak:
         return story
 
     def strain(self, furniture: dict[str, object], made: Faults) -> tuple[Load, list[Lane]]:
-        """Send messages and cause faults until there are enough of both."""
+        """Send messages and cause faults until there are enough events and no more faults."""
         lanes: list[Lane] = []
         load = Load(
             self.ground.web.address,
@@ -119,7 +122,7 @@ class Soak:
 
     @contextlib.contextmanager
     def tended(self, made: Faults) -> Iterator[None]:
-        """Restart processes that exit by themselves, as a supervisor does. Stop all at the end."""
+        """Restart processes that exit by themselves, as a supervisor does. Stops all at the end."""
         over = threading.Event()
 
         def tend() -> None:

@@ -1,7 +1,7 @@
-"""A short soak test: real processes fail while events are created, and no event is lost.
+"""A short soak: real processes fail while events are created, and no event is lost.
 
 `make soak` does the same with 5,000 events and 200 faults. The last test falsifies the record of a
-run, which the judge has to notice.
+run, and checks that tests.soak.judge notices each falsification.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ OF_SERVERS = ("redis flushed", "redis killed", "messages doubled", "postgres cra
 
 
 def ground() -> AbstractContextManager[Ground]:
-    """Build the installation that this test run uses."""
+    """Return an installation of the kind that this test run uses."""
     if settings.EMBEDDED:
         return embedded()
     needs("redis-server")
@@ -73,7 +73,7 @@ def test_every_committed_event_arrives_and_every_duplicate_has_a_fault_as_its_ca
 
 
 def plain(story: Story) -> Delivery:
-    """Return a delivery that is the first in its thread and succeeded at the first attempt."""
+    """Return the first delivery of a thread that succeeded in a single attempt."""
     tried = [one.delivery for one in story.attempts]
     return next(
         one

@@ -1,4 +1,4 @@
-"""The OpenAPI document describes events as the settings and the signing code define them."""
+"""The OpenAPI document describes webhooks as the settings and the signing code define them."""
 
 import re
 from typing import Any

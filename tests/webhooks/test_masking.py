@@ -1,4 +1,4 @@
-"""A mask shows only the end of a secret, and replaces the secret wherever it is quoted."""
+"""A mask shows only the end of a secret, and replaces it wherever a text quotes the secret."""
 
 import json
 

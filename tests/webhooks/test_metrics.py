@@ -1,4 +1,4 @@
-"""The queue's figures are right, and cheap however long the queue is."""
+"""The metrics of the queue are right, and cheap to read however long the queue is."""
 
 import time
 from datetime import timedelta
@@ -74,7 +74,7 @@ def test_a_long_queue_is_read_from_indexes(endpoint: Endpoint, state: str) -> No
 
 
 def statements() -> list[tuple[str, tuple[Any, ...]]]:
-    """Return the statements on deliveries that reading the metrics runs, with their parameters."""
+    """Return the statements on deliveries that metrics.read() runs, with their parameters."""
     found = []
 
     def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
@@ -87,7 +87,7 @@ def statements() -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def plan(sql: str, parameters: tuple[Any, ...]) -> list[str]:
-    """Explain a statement under the settings that reading the metrics uses."""
+    """Return the plan of a statement under the settings that metrics.read() uses."""
     explain = "EXPLAIN" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
     with connection.cursor() as cursor:
         keep_to_indexes()

@@ -48,7 +48,7 @@ def fails_anew(endpoint: Endpoint, length: timedelta = 2 * ONE_HOUR) -> None:
 
 
 def subjects() -> list[str]:
-    """Look for outages to report, twice, as a worker might. Returns the subjects of all mails."""
+    """Look twice for outages to report, as a worker might. Returns the subjects of all emails."""
     tell_owners()
     tell_owners()
     return [mail.subject.split(": ")[1].split(" since")[0] for mail in Mail.objects.order_by("id")]
@@ -59,7 +59,7 @@ FAILS, WORKS = "the webhook has failed", "the webhook works again"
 
 @pytest.mark.django_db
 class TestWhen:
-    """Which outages cause an email, and how many emails."""
+    """Which outages cause emails, and how many."""
 
     @pytest.mark.parametrize(
         ("length", "mails"), [(ONE_HOUR, [FAILS]), (ONE_HOUR - timedelta(seconds=1), [])]
@@ -199,11 +199,11 @@ class TestWords:
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_sends_one_mail_about_the_outage_and_one_about_its_end(settings: Any) -> None:
-    """Outages are reported after a second here, and the test makes each check due."""
+    """In this test, outages are reported after a second, and each check is made due."""
     settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
 
     def a_minute_passes() -> None:
-        # a run that has not finished yet would postpone the next one by a minute
+        # a run that is not finished yet would set the due time to a minute later
         idle = PeriodicWork.objects.filter(name=TELL_OWNERS, claimed_until=None)
         wait_until(lambda: idle.update(due_at=timezone.now()), told=worker.said)
 

@@ -1,4 +1,4 @@
-"""The kinds of events are listed once, and all forms, commands and documents match that list."""
+"""The kinds of events are listed once. All forms, commands and documents match the list."""
 
 import ast
 import json
@@ -56,5 +56,5 @@ def test_no_other_module_spells_the_name_of_a_kind() -> None:
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Constant) and node.value in NAMES
     }
-    # A system message of the thread has the same name as the event that it causes.
+    # One kind of system message has the same name as the event that it causes.
     assert found == {"webhooks/payloads.py", "conversations/models/message.py"}

@@ -1,4 +1,4 @@
-"""Secrets are encrypted with the newest key. Older keys still decrypt what they encrypted."""
+"""Secrets are encrypted with the newest key. Older keys can still decrypt older secrets."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The tasks: one attempt, and the progress of retry jobs."""
+"""The tasks that make an attempt and advance retry jobs."""
 
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def claimed(endpoint: Endpoint, settings: Any) -> tuple[str, str]:
-    """Claim a delivery. Returns the arguments of its task."""
+    """Claim a delivery. Returns the arguments of the task that sends it."""
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = PATIENCE
     DeliveryFactory(chatbot=endpoint.chatbot)
@@ -45,7 +45,7 @@ def test_an_unexpected_error_that_quotes_the_request_puts_no_secret_into_the_log
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The log is formatted as the service writes it."""
+    """The log has the filter and the format of the service."""
 
     def stumble(url: str, *, headers: dict[str, str], **_: object) -> NoReturn:
         raise ZeroDivisionError(f"{url}: {headers}")

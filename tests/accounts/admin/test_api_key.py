@@ -1,4 +1,4 @@
-"""Keys in the admin: shown once, only to their owner, and revoked by a POST."""
+"""API keys in the admin are shown once, only to their owner, and are revoked by a POST."""
 
 import re
 from datetime import timedelta
@@ -146,7 +146,7 @@ OTHERS = [
 def test_a_manager_handles_keys_only_of_people_who_belong_to_no_other_account(
     owner: User, kind: str, may: bool
 ) -> None:
-    """A key may also open accounts of its owner that the manager has no access to."""
+    """The keys of such a person also open accounts to which the manager has no access."""
     row, key = api_key.issue(person(kind, owner))
     client = signed_in(owner)
     assert (row.prefix in client.get(LIST).content.decode()) is may

@@ -1,4 +1,4 @@
-"""Invitations: a manager invites an address, and its owner joins by accepting."""
+"""Invitations: a manager invites an email address, and its owner joins by accepting."""
 
 import re
 from datetime import timedelta
@@ -45,7 +45,7 @@ def invite(manager: Client, account: Account, *given: dict[str, str]) -> HttpRes
 
 
 def link(email: str) -> str:
-    """Return the path of the link in the mail to an address."""
+    """Return the path of the link in the email to an address."""
     [path] = re.findall(r"https?://[^/]+(/invitation\S+)", Mail.objects.get(to=email).text)
     return path
 
@@ -94,7 +94,7 @@ def test_no_page_shows_the_link_to_a_manager(manager: Client, account: Account) 
 
 
 def test_an_address_like_that_of_another_user_is_refused_with_the_reason(account: Account) -> None:
-    """PostgreSQL's LOWER may turn a dotted capital I into an i. SQLite tells the two apart."""
+    """PostgreSQL's LOWER may turn a dotted capital I into an i. SQLite leaves it unchanged."""
     UserFactory(email="ann@city.example")
     invitation = Invitation(account=account, email="ann@c\u0130ty.example", role="MEMBER")
     save_invitation(invitation)

@@ -1,4 +1,4 @@
-"""The list of mails, as an account's page links to it."""
+"""The list of an account's emails, to which the account's page links."""
 
 import pytest
 from django.urls import reverse

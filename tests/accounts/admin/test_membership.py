@@ -1,4 +1,4 @@
-"""The members on their account's page: their role, their chatbots, and who sees the rest."""
+"""The members on an account's page: roles, chatbots, and details that only some people see."""
 
 import re
 from datetime import UTC, datetime

@@ -28,7 +28,7 @@ from tests.factories.tenant import Tenant
 from tests.pages import submit
 from webhooks.models import Delivery
 
-MARK = "zebracrossing"  # every text of the other account contains it
+MARK = "zebracrossing"  # part of every text in the other account
 LISTS = {
     reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist"): page
     for model, page in admin.site._registry.items()
@@ -78,7 +78,10 @@ def agent(own: Tenant) -> Client:
 
 
 def answers(client: Client, address: str, tenant: Tenant) -> Iterator[tuple[str, Any]]:
-    """Request an address with GET, and with POST and a form that would change rows."""
+    """Yield the responses to a GET, and to a POST of a form that would change rows.
+
+    The address of a list gets further requests: see answers_of_list.
+    """
     if page := LISTS.get(address):
         yield from answers_of_list(client, address, tenant, page)
         return
@@ -181,7 +184,7 @@ def test_a_row_of_another_account_looks_like_a_missing_row(
 def test_the_same_addresses_show_the_rows_to_a_superuser(
     foreign: Tenant, own: Tenant, manager: Client
 ) -> None:
-    """Otherwise, the tests above could pass without having requested any page of these rows."""
+    """Without this test, those above could pass although their addresses lead to no rows."""
     User.objects.filter(pk=own.owner.pk).update(is_superuser=True)
     shown = {
         "".join(address.split("/")[3:4])

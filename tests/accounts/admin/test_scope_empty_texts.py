@@ -1,4 +1,4 @@
-"""Every list in the admin has a text of its own, which it shows while it is empty."""
+"""Every list in the admin has its own text for the empty state."""
 
 import pytest
 from django.contrib import admin

@@ -1,7 +1,7 @@
 """Every page of the admin needs the same few queries with 10 and with 10,000 rows of each kind.
 
-There are fewer accounts and chatbots, because a manager's pages read the ids of all of theirs, and
-fewer months.
+There are at most 300 accounts and chatbots, because a manager's pages read the ids of all of them,
+and at most 60 months of usage.
 """
 
 import pytest
@@ -26,7 +26,7 @@ EARLIER = {
     "postgresql": "(template.month - ({n}) * interval '1 month')::date",
     "sqlite": "date(template.month, '-' || ({n}) || ' months')",
 }
-# The columns that differ between the copies of a row, which share its account, chatbot and thread
+# The columns in which copies of a row differ. All copies have its account, chatbot and thread.
 COPIES: dict[type[Model], dict[str, str]] = {
     User: {"email": "'user' || ({n}) || '@example.com'"},
     Account: {},
@@ -66,7 +66,7 @@ def copy_all(tenant: Tenant, *, more: int, after: int) -> None:
 
 
 def most(address: str, template: str) -> int:
-    """Return the most queries that a page may need."""
+    """Return the maximum number of queries for a page."""
     if template == "admin/change_list.html":
         return LIST
     return BOT if "/chatbots/chatbot/" in address else FORM

@@ -1,4 +1,4 @@
-"""`create_account NAME --owner EMAIL --plan PLAN`."""
+"""The command `create_account NAME --owner EMAIL --plan PLAN`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`issue_api_key EMAIL [--label TEXT] [--expires DAYS]`."""
+"""The command `issue_api_key EMAIL [--label TEXT] [--expires DAYS]`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`revoke_api_key PREFIX`."""
+"""The command `revoke_api_key PREFIX`."""
 
 import pytest
 

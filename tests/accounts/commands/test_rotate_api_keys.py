@@ -1,4 +1,4 @@
-"""`rotate_api_keys (--user EMAIL | --account ID | --all) [--grace HOURS]`."""
+"""The command `rotate_api_keys (--user EMAIL | --account ID | --all) [--grace HOURS]`."""
 
 from typing import Any
 from uuid import UUID

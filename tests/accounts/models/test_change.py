@@ -1,4 +1,4 @@
-"""The audit trail records every change by page, API or command, and holds no secret."""
+"""The audit trail records changes made in the admin, the API or a command, but no secrets."""
 
 import json
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def recorded() -> Iterator[None]:
 
 
 def snapshot() -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the recorded columns of all audited rows, by model and id."""
+    """Return the audited columns of all audited rows, by model and id."""
     found = {}
     for label in AUDITED:
         model: Any = apps.get_model(label)

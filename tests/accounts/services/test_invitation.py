@@ -1,4 +1,4 @@
-"""An invitation is accepted only for its own mailbox."""
+"""An invitation can be accepted only for the exact email address that was invited."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_an_address_that_matches_only_after_the_database_lowercases_it_is_not_accepted() -> None:
-    """PostgreSQL's LOWER may turn a dotted capital I into an i: a different domain would match."""
+    """PostgreSQL's LOWER may turn a dotted capital I into an i, so that another domain matches."""
     UserFactory(email="ann@city.example")
     invitation = Invitation.objects.create(
         account=AccountFactory(), email="ann@c\u0130ty.example", role="MEMBER"

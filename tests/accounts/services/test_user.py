@@ -1,4 +1,4 @@
-"""Users are found by email through the index, and their address is deleted with them."""
+"""A lookup by email uses the index, and deleting a user leaves no trace of the address."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""The floor of the API's benchmark: the same responses to six requests, at the least cost.
+"""The floor of the API's benchmark: the same responses to six requests, at the lowest cost.
 
-A plain WSGI callable for granian. It does only what every implementation of these requests has to:
+A plain WSGI callable for granian. It does only what any implementation of these requests must do:
 digest the key, check ownership, count the call, read or write the rows durably, write the body.
 """
 
@@ -20,7 +20,10 @@ Wire = dict[str, Any]
 
 
 def caller(environ: Wire) -> Any:
-    """Check the key, and count the call for its address and its user. Returns the user's id."""
+    """Check the key, and count the call by address and by user. Returns the user's id.
+
+    Raises Refused if the key is invalid or a limit is exceeded.
+    """
     scheme, _, text = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     found = store.rows(SQL.KEY, sha256(text.encode()).hexdigest(), store.now())
     if scheme != "Bearer" or not found:
@@ -33,7 +36,7 @@ def caller(environ: Wire) -> Any:
 
 
 def route(environ: Wire, user: Any) -> Wire:
-    """Answer a request of the benchmark."""
+    """Return the data of the response to a request. Raises Refused if the path is unknown."""
     match environ["REQUEST_METHOD"], environ["PATH_INFO"].split("/")[3:]:
         case "GET", ["chatting", chatbot, "thread", thread, "messages"]:
             return answers.history(user, chatbot, thread)
@@ -51,7 +54,7 @@ def route(environ: Wire, user: Any) -> Wire:
 
 
 def application(environ: Wire, start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Answer one request."""
+    """Respond to one request: the WSGI entry point."""
     try:
         status, data = "200 OK", route(environ, caller(environ))
     except Refused as refusal:

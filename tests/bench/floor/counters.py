@@ -31,7 +31,7 @@ class Redis:
         return self.local.connection.read_response()
 
     def count(self, windows: dict[str, int]) -> list[int]:
-        """Count one call in each window, given as name and seconds. Returns the calls in each."""
+        """Count one call in each window. `windows` maps names to seconds. Returns the counts."""
         now = int(time.time())
         keys = [f"{self.prefix}{name}{now // window}" for name, window in windows.items()]
         counted = self.ask("EVALSHA", self.script, len(keys), *keys, *windows.values())

@@ -1,6 +1,6 @@
-"""The floor's open resources: its database, its counters, and its statements in their dialect.
+"""The floor's open resources: the database, the counters, and the SQL in the right dialect.
 
-FLOOR_DATABASE is an address or the path of an SQLite file, FLOOR_REDIS an address or empty.
+FLOOR_DATABASE is a URL or the path of an SQLite file. FLOOR_REDIS is a URL or empty.
 """
 
 import os
@@ -24,7 +24,7 @@ class Refused(Exception):
 
 
 def one(rows: list[Any]) -> Any:
-    """Return the only row, or refuse."""
+    """Return the first row. Raises Refused if there is none."""
     if not rows:
         raise Refused("404 Not Found")
     return rows[0]

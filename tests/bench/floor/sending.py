@@ -16,7 +16,7 @@ key, ident, moment = store.key, store.ident, store.moment
 
 
 def send(user: Any, chatbot: str, thread: str, body: bytes) -> Wire:
-    """Store a message, let the model answer, store the reply."""
+    """Store a message, generate the reply, and store it. Returns the data of the response."""
     content = orjson.loads(body)["content"]
     pk, claim, now = key(uuid7()), key(uuid7()), store.now()
     with store.transaction():

@@ -55,7 +55,7 @@ class Postgres:
 
     @staticmethod
     def ident(stored: UUID | None) -> Any:
-        """Return a stored id for orjson to write."""
+        """Return a stored id in a form that orjson can write."""
         return stored
 
     @staticmethod

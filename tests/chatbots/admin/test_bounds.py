@@ -18,7 +18,7 @@ FORMS = [
 
 
 def fill(model: Any, chatbot: Chatbot, *, free: int = 0) -> None:
-    """Fill one of a chatbot's lists until only `free` more rows are allowed."""
+    """Add rows to one of a chatbot's lists until only `free` more rows are allowed."""
     names = [f"x-{number:03}" for number in range(MOST - free)]
     present = model.objects.filter(chatbot=chatbot).count()
     rows = [model(chatbot=chatbot) for _ in names[present:]]

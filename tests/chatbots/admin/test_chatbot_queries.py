@@ -25,12 +25,12 @@ from tests.factories.chatbots import LeadSettingsFactory, PersonaFactory
 from tests.factories.row import in_trail
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
 
-MANY = 200  # the most rows that a bot may have in each of its lists
+MANY = 200  # the maximum number of rows in each list of a bot
 LISTED, FORM, BOT = 10, 20, 25  # queries that a list, a form and a chatbot's page may take
 
 
 def fill(chatbot: Chatbot, rows: int) -> None:
-    """Create this many rows of each kind for a bot, a tenth as many members, and histories."""
+    """Create this many rows of each kind for a bot, a tenth as many members, and long histories."""
     numbers = range(rows)
     Instruction.objects.bulk_create(
         [Instruction(chatbot=chatbot, title=f"{n}", instruction="x") for n in numbers]
@@ -116,7 +116,7 @@ def test_queries_do_not_grow_with_the_rows(chatbot: Chatbot, as_superuser: bool)
     fill(chatbot, 10)
     addresses = {name: address(chatbot) for name, (address, _) in PAGES.items()}
     for address in addresses.values():
-        client.get(address)  # reads what a process reads only once
+        client.get(address)  # fills the caches of the process
     few = {name: queries(client, address) for name, address in addresses.items()}
     for model in (Instruction, Persona, FollowUpPrompt, ConversationStarter, ChatbotMember):
         first = model._default_manager.filter(chatbot=chatbot).earliest("id").pk

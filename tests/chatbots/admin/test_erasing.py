@@ -1,4 +1,4 @@
-"""Deletion rights in the admin, and the page that lists what else is deleted."""
+"""Who may delete rows in the admin, and the page that lists what is deleted with a row."""
 
 import re
 from typing import Any

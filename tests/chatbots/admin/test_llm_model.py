@@ -1,4 +1,4 @@
-"""LLM models in the admin: a model that is in use, or the default, cannot be deleted."""
+"""LLM models in the admin. The default model and models in use cannot be deleted."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The pages of a bot's texts: groups, completeness, the English text beside each one, copies."""
+"""The pages of a bot's texts: groups, completeness, the English originals, and copies."""
 
 import pytest
 from django.test import Client

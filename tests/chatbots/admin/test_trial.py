@@ -1,4 +1,4 @@
-"""A trial: a chat that uses the bot's saved settings and stores nothing."""
+"""A trial is a chat that uses the bot's saved settings and stores nothing."""
 
 import json
 import time

@@ -56,7 +56,7 @@ def model(first: ModelServer, second: ModelServer) -> LlmModel:
 
 
 def reply(model: LlmModel) -> Reply:
-    """Ask as a reply does, and record what happened."""
+    """Call the models as a reply does, and record their successes and failures."""
     model.refresh_from_db()
     try:
         made = ask_in_turn(to_ask(model), TURNS, temperature=0.5)
@@ -162,7 +162,7 @@ def test_a_loop_of_models_is_rejected_and_harmless(length: int) -> None:
     with pytest.raises(ValidationError, match="a model cannot come after itself") as caught:
         models[-1].full_clean()
     assert " -> ".join(map(str, [models[-1], *models])) in str(caught.value)
-    models[-1].save()  # as if two people had saved at the same moment
+    models[-1].save()  # without validation, as when two people save at the same moment
     assert to_ask(models[0]) == models
 
 

@@ -50,7 +50,7 @@ def model(server: ModelServer) -> Model:
 
 
 def fails(model: Model, turns: list[Turn] = TURNS, **options: Any) -> str:
-    """Return why a reply fails. Asserts that it fails, and that the error does not show the key."""
+    """Return why a reply fails. Asserts that it fails, and that the error hides the key."""
     with pytest.raises(ReplyFailed) as caught:
         ask(model, turns, temperature=0.5, **options)
     assert str(caught.value) == caught.value.reason
@@ -183,7 +183,7 @@ def test_every_bad_response_fails_the_reply_with_a_reason(
 def test_a_slow_model_is_cut_off_at_the_timeout(
     server: ModelServer, model: Model, settings: Any, behaviour: Behaviour
 ) -> None:
-    settings.LLM_TIMEOUT = 1.0  # enough for the request to be sent
+    settings.LLM_TIMEOUT = 1.0  # long enough to send the request
     server.say(behaviour)
     began = time.monotonic()
     assert fails(model) == "timeout while waiting for the answer"

@@ -1,4 +1,4 @@
-"""A follow-up prompt holds one complete pair of texts: a button or a link."""
+"""A follow-up prompt has one complete pair of fields: those of a button or of a link."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Each change of a row that prompts are built from makes a version, with its author."""
+"""Each change to the content of a row that prompts use makes a version, with its author."""
 
 from collections.abc import Callable
 from functools import partial

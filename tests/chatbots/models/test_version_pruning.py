@@ -129,7 +129,7 @@ def test_a_change_needs_the_same_queries_with_ten_thousand_versions(chatbot: Cha
     [pruning] = [one["sql"] for one in captured if one["sql"].startswith("DELETE")]
     assert "version_number_unique" in plan(pruning) or "autoindex" in plan(pruning)
     assert Version.objects.filter(row_id=many.pk).count() == 10_000
-    edit(many, "another one")  # replies have used the version that is no longer among the newest
+    edit(many, "another one")  # the version that is no longer among the newest was used by replies
     assert Version.objects.filter(row_id=many.pk).count() == 10_001
 
 
@@ -188,11 +188,11 @@ def test_a_pruning_waits_for_a_reply_that_uses_the_version(chatbot: Chatbot, com
 
 
 class Failed(Exception):
-    """Raised to roll a transaction back."""
+    """Raised to roll back a transaction."""
 
 
 def in_own_connection(call: Callable[[], Any]) -> Any:
-    """Run a call, then close the connections of its thread. Returns the result."""
+    """Run a call, then close the connections of the current thread. Returns the result."""
     try:
         return call()
     finally:
@@ -200,7 +200,7 @@ def in_own_connection(call: Callable[[], Any]) -> Any:
 
 
 def wait_for_a_lock() -> None:
-    """Wait until another connection is waiting for a lock that this one holds.
+    """Wait until another session waits for a lock that this connection holds.
 
     Asserts that this happens within 30 seconds.
     """

@@ -1,4 +1,4 @@
-"""The default model: there is only one."""
+"""There is only one default model, even after concurrent changes."""
 
 import threading
 

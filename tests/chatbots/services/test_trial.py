@@ -1,4 +1,4 @@
-"""A trial sends the same history as a conversation, and asks the same models."""
+"""A trial sends the same history as a conversation, and leaves the state of models unchanged."""
 
 from datetime import timedelta
 

@@ -50,7 +50,7 @@ BELOW = [
 
 @pytest.fixture
 def ids(chatbot: Chatbot) -> dict[str, Any]:
-    """Create one row of each kind. Returns their ids, by the names that paths use."""
+    """Create one row of each kind. Returns the ids by their names in paths."""
     LeadSettingsFactory(chatbot=chatbot)
     return {
         "chatbot": chatbot.pk,

@@ -1,4 +1,4 @@
-"""The three lists: an account's chatbots, the caller's by account, and the caller's in pages."""
+"""The three lists of chatbots: by account, the caller's own by account, and paginated."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Processes that show no pages load none. The system checks load all of them."""
+"""Only web and the system checks load the modules of the admin's pages."""
 
 import json
 import subprocess

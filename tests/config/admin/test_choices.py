@@ -1,4 +1,4 @@
-"""Selects offer the first rows and the selected one; forms accept, and a search finds, all rows."""
+"""A long select offers only some rows, but a search finds and the form accepts all of them."""
 
 import pytest
 from django.test import Client

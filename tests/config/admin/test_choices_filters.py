@@ -1,4 +1,4 @@
-"""A filter reaches every row, however many there are: by a search, or by narrowing its options."""
+"""A long filter reaches every row, through a search or by narrowing its options."""
 
 import re
 
@@ -36,7 +36,7 @@ def client(chatbot: Chatbot) -> Client:
 
 
 def narrowed(client: Client, address: str, name: str, beginning: str) -> list[str]:
-    """Return the rows that a filter offers for the beginning of a name."""
+    """Return the ids of the rows that a filter offers for the beginning of a name or an id."""
     _, options = select(client, f"{address}?{name}_begins={beginning}", name)
     return [key for key in options if key]
 

@@ -1,4 +1,4 @@
-"""When two people save the same form, the second is notified and loses nothing."""
+"""If two people edit the same row, the one who saves second is told and loses no input."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ def client(chatbot: Chatbot) -> Client:
 
 
 def is_page(answer: HttpResponse, status: int) -> bool:
-    """Return whether an error page names its status. Asserts that the response has it."""
+    """Return whether a page shows the status. Asserts that the response is a page and has it."""
     assert answer.status_code == status
     assert answer["Content-Type"].startswith("text/html")
     assert "Content-Security-Policy" in answer
@@ -96,7 +96,7 @@ def test_a_row_that_is_erased_during_a_request_is_reported_as_missing(
 
 
 def test_an_error_page_needs_no_query() -> None:
-    """Without the `db` fixture a query fails."""
+    """This test does not use the `db` fixture, so any query would fail."""
     for status in (400, 403, 404, 405, 413, 418, 429, 500, 503):
         answering = AdminErrorsMiddleware(lambda _, status=status: HttpResponse(status=status))
         answer = answering(RequestFactory().get("/admin/"))
@@ -107,7 +107,7 @@ def test_an_error_page_needs_no_query() -> None:
     ("origin", "shown"),
     [
         ("http://testserver/admin/conversations/thread/?view=all", True),
-        ("http://testserver/admin/nothing/", False),  # the page itself
+        ("http://testserver/admin/nothing/", False),  # the failed page itself
         ("http://testserver/docs", False),
         ("https://example.org/admin/conversations/thread/?view=all", False),
         ("http://[", False),  # not a URL

@@ -164,7 +164,7 @@ def test_the_page_of_an_export_without_rows_or_filter_says_so(
 
 @pytest.fixture
 def running(client: Client, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
-    """Start an export of five rows, two at a time, under a ticket."""
+    """Start an export of five rows in chunks of two, whose progress a ticket identifies."""
     monkeypatch.setattr(export, "CHUNK", 2)
     for _ in range(5):
         DeliveryFactory(chatbot=chatbot)

@@ -1,4 +1,4 @@
-"""Figures have thousands separators where people read them, and nowhere else."""
+"""Numbers have thousands separators where people read them, and nowhere else."""
 
 import json
 import re
@@ -31,7 +31,7 @@ SPOKEN = re.compile(r' (?:aria-label|title)="[^"]*"')
 
 
 class Texts(HTMLParser):
-    """Collects the texts that a page shows."""
+    """Collects the visible text of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ def count_activity(chatbot: Chatbot, now: datetime) -> None:
 
 @pytest.fixture
 def tenant(db: None) -> Tenant:
-    """A tenant all of whose figures are FIGURE, or add up to more than a thousand."""
+    """A tenant whose numbers are all FIGURE, or sums that exceed a thousand."""
     tenant, now = Tenant("zebra"), timezone.now()
     Plan.objects.update(
         messages_per_minute=FIGURE,

@@ -1,4 +1,4 @@
-"""Long lists: every row is on exactly one page, and every page costs the same."""
+"""In long lists, every row is on exactly one page, and every page costs the same."""
 
 import re
 from datetime import timedelta
@@ -38,9 +38,10 @@ def rows_and_next(client: Client, address: str) -> tuple[list[str], str | None]:
 
 
 def fill(chatbot: Chatbot, count: int, **fields: object) -> list[str]:
-    """Create deliveries. Three at a time share a timestamp, and later ids have earlier timestamps.
+    """Create deliveries whose order depends on both the timestamp and the id.
 
-    So neither column determines the order by itself. Returns the ids, newest first.
+    Three at a time share a timestamp, and later ids have earlier timestamps. Returns the ids,
+    newest first.
     """
     now = timezone.now()
     made = [DeliveryFactory(chatbot=chatbot, **fields) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""What all pages have in common: table headers, forms that can be submitted only once, secrets."""
+"""Rules for all pages: table headers have a text, forms can be resubmitted, secrets appear once."""
 
 import re
 from html import unescape

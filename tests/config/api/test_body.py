@@ -1,4 +1,4 @@
-"""Request bodies: strict JSON within limits, else a 400 in the error envelope."""
+"""Request bodies must be strict JSON within limits. Others get a 400 in the error envelope."""
 
 import json
 import time
@@ -21,20 +21,20 @@ BOM = b"\xef\xbb\xbf"
 
 
 def nested(depth: int, *, of: str = "{}") -> bytes:
-    """Write an object with this many levels, including itself."""
+    """Return JSON for an object with this many levels, including the object itself."""
     opening, closing = ('{"a":', "}") if of == "{}" else ("[", "]")
     inner = opening * (depth - 1) + ("{}" if of == "{}" else "[]") + closing * (depth - 1)
     return inner.encode() if of == "{}" else b'{"a":' + inner.encode() + b"}"
 
 
 def filled(unit: str, *, number: int = body.MAX_BYTES) -> bytes:
-    """Write an object with an array of equal values, by default as many as fit into 1 MiB."""
+    """Return JSON for an object with an array of equal values, limited to 1 MiB."""
     number = min(number, (body.MAX_BYTES - 10) // (len(unit) + 1))
     return b'{"tags":[' + ",".join([unit] * number).encode() + b"]}"
 
 
 def full(unit: str, *, of: int) -> bytes:
-    """Write as many values as a body may have. Each unit has `of` names and values."""
+    """Return a body with the maximum number of values. Each unit has `of` names and values."""
     return filled(unit, number=(body.MAX_VALUES - 3) // of)
 
 
@@ -166,7 +166,7 @@ def cheapest(run: Callable[[], object]) -> float:
 def test_no_body_takes_much_processor_time(
     api: Api, chatbot: Chatbot, starters: str, raw: bytes
 ) -> None:
-    """Each body costs less than counting to 2,500,000, which takes less than 100 ms."""
+    """Each body costs less than adding up 2,500,000 numbers, which takes less than 100 ms."""
     unit = cheapest(lambda: sum(number for number in range(500_000)))
     for path in (starters, f"/v1/chatting/{chatbot.pk}/threads"):
         assert cheapest(lambda there=path: api.post(there, raw)) < 5 * unit  # type: ignore[misc]

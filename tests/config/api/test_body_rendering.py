@@ -1,4 +1,4 @@
-"""The faster renderer writes the same values as Python's own, and times in milliseconds."""
+"""The fast JSON renderer writes the same values as Python's `json`, and times in milliseconds."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone

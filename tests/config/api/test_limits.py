@@ -1,4 +1,4 @@
-"""Limits under the load of many concurrent clients, and the address that a request counts for."""
+"""Limits with many concurrent clients, and the address that a request counts against."""
 
 import time
 import zlib
@@ -29,7 +29,7 @@ LONG = 86_400  # seconds; a window of this length outlasts the test
 
 
 def at_once(call: Callable[[], Any], times: int, clients: int = CLIENTS) -> list[Any]:
-    """Make this many calls from many clients in parallel. Returns their results."""
+    """Make this many calls, distributed over parallel clients. Returns the results."""
     with ThreadPoolExecutor(clients) as pool:
         return [future.result() for future in [pool.submit(call) for _ in range(times)]]
 
@@ -62,9 +62,9 @@ def test_exactly_the_allowed_number_of_concurrent_requests_passes(api: Api, limi
 
 
 def minutes(key: object, begun: float, ended: float) -> int:
-    """Count the one-minute windows that a key's calls fall into.
+    """Count the one-minute windows of a key between two times.
 
-    Each key has its own grid of windows; each window ends on a whole second.
+    The windows of each key have their own offset, and end on a whole second.
     """
     grid = zlib.crc32(str(key).encode())
     return (int(ended) - grid) // 60 - (int(begun) - grid) // 60 + 1

@@ -1,4 +1,4 @@
-"""Counters that expire, in Redis and in the process itself."""
+"""Expiring counters, in Redis and in the process."""
 
 import subprocess
 import sys
@@ -77,12 +77,12 @@ def test_own_counters_are_bounded_and_those_that_expire_first_are_dropped(
 
 
 def test_a_shared_count_takes_one_round_trip(shared: SharedCounters, broker: Broker) -> None:
-    shared.add("trips", 1, seconds=600)  # which also connects
+    shared.add("trips", 1, seconds=600)  # opens the connection
     server = redis.Redis.from_url(broker.url)
     before = server.info("stats")["total_reads_processed"]
     for _ in range(10):
         shared.add("trips", 1, seconds=600)
-    assert server.info("stats")["total_reads_processed"] - before == 10 + 1  # one read is our own
+    assert server.info("stats")["total_reads_processed"] - before == 10 + 1  # one read is `info`
 
 
 def test_a_connection_that_was_closed_while_idle_is_replaced(

@@ -1,4 +1,4 @@
-"""A prepared statement is compiled once for each shape, and returns what its queryset would."""
+"""A prepared statement is compiled once per shape, and returns what its queryset returns."""
 
 import threading
 from collections.abc import Callable
@@ -253,7 +253,7 @@ def test_the_database_computes_columns_of_an_inserted_row() -> None:
         insert(key, last_used_at=Now() + timedelta(hours=1))
         key.refresh_from_db()
         later = key.last_used_at - begun
-        # SQLite's clock drops what is less than a millisecond.
+        # SQLite's clock has a resolution of a millisecond.
         assert timedelta(milliseconds=-1) < later - timedelta(hours=1) < timedelta(minutes=5)
     assert key.expires_at is None
 
@@ -316,7 +316,7 @@ def test_a_deleted_row_is_not_saved() -> None:
 
 
 def kept(text: str) -> int:
-    """Count the plans that the server keeps on this connection for statements containing a text."""
+    """Count the prepared statements of this session whose SQL contains a text."""
     with connection.cursor() as cursor:
         query = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %s"
         cursor.execute(query, [f"%{text}%"])

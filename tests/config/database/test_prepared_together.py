@@ -1,4 +1,4 @@
-"""Writes of one block: sent together to PostgreSQL, run immediately on SQLite."""
+"""Writes in a `together` block are sent together to PostgreSQL, and run immediately on SQLite."""
 
 import pytest
 from django.conf import settings
@@ -30,7 +30,7 @@ RENAME = prepared_update(
 
 
 def renamed(name: str) -> None:
-    """Write a name to the oldest account, and to a new prompt of the oldest chatbot."""
+    """Rename the oldest account, and add a prompt with this text to the oldest chatbot."""
     account = Account.objects.earliest("created_at")
     RENAME.write(id=account.pk, name=name)
     chatbot = Chatbot.objects.earliest("created_at")

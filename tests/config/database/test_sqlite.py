@@ -1,4 +1,4 @@
-"""All writers wait in one queue, and each leaves it when its transaction ends."""
+"""All writers wait in one queue, which a writer leaves when its transaction ends."""
 
 import threading
 import time
@@ -67,7 +67,7 @@ def roll_back() -> None:
 
 def fail_to_begin() -> None:
     connection.ensure_connection()
-    connection.connection.close()  # as when the file has disappeared
+    connection.connection.close()  # as if the file had disappeared
     with pytest.raises(Exception, match="closed database"), transaction.atomic():
         pass
     connection.close()

@@ -18,7 +18,7 @@ SLACK = 10  # seconds, for a machine under load
 
 @pytest.fixture
 def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """A name server that answers only for `quick.example.com` until it is released."""
+    """Make name lookups hang, except for `quick.example.com`. Returns the names looked up."""
     asked, released = [], threading.Event()
 
     def ask(host: bytes, *args: Any, **kwargs: Any) -> list[Any]:
@@ -184,6 +184,6 @@ def test_a_name_is_looked_up_again_each_time(slow_names: list[str]) -> None:
 def test_an_invalid_name_is_not_found(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         deadline, "LOOK_UP_SECONDS", NEVER
-    )  # without a name server, it may take a while
+    )  # a lookup without a name server takes time
     with within(NEVER), pytest.raises(socket.gaierror):
         look_up(host)

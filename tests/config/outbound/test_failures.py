@@ -94,7 +94,7 @@ SHORT_OF_DESCRIPTORS = os_error(errno.EMFILE)
 
 
 def chained(error: Exception) -> Exception:
-    """Chain an error as a library does when it raises its own while handling another."""
+    """Chain an error as a library does when it raises its own error in an `except` block."""
     try:
         try:
             raise error

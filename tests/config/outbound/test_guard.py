@@ -36,7 +36,7 @@ def test_a_public_address_is_allowed(address: str) -> None:
 
 
 def test_a_public_address_of_this_machine_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "is_public", lambda address: True)  # as if it were public
+    monkeypatch.setattr(guard, "is_public", lambda address: True)  # as if all addresses were public
     with pytest.raises(AddressNotAllowed, match="is an address of this machine"):
         guard.judge(ipaddress.ip_address("127.0.0.1"))
 
@@ -58,7 +58,7 @@ def test_a_url_that_contains_a_forbidden_address_is_rejected(host: str) -> None:
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_every_spelling_is_rejected_when_connecting_if_the_system_accepts_it(host: str) -> None:
-    """The address is checked too, so a mistake in the check of the text does no harm."""
+    """The resolved address is checked again, so an error in the check of the URL does no harm."""
     try:
         read = socket.getaddrinfo(host.strip("[]").encode(), 443, flags=socket.AI_NUMERICHOST)
     except OSError:

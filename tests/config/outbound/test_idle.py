@@ -1,4 +1,4 @@
-"""Idle connections: bounded across all hosts, closed by age, shared by many threads."""
+"""Idle connections are bounded across all hosts, closed by age, and shared by many threads."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -47,7 +47,7 @@ def get(
 
 
 def test_the_oldest_accepted_version_is_tls_1_2(client: requests.Session) -> None:
-    # asserted on the context, because this machine's OpenSSL may refuse older versions anyway
+    # This checks the context, because OpenSSL itself may refuse older versions on this machine
     assert client.get_adapter("https://").context.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
@@ -114,7 +114,7 @@ def test_a_new_connection_that_the_peer_closes_is_an_immediate_failure(
 def test_a_peer_that_pauses_before_closing_does_not_get_the_request_again(
     receiver: Receiver, client: requests.Session, end: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The peer has read the request and may have acted on it."""
+    """The peer may have read the request and acted on it."""
     monkeypatch.setattr(transport, "AT_ONCE", 0.1)
     receiver.on("/", say.answer(200), say.steps(0.3, end), say.answer(201))
     assert get(client, receiver.url())[0] == 200
@@ -319,7 +319,7 @@ def test_response_bytes_never_reach_the_log(
 def test_malformed_responses_raise_only_the_named_failures(
     client: requests.Session, seed: int
 ) -> None:
-    """Mutate good responses: change, insert or remove a few bytes."""
+    """Change, insert or remove a few bytes of valid responses."""
     chance = random.Random(seed)
     good = say.head(200, "Transfer-Encoding: chunked", "A: b") + b"3\r\nabc\r\n0\r\n\r\n"
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""System checks warn about a configuration that is wrong but does not prevent a start."""
+"""System checks warn about a questionable configuration that does not prevent a start."""
 
 import os
 from io import StringIO
@@ -77,7 +77,7 @@ def test_a_questionable_setting_causes_its_warning(
 
 
 def registered() -> list[Any]:
-    """Return our own checks, including those of `check --deploy`."""
+    """Return the checks of config.runtime.checks, including those of `check --deploy`."""
     found = registry.registry.get_checks(include_deployment_checks=True)
     return [check for check in found if check.__module__ == checks.__name__]
 

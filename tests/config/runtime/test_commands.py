@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a command, and the command's terminal output until then."""
+"""Ctrl-C in the middle of a command, and what the command has printed by then."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from tests.servers.processes import ROOT, Process
 from webhooks.models import Delivery
 from webhooks.services import retention, retry
 
-# Presses Ctrl-C at the nth statement that contains a text, which no outside process could time.
+# Presses Ctrl-C at the nth statement that contains a text. Another process could not time this.
 INTERRUPTED = """
 import itertools, os, signal, sys
 import django
@@ -41,7 +41,7 @@ with connection.execute_wrapper(press):
 
 
 def run_on_terminal(*words: str) -> tuple[int, str]:
-    """Run Python on the tests' database. Returns its exit code and its terminal output."""
+    """Run Python with a terminal as stderr. Returns the exit code and the terminal's output."""
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, 100))
     try:

@@ -1,4 +1,4 @@
-"""The error page in debug mode: for developers, without secrets."""
+"""The debug mode's error page, which helps developers but shows no secrets."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ PASSWORDS = {
 
 @pytest.fixture
 def secretive(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a canary into every secret, and make a probe fail with one in its local variables."""
+    """Put a canary into every secret, and make a probe fail with secrets in local variables."""
     settings.DEBUG = True
     settings.SECRET_KEY = "canary-secret-key"
     settings.ENCRYPTION_KEYS = ("canary-encryption-key",)

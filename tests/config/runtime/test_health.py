@@ -1,4 +1,4 @@
-"""Readiness: the database answers, is migrated and accepts writes."""
+"""Readiness: the database is reachable, migrated and writable."""
 
 import resource
 import shutil
@@ -34,7 +34,7 @@ def test_a_complete_service_is_ready() -> None:
 
 @contextmanager
 def read_only() -> Iterator[None]:
-    """Forbid writes: to any file by this process, or in its database session."""
+    """Forbid writes in the database session, or on SQLite writes of this process to any file."""
     if connection.vendor == "sqlite":
         MigrationRecorder(connection).applied_migrations()  # opening the database writes a file
         _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -72,7 +72,7 @@ def test_a_service_is_not_ready_while_its_disk_is_nearly_full(
 def test_many_probes_write_once() -> None:
     assert ready() == (200, "ok", "ok")
     with read_only():
-        assert ready() == (200, "ok", "ok")  # nothing was written
+        assert ready() == (200, "ok", "ok")  # succeeds, because it writes nothing
 
 
 def test_a_service_is_not_ready_while_a_migration_is_missing() -> None:

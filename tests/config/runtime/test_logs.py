@@ -1,4 +1,4 @@
-"""Log lines: one JSON object each, with secrets masked."""
+"""Each log line is a single JSON object, in which secrets are masked."""
 
 import io
 import json
@@ -30,7 +30,7 @@ SECRET = "correct-horse-battery-staple"
 
 
 def line(message: str, *args: Any, **extra: Any) -> dict[str, Any]:
-    """Format a record as the service's handler does. Asserts that it is one line."""
+    """Format a record as the service's handler does. Asserts that the text is one line."""
     logger = logging.getLogger("tests")
     record = logger.makeRecord("tests", logging.INFO, __file__, 1, message, args, None, extra=extra)
     for each in (logs.RequestFilter(), logs.SecretsFilter()):
@@ -106,7 +106,7 @@ LONG = 100_000  # seconds; a window of this length outlasts the test
 
 
 class Lines:
-    """Captures the output of the service's handler."""
+    """Captures log lines through a handler with the service's formatter and filters."""
 
     def __init__(self) -> None:
         self.stream = io.StringIO()
@@ -118,7 +118,7 @@ class Lines:
             self.handler.addFilter(each)
 
     def read(self) -> list[dict[str, Any]]:
-        """Return the lines, which may include the summary of an earlier test's window."""
+        """Return the lines, which may include a summary of lines that an earlier test caused."""
         return [json.loads(line) for line in self.stream.getvalue().splitlines()]
 
 
@@ -229,7 +229,7 @@ def test_rejected_requests_do_not_flood_the_log(
     assert [line["status"] for line in written] == [200, *[429] * lines.bound.MOST]
     ours = lambda: [one for one in windows if one[0].__self__ is lines.bound]  # noqa: E731
     [(end, kind)] = wait_until(ours)
-    end(*kind)  # as if the window had ended
+    end(*kind)  # what the timer does at the end of the window
     *_, last = lines.read()
     assert (last["leftOut"], last["status"]) == (400 - lines.bound.MOST, 429)
     api.get("/v1/chatbots/my-chatbots")

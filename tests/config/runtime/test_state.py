@@ -1,4 +1,4 @@
-"""The state folder: its files are private to the service's user."""
+"""Only the service's user can read the files of the state folder."""
 
 import os
 import stat

@@ -32,7 +32,7 @@ def test_files_are_collected_once_with_hashed_names_and_compressed(folder: Path)
     assert not (folder / "rest_framework").exists()
     (folder / name).unlink()
     static_files.collect()
-    assert not (folder / name).exists()  # nothing is collected twice
+    assert not (folder / name).exists()  # the files are not collected twice
 
 
 def test_a_folder_that_cannot_be_filled_leaves_the_files_uncompressed(

@@ -1,4 +1,4 @@
-"""The web server stops when it is told to, whichever thread the signal reaches."""
+"""The web server stops on a signal, whichever thread receives the signal."""
 
 import ctypes
 import signal

@@ -1,4 +1,4 @@
-"""Choosing an account and a chatbot by name on the home page, from those that the user may see."""
+"""On the home page, users choose an account and a chatbot by name, among those they may see."""
 
 import pytest
 from django.test import Client

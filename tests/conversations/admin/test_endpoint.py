@@ -1,4 +1,4 @@
-"""The hours on a webhook's page: the ones already counted, and the current one."""
+"""The hourly counts on a webhook's page, including the current hour."""
 
 import re
 from datetime import timedelta

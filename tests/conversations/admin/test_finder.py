@@ -1,4 +1,4 @@
-"""Ctrl+K finds menu entries and the person's rows, never those of others."""
+"""The search of Ctrl+K finds menu entries and rows, but no rows of other accounts."""
 
 from typing import Any
 

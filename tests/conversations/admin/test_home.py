@@ -127,7 +127,7 @@ def test_longer_spans_add_counted_days_to_the_live_count(
 ) -> None:
     furnish(chatbot)
     earlier(chatbot)
-    midnight = hour_of(timezone.now()).hour == 0  # then the previous hour belongs to yesterday
+    midnight = hour_of(timezone.now()).hour == 0  # the previous hour belongs to yesterday
     hours = 0 if midnight else 1
     assert cards(client, f"?span={span}")["messages"] == f"{5 + 100 * (days + hours)}"
 

@@ -35,7 +35,7 @@ def titles(client: Client, query: str = "") -> list[str]:
 
 
 def talk(chatbot: Chatbot, title: str, *speakers: str, minutes: int = 0, **flags: Any) -> Thread:
-    """Create a thread with messages by these speakers, last updated some minutes ago."""
+    """Create a thread with one message of each given type, last updated some minutes ago."""
     thread = ThreadFactory(chatbot=chatbot, title=title, **flags)
     for speaker in speakers:
         MessageFactory(thread=thread, message_type=speaker)
@@ -293,7 +293,7 @@ NEWS = reverse("admin:conversations_thread_news")
 
 
 def poll(client: Client, tag: str = "", view: str = "waiting") -> Any:
-    """Ask whether a view has changed."""
+    """Poll a view for changes since the response with this ETag."""
     return client.get(NEWS, {"view": view}, headers={"If-None-Match": tag} if tag else {})
 
 

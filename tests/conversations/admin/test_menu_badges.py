@@ -1,4 +1,4 @@
-"""The counts beside the menu's entries."""
+"""The counts next to the menu's entries."""
 
 import re
 
@@ -21,7 +21,7 @@ PAGE = "/admin/password_change/"  # open to all staff, and without counts of its
 
 
 def badges(client: Client) -> list[str]:
-    """Return the counts beside the menu's entries."""
+    """Return the counts next to the menu's entries."""
     return BADGE.findall(client.get(PAGE).text)
 
 

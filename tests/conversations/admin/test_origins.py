@@ -1,4 +1,4 @@
-"""The lines that explain AI messages show the titles from the versions used in their prompts."""
+"""The explanation of an AI message shows the titles of the versions that its prompt used."""
 
 from chatbots.models import Version
 from config.database.ids import new_id
@@ -7,7 +7,7 @@ from conversations.models import Message, ReplyOrigin, Thread
 from conversations.models.message import MessageType
 from tests.factories.conversations import MessageFactory
 
-PERSONAS, MESSAGES = 200, 6  # more versions than SQLite allows conditions in a query
+PERSONAS, MESSAGES = 200, 6  # more versions than a query may have conditions on SQLite
 
 
 def test_a_page_of_messages_with_many_personas_is_explained(thread: Thread) -> None:

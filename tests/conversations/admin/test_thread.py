@@ -1,4 +1,4 @@
-"""A thread's page: its history and the agent's answers."""
+"""A thread's page: the history, the agent's answers, and the thread's details."""
 
 import re
 from datetime import timedelta
@@ -269,7 +269,7 @@ def test_a_draft_is_deleted_once_it_is_used_as_an_answer(
 ) -> None:
     form = fields_of(client.get(at(thread), {"draft": str(draft.pk)}))
     assert form["content"] == "came too late"
-    assert set(form["draft"]) == {str(draft.pk)}  # in each form that names it
+    assert set(form["draft"]) == {str(draft.pk)}  # every form that includes the draft
     client.post(at(thread, "reply"), {"content": form["content"], "draft": str(draft.pk)})
     assert not Draft.objects.exists()
     assert kinds(thread)[-1] == "AGENT_MESSAGE"

@@ -1,4 +1,4 @@
-"""A thread's page that stays open: its poll, who else is there, and answers that come too late."""
+"""An open thread page: its polls, the presence of other agents, and answers that come too late."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""A thread's form, resubmitted after a failure, with another text, or by a double click."""
+"""Forms on a thread's page that are resubmitted after a failure, with changes, or twice."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""A thread's page in tests: its address, its text, and the types of the thread's messages."""
+"""Helpers for a thread's page: its address, its text, and the types of the messages."""
 
 from django.test import Client
 from django.urls import reverse

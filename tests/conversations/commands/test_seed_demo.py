@@ -1,4 +1,4 @@
-"""`seed_demo`."""
+"""The command `seed_demo`."""
 
 from typing import Any
 from uuid import UUID

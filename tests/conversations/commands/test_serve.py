@@ -1,4 +1,4 @@
-"""`serve`: a failed start names its cause, and a stopped service leaves nothing behind."""
+"""`serve`: a failed start names the cause, and a stopped service leaves no process behind."""
 
 import contextlib
 import json
@@ -32,7 +32,7 @@ FEW_FILES = 256
 
 
 class Start:
-    """One `serve` on its own state folder, as `make run` runs it."""
+    """A `serve` process on the state folder in `folder`, started as `make run` starts it."""
 
     def __init__(self, folder: Path, *words: str, **environment: str) -> None:
         self.log = folder / f"serve-{len(list(folder.glob('*.log')))}.log"
@@ -49,7 +49,7 @@ class Start:
         return self.log.read_text(errors="replace")
 
     def ended(self) -> tuple[int, str]:
-        """Wait for the process to exit. Returns the exit code and its output."""
+        """Wait for the process to exit. Returns the exit code and the output."""
         return self.process.wait(PATIENCE), self.said()
 
     def stop(self) -> None:
@@ -58,13 +58,13 @@ class Start:
             self.process.wait(PATIENCE)
 
     def lines(self) -> list[dict[str, Any]]:
-        """Read the log's lines, without the welcome text."""
+        """Return the log records, without the welcome text."""
         return [json.loads(line) for line in self.said().splitlines() if line.startswith("{")]
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Start, int]]:
-    """A running service, on a folder that was readable by others before the start."""
+    """A running service, whose state folder was readable by others before the start."""
     folder, port = tmp_path_factory.mktemp("running"), free_port()
     (folder / "state").mkdir(mode=0o755)
     (folder / "state" / "database.sqlite3").touch(mode=0o644)
@@ -78,7 +78,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, St
 
 @pytest.fixture(scope="module")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A state folder whose migrated database has a user, so that `serve` seeds no demo."""
+    """A migrated state folder with a user in the database, so `serve` does not seed the demo."""
     folder = tmp_path_factory.mktemp("migrated")
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     done = run_to_end(
@@ -92,7 +92,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(migrated: Path, tmp_path: Path) -> Path:
-    """A folder for a start, with a copy of the migrated state."""
+    """A new folder with a copy of the migrated state folder."""
     shutil.copytree(migrated, tmp_path / "state")
     return tmp_path
 
@@ -123,7 +123,7 @@ def test_other_users_cannot_read_the_state(running: Any) -> None:
     folder, start, _ = running
     state = folder / "state"
     files = {"database.sqlite3", "database.sqlite3-wal", "web.lock", "worker.lock"}
-    # SQLite deletes its log when the last connection closes, and the next one creates it again.
+    # SQLite deletes its log when the last connection closes. The next connection creates a new log.
     wait_until(lambda: files <= {path.name for path in state.iterdir()}, told=start.said)
     paths = [state, *state.rglob("*")]
     wanted = {path: 0o700 if path.is_dir() else 0o600 for path in paths}
@@ -204,13 +204,13 @@ def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
 
 
 def servers_of(start: Start) -> list[int]:
-    """Find the web server of a start: the parent of the processes that answer."""
+    """Find the web server of a start, which is the parent of the processes that serve requests."""
     named = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family_of(start.process.pid)}
     return [pid for pid in named if b"web_server" in named[pid] and orphans_of(pid)]
 
 
 def orphans_of(pid: int) -> list[int]:
-    """List the processes that would outlive the web server."""
+    """List the descendants of the web server, which could outlive it."""
     return family_of(pid)[1:]
 
 

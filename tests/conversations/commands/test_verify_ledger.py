@@ -1,4 +1,4 @@
-"""`verify_ledger [--grace SECONDS]`."""
+"""The command `verify_ledger [--grace SECONDS]`."""
 
 import io
 import json
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 def fails(*words: str) -> str:
-    """Run the command, which must exit with 1. Returns its output."""
+    """Run the command. Returns its output. Asserts that the exit code is 1."""
     output = io.StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("verify_ledger", *words, stdout=output)

@@ -1,4 +1,4 @@
-"""The figures by hour and day equal a count of the rows, however the rows have changed."""
+"""Hourly and daily counts match the rows, however the rows have changed."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def id_at(moment: datetime) -> UUID:
-    """Return the id of a row that was created at a given time."""
+    """Return an id like that of a row created at this time."""
     return UUID(int=first_id_of(moment).int | new_id().int & (1 << 62) - 1)
 
 
@@ -66,7 +66,7 @@ def run(*, last_run: timedelta = timedelta(minutes=5)) -> None:
 
 
 def figures(chatbot: Chatbot, hours: int = HOUR) -> dict[datetime, Counter[str]]:
-    """Return a chatbot's counts that are not 0, by the start of their hour or day."""
+    """Return a chatbot's counts by the start of the hour or day, without counts that are 0."""
     names = Activity.CONVERSATIONS + Activity.DELIVERIES
     rows = Activity.objects.filter(chatbot=chatbot, hours=hours)
     return {row.begins_at: +Counter({name: getattr(row, name) for name in names}) for row in rows}
@@ -178,7 +178,7 @@ def test_new_hours_are_counted_before_those_that_have_changed(
 def test_hours_that_take_longer_than_a_run_are_counted_in_the_runs_that_follow(
     chatbot: Chatbot, past: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every hour is counted in the end, even if hours keep changing and each takes a whole run."""
+    """Every hour is eventually counted, even if hours keep changing and each takes a whole run."""
     monkeypatch.setattr(time_budget, "ONE_GO", -1.0)
     deliveries = [sent(chatbot, past - hours * ONE_HOUR, "FAILED") for hours in range(5)]
     thread = ThreadFactory(chatbot=chatbot)

@@ -1,4 +1,4 @@
-"""Agents' answers: one is held back if another agent has answered in the meantime."""
+"""An agent's answer is held back if another agent has answered in the meantime."""
 
 import pytest
 

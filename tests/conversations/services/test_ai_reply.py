@@ -237,7 +237,7 @@ def test_the_built_in_model_never_shows_an_instruction(
 
 @pytest.mark.django_db(transaction=True)
 class TestWaiting:
-    """What is committed before the model is called, and what may change while it answers."""
+    """What is committed before the model is called, and what may change during the call."""
 
     def answering_after(self, look: Callable[[], None]) -> Any:
         def reply(_: Any) -> str:

@@ -1,4 +1,4 @@
-"""Erased rows are hidden immediately, and the rows below them are deleted in batches."""
+"""Erased rows are hidden immediately, and dependent rows are deleted in batches."""
 
 import threading
 from itertools import count
@@ -43,7 +43,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def talk(chatbot: Chatbot, api: Api, send: Send) -> Thread:
-    """A conversation with every kind of row that can be below one."""
+    """A conversation with every kind of row that can belong to a conversation."""
     LeadSettingsFactory(
         chatbot=chatbot,
         enable_lead_collection=True,

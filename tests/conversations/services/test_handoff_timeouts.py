@@ -1,4 +1,4 @@
-"""Reminders of visitors who wait too long, and silent conversations that return to the AI."""
+"""Reminders about visitors who wait too long, and silent threads that return to the AI."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Figures on requests for a person: first answers, resolved requests, and returning visitors."""
+"""Statistics of requests for a person: first answers, resolved requests, returning visitors."""
 
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ from tests.factories.conversations import ThreadFactory
 
 
 def outcomes(*chatbots: Chatbot) -> Outcomes:
-    """Return the figures for the last hour in these chatbots."""
+    """Return the statistics of the last hour for these chatbots."""
     return handoffs.outcomes(timezone.now() - ONE_HOUR, [one.pk for one in chatbots])
 
 

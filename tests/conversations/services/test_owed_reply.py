@@ -196,7 +196,7 @@ def test_a_second_reply_to_a_message_cannot_be_stored(thread: Thread) -> None:
 
 @contextmanager
 def no_file_descriptors() -> Iterator[None]:
-    """Let this process open no more files or connections."""
+    """Prevent this process from opening further files or connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # open files stay open
     try:
@@ -217,7 +217,7 @@ def test_a_shortage_of_file_descriptors_is_not_a_failure_of_the_model(
     assert Message.objects.count() == 1
     assert OwedReply.objects.get().begun == 0
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-    with ModelServer() as untouched:  # the other server ran short of descriptors, too
+    with ModelServer() as untouched:  # the first server was in the same process
         LlmModel.objects.update(base_url=untouched.base_url)
         work()
     assert Message.objects.get(parent_message=message).content == "You said: Hello?"
@@ -228,7 +228,7 @@ def test_a_shortage_of_file_descriptors_is_not_a_failure_of_the_model(
 def test_a_reply_waits_for_no_lock_of_another_account(
     model: ModelServer, send: Send, thread: Thread
 ) -> None:
-    """Another account's reply by the same model is stored but not yet committed."""
+    """A reply of another account by the same model is stored but not yet committed."""
     other = ThreadFactory()
     GeneralSettings.objects.update(llm_model=LlmModel.objects.get(title="Real"))
     message = MessageFactory(thread=other)
@@ -262,7 +262,7 @@ def test_a_reply_waits_for_no_lock_of_another_account(
 def test_a_model_that_is_deleted_while_its_reply_is_stored_does_not_lose_the_reply(
     model: ModelServer, send: Send
 ) -> None:
-    """The reply looks up its model, waits for a lock, and only then commits."""
+    """The reply looks up the model, then waits for a lock while the model is deleted."""
     locked = threading.Event()
 
     def delete() -> None:

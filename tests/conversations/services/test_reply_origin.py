@@ -24,7 +24,7 @@ from tests.servers.behaviours import answer
 from tests.servers.model import ModelServer, completion, failing, replying, saying
 
 AWKWARD = f'ß {lookup("GRINNING FACE")} \r\n\t"quotes" {{braces}} \u2028 \\ '
-PROMPTS, EDITS = 60, 30  # prompts built, and edits of the settings between them
+PROMPTS, EDITS = 60, 30  # the number of prompts, and of edits between them
 
 
 def latest() -> Message:

@@ -1,4 +1,4 @@
-"""The versions that a reply's origin names are kept, however often the texts change meanwhile."""
+"""Versions named by a reply's origin are kept, however often the texts change meanwhile."""
 
 from functools import partial
 from itertools import count
@@ -80,7 +80,7 @@ def test_settings_that_change_while_they_are_read_are_read_again(
     texts = iter(["Rule 2", "Rule 3"])
 
     def change_first(execute: Any, sql: str, *rest: Any) -> Any:
-        """Change the instruction just before the version that was read is marked."""
+        """Change the instruction after its version is read, just before that version is marked."""
         if sql.startswith('UPDATE "chatbots_version"') and (text := next(texts, None)):
             instructions.update(chatbot.pk, row.pk, {"instruction": text})
         return execute(sql, *rest)

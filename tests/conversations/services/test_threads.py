@@ -1,4 +1,4 @@
-"""New threads, and `anonymous`: as given until contact information is added or removed."""
+"""New threads, and `anonymous`, which is as given until contact information changes."""
 
 import re
 from typing import Any

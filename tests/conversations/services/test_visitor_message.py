@@ -20,7 +20,7 @@ pytestmark = pytest.mark.proves("Threads and messages")
 
 
 def received(thread: Thread, content: str = "Hi") -> Incoming:
-    """Read what a send needs to know before it counts or stores anything."""
+    """Receive a visitor's message, as a send does before it counts or stores anything."""
     return visitor_message.receive(thread.chatbot_id, thread.pk, content)
 
 
@@ -78,16 +78,16 @@ def test_a_send_that_loses_the_race_returns_the_reply_of_the_winner(
 def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
     thread: Thread, default_model: Any, settings: Any
 ) -> None:
-    """Otherwise, resumed sends of a dead process could occupy all threads of the next process."""
+    """If none were taken, resumed sends of a dead process could occupy all threads of the next."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT, name = 1, new_id()
     incoming = received(thread)
-    visitor_message.store(incoming, name)  # as if the process died before the reply
+    visitor_message.store(incoming, name)  # as if the process had died before the reply
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     with limits.places.one(thread.chatbot.account_id):
         with pytest.raises(Unavailable):
             visitor_message.send(incoming, message_id=name)
         assert OwedReply.objects.exists()
     both = visitor_message.send(incoming, message_id=name).messages
-    with limits.places.one(thread.chatbot.account_id):  # nothing to wait for
+    with limits.places.one(thread.chatbot.account_id):  # the reply exists, so none is awaited
         assert visitor_message.send(incoming, message_id=name).messages == both
     assert Message.objects.count() == len(both) == 2

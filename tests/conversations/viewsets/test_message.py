@@ -218,7 +218,7 @@ class TestHistory:
     ) -> None:
         MessageFactory(thread=thread)
         with connection.cursor() as cursor:
-            cursor.execute("ANALYZE")  # a thread now seems to have one message
+            cursor.execute("ANALYZE")  # statistics for one message per thread
         newest = MessageFactory(thread=thread)
         with counted() as statements:
             api.get(f"{here}/messages?before={newest.pk}")

@@ -250,7 +250,7 @@ class TestList:
             if connection.vendor == "sqlite":
                 cursor.execute(f"EXPLAIN QUERY PLAN {ids}")
                 plan, wanted = str(cursor.fetchall()), "USING COVERING INDEX thread_latest"
-            else:  # PostgreSQL scans such a small table unless that is forbidden
+            else:  # PostgreSQL prefers to scan such a small table
                 cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
                 cursor.execute(f"EXPLAIN {ids}")
                 plan = str(cursor.fetchall()).replace("Scan Backward", "Scan")

@@ -1,4 +1,4 @@
-"""Staff actions, all the way to the receiver: a real worker behind the admin's buttons."""
+"""Actions of staff in the admin reach the receiver through a real worker."""
 
 import threading
 from collections import Counter
@@ -33,7 +33,8 @@ def test_a_hundred_concurrent_clicks_cause_one_attempt(
 ) -> None:
     """Half of the clicks come while the attempt is in progress.
 
-    The attempt ends only after the last click: once it has failed, a click would start another.
+    The attempt ends only after the last click, because a click after the failure would start
+    another attempt.
     """
     all_clicked = threading.Event()
 

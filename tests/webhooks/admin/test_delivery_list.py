@@ -1,4 +1,4 @@
-"""The delivery log of several chatbots: the right rows, and plans of bounded cost."""
+"""The delivery log of several chatbots shows the right rows, at a bounded cost."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def client(bots: list[Chatbot]) -> Client:
 
 
 def pages(client: Client, query: str) -> list[str]:
-    """Follow the links from page to page. Returns the ids of the rows."""
+    """Follow the links from page to page. Returns the ids of all rows in order."""
     found, link = [], query
     while link is not None:
         text = client.get(f"{LOG}{link}").text
@@ -137,7 +137,7 @@ def test_a_page_with_a_filter_takes_few_statements(
 
 @pytest.fixture
 def near(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a page look at no more than nine rows."""
+    """Limit the rows that a page examines to nine."""
     monkeypatch.setattr(delivery_list, "LOOKED_AT", 9)
 
 

@@ -1,4 +1,4 @@
-"""A delivery's page: links, search, and the part that its script keeps up to date."""
+"""A delivery's page: links, search, and the section that a script keeps up to date."""
 
 import re
 

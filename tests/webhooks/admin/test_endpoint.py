@@ -114,7 +114,7 @@ def test_without_the_add_on_the_page_is_read_only_and_gives_the_reason(
 def test_a_member_can_change_the_events_but_not_the_secret_or_the_url(
     member: Client, address: str, chatbot: Chatbot
 ) -> None:
-    """A member who could choose the receiver's address would be sent the secret."""
+    """A member who could change the URL would receive the secret."""
     EndpointFactory(chatbot=chatbot)
     elsewhere = {"url": "https://127.0.0.2:9/elsewhere", "events": ["NEW_LEAD"], "is_active": "on"}
     assert member.post(address, elsewhere).status_code == 302

@@ -1,4 +1,4 @@
-"""Failures grouped by cause, and the filters that a group's link sets."""
+"""Failures are grouped by cause, and each group links to the filtered log."""
 
 import re
 from html import unescape
@@ -84,7 +84,7 @@ def test_the_log_can_be_filtered_by_account(chatbot: Chatbot) -> None:
 
 
 def plan_of(statement: str) -> str:
-    """Explain a statement. On PostgreSQL, also run it, and count the rows of each step."""
+    """Return the plan of a statement. On PostgreSQL, it includes the actual rows of each step."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(f"EXPLAIN QUERY PLAN {statement}")
@@ -94,7 +94,7 @@ def plan_of(statement: str) -> str:
 
 
 def steps_of(statement: str) -> int:
-    """Count, in thousands, the steps that SQLite takes for a statement."""
+    """Return how many thousand virtual machine steps SQLite takes for a statement."""
     steps = 0
 
     def note() -> None:

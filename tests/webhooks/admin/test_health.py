@@ -29,7 +29,7 @@ def states_of(client: Client, query: str = "") -> list[str]:
 
 
 class TestHealth:
-    """The states of health, and the times and figures shown with them."""
+    """The states of health, and the times and counts that are shown with them."""
 
     @pytest.fixture
     def endpoint(self, chatbot: Chatbot) -> Endpoint:

@@ -1,4 +1,4 @@
-"""The bars on a webhook's page: their heights, and the same figures as a table."""
+"""The bars on a webhook's page: their heights, and the table with the same counts."""
 
 import re
 from datetime import UTC, datetime, timedelta

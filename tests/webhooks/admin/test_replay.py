@@ -1,4 +1,4 @@
-"""What was sent, as a delivery's page shows it."""
+"""The request that was sent, as a delivery's page shows it."""
 
 import json
 import subprocess

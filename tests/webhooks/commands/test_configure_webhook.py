@@ -1,4 +1,4 @@
-"""`configure_webhook CHATBOT_ID --url URL`."""
+"""The command `configure_webhook CHATBOT_ID --url URL`."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""`prune_deliveries --older-than DAYS`."""
+"""The command `prune_deliveries --older-than DAYS`."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""`retry_deliveries [--failed] [--chatbot ID] [--since ISO] [--event NAME]`."""
+"""The command `retry_deliveries [--failed] [--chatbot ID] [--since ISO] [--event NAME]`."""
 
 from typing import Any
 

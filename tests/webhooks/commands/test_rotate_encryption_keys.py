@@ -1,4 +1,4 @@
-"""`rotate_encryption_keys`."""
+"""The command `rotate_encryption_keys`."""
 
 from typing import Any
 

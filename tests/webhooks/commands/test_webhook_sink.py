@@ -1,4 +1,4 @@
-"""The sink as a separate process, to which the engine's transport delivers."""
+"""`webhook_sink` as a separate process, which gets requests from the engine's transport."""
 
 import contextlib
 import ipaddress
@@ -35,7 +35,7 @@ Start = Callable[..., RunningSink]
 
 @pytest.fixture
 def start(tmp_path: Path, settings: Any) -> Iterator[Start]:
-    """Start a sink that the settings of this process trust and allow."""
+    """Return a function that starts a sink, and makes the settings trust and allow it."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
     running = []
     state_dir = tmp_path / "it's a state"  # a shell would split this name

@@ -8,7 +8,7 @@ from webhooks.engine.post import Outcome, post
 SECRET = "sixteen-letters!"
 BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße"}}'.encode()
 AMPLE = 30.0  # seconds, for attempts that should not time out
-SLACK = 10.0  # seconds, for a machine under load; hostile receivers would take longer or never end
+SLACK = 10.0  # seconds, for a machine under load; without a timeout, hostile receivers take longer
 
 
 def send(url: str, *, body: bytes = BODY, timeout: float = AMPLE) -> Outcome:

@@ -14,13 +14,13 @@ OK, BROKEN = answer(200, b"thanks"), answer(503, b"upstream down")
 
 
 def begin(worker: str = ME) -> list[Work | None]:
-    """Claim due deliveries and begin their attempts."""
+    """Claim due deliveries, and begin their attempts. Returns the work, or None where rejected."""
     claimed = claims.claim(worker, slots=32)
     return [schedule.confirm(one, worker=worker) for one in claimed]
 
 
 def run() -> int:
-    """Make all due attempts. Returns how many. Asserts that each is settled."""
+    """Make all due attempts. Returns their number. Asserts that each is settled."""
     works = begin()
     for work in works:
         assert schedule.settle(work, attempt.send(work))

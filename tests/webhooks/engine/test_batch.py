@@ -1,4 +1,4 @@
-"""Concurrent calls that share their writes."""
+"""Concurrent calls share a write, and one invalid item does not fail the others."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Manual retries take no slot from other deliveries, and suspected deliveries run one at a time."""
+"""Manual retries take no slots from other deliveries, and suspects run one at a time."""
 
 from datetime import timedelta
 
@@ -58,7 +58,7 @@ def test_a_delivery_that_must_wait_for_a_suspect_does_not_use_up_a_turn(endpoint
     [claimed] = claims.claim(ME, slots=1)
     Delivery.objects.filter(pk=claimed.delivery_id).update(
         interruptions=2
-    )  # as if it were a suspect; it is already in flight
+    )  # makes the delivery, which is in flight, a suspect
     assert [one.delivery_id for one in claims.claim(ME, slots=64)] == [other.pk]
 
 

@@ -1,4 +1,4 @@
-"""The choice of deliveries, without a database: limits, shares and turns."""
+"""The choice of deliveries by limits, shares and turns, without a database."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ def waiting(
 
 
 def running(one: Waiting, count: int, *, suspects: int = 0) -> Running:
-    """Build the claiming worker's attempts in flight to an endpoint."""
+    """Build the attempts that the claiming worker has in flight to an endpoint."""
     return Running(one.chatbot_id, one.account_id, count, one.slow, suspects)
 
 

@@ -1,4 +1,4 @@
-"""The limit on an endpoint's attempts in flight: successes raise it, and timeouts halve it."""
+"""Successes raise the limit on an endpoint's attempts in flight, and timeouts halve it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A receiver's name: all its addresses are checked, and the checked one is used."""
+"""All addresses of a receiver's name are checked, and an attempt uses a checked address."""
 
 import ipaddress
 import socket
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("trusting")
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What name look-ups return: the addresses of a name, or an error to raise."""
+    """The results of name lookups by name: addresses, or an error to raise."""
     known, ask = {}, socket.getaddrinfo
 
     def answer(host: bytes | str, *args: Any, **kwargs: Any) -> list[Any]:
@@ -68,7 +68,7 @@ def test_one_forbidden_address_of_a_name_rejects_it(
 def test_the_addresses_of_a_name_are_checked_at_every_attempt(
     receiver: Receiver, names: dict[str, Any]
 ) -> None:
-    """The addresses are checked even if a connection to the good one is still open."""
+    """The addresses are checked even while a connection to an allowed address is open."""
     url = receiver.url(host="hooks.example.com")
     for _ in range(50):
         names["hooks.example.com"] = ["127.0.0.1"]
@@ -81,7 +81,7 @@ def test_the_addresses_of_a_name_are_checked_at_every_attempt(
 def test_a_name_is_resolved_only_once_per_attempt(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    """The connection goes to the checked address, whatever the name resolves to next."""
+    """The connection goes to the checked address, even if the next lookup would differ."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.1/32"),)
     ask, asked = socket.getaddrinfo, []
 

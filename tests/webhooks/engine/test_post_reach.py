@@ -1,4 +1,4 @@
-"""The destinations that an attempt reaches, and those it never reaches, over real sockets."""
+"""The destinations that an attempt may reach, and those that it must never reach."""
 
 import ipaddress
 import socket
@@ -27,7 +27,7 @@ def send(url: str) -> Outcome:
 
 @pytest.fixture
 def everywhere() -> Iterator[tuple[int, tuple[socket.socket, socket.socket]]]:
-    """Listeners on the same port of all this machine's addresses, which accept no connections."""
+    """Listeners on one port of all addresses of this machine, which accept no connections."""
     with socket.create_server(("0.0.0.0", 0), backlog=1024) as one:
         port = one.getsockname()[1]
         try:

@@ -1,4 +1,4 @@
-"""The surroundings of an attempt: the environment of the process, and other attempts."""
+"""Neither the environment of the process nor other attempts affect an attempt."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The engine's statements use their own indexes, even with statistics from an empty queue."""
+"""The engine's statements use their indexes, even with statistics from an empty queue."""
 
 import re
 from datetime import UTC, datetime

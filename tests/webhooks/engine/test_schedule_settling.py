@@ -1,4 +1,4 @@
-"""The database disappears while a receiver holds the request."""
+"""The database becomes unreachable while a receiver holds the request."""
 
 import contextlib
 import sqlite3
@@ -23,7 +23,11 @@ NOT_YET = "is not settled yet"
 def unreachable(
     receiver: Receiver, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Lock SQLite's database until the failure is logged, or end all sessions on PostgreSQL."""
+    """Return a context manager that makes the database unreachable.
+
+    On PostgreSQL, it ends all sessions. On SQLite, it locks the database until the failure is
+    logged.
+    """
     name = connection.settings_dict["NAME"]
 
     @contextlib.contextmanager
@@ -64,7 +68,7 @@ def test_an_accepted_delivery_is_settled_once_the_database_is_back(
 
     receiver.on("/hook", take)
     assert run() == 1
-    # on PostgreSQL a new session is available immediately
+    # On PostgreSQL, a new session is available immediately, so settling does not fail.
     assert (NOT_YET in caplog.text) == settings.EMBEDDED
     assert (stored(delivery)["state"], states(delivery)) == ("SUCCESS", [(1, "SUCCESS")])
     assert len(receiver.arrivals) == 1

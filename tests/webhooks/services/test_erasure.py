@@ -1,4 +1,4 @@
-"""Erased content is neither sent nor stored, but its delivery stays in the log."""
+"""Erased content is neither sent nor stored, but the deliveries stay in the log."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def erase(delivery: Delivery) -> int:
 
 
 def contents(delivery: Delivery) -> list[Any]:
-    """Collect the delivery content that the log stores."""
+    """Collect the content that the log has stored of a delivery: body and responses."""
     attempts = delivery.attempts.values_list("response_body", "response_headers")
     found = [bytes(stored(delivery)["body"]), *(bytes(body) for body, _ in attempts)]
     return [one for one in found if one] + [headers for _, headers in attempts if headers]

@@ -1,4 +1,4 @@
-"""Old deliveries are deleted; waiting ones are not."""
+"""Old deliveries are deleted, unless they are still waiting."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Retry jobs are paced, stopped, resumed, and done exactly once, whatever happens to the worker."""
+"""Retry jobs are paced, can be stopped and resumed, and run exactly once, even if a worker dies."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -40,7 +40,7 @@ def job(**options: Any) -> RetryJob:
 
 
 class Clock:
-    """The service's clock, which stands still until a test moves it."""
+    """The clock of retry jobs, which stands still until a test moves it."""
 
     def __init__(self) -> None:
         self.time = retry_job.queue.now()
@@ -116,7 +116,7 @@ def test_a_delivery_that_was_retried_meanwhile_is_not_retried_again(bot: Chatbot
     row = failed(bot)[0]
     job()
     retry(Delivery.objects.filter(pk=row.pk), by="Sam")
-    Delivery.objects.filter(pk=row.pk).update(due_at=None)  # as if it had failed once more
+    Delivery.objects.filter(pk=row.pk).update(due_at=None)  # as if the retry had failed
     advance()
     assert not requested()
 

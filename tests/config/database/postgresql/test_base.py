@@ -1,4 +1,4 @@
-"""While the server answers, a pooled connection is known to work without a round trip."""
+"""A pooled connection is not checked if the server answered a moment ago."""
 
 import os
 import socket
@@ -31,7 +31,7 @@ def taken() -> int:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Record the connections that are checked with a round trip."""
+    """Record the server processes of connections that are checked with a round trip."""
     asked, answers = [], base.answers
 
     def record(pooled: Any) -> bool:

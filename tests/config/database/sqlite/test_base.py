@@ -1,4 +1,4 @@
-"""SQLite's values are converted exactly as Django would convert them."""
+"""Our faster converters of SQLite values return exactly what those of Django return."""
 
 from datetime import UTC, datetime
 from typing import Any
