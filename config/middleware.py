@@ -198,7 +198,7 @@ class RequestMiddleware:
         if request.path_info.startswith(self.COUNTED):
             try:
                 address = counted_as(request.META.get("REMOTE_ADDR", ""))
-                limits.count("address", address, settings.RATE_LIMIT_IP)
+                limits.count_request(request, "address", address, settings.RATE_LIMIT_IP)
             except TooManyRequests as refusal:
                 return plain_response(refusal)
         return self.get_response(request)

@@ -4,12 +4,13 @@ A thread that read a body itself would wait as long as the client takes to send 
 event loop waits, so a slow client holds a connection and some memory, but neither a thread nor a
 database connection.
 
-With neither PostgreSQL nor Redis, the event loop's own thread handles API reads.
+The event loop's own thread answers the API's short reads (`config.database.inline`).
 """
 
 import asyncio
 import logging
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -26,7 +27,9 @@ from granian.rsgi import Scope
 from config import metrics
 from config.api.body import MAX_BYTES, REFUSAL
 from config.api.errors import ApiError, InvalidRequest, Unavailable
+from config.api.limits import COUNTED
 from config.database.connections import release_connection
+from config.database.inline import MustWait, inline
 from config.database.locks import WEB_LOCK_TIMEOUT, limit_waits
 from config.database.postgresql.outage import outage
 from config.wsgi import application as django
@@ -80,6 +83,7 @@ class Body:
     complete: bool = True  # no part of the body remains on the connection
     refusal: ApiError | None = None
     charged: int = 0  # bytes reserved in `room`
+    counted: set[str] = field(default_factory=set)  # see COUNTED
 
     def add(self, part: bytes) -> None:
         """Append a part, and reserve memory once the body exceeds SMALL. Raises Unavailable."""
@@ -94,14 +98,14 @@ class Body:
         self.complete, self.refusal = False, error
 
 
-def is_embedded_call(scope: Scope) -> bool:
-    """Return whether a request is to the API, in an installation without PostgreSQL or Redis."""
-    return WITHOUT_SERVERS and scope.path.startswith("/api/")
+def is_api_call(scope: Scope, methods: frozenset[str]) -> bool:
+    """Return whether a request is to the API, with one of the methods."""
+    return scope.method in methods and scope.path.startswith("/api/")
 
 
 def threads_for(scope: Scope) -> ThreadPoolExecutor:
-    """Return the pool whose threads handle a request."""
-    return writes if is_embedded_call(scope) and scope.method in WRITES else threads
+    """Return the pool whose threads answer a request."""
+    return writes if WITHOUT_SERVERS and is_api_call(scope, WRITES) else threads
 
 
 def bound_of(path: str) -> int:
@@ -191,6 +195,7 @@ def environ_of(scope: Scope, body: Body) -> "WSGIEnvironment":
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
         REFUSAL: body.refusal,
+        COUNTED: body.counted,
     }
 
 
@@ -229,21 +234,21 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
     return None
 
 
-def answer_here(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
-    """Handle a request on the event loop's thread, which receives nothing meanwhile.
-
-    This is for reads of a SQLite database. They wait neither for a peer nor for a writer, and take
-    less time than handing them to a thread, which would compete for the interpreter with this one.
+def answer_inline(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
+    """Answer a read on the event loop's thread, as `answer` does. Raises MustWait.
 
     While a thread runs an event loop, Django refuses to use the database in it, and asgiref would
     give each request a connection of its own. So the loop is hidden from them.
     """
-    loop = asyncio.get_running_loop()
+    inline.check()
+    loop, began = asyncio.get_running_loop(), time.monotonic()
     asyncio._set_running_loop(None)
     try:
+        connection.use_inline()  # type: ignore[attr-defined]  # a method of our wrappers
         return answer(scope, protocol, body)
     finally:
         asyncio._set_running_loop(loop)
+        inline.note(time.monotonic() - began)
 
 
 async def send(protocol: HTTPProtocol, stream: Stream) -> None:
@@ -267,13 +272,15 @@ async def send(protocol: HTTPProtocol, stream: Stream) -> None:
 
 
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:
-    """Receive a whole request, then handle it, in a thread unless it is a quick read."""
+    """Receive a whole request, then answer it, in a thread unless it is a short read."""
     body = await receive(scope, protocol)
     metrics.IN_PROGRESS.inc()
     try:
-        if scope.method in READS and is_embedded_call(scope):
-            stream = answer_here(scope, protocol, body)
-        else:
+        try:
+            if not is_api_call(scope, READS):
+                raise MustWait
+            stream = answer_inline(scope, protocol, body)
+        except MustWait:
             run = asyncio.get_running_loop().run_in_executor
             stream = await run(threads_for(scope), answer, scope, protocol, body)
     finally:

@@ -17,6 +17,7 @@ from marshmallow.validate import Length, Range
 
 from config.api import prose
 from config.database.lengths import SHORT
+from config.database.postgresql.connection import Connection
 from config.environment import environment, header_values, refusal, refuse
 from config.runtime import logs, state, static_files
 
@@ -230,8 +231,11 @@ if not EMBEDDED:
     given = options.get("options", "")
     options["options"] = f"-c idle_in_transaction_session_timeout=10s -c jit=off {given}".strip()
     options["pool"] = {
+        "connection_class": Connection,
         "min_size": 1,
-        "max_size": 6,  # per process; no thread holds a connection while waiting for a peer
+        # Per process: six for the threads, none of which holds a connection while waiting for a
+        # peer, and one for the event loop.
+        "max_size": 7,
         "timeout": 15.0,
         # After this, the pool gives up on a failing connection, and the next request starts a new
         # attempt. Until then, the pauses between attempts double, which prolongs an outage.

@@ -116,10 +116,7 @@ class Dispatcher(threading.Thread):
             life.hold()
 
     def run(self) -> None:
-        """Run rounds until told to stop. After a database error, a new connection is used.
-
-        Any other error ends this thread, and `watch` then ends the process.
-        """
+        """Run rounds until told to stop. After a non-database error, `watch` ends the process."""
         while not self.must_stop():
             try:
                 pause = self.round()
@@ -235,10 +232,9 @@ class Dispatcher(threading.Thread):
     def watch(self) -> None:
         """End the process if it is stuck, so that its supervisor restarts it.
 
-        The process is stuck if no round finishes for STUCK_AFTER seconds or, once it must stop, for
-        `grace()` seconds. An unresponsive PostgreSQL server is detected earlier, and threads that
-        wait for it get an error. The watchdog counts its own sleeps of one second, so a suspended
-        process is not considered stuck.
+        It is stuck if no round finishes for STUCK_AFTER seconds or, once it must stop, for
+        `grace()` seconds. The threads that wait for an unresponsive PostgreSQL server get an error
+        earlier. The watchdog counts its own sleeps, so a suspended process is not stuck.
         """
         seen, quiet = self.rounds, 0
         while True:

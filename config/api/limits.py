@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 from uuid import UUID
 
 from django.conf import settings
+from django.http import HttpRequest
 
 from config.api.errors import TooManyRequests
 from config.environment import Rate
@@ -22,6 +23,7 @@ Command = tuple[str | int, ...]
 
 UNBOUNDED = 2**31 - 1  # connections to Redis; each thread uses at most one at a time
 ASK_AGAIN = 0.5  # seconds between checks of a cache that is down
+COUNTED = "config.counted"  # key in request.META: the limits towards which the request has counted
 SPARE = 5  # seconds that a counter outlives its window, because clocks of processes differ
 
 REFUSED = Counter("chatbots_refused_calls", "Calls refused by a limit", ["limit"])
@@ -214,6 +216,14 @@ def count(name: str, key: object, rate: Rate | None) -> None:
     """
     if rate:
         refuse_beyond(name, increment(name, str(key), rate), rate)
+
+
+def count_request(request: HttpRequest, name: str, key: object, rate: Rate | None) -> None:
+    """Count a request once, even if it is answered from the start again. Raises TooManyRequests."""
+    counted = request.META.setdefault(COUNTED, set())
+    if name not in counted:
+        count(name, key, rate)
+        counted.add(name)
 
 
 @contextmanager

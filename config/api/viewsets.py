@@ -44,7 +44,7 @@ class ApiViewSet(GenericViewSet[Any]):
     def check(self, request: HttpRequest, **names: str) -> None:
         """Check a request, in the documented order of errors. Raises ApiError."""
         self.authenticate(request, **names)  # 401
-        limits.count("user", self.caller.pk, settings.RATE_LIMIT_USER)  # 429
+        limits.count_request(request, "user", self.caller.pk, settings.RATE_LIMIT_USER)  # 429
         if not self.action:
             raise MethodNotAllowed(self.allowed_methods)  # 405
         self.names = self.open(**names)  # 403, 404; the remaining names are for the method

@@ -1,21 +1,21 @@
 """PostgreSQL with a pool that survives a restart of the server."""
 
-import re
 import select
 import time
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache, lru_cache
-from itertools import count
+from functools import cache
 from typing import Any
 
 import psycopg
 from django.conf import settings
 from django.db.backends.postgresql import base
 from psycopg.adapt import AdaptersMap
-from psycopg.pq import ConnStatus
+from psycopg.pq import ConnStatus, TransactionStatus
 from psycopg.types.datetime import TimestamptzLoader
 from psycopg_pool import PoolTimeout
 
+from config.database.inline import LONGEST, MustWait, inline
+from config.database.postgresql.connection import Found
 from config.database.postgresql.outage import outage
 
 # Seconds, less than two in total. A request waits WAIT for a pooled connection or its response,
@@ -24,6 +24,7 @@ from config.database.postgresql.outage import outage
 WAIT = 0.5
 VERDICT = 1.4
 PATIENT_WAIT = 5.0  # WAIT of a worker, whose pool is often busy; a slow server is not an outage
+LIFETIME = 600.0  # seconds for which the event loop keeps a connection
 RECENT = 0.05  # seconds for which a response proves that the server is responsive
 
 
@@ -37,6 +38,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     stores_times_as_text = False
     joins_writes = True
     waiting_writes: list[Any] | None = None  # for a `config.database.prepared.together` block
+    inline = False  # this is the event loop's thread, which must not wait
     answered_at = 0.0  # when this process last gave back a connection that worked (monotonic)
 
     def get_connection_params(self) -> dict[str, Any]:
@@ -46,8 +48,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """
         params: dict[str, Any] = super().get_connection_params()
         params["context"] = with_loaders_in_c(params["context"])
-        if settings.PREPARED_STATEMENTS:
-            params["prepare_threshold"] = 0  # on first use, as only hot SQL uses `run_prepared`
         return params
 
     def _set_autocommit(self, autocommit: bool) -> None:
@@ -57,6 +57,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def create_cursor(self, name: str | None = None) -> Any:  # Any: psycopg's
         """Create a cursor that keeps the connection's loaders. A name makes it a server cursor."""
+        if self.inline:
+            raise MustWait  # only prepared statements are known to be short
         kinds: Any = base  # Any: the stubs lack the arguments of its cursors
         if name:
             held = self.connection.autocommit
@@ -75,11 +77,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.ensure_connection()
         self.validate_no_broken_transaction()
         with self.wrap_database_errors:
-            cursor: psycopg.Cursor[Any]
             if settings.PREPARED_STATEMENTS:
-                cursor, sql = psycopg.RawCursor(self.connection), with_numbers(sql)
-            else:
-                cursor = psycopg.ClientCursor(self.connection)
+                within = LONGEST if self.inline else None
+                found: Found = self.connection.run(sql, values, within=within)
+                return found
+            cursor = psycopg.ClientCursor(self.connection)
             cursor.execute(sql, values)
             return cursor.fetchall() if reads else [], cursor.rowcount
 
@@ -88,6 +90,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if not self.pool:
             return super().get_new_connection(conn_params)
         self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        if self.inline:
+            self.close_at = time.monotonic() + LIFETIME
+            return inline.take()
         self.pool.open()
         deadline = time.monotonic() + self.pool.timeout
         while True:
@@ -128,17 +133,26 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _close(self) -> None:
         if self.connection is not None and self.connection.pgconn.status == ConnStatus.OK:
             DatabaseWrapper.answered_at = time.monotonic()
+            idle = self.connection.pgconn.transaction_status == TransactionStatus.IDLE
+            if idle and not (self.inline or self.in_atomic_block) and inline.offer(self.connection):
+                return
         super()._close()  # type: ignore[misc] # the stubs lack it
 
+    def use_inline(self) -> None:
+        """Serve the event loop's thread. Raises MustWait if no connection works."""
+        if not settings.PREPARED_STATEMENTS:
+            raise MustWait
+        self.inline = True
+        if self.connection is not None and (self.connection.closed or self.connection.has_input()):
+            self.close()
+        self.ensure_connection()
 
-@lru_cache(1_024)
-def with_numbers(sql: str) -> str:
-    """Convert a statement to PostgreSQL's own format, with numbered parameters.
-
-    psycopg would convert it on every run if it is long or has many parameters.
-    """
-    numbers = count(1)
-    return re.sub("%[%s]", lambda found: "%" if found[0] == "%%" else f"${next(numbers)}", sql)
+    def close_if_unusable_or_obsolete(self) -> None:
+        """Keep the event loop's connection for LIFETIME, unless an error has occurred on it."""
+        if not self.inline:
+            super().close_if_unusable_or_obsolete()
+        elif self.errors_occurred or time.monotonic() >= (self.close_at or 0):
+            self.close()
 
 
 @cache

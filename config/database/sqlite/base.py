@@ -104,6 +104,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Leave all conversion to DatabaseOperations. sqlite3's own converters would run first."""
         return super().get_connection_params() | {"detect_types": 0, "cached_statements": 512}
 
+    def use_inline(self) -> None:
+        """Do nothing: a read of SQLite waits neither for a server nor for a writer."""
+
     def create_cursor(self, name: str | None = None) -> Any:
         """Create a cursor that knows whether this connection holds the write lock."""
         cursor = self.connection.cursor(factory=Cursor)

@@ -31,11 +31,7 @@ def tried() -> Delivery | None:
 def test_a_hundred_concurrent_clicks_cause_one_attempt(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
-    """Half of the clicks come while the attempt is in progress.
-
-    The attempt ends only after the last click, because a click after the failure would start
-    another attempt.
-    """
+    """The attempt ends only after the last click: a later click would start another attempt."""
     all_clicked = threading.Event()
 
     def held(arrival: Arrival) -> Iterable[Step]:

@@ -1,0 +1,143 @@
+"""Prepared statements run directly on libpq, with the errors and transactions of a cursor."""
+
+import datetime
+import threading
+import time
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection as database
+
+from config.database.inline import MustWait
+from config.database.postgresql import connection as module
+from config.database.postgresql.connection import Connection
+
+pytestmark = [
+    pytest.mark.skipif(settings.EMBEDDED, reason="there is no PostgreSQL"),
+    pytest.mark.django_db(transaction=True),
+]
+NOW = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def connection() -> Any:
+    """Open a connection with an empty temporary table."""
+    parameters = {**database.get_connection_params(), "autocommit": True}
+    with Connection.connect(**parameters) as opened:
+        opened.execute("CREATE TEMPORARY TABLE note (id int PRIMARY KEY, text text NOT NULL)")
+        yield opened
+
+
+def notes(connection: Connection) -> list[Any]:
+    return connection.run("SELECT id, text FROM note ORDER BY id", [])[0]
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "expected"),
+    [
+        ("SELECT 1", [], [(1,)]),
+        ("SELECT %s::uuid", [UUID(int=7)], [(UUID(int=7),)]),
+        ("SELECT %s::timestamptz", [NOW], [(NOW,)]),
+        ("SELECT %s::text, 'a' LIKE '%%'", ["5 %s"], [("5 %s", True)]),
+        ("SELECT %s::text IS NULL", [None], [(True,)]),
+        ("SELECT %s + 1", [2**40], [(2**40 + 1,)]),
+        ("SELECT g FROM generate_series(1, %s) g", [3], [(1,), (2,), (3,)]),
+        ("SELECT 1 = ANY(%s)", [[1, 2]], [(True,)]),
+    ],
+)
+def test_rows_are_read_as_by_a_cursor(
+    connection: Connection, sql: str, values: list[Any], expected: list[Any]
+) -> None:
+    for _ in range(2):  # prepared, then run again
+        assert connection.run(sql, values) == (expected, len(expected))
+    assert connection.execute(sql.replace("%%", "%") if not values else sql, values).fetchall()
+
+
+def test_a_write_reports_the_number_of_rows(connection: Connection) -> None:
+    insert = "INSERT INTO note VALUES (%s, %s), (%s, %s)"
+    assert connection.run(insert, [1, "a", 2, "b"]) == ([], 2)
+    assert connection.run("UPDATE note SET text = %s WHERE id > %s", ["c", 1]) == ([], 1)
+    assert notes(connection) == [(1, "a"), (2, "c")]
+
+
+def test_a_value_larger_than_the_buffers_of_the_connection_is_sent_whole(
+    connection: Connection,
+) -> None:
+    text = "x" * 30_000_000
+    assert connection.run("SELECT %s::text", [text])[0] == [(text,)]
+
+
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_an_error_is_raised_as_by_a_cursor(connection: Connection, autocommit: bool) -> None:
+    connection.autocommit = autocommit
+    insert = "INSERT INTO note VALUES (%s, %s)"
+    connection.run(insert, [1, "a"])
+    if not autocommit:
+        connection.commit()
+    with pytest.raises(psycopg.errors.UniqueViolation, match="note_pkey") as raised:
+        connection.run(insert, [1, "b"])
+    assert raised.value.diag.constraint_name == "note_pkey"
+    errors = psycopg.errors
+    with pytest.raises(errors.UndefinedTable if autocommit else errors.InFailedSqlTransaction):
+        connection.run("SELECT 1 FROM missing", [])
+    connection.rollback()
+    assert notes(connection) == [(1, "a")]
+
+
+def test_the_first_statement_begins_a_transaction(connection: Connection) -> None:
+    connection.autocommit = False
+    connection.run("INSERT INTO note VALUES (%s, %s)", [1, "a"])
+    connection.run("INSERT INTO note VALUES (%s, %s)", [2, "b"])
+    assert connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
+    connection.rollback()
+    assert notes(connection) == []
+    connection.rollback()
+
+
+def test_statements_stay_prepared_after_a_rollback(connection: Connection) -> None:
+    connection.autocommit = False
+    notes(connection)
+    connection.rollback()
+    notes(connection)
+    assert len(connection.names) == 1
+
+
+def test_beyond_a_limit_statements_are_not_prepared(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST", 2)
+    found = [connection.run(f"SELECT {number} + %s", [1]) for number in range(5)]
+    assert found == [([(number + 1,)], 1) for number in range(5)]
+    assert len(connection.names) == 2
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_a_slow_server_is_not_waited_for(connection: Connection, prepared: bool) -> None:
+    sleep, began = "SELECT pg_sleep(%s)", time.monotonic()
+    if prepared:
+        connection.run(sleep, [0.0])
+    with pytest.raises(MustWait):
+        connection.run(sleep, [3.0], within=0.05)
+    assert connection.closed
+    assert time.monotonic() - began < 2
+
+
+def test_a_terminated_session_is_noticed_before_and_during_a_statement(
+    connection: Connection,
+) -> None:
+    assert not connection.has_input()
+    pid = connection.info.backend_pid
+
+    def terminate() -> None:
+        with psycopg.connect(**database.get_connection_params(), autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
+
+    ending = threading.Timer(0.2, terminate)
+    ending.start()
+    with pytest.raises(psycopg.OperationalError):
+        connection.run("SELECT pg_sleep(%s)", [60.0])
+    ending.join()
+    assert connection.closed

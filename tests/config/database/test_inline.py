@@ -1,0 +1,111 @@
+"""Short reads are answered on the event loop's thread, which never waits long."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import requests
+from django.conf import settings
+from django.db import connection, transaction
+
+from chatbots.models import Chatbot
+from config.database.inline import LONGEST, PAUSE, Inline, MustWait
+from tests.conftest import Api, caller
+from tests.contract.operations import OPERATIONS, Operation, call, ids_of
+from tests.servers.processes import Web, wait_until
+
+READS = [each for each in OPERATIONS if each.method == "GET"]
+SHORT = 0.5  # seconds; much less than the lock timeout of a request in a thread, which is one
+for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite's reads do not wait")
+
+
+def test_a_thread_leaves_a_connection_only_if_the_event_loop_needs_one() -> None:
+    inline = Inline()
+    assert not inline.offer("a")
+    with pytest.raises(MustWait):
+        inline.take()
+    assert (inline.offer("b"), inline.offer("c")) == (True, False)
+    assert inline.take() == "b"
+    assert not inline.offer("d")
+
+
+def test_after_a_long_read_threads_answer_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.monotonic()
+    inline = Inline()
+    inline.note(LONGEST)
+    inline.check()
+    inline.note(2 * LONGEST)
+    with pytest.raises(MustWait):
+        inline.check()
+    monkeypatch.setattr(time, "monotonic", lambda: now + PAUSE + 1)
+    inline.check()
+
+
+@for_postgresql
+@pytest.mark.django_db
+@pytest.mark.parametrize("read", READS, ids=str)
+def test_every_read_uses_only_prepared_statements(
+    api: Api, chatbot: Chatbot, read: Operation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = ids_of(chatbot)
+    api.get("/v1/chatbots")  # records when the key was used, which waits for the disk
+    monkeypatch.setattr(connection, "inline", True)
+    assert call(api, read, ids).status_code == 200
+
+
+@pytest.fixture
+def web(chatbot: Chatbot, request: pytest.FixtureRequest) -> Iterator[Web]:
+    with Web(WEB_WORKERS="1", RATE_LIMIT_IP=getattr(request, "param", "off")) as web:
+        yield web
+
+
+def get(web: Web, path: str, key: str = "") -> tuple[int, float]:
+    """Send a GET request. Returns the status, and the seconds until the response."""
+    headers, began = {"Authorization": f"Bearer {key}"} if key else {}, time.monotonic()
+    response = requests.get(f"{web.address}{path}", headers=headers, timeout=60)
+    return response.status_code, time.monotonic() - began
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("web", ["6/3600s"], indirect=True)
+def test_a_read_that_is_answered_from_the_start_again_is_counted_once(
+    web: Web, api: Api, chatbot: Chatbot
+) -> None:
+    # A thread answers the first request and leaves its connection. The first request with the
+    # other key begins on the event loop, which must not record the key's use.
+    other = caller(chatbot.account.owner)
+    keys = [api.key] * 2 + [other.key] * 5
+    assert [get(web, "/api/v1/chatbots", key)[0] for key in keys] == [200] * 6 + [429]
+
+
+@for_postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_read_that_waits_for_the_database_delays_no_other_request(
+    web: Web, api: Api, chatbot: Chatbot
+) -> None:
+    path = f"/api/v1/chatbots/chatbot/{chatbot.pk}/localization"
+    for _ in range(3):  # a thread answers the first and leaves its connection
+        assert get(web, path, api.key)[0] == 200
+    with ThreadPoolExecutor(1) as elsewhere, transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE chatbots_localization IN ACCESS EXCLUSIVE MODE")
+        waiting = elsewhere.submit(get, web, path, api.key)
+        wait_until(lambda: blocked(), told="the read does not wait for the lock")
+        others = [get(web, "/healthz")[1] for _ in range(10)]
+        others += [get(web, "/api/v1/chatbots", api.key)[1]]
+        status, seconds = waiting.result()
+    assert max(others) < SHORT, others
+    assert (status, seconds > SHORT) == (503, True)
+    assert get(web, path, api.key)[0] == 200
+
+
+def blocked() -> Any:
+    """Return whether another session waits for a lock."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            " AND datname = current_database()"
+        )
+        return cursor.fetchone()[0]
