@@ -17,7 +17,7 @@ from rest_framework import serializers
 from config.api import fields as wire
 from config.api.body import stored_time
 from config.api.naming import camel
-from config.database.prepared import prepared
+from config.database.prepared import Given, prepared
 
 
 class Slot(NamedTuple):
@@ -184,17 +184,22 @@ class Reading:
     """Records that a prepared statement reads.
 
     `narrow` restricts the rows that a viewset starts from. A value in it that varies must be a
-    `Given`.
+    `Given`. `known` replaces columns of other tables, by path, with values that the caller knows.
     """
 
     def __init__(
-        self, record: type[Record], narrow: "Callable[..., QuerySet[Any]] | None" = None
+        self,
+        record: type[Record],
+        narrow: "Callable[..., QuerySet[Any]] | None" = None,
+        *,
+        known: Mapping[str, Given] | None = None,
     ) -> None:
         self.record = record
+        columns: list[Any] = [(known or {}).get(path, path) for path in record.paths()]
 
         def build(start: "Callable[[], QuerySet[Any]]", *shape: Any) -> Any:
             rows = narrow(start(), *shape) if narrow else start()
-            return rows.values_list(*record.paths())
+            return rows.values_list(*columns)
 
         self.statement = prepared(build, times=stored_time)
 

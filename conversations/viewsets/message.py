@@ -23,13 +23,15 @@ from conversations.serializers.message import (
 from conversations.services import history, reactions, visitor_message
 from conversations.services.visitor_message import Sent
 
-THREAD, BEFORE = Given("thread", UUIDField()), Given("before", UUIDField())
+CHATBOT, THREAD, BEFORE = (Given(name, UUIDField()) for name in ("chatbot", "thread", "before"))
 STATE = Reading(ThreadState)
+# Does not join the thread, which has been read already.
 PAGE = Reading(
     MessageRecord,
     lambda messages, limit, older: history.page(
         messages, THREAD, limit=limit, before=BEFORE if older else None
     ),
+    known={"thread__chatbot_id": CHATBOT},
 )
 
 
@@ -73,10 +75,12 @@ class MessageViewSet(ChatbotViewSet):
     def list(self, query: dict[str, Any], thread_id: str) -> dict[str, Any]:
         """Read the history, newest first."""
         thread, limit, before = thread_key(thread_id), query["limit"], query.get("before")
-        states = STATE.records(given_thread, chatbot=self.chatbot.pk, thread=thread)
+        given = {"chatbot": self.chatbot.pk, "thread": thread}
+        states = STATE.records(given_thread, **given)
         if not states:
             raise ThreadNotFound
-        records = self.read(PAGE, limit, before is not None, thread=thread, before=before)
+        older = before is not None
+        records = PAGE.records(Message.objects.all, limit, older, before=before, **given)
         if before and not (records or self.rows().filter(thread=thread, pk=before).exists()):
             raise InvalidRequest.at(["before"], "Expected the id of a message of this thread")
         shown, cursor = history.cut(records, limit)
