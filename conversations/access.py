@@ -7,7 +7,7 @@ from django.db.models import QuerySet, UUIDField
 from config.api.errors import NotFound
 from config.api.fields import Identifier
 from config.database.prepared import Given, prepared
-from conversations.models import Thread
+from conversations.models import Message, Thread
 
 
 class ThreadNotFound(NotFound):
@@ -28,6 +28,11 @@ def given_thread() -> "QuerySet[Thread]":
     return Thread.objects.filter(
         chatbot=Given("chatbot", UUIDField()), pk=Given("thread", UUIDField())
     )
+
+
+def messages() -> "QuerySet[Message]":
+    """Select messages. The caller narrows them to a thread that it has read."""
+    return Message.objects.all()
 
 
 def present(thread: Thread | None) -> Thread:

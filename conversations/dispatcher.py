@@ -24,8 +24,8 @@ from django.db import connection
 
 from accounts import mail_queue
 from accounts import tasks as account_tasks
-from config.database.connections import release_connection
-from config.database.locks import WORKER_LOCK_TIMEOUT, left_if_locked, limit_waits
+from config.database.connections import configure_sessions, release_connection
+from config.database.locks import WORKER_LOCK_TIMEOUT, left_if_locked
 from config.database.postgresql.outage import outage
 from config.metrics import Gauge, serve, watch_pool
 from config.models import PeriodicWork
@@ -42,7 +42,7 @@ from webhooks.services import retry_job
 
 # Seconds to let due deliveries accumulate before a claim, because claiming many costs little more
 # than claiming one. The pause grows with the size of the last claim, up to GATHER_MOST.
-GATHER, GATHER_MOST = 0.004, 0.05
+GATHER, GATHER_MOST = 0.002, 0.01
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
 # Seconds to pause when no delivery can start, unless an attempt ends or a delivery arrives sooner.
 FULL_PAUSE = 0.05
@@ -233,8 +233,7 @@ class Dispatcher(threading.Thread):
         """End the process if it is stuck, so that its supervisor restarts it.
 
         It is stuck if no round finishes for STUCK_AFTER seconds or, once it must stop, for
-        `grace()` seconds. The threads that wait for an unresponsive PostgreSQL server get an error
-        earlier. The watchdog counts its own sleeps, so a suspended process is not stuck.
+        `grace()` seconds. The watchdog counts its own sleeps, so a suspended process is not stuck.
         """
         seen, quiet = self.rounds, 0
         while True:
@@ -271,7 +270,8 @@ class DispatcherStep(StartStopStep):
         """Start the dispatcher. Raises SystemExit, with the reason in the log, if it cannot run."""
         raise_file_limit()  # each attempt needs a descriptor or two
         outage.watched = outage.patient = not settings.EMBEDDED
-        limit_waits(WORKER_LOCK_TIMEOUT)
+        # A kept plan may stem from a small table, and would read all of a large one.
+        configure_sessions(lock_timeout=WORKER_LOCK_TIMEOUT, plan_cache_mode="force_custom_plan")
         dispatcher = Dispatcher(worker.concurrency, worker.pool)
         dispatcher.begin_watch()
         try:

@@ -1,6 +1,19 @@
-"""Release the thread's database connection."""
+"""Configure this process's database connections, and release the thread's connection."""
+
+from typing import Any
 
 from django.db import connection
+
+
+def configure_sessions(**parameters: str) -> None:
+    """Set parameters of PostgreSQL for all later connections of this process."""
+    database: Any = connection  # Any: the stubs lack the pool
+    if database.vendor == "postgresql":
+        options = database.settings_dict["OPTIONS"]
+        given = " ".join(f"-c {name}={value}" for name, value in parameters.items())
+        options["options"] = f"{given} {options['options']}"
+        database.close()
+        database.close_pool()
 
 
 def release_connection() -> None:

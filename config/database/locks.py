@@ -22,6 +22,7 @@ from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 from psycopg.errors import LockNotAvailable
 
+from config.database.connections import configure_sessions
 from config.stop_signal import worker_is_stopping
 
 WORKER_LOCK_TIMEOUT = "300ms"
@@ -43,12 +44,7 @@ def limit_waits(timeout: str) -> None:
 
     `timeout` is in PostgreSQL's notation.
     """
-    database: Any = connection  # Any: the stubs lack the pool
-    if database.vendor == "postgresql":
-        options = database.settings_dict["OPTIONS"]
-        options["options"] = f"-c lock_timeout={timeout} {options['options']}"
-        database.close()
-        database.close_pool()
+    configure_sessions(lock_timeout=timeout)
 
 
 class RowLocked(OperationalError):

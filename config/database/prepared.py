@@ -39,7 +39,10 @@ __all__ = [
     "Given",
     "Prepared",
     "Update",
+    "among",
     "insert",
+    "insert_each",
+    "listed",
     "page",
     "prepared",
     "prepared_delete",
@@ -236,8 +239,45 @@ def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> No
     names = next(iter(rows.values()))
     statement = _update_columns.statement(database.vendor, model, *names)
     values = [statement.values({"pk": pk} | new(row), database) for pk, row in rows.items()]
-    with database.cursor() as cursor:
-        cursor.executemany(statement.sql, values)
+    with mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
+        statement.run_many(values, database)
+
+
+def insert_each(rows: list[RowT]) -> None:
+    """Store any number of new rows of one model. One statement runs many times."""
+    if not rows:
+        return
+    database = connections[DEFAULT_DB_ALIAS]
+    statement = _insert.statement(database.vendor, type(rows[0]), 1)
+    values = [
+        statement.values(
+            {
+                Insert.place(0, field.attname): field.pre_save(row, add=True)
+                for field in stored_fields(type(row))
+            },
+            database,
+        )
+        for row in rows
+    ]
+    with mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
+        statement.run_many(values, database)
+
+
+def among(name: str, field: Any, size: int) -> list[Any]:  # of Given, unknown to the stubs
+    """Return the right side of an `__in` lookup for a list of values with this size (`listed`)."""
+    return [Given(f"{name} {number}", field) for number in range(size)]
+
+
+def listed(name: str, values: Iterable[Any]) -> tuple[int, dict[str, Any]]:
+    """Return the size and the given values of a list for `among`.
+
+    The last value is repeated until the size is a power of two, so that a statement has few shapes.
+    An empty list has size 0, which needs a shape without the lookup.
+    """
+    found = list(values)
+    size = 1 << (len(found) - 1).bit_length() if found else 0
+    found += found[-1:] * (size - len(found))
+    return size, {f"{name} {number}": value for number, value in enumerate(found)}
 
 
 def changed(row: Model, names: Iterable[str]) -> dict[str, Any]:

@@ -153,6 +153,14 @@ class Statement:
             fetched, count = database.run_prepared(self.sql, values, reads=bool(self.read))
         return self.read(fetched, database) if self.read else [], count
 
+    def run_many(self, rows: list[list[Any]], database: Any) -> None:
+        """Run a statement without results for each list of its parameters' values."""
+        if database.queries_logged or database.execute_wrappers:
+            with database.cursor() as cursor:
+                cursor.executemany(self.sql, rows)
+        else:
+            database.run_many(self.sql, rows)
+
 
 @lru_cache(256)
 def joined(writes: tuple[str, ...]) -> Statement:

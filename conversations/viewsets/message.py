@@ -9,7 +9,7 @@ from config.api.errors import InvalidRequest
 from config.api.operation import operation
 from config.api.serializers import Reading
 from config.database.prepared import Given
-from conversations.access import ThreadNotFound, given_thread, thread_key
+from conversations.access import ThreadNotFound, given_thread, messages, thread_key
 from conversations.models import Message
 from conversations.serializers.message import (
     Exchange,
@@ -28,8 +28,8 @@ STATE = Reading(ThreadState)
 # Does not join the thread, which has been read already.
 PAGE = Reading(
     MessageRecord,
-    lambda messages, limit, older: history.page(
-        messages, THREAD, limit=limit, before=BEFORE if older else None
+    lambda rows, limit, older: history.page(
+        rows, THREAD, limit=limit, before=BEFORE if older else None
     ),
     known={"thread__chatbot_id": CHATBOT},
 )
@@ -80,7 +80,7 @@ class MessageViewSet(ChatbotViewSet):
         if not states:
             raise ThreadNotFound
         older = before is not None
-        records = PAGE.records(Message.objects.all, limit, older, before=before, **given)
+        records = PAGE.records(messages, limit, older, before=before, **given)
         if before and not (records or self.rows().filter(thread=thread, pk=before).exists()):
             raise InvalidRequest.at(["before"], "Expected the id of a message of this thread")
         shown, cursor = history.cut(records, limit)

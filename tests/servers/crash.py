@@ -24,7 +24,7 @@ class Point(NamedTuple):
 
 CLAIM = r'(WITH .*|SELECT set_config.*)?UPDATE "?webhooks_delivery"?\s+SET .*claimed_by.* IN '
 BEGIN = r'INSERT INTO "?webhooks_attempt'
-ANSWER = r'SELECT .*is_erased.* FROM "?webhooks_delivery'  # the first statement of settling
+ANSWER = r'SELECT .*body_length.* FROM "?webhooks_delivery'  # the first statement of settling
 SETTLE = r'UPDATE "?webhooks_attempt"? SET .*finished_at'
 RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'  # with the message, or separate
 POINTS = {

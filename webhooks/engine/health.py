@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import DateTimeField, Q, QuerySet
 
-from config.database.prepared import update_each
+from chatbots.models import Chatbot
+from config.database.prepared import Given, among, listed, prepared, update_each
 from config.outbound.failures import Reason
 from webhooks.engine.work import Result, Work
 from webhooks.models import Endpoint
@@ -23,6 +24,22 @@ RECORD = (
     *("last_success_at", "last_failure_at", "failing_since", "failures_in_a_row"),
     *("timed_out", "attempts_limit"),
 )
+
+
+def changed(tried: int, failing: int, leave_locked: bool) -> "QuerySet[Endpoint]":
+    """Select and lock the endpoints whose records change, among those tried or failing."""
+    chatbot = Chatbot._meta.pk
+    known = Q(failing_since=None, timed_out=False, attempts_limit=MOST)
+    known &= Q(last_success_at__gt=Given("fresh", DateTimeField()))
+    needed = ~known
+    if failing:
+        needed |= Q(chatbot__pk__in=among("failing", chatbot, failing))
+    rows = Endpoint.objects.filter(needed, chatbot__pk__in=among("tried", chatbot, tried))
+    rows = rows.only("chatbot", "url", *RECORD).order_by("pk")
+    return rows.select_for_update(skip_locked=leave_locked)
+
+
+CHANGED = prepared(changed)
 
 
 def record(
@@ -38,13 +55,15 @@ def record(
     for work, result in ended:
         if result.outcome and work.target:
             results.setdefault((work.chatbot_id, work.target.url), []).append(result)
-    failing = [chatbot for (chatbot, _), some in results.items() if not some[-1].success]
-    known = Q(failing_since=None, timed_out=False, attempts_limit=MOST)
-    known &= Q(last_success_at__gt=ended_at - FRESH)
-    rows = Endpoint.objects.filter(chatbot__in=[chatbot for chatbot, _ in results])
-    changed = rows.filter(Q(chatbot__in=failing) | ~known).only("chatbot", "url", *RECORD)
+    if not results:
+        return
+    tried, tried_ids = listed("tried", (chatbot for chatbot, _ in results))
+    failing, failing_ids = listed(
+        "failing", (chatbot for (chatbot, _), some in results.items() if not some[-1].success)
+    )
+    given = {"fresh": ended_at - FRESH, **tried_ids, **failing_ids}
     records: dict[UUID, dict[str, Any]] = {}  # Any: column values of many types
-    for row in changed.select_for_update(skip_locked=leave_locked).order_by("pk"):
+    for row in CHANGED.rows(tried, failing, leave_locked, **given):
         if some := results.get((row.chatbot_id, row.url)):
             _note(row, some, ended_at)
             records[row.pk] = {name: getattr(row, name) for name in RECORD}

@@ -19,13 +19,23 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import OperationalError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
+from django.db.models.functions import Length
 from django.utils import timezone
 
 from config.database.ids import new_id
 from config.database.lengths import SHORT
 from config.database.locks import RowLocked, insist, update_unlocked
-from config.database.prepared import update_each
+from config.database.prepared import (
+    Given,
+    Update,
+    among,
+    insert_each,
+    listed,
+    prepared,
+    prepared_update,
+    update_each,
+)
 from webhooks.engine import claims, health, metrics
 from webhooks.engine.batch import Batch, concerns_one_item
 from webhooks.engine.claims import NO_CLAIM, lease
@@ -35,6 +45,50 @@ from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 
 logger = logging.getLogger(__name__)
+ID, CLAIM = Delivery._meta.pk, Delivery._meta.get_field("claim")
+
+
+def held(ids: Iterable[Any], tokens: Iterable[Any]) -> "QuerySet[Delivery]":
+    """Select the deliveries whose claims still hold."""
+    return Delivery.objects.filter(pk__in=ids, claim__in=tokens, due_at__isnull=False)
+
+
+HOLD = prepared_update(
+    lambda size, different: Update(
+        held(among("id", ID, size), among("held", CLAIM, different)),
+        {
+            name: Given(name, Delivery._meta.get_field(name))
+            for name in ("claim", "claimed_by", "claimed_until")
+        },
+    )
+)
+BEGUN = prepared(
+    lambda size: Delivery.objects.filter(
+        pk__in=among("id", ID, size), claim=Given("claim", CLAIM)
+    ).values_list(
+        "pk",
+        "chatbot_id",
+        "attempts_count",
+        "body",
+        "is_test",
+        "state",
+        "retried_by",
+        "due_at",
+        "chatbot__endpoint__url",
+        "chatbot__endpoint__sealed_secret",
+        "chatbot__endpoint__is_active",
+        "account__webhooks_enabled",
+    )
+)
+MINE = prepared(
+    lambda size, leave_locked: (
+        Delivery.objects.filter(pk__in=among("id", ID, size))
+        .select_for_update(skip_locked=leave_locked)
+        .order_by("pk")
+        .annotate(body_length=Length("body"))
+        .values_list("pk", "claim", "body_length")
+    )
+)
 
 
 def confirm(claimed: Claimed, *, worker: str) -> Work | None:
@@ -111,20 +165,25 @@ def _confirm_all(
     tokens = {claimed.claim for claimed, _ in asked}
     with transaction.atomic():
         started_at, token = now(), uuid4()
-        held = Delivery.objects.filter(pk__in=ids, claim__in=tokens, due_at__isnull=False)
-        update = update_unlocked if leave_locked else QuerySet.update
-        update(held, claim=token, claimed_by=worker, claimed_until=started_at + lease())
+        columns = {"claim": token, "claimed_by": worker, "claimed_until": started_at + lease()}
+        if leave_locked:
+            update_unlocked(held(ids, tokens), **columns)
+        else:
+            (size, some), (different, held_by) = listed("id", ids), listed("held", tokens)
+            HOLD.run(size, different, **columns, **some, **held_by)
         begun = {work.delivery_id: (work, by) for work, by in _read_begun(ids, token, started_at)}
-        Attempt.objects.bulk_create(
-            Attempt(
-                id=work.attempt_id,
-                delivery_id=work.delivery_id,
-                number=work.number,
-                by=by,
-                url=work.target.url if work.target else "",
-                started_at=started_at,
-            )
-            for work, by in begun.values()
+        insert_each(
+            [
+                Attempt(
+                    id=work.attempt_id,
+                    delivery_id=work.delivery_id,
+                    number=work.number,
+                    by=by,
+                    url=work.target.url if work.target else "",
+                    started_at=started_at,
+                )
+                for work, by in begun.values()
+            ]
         )
     for work, _ in begun.values():
         metrics.attempt_begins(work.late)
@@ -132,20 +191,8 @@ def _confirm_all(
 
 
 def _read_begun(ids: list[UUID], token: UUID, started_at: datetime) -> Iterator[tuple[Work, str]]:
-    rows = Delivery.objects.filter(pk__in=ids, claim=token).values_list(
-        "pk",
-        "chatbot_id",
-        "attempts_count",
-        "body",
-        "is_test",
-        "state",
-        "retried_by",
-        "due_at",
-        "chatbot__endpoint__url",
-        "chatbot__endpoint__sealed_secret",
-        "chatbot__endpoint__is_active",
-        "account__webhooks_enabled",
-    )
+    size, some = listed("id", ids)
+    rows = BEGUN.rows(size, claim=token, **some)
     for pk, chatbot, ended, body, is_test, state, by, due, url, secret, is_active, paid in rows:
         once = is_test or state == State.FAILED
         work = Work(
@@ -173,16 +220,16 @@ def _settle_all(
     """
     with transaction.atomic():
         ended_at = now()
-        rows = Delivery.objects.filter(pk__in=[work.delivery_id for work, _ in asked])
-        mine = rows.select_for_update(skip_locked=leave_locked).order_by("pk")
-        mine = mine.annotate(is_erased=Q(body=b""))
-        held = {pk: state for pk, *state in mine.values_list("pk", "claim", "is_erased")}
-        locked = set(rows.exclude(pk__in=held).values_list("pk", flat=True)) if leave_locked else ()
-        known = [held.get(work.delivery_id, [None, False]) for work, _ in asked]
+        ids = [work.delivery_id for work, _ in asked]
+        size, some = listed("id", ids)
+        mine = {pk: state for pk, *state in MINE.rows(size, leave_locked, **some)}
+        rest = Delivery.objects.filter(pk__in=ids).exclude(pk__in=mine)
+        locked = set(rest.values_list("pk", flat=True)) if leave_locked else ()
+        known = [mine.get(pk, [None, 0]) for pk in ids]
         ours = [claim == work.claim for (work, _), (claim, _) in zip(asked, known, strict=True)]
         ended = [
-            (work, result.without_content() if is_erased else result)
-            for (work, result), (claim, is_erased) in zip(asked, known, strict=True)
+            (work, result if length else result.without_content())
+            for (work, result), (claim, length) in zip(asked, known, strict=True)
             if claim == work.claim
         ]
         update_each(Delivery, {w.delivery_id: _delivery_columns(w, r, ended_at) for w, r in ended})
@@ -245,5 +292,5 @@ def _attempt_columns(work: Work, result: Result, ended_at: datetime) -> dict[str
     }
 
 
-_confirm = Batch(_confirm_all, patience=0.01)
-_settle = Batch(_settle_all, patience=0.05)
+_confirm = Batch(_confirm_all, patience=0.005)
+_settle = Batch(_settle_all, patience=0.01)

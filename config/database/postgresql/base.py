@@ -85,6 +85,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
             cursor.execute(sql, values)
             return cursor.fetchall() if reads else [], cursor.rowcount
 
+    def run_many(self, sql: str, rows: list[list[Any]]) -> None:
+        """Run a statement without results for each list of values."""
+        self.ensure_connection()
+        self.validate_no_broken_transaction()
+        with self.wrap_database_errors:
+            if settings.PREPARED_STATEMENTS:
+                self.connection.run_many(sql, rows)
+            else:
+                psycopg.ClientCursor(self.connection).executemany(sql, rows)
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
         """Take a live connection from the pool. Raises OperationalError if there is none."""
         if not self.pool:

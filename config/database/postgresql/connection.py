@@ -22,6 +22,7 @@ MOST = 500  # statements that a connection prepares; further ones run on a curso
 MOST_PARAMETERS = 65_535  # PostgreSQL's own limit
 FORMATS = [PyFormat.AUTO] * MOST_PARAMETERS
 Named = tuple[str, tuple[int, ...] | None]  # a statement, and the types of its parameters
+Call = tuple[bytes, Sequence[Any], Sequence[Any]]  # a name, and the parameters with their formats
 Found = tuple[list[tuple[Any, ...]], int]  # rows, and how many were read or changed
 
 
@@ -58,44 +59,62 @@ class Connection(psycopg.Connection[Any]):
         Raises psycopg.Error. If the server does not answer `within` seconds, closes the connection
         and raises MustWait.
         """
-        dumped = self.adapter.dump_sequence(values, FORMATS[: len(values)])
-        known = sql, self.adapter.types
-        name = self.names.get(known)
-        if name is None:
-            if len(self.names) == MOST:
-                cursor = psycopg.ClientCursor(self)
-                cursor.execute(sql, values)
-                return cursor.fetchall() if cursor.description else [], cursor.rowcount
-            name = self.prepare(known, within)
-        if self.autocommit or self.pgconn.transaction_status != TransactionStatus.IDLE:
-            self.pgconn.send_query_prepared(name, dumped, self.adapter.formats)
-            result = checked(self.result(within))
+        call = self.call(sql, values, within)
+        if call is None:
+            cursor = psycopg.ClientCursor(self)
+            cursor.execute(sql, values)
+            return cursor.fetchall() if cursor.description else [], cursor.rowcount
+        if self.begins:
+            [result] = self.together([call], within)
         else:
-            result = self.begin(name, dumped, within)
+            self.pgconn.send_query_prepared(*call)
+            result = checked(self.result(within))
         if result.status == ExecStatus.COMMAND_OK:
             return [], result.command_tuples or 0
         self.adapter.set_pgresult(result)
         return self.adapter.load_rows(0, result.ntuples, tuple), result.ntuples
 
-    def prepare(self, known: Named, within: float | None) -> bytes:
-        """Let the server parse and plan a statement. Returns its name."""
-        sql, types = known
-        name = b"own_%d" % len(self.names)
-        self.pgconn.send_prepare(name, with_numbers(sql).encode(), types)
-        checked(self.result(within))
-        self.names[known] = name
-        return name
+    def run_many(self, sql: str, rows: list[list[Any]]) -> None:
+        """Run a statement for each list of values, in one round trip. Raises psycopg.Error."""
+        calls = [self.call(sql, values, None) for values in rows]
+        if None in calls:
+            psycopg.ClientCursor(self).executemany(sql, rows)
+        else:
+            self.together([call for call in calls if call], None)
 
-    def begin(self, name: bytes, dumped: Sequence[Any], within: float | None) -> PGresult:
-        """Begin a transaction and run its first statement, in one round trip."""
+    @property
+    def begins(self) -> bool:
+        """Whether the next statement begins a transaction."""
+        idle = self.pgconn.transaction_status == TransactionStatus.IDLE
+        return idle and not self.autocommit
+
+    def call(self, sql: str, values: list[Any], within: float | None) -> Call | None:
+        """Prepare a statement, unless it is, and convert its values. Returns None beyond MOST."""
+        dumped = self.adapter.dump_sequence(values, FORMATS[: len(values)])
+        known = sql, self.adapter.types
+        name = self.names.get(known)
+        if name is None:
+            if len(self.names) == MOST:
+                return None
+            name = b"own_%d" % len(self.names)
+            self.pgconn.send_prepare(name, with_numbers(sql).encode(), self.adapter.types)
+            checked(self.result(within))
+            self.names[known] = name
+        return name, dumped, self.adapter.formats
+
+    def together(self, calls: list[Call], within: float | None) -> list[PGresult]:
+        """Run statements in one round trip, and BEGIN before them if necessary."""
+        begins = self.begins
         self.pgconn.enter_pipeline_mode()
-        self.pgconn.send_query_params(b"BEGIN", None)
-        self.pgconn.send_query_prepared(name, dumped, self.adapter.formats)
+        if begins:
+            self.pgconn.send_query_params(b"BEGIN", None)
+        for call in calls:
+            self.pgconn.send_query_prepared(*call)
         self.pgconn.pipeline_sync()
-        begun, result, _ = [self.result(within) for _ in range(3)]  # the last is of the sync
+        results = [self.result(within) for _ in range(begins + len(calls))]
+        self.result(within)  # of the synchronization
         self.pgconn.exit_pipeline_mode()
-        checked(begun)
-        return checked(result)
+        return [checked(result) for result in results][begins:]
 
     def result(self, within: float | None) -> PGresult:
         """Wait for the result of the next statement that was sent, which may be an error."""

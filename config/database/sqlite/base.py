@@ -104,6 +104,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Leave all conversion to DatabaseOperations. sqlite3's own converters would run first."""
         return super().get_connection_params() | {"detect_types": 0, "cached_statements": 512}
 
+    def run_many(self, sql: str, rows: list[list[Any]]) -> None:
+        """Run a statement without results for each list of values."""
+        with self.cursor() as cursor:
+            cursor.executemany(sql, rows)
+
     def use_inline(self) -> None:
         """Do nothing: a read of SQLite waits neither for a server nor for a writer."""
 

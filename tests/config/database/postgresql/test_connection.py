@@ -97,6 +97,24 @@ def test_the_first_statement_begins_a_transaction(connection: Connection) -> Non
     connection.rollback()
 
 
+@pytest.mark.parametrize("autocommit", [True, False])
+@pytest.mark.parametrize("most", [0, 500])
+def test_a_statement_runs_for_many_values(
+    connection: Connection, autocommit: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST", most)
+    connection.autocommit = autocommit
+    insert, texts = "INSERT INTO note VALUES (%s, %s)", ["a", "b" * 1_000_000, "c"]
+    connection.run_many(insert, [[number, text] for number, text in enumerate(texts)])
+    assert notes(connection) == list(enumerate(texts))
+    if not autocommit:
+        connection.commit()
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        connection.run_many(insert, [[8, "new"], [1, "taken"], [9, "not reached"]])
+    connection.rollback()
+    assert len(notes(connection)) in (3, 4)  # without a pipeline, each is a transaction of its own
+
+
 def test_statements_stay_prepared_after_a_rollback(connection: Connection) -> None:
     connection.autocommit = False
     notes(connection)
