@@ -44,7 +44,7 @@ STORED_AGAIN = 0.5  # seconds between two attempts to store a reply
 LONGER = 60.0  # seconds that a request waits for another process, in addition to LLM_TIMEOUT
 LOOK = 0.25  # seconds between two checks for the reply of another process
 
-GIVEN_UP = "every process that tried to make this reply died"
+GIVEN_UP = "every attempt to generate this reply failed"
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from config.database.row import save_changes
 from config.outbound.guard import check_url
 from webhooks import masking, payloads, sealing, signing
 from webhooks.models import Delivery, Endpoint
-from webhooks.models.endpoint import all_events
+from webhooks.models.endpoint import FIRST_LIMIT, all_events
 from webhooks.payloads import Event
 
 NO_ADD_ON = (
@@ -32,6 +32,7 @@ UNTRIED = {
     "last_failure_at": None,
     "failures_in_a_row": 0,
     "timed_out": False,
+    "attempts_limit": FIRST_LIMIT,
     "owner_told_at": None,
 }
 

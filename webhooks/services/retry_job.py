@@ -86,8 +86,7 @@ def start(
 def stop(job: RetryJob, *, by: str) -> bool:
     """Stop a job, so that it requests nothing more. Returns False if it is not running."""
     with transaction.atomic():
-        parts = RetryPart.objects.select_for_update().filter(job=job).order_by("pk")
-        list(parts.values_list("pk", flat=True))
+        _lock_parts(job)
         running = RetryJob.objects.filter(pk=job.pk, state=JobState.RUNNING)
         stopped = running.update(
             state=JobState.STOPPED, stopped_by=by[:SHORT], updated_at=timezone.now()
@@ -102,11 +101,18 @@ def resume(job: RetryJob) -> None:
     remaining = RetryPart.objects.filter(job=job, is_done=False)
     try:
         with transaction.atomic():
+            _lock_parts(job)
             stopped = RetryJob.objects.filter(pk=job.pk, state=JobState.STOPPED)
             if stopped.update(state=JobState.RUNNING, stopped_by="", updated_at=timezone.now()):
                 remaining.update(is_active=True)
     except IntegrityError:
         raise NotStarted(_running_elsewhere(remaining.values_list("chatbot", flat=True))) from None
+
+
+def _lock_parts(job: RetryJob) -> None:
+    """Lock a job's parts, always in the same order and before the job, to avoid deadlocks."""
+    parts = RetryPart.objects.select_for_update().filter(job=job).order_by("pk")
+    list(parts.values_list("pk", flat=True))
 
 
 def is_running() -> bool:

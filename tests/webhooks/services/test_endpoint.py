@@ -8,6 +8,7 @@ from chatbots.models import Chatbot
 from tests.factories.webhooks import SECRET, EndpointFactory
 from webhooks import sealing
 from webhooks.models import Delivery, Endpoint
+from webhooks.models.endpoint import FIRST_LIMIT
 from webhooks.payloads import Event
 from webhooks.services.endpoint import (
     ConfigurationError,
@@ -47,12 +48,13 @@ def test_a_given_secret_is_stored_and_not_returned(chatbot: Chatbot) -> None:
 
 def test_a_second_configuration_replaces_everything_that_is_not_kept(chatbot: Chatbot) -> None:
     first, secret = configure(chatbot, url=URL)
-    Endpoint.objects.update(failures_in_a_row=3, timed_out=True)
+    Endpoint.objects.update(failures_in_a_row=3, timed_out=True, attempts_limit=64)
     second, told = configure(chatbot, url=f"{URL}/2", keep_secret=True, is_active=False)
     assert (second.pk, told, secret_of(second)) == (first.pk, None, secret)
     now = stored()
     assert (now["url"], now["is_active"]) == (f"{URL}/2", False)
-    assert (now["failures_in_a_row"], now["timed_out"]) == (0, False), "another receiver"
+    health = now["failures_in_a_row"], now["timed_out"], now["attempts_limit"]
+    assert health == (0, False, FIRST_LIMIT), "another receiver"
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,13 @@
 """Retry jobs are paced, can be stopped and resumed, and run exactly once, even if a worker dies."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
 
 from chatbots.models import Chatbot
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
@@ -11,7 +15,7 @@ from tests.servers.behaviours import answer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.models import Attempt, Delivery, Endpoint, RetryJob
-from webhooks.models.retry_job import JobState
+from webhooks.models.retry_job import JobState, RetryPart
 from webhooks.services import retry_job
 from webhooks.services.retry import retry
 from webhooks.services.retry_job import NotStarted, advance, plan, resume, start, stop
@@ -136,6 +140,38 @@ def test_a_stopped_job_requests_nothing_until_it_is_resumed(bot: Chatbot, clock:
     resume(began)
     advance()
     assert len(requested()) == 60
+
+
+@pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks")
+@pytest.mark.django_db(transaction=True)
+def test_resuming_a_job_locks_its_parts_first_as_stopping_it_does(bot: Chatbot) -> None:
+    failed(bot)
+    began = job()
+    stop(began, by="Kim")
+    parts, jobs = RetryPart.objects.filter(job=began), RetryJob.objects.filter(pk=began.pk)
+
+    def resume_elsewhere() -> None:
+        try:
+            resume(began)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        list(parts.select_for_update())
+        resumed = pool.submit(resume_elsewhere)
+        wait_until(waits_for_a_lock)
+        jobs.update(updated_at=timezone.now())  # a deadlock, if `resume` had locked the job
+    resumed.result()
+    assert jobs.get().state == JobState.RUNNING
+
+
+def waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            " AND datname = current_database()"
+        )
+        return cursor.fetchone() is not None
 
 
 def test_an_endpoint_has_one_job_at_a_time(bot: Chatbot) -> None:
