@@ -29,8 +29,8 @@ def first_and_selected(
 ) -> list[Any]:
     """Return the first rows in their order, then the selected row if it is not among them.
 
-    If `beginning` is an id, the first rows are narrowed to the row with that id, otherwise to rows
-    whose names begin with it. The selected row is returned in any case, if `rows` contains it.
+    If `beginning` is an id, the first rows are narrowed to the row with that id; otherwise to rows
+    whose names begin with it. The selected row is not narrowed: it is returned if `rows` has it.
     """
     wanted = whole_id(beginning)
     named = rows.filter(name__istartswith=beginning) if beginning else rows

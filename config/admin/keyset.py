@@ -79,7 +79,7 @@ class KeysetChangeList(ChangeList):
         self.show_admin_actions = True
 
     def get_next(self, rows: list[Any], key: tuple[str, ...]) -> str | None:
-        """Return the position at which the next page begins; None if this is the last page."""
+        """Return the position after which the next page begins; None if this is the last page."""
         more = len(rows) > self.list_per_page
         return place(self.result_list[-1], key) if more else None
 

@@ -93,7 +93,10 @@ class _Answer(http.client.HTTPResponse):
                 self.fp = file
 
     def _read_status(self) -> tuple[str, int, str]:
-        """Read status lines until the final one, skipping interim responses with their heads."""
+        """Read the final status line, skipping interim responses and their headers.
+
+        Raises HTTPException if the peer switches protocols.
+        """
         while True:
             version, status, text = super()._read_status()  # type: ignore[misc] # no public seam
             if status == http.client.SWITCHING_PROTOCOLS:

@@ -135,7 +135,8 @@ def measured(stored: Stored) -> Table:
     for where in INSTALLATIONS:
         if where in stored:
             said = stored[where]
-            yield f"{said['setup']}; {said['date']}, size {said['size']:g}.\n"
+            setup = said["setup"][0].upper() + said["setup"][1:]
+            yield f"{setup}; {said['date']}, size {said['size']:g}.\n"
 
 
 def of_api(stored: Stored) -> Table:

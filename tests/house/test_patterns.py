@@ -100,7 +100,7 @@ def methods_used(name: str, file: ast.Module) -> list[str]:
 
 
 def patterns(path: Path) -> Iterator[tuple[str, re.Pattern[str], str]]:
-    """Yield the patterns in a file with their place, once for each method that applies them."""
+    """Yield each pattern in a file with its place, once for each method that applies it."""
     if not re.search(r"\bre\.|RegexValidator", path.read_text()):
         return
     file = tree(path)

@@ -1,4 +1,7 @@
-"""A separate installation on the test servers, which is started as `make run` starts it."""
+"""A separate installation, started with `manage.py serve` as in `make run`.
+
+It uses the test servers if TEST_DATABASE_URL is set, otherwise the embedded default.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The page of a delivery: exactly what was sent, and what came back."""
+"""The page of a delivery: the body as it is sent, and each attempt with its response."""
 
 from typing import Any
 from uuid import UUID
@@ -197,7 +197,7 @@ class DeliveryPageAdmin(ScopedAdmin):
         form_url: str = "",
         extra_context: Any = None,
     ) -> HttpResponse:
-        """Show exactly what was sent, and what came back."""
+        """Show the body as it is sent, and each attempt with the response that came back."""
         known = self.live_context(request, delivery)
         url, erased = known["url"], delivery.erased
         return page(
