@@ -240,8 +240,7 @@ def answer_inline(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | 
     While a thread runs an event loop, Django refuses to use the database in it, and asgiref would
     give each request a connection of its own. So the loop is hidden from them.
     """
-    inline.check()
-    loop, began = asyncio.get_running_loop(), time.monotonic()
+    loop, began = asyncio.get_running_loop(), inline.begin()
     asyncio._set_running_loop(None)
     try:
         connection.use_inline()  # type: ignore[attr-defined]  # a method of our wrappers
@@ -276,11 +275,13 @@ async def application(scope: Scope, protocol: HTTPProtocol) -> None:
     body = await receive(scope, protocol)
     metrics.IN_PROGRESS.inc()
     try:
-        try:
-            if not is_api_call(scope, READS):
-                raise MustWait
-            stream = answer_inline(scope, protocol, body)
-        except MustWait:
+        waits = not is_api_call(scope, READS)
+        if not waits:
+            try:
+                stream = answer_inline(scope, protocol, body)
+            except MustWait:
+                waits = True
+        if waits:
             run = asyncio.get_running_loop().run_in_executor
             stream = await run(threads_for(scope), answer, scope, protocol, body)
     finally:

@@ -232,7 +232,7 @@ if not EMBEDDED:
     options["options"] = f"-c idle_in_transaction_session_timeout=10s -c jit=off {given}".strip()
     options["pool"] = {
         "connection_class": Connection,
-        "min_size": 1,
+        "min_size": 2,
         # Per process: six for the threads, none of which holds a connection while waiting for a
         # peer, and one for the event loop.
         "max_size": 7,

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from config.api.errors import TooManyRequests
+from config.database.inline import MustWait, inline
 from config.environment import Rate
 from config.metrics import Counter, Gauge
 
@@ -41,6 +42,10 @@ CACHE_UP = Gauge(
 CACHE_UP.set(1)
 
 logger = logging.getLogger(__name__)
+
+
+class Unanswered(MustWait):
+    """Raised instead of waiting for a counter that the cache has probably increased."""
 
 
 class OwnCounters:
@@ -103,21 +108,33 @@ class SharedCounters:
 
     def _run(self, *commands: Command) -> int:
         """Send the commands together, and return the reply to the last one."""
+        left = inline.left()
         try:
             connection = self.idle.pop()
         except IndexError:
+            if left is not None:
+                raise MustWait from None
             connection = self.pool.make_connection()
         try:
-            with suppress(self.closed):  # the connection was closed while idle
-                return self._exchange(connection, commands)
+            try:
+                return self._exchange(connection, commands, left)
+            except self.closed:  # the connection was closed while idle
+                if left is not None:
+                    raise MustWait from None
             return self._exchange(connection, commands)
         finally:
             self.idle.append(connection)
 
     @staticmethod
-    def _exchange(connection: Any, commands: tuple[Command, ...]) -> int:
+    def _exchange(
+        connection: Any, commands: tuple[Command, ...], within: float | None = None
+    ) -> int:
+        if within is not None and not connection.is_connected:
+            raise MustWait
         try:
             connection.send_packed_command(connection.pack_commands(commands))
+            if within is not None and not connection.can_read(within):
+                raise Unanswered
             return int([connection.read_response() for _ in commands][-1])
         except BaseException:
             connection.disconnect()  # a reply may still arrive; the next exchange connects again
@@ -222,7 +239,11 @@ def count_request(request: HttpRequest, name: str, key: object, rate: Rate | Non
     """Count a request once, even if it is answered from the start again. Raises TooManyRequests."""
     counted = request.META.setdefault(COUNTED, set())
     if name not in counted:
-        count(name, key, rate)
+        try:
+            count(name, key, rate)
+        except Unanswered:
+            counted.add(name)
+            raise
         counted.add(name)
 
 

@@ -9,8 +9,11 @@ import threading
 import time
 from typing import Any
 
-LONGEST = 0.05  # seconds that a request may wait for the database here
-PAUSE = 1.0  # seconds for which threads answer all reads, after one took longer than LONGEST here
+LONGEST = 0.05  # seconds after whose end a request waits for nothing here
+# Seconds for which threads answer all reads after one took longer than LONGEST here. The pause
+# doubles while each first read after a pause takes too long, because its statement keeps running on
+# the server, in addition to the thread's.
+PAUSE, LONGEST_PAUSE = 1.0, 32.0
 
 
 class MustWait(BaseException):
@@ -29,22 +32,39 @@ class Inline:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.paused_until = 0.0  # on the monotonic clock
+        self.paused_until = self.until = 0.0  # on the monotonic clock
+        self.thread: int | None = None  # the event loop's
+        self.pause = PAUSE
         self.wanted = False  # the event loop's thread needs a connection
         self.spare: Any = None  # a connection of psycopg
 
-    def check(self) -> None:
-        """Raise MustWait during a pause."""
-        if time.monotonic() < self.paused_until:
+    def begin(self) -> float:
+        """Begin a request on the event loop's thread. Returns the time. Raises MustWait in a pause.
+
+        From LONGEST on, anything that the request would wait for raises MustWait.
+        """
+        now = time.monotonic()
+        if now < self.paused_until:
             raise MustWait
+        self.thread, self.until = threading.get_ident(), now + LONGEST
+        return now
+
+    def left(self) -> float | None:
+        """Return how many seconds this thread may wait. None means that it may wait."""
+        if threading.get_ident() != self.thread:
+            return None
+        return max(0.0, self.until - time.monotonic())
 
     def note(self, seconds: float) -> None:
         """Begin a pause if a request took too long: the database may be slow, or the response big.
 
         So a slow database or a caller with many rows delays other requests once a second at most.
         """
-        if seconds > LONGEST:
-            self.paused_until = time.monotonic() + PAUSE
+        if seconds <= LONGEST:
+            self.pause = PAUSE
+        else:
+            self.paused_until = time.monotonic() + self.pause
+            self.pause = min(2 * self.pause, LONGEST_PAUSE)
 
     def offer(self, spare: Any) -> bool:
         """Leave a working connection for the event loop's thread. Returns False if it has one."""

@@ -14,7 +14,7 @@ from psycopg.pq import ConnStatus, TransactionStatus
 from psycopg.types.datetime import TimestamptzLoader
 from psycopg_pool import PoolTimeout
 
-from config.database.inline import LONGEST, MustWait, inline
+from config.database.inline import MustWait, inline
 from config.database.postgresql.connection import Found
 from config.database.postgresql.outage import outage
 
@@ -51,6 +51,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return params
 
     def _set_autocommit(self, autocommit: bool) -> None:
+        if self.inline and not autocommit:
+            raise MustWait  # a commit waits for the disk
         # Pooled connections already have this mode, and setting it again would take a lock.
         if self.connection.autocommit != autocommit:
             super()._set_autocommit(autocommit)  # type: ignore[misc] # the stubs lack it
@@ -78,8 +80,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.validate_no_broken_transaction()
         with self.wrap_database_errors:
             if settings.PREPARED_STATEMENTS:
-                within = LONGEST if self.inline else None
-                found: Found = self.connection.run(sql, values, within=within)
+                until = inline.until if self.inline else None
+                found: Found = self.connection.run(sql, values, until=until)
                 return found
             cursor = psycopg.ClientCursor(self.connection)
             cursor.execute(sql, values)
@@ -126,6 +128,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def writing(self) -> AbstractContextManager[object]:
         """Surround one writing statement. Outside a transaction, it is a transaction of its own."""
+        if self.inline:
+            raise MustWait
         return nullcontext()
 
     def unspoiled(self, connection: psycopg.Connection[Any]) -> bool:
@@ -143,19 +147,27 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _close(self) -> None:
         if self.connection is not None and self.connection.pgconn.status == ConnStatus.OK:
             DatabaseWrapper.answered_at = time.monotonic()
-            idle = self.connection.pgconn.transaction_status == TransactionStatus.IDLE
-            if idle and not (self.inline or self.in_atomic_block) and inline.offer(self.connection):
+            if inline.wanted and self.can_spare() and inline.offer(self.connection):
                 return
         super()._close()  # type: ignore[misc] # the stubs lack it
+
+    def can_spare(self) -> bool:
+        """Return whether other threads can do without this thread's connection."""
+        if self.inline or self.in_atomic_block or not self.pool:
+            return False
+        figures = self.pool.get_stats()
+        idle = self.connection.pgconn.transaction_status == TransactionStatus.IDLE
+        return idle and figures["pool_size"] > 1 and not figures["requests_waiting"]
 
     def use_inline(self) -> None:
         """Serve the event loop's thread. Raises MustWait if no connection works."""
         if not settings.PREPARED_STATEMENTS:
             raise MustWait
         self.inline = True
-        if self.connection is not None and (self.connection.closed or self.connection.has_input()):
-            self.close()
         self.ensure_connection()
+        if self.connection.closed or self.connection.has_input():
+            self.close()
+            raise MustWait
 
     def close_if_unusable_or_obsolete(self) -> None:
         """Keep the event loop's connection for LIFETIME, unless an error has occurred on it."""

@@ -4,7 +4,9 @@ For a short statement, a cursor takes twice the processor time.
 """
 
 import select
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from itertools import count
 from re import sub
@@ -53,26 +55,32 @@ class Connection(psycopg.Connection[Any]):
         """Return whether the server of an idle connection has sent something, or has closed it."""
         return bool(self.polls[select.POLLIN](0))
 
-    def run(self, sql: str, values: list[Any], *, within: float | None = None) -> Found:
+    def run(self, sql: str, values: list[Any], *, until: float | None = None) -> Found:
         """Run a statement that the server parses and plans only once per connection.
 
-        Raises psycopg.Error. If the server does not answer `within` seconds, closes the connection
-        and raises MustWait.
+        Raises psycopg.Error. With `until`, a time on the monotonic clock, raises MustWait if the
+        server has not answered by then, or if the connection fails.
         """
-        call = self.call(sql, values, within)
+        call = self.call(sql, values, until)
         if call is None:
+            if until is not None:
+                raise MustWait
             cursor = psycopg.ClientCursor(self)
             cursor.execute(sql, values)
             return cursor.fetchall() if cursor.description else [], cursor.rowcount
         if self.begins:
-            [result] = self.together([call], within)
+            [result] = self.together([call], until)
         else:
-            self.pgconn.send_query_prepared(*call)
-            result = checked(self.result(within))
+            with self.closed_on_failure(until):
+                self.pgconn.send_query_prepared(*call)
+                result = self.result(until)
+            self.check(result)
         if result.status == ExecStatus.COMMAND_OK:
             return [], result.command_tuples or 0
         self.adapter.set_pgresult(result)
-        return self.adapter.load_rows(0, result.ntuples, tuple), result.ntuples
+        rows = self.adapter.load_rows(0, result.ntuples, tuple)
+        self.adapter.set_pgresult(None)  # which would stay in memory until the next result
+        return rows, len(rows)
 
     def run_many(self, sql: str, rows: list[list[Any]]) -> None:
         """Run a statement for each list of values, in one round trip. Raises psycopg.Error."""
@@ -88,7 +96,7 @@ class Connection(psycopg.Connection[Any]):
         idle = self.pgconn.transaction_status == TransactionStatus.IDLE
         return idle and not self.autocommit
 
-    def call(self, sql: str, values: list[Any], within: float | None) -> Call | None:
+    def call(self, sql: str, values: list[Any], until: float | None) -> Call | None:
         """Prepare a statement, unless it is, and convert its values. Returns None beyond MOST."""
         dumped = self.adapter.dump_sequence(values, FORMATS[: len(values)])
         known = sql, self.adapter.types
@@ -97,55 +105,79 @@ class Connection(psycopg.Connection[Any]):
             if len(self.names) == MOST:
                 return None
             name = b"own_%d" % len(self.names)
-            self.pgconn.send_prepare(name, with_numbers(sql).encode(), self.adapter.types)
-            checked(self.result(within))
+            with self.closed_on_failure(until):
+                self.pgconn.send_prepare(name, with_numbers(sql).encode(), self.adapter.types)
+                result = self.result(until)
+            self.check(result)
             self.names[known] = name
         return name, dumped, self.adapter.formats
 
-    def together(self, calls: list[Call], within: float | None) -> list[PGresult]:
+    def together(self, calls: list[Call], until: float | None) -> list[PGresult]:
         """Run statements in one round trip, and BEGIN before them if necessary."""
         begins = self.begins
-        self.pgconn.enter_pipeline_mode()
-        if begins:
-            self.pgconn.send_query_params(b"BEGIN", None)
-        for call in calls:
-            self.pgconn.send_query_prepared(*call)
-        self.pgconn.pipeline_sync()
-        results = [self.result(within) for _ in range(begins + len(calls))]
-        self.result(within)  # of the synchronization
-        self.pgconn.exit_pipeline_mode()
-        return [checked(result) for result in results][begins:]
+        with self.closed_on_failure(until):
+            self.pgconn.enter_pipeline_mode()
+            if begins:
+                self.pgconn.send_query_params(b"BEGIN", None)
+            for call in calls:
+                self.pgconn.send_query_prepared(*call)
+            self.pgconn.pipeline_sync()
+            results = [self.result(until) for _ in range(begins + len(calls))]
+            self.result(until)  # of the synchronization
+            self.pgconn.exit_pipeline_mode()
+        for result in results:
+            self.check(result)
+        return results[begins:]
 
-    def result(self, within: float | None) -> PGresult:
+    def result(self, until: float | None) -> PGresult:
         """Wait for the result of the next statement that was sent, which may be an error."""
-        server = self.pgconn
-        while server.flush():  # a long parameter does not fit into the socket's buffer
-            self.wait_for(select.POLLIN | select.POLLOUT, within)
-        while server.is_busy():
-            self.wait_for(select.POLLIN, within)
-        result = server.get_result()
+        while self.pgconn.flush():  # a long parameter does not fit into the socket's buffer
+            self.wait_for(select.POLLIN | select.POLLOUT, until)
+        result = self.next_result(until)
         assert result
-        while server.get_result():
+        while self.next_result(until):
             pass
         return result
 
-    def wait_for(self, events: int, within: float | None) -> None:
+    def next_result(self, until: float | None) -> PGresult | None:
+        """Return the next part of a result. libpq would wait for it without an end."""
+        while self.pgconn.is_busy():
+            self.wait_for(select.POLLIN, until)
+        return self.pgconn.get_result()
+
+    def wait_for(self, events: int, until: float | None) -> None:
         """Wait until the server's socket is ready, and read what has arrived. Raises MustWait."""
+        left = None if until is None else max(0.0, until - time.monotonic()) * 1000
+        if not self.polls[events](left):
+            raise MustWait
+        self.pgconn.consume_input()
+
+    @contextmanager
+    def closed_on_failure(self, until: float | None) -> Iterator[None]:
+        """Close the connection if the block fails, because results may still arrive.
+
+        With `until`, a failure of the connection is raised as MustWait.
+        """
         try:
-            if self.polls[events](within and within * 1000):
-                return self.pgconn.consume_input()
-        except BaseException:  # an answer may still come
+            yield
+        except BaseException as error:
             self.close()
+            if until is not None and isinstance(error, psycopg.OperationalError):
+                raise MustWait from error
             raise
-        self.close()
-        raise MustWait
 
+    def check(self, result: PGresult) -> None:
+        """Raise the error that a statement's result reports.
 
-def checked(result: PGresult) -> PGresult:
-    """Return a statement's result. Raises the error that it reports."""
-    if result.status not in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK):
-        raise errors.error_from_result(result)
-    return result
+        Closes the connection if its prepared statements are no longer valid, because a migration
+        has changed a column or a pooler has changed the session.
+        """
+        if result.status in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK):
+            return
+        error = errors.error_from_result(result)
+        if isinstance(error, (errors.FeatureNotSupported, errors.InvalidSqlStatementName)):
+            self.close()
+        raise error
 
 
 @lru_cache(1_024)

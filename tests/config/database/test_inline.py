@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -11,10 +12,12 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from chatbots.models import Chatbot
-from config.database.inline import LONGEST, PAUSE, Inline, MustWait
+from config.database.inline import LONGEST, PAUSE, Inline, MustWait, inline
 from tests.conftest import Api, caller
 from tests.contract.operations import OPERATIONS, Operation, call, ids_of
+from tests.patience import PATIENCE
 from tests.servers.processes import Web, wait_until
+from tests.servers.proxy import Proxy
 
 READS = [each for each in OPERATIONS if each.method == "GET"]
 SHORT = 0.5  # seconds; much less than the lock timeout of a request in a thread, which is one
@@ -22,25 +25,46 @@ for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite's reads do
 
 
 def test_a_thread_leaves_a_connection_only_if_the_event_loop_needs_one() -> None:
-    inline = Inline()
-    assert not inline.offer("a")
+    own = Inline()
+    assert not own.offer("a")
     with pytest.raises(MustWait):
-        inline.take()
-    assert (inline.offer("b"), inline.offer("c")) == (True, False)
-    assert inline.take() == "b"
-    assert not inline.offer("d")
+        own.take()
+    assert (own.offer("b"), own.offer("c")) == (True, False)
+    assert own.take() == "b"
+    assert not own.offer("d")
 
 
 def test_after_a_long_read_threads_answer_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = time.monotonic()
-    inline = Inline()
-    inline.note(LONGEST)
-    inline.check()
-    inline.note(2 * LONGEST)
-    with pytest.raises(MustWait):
-        inline.check()
-    monkeypatch.setattr(time, "monotonic", lambda: now + PAUSE + 1)
-    inline.check()
+    own, now = Inline(), time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    own.note(LONGEST)
+    own.begin()
+    for pause in (PAUSE, 2 * PAUSE, 4 * PAUSE):
+        own.note(2 * LONGEST)
+        now += pause - 0.1
+        with pytest.raises(MustWait):
+            own.begin()
+        now += 0.1
+        own.begin()
+    own.note(LONGEST)
+    own.note(2 * LONGEST)
+    now += PAUSE
+    own.begin()
+
+
+def test_a_request_has_one_time_limit_for_all_that_it_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own, now = Inline(), time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    own.begin()
+    assert own.left() == pytest.approx(LONGEST)
+    now += LONGEST / 2
+    assert own.left() == pytest.approx(LONGEST / 2)
+    now += LONGEST
+    assert own.left() == 0
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(own.left).result() is None, "other threads may wait"
 
 
 @for_postgresql
@@ -52,6 +76,7 @@ def test_every_read_uses_only_prepared_statements(
     ids = ids_of(chatbot)
     api.get("/v1/chatbots")  # records when the key was used, which waits for the disk
     monkeypatch.setattr(connection, "inline", True)
+    monkeypatch.setattr(inline, "until", time.monotonic() + PATIENCE)
     assert call(api, read, ids).status_code == 200
 
 
@@ -99,6 +124,41 @@ def test_a_read_that_waits_for_the_database_delays_no_other_request(
     assert max(others) < SHORT, others
     assert (status, seconds > SHORT) == (503, True)
     assert get(web, path, api.key)[0] == 200
+
+
+@for_postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_the_server_has_closed_is_not_used(
+    web: Web, api: Api, chatbot: Chatbot
+) -> None:
+    # A thread answers the first request and leaves its connection to the event loop.
+    assert get(web, "/api/v1/chatbots", api.key)[0] == 200
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        assert cursor.fetchone()[0]
+    assert [get(web, "/api/v1/chatbots", api.key)[0] for _ in range(3)] == [200] * 3
+
+
+@for_postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_cache_that_does_not_answer_delays_no_other_request(api: Api, chatbot: Chatbot) -> None:
+    server = urlsplit(settings.REDIS_URL)
+    with Proxy(server.port or 6379) as proxy:
+        address = server._replace(netloc=f"127.0.0.1:{proxy.port}").geturl()
+        with (
+            Web(WEB_WORKERS="1", REDIS_URL=address, RATE_LIMIT_IP="1000000/1s") as web,
+            ThreadPoolExecutor(1) as elsewhere,
+        ):
+            for _ in range(3):
+                assert get(web, "/api/v1/chatbots", api.key)[0] == 200
+            proxy.fail("silent")
+            waiting = elsewhere.submit(get, web, "/api/v1/chatbots", api.key)
+            others = [get(web, "/healthz")[1] for _ in range(20)]
+            assert waiting.result()[0] == 200, "limits fail open"
+            assert max(others) < SHORT, others
 
 
 def blocked() -> Any:

@@ -1,9 +1,11 @@
 """Prepared statements run directly on libpq, with the errors and transactions of a cursor."""
 
 import datetime
+import os
 import threading
 import time
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import psycopg
@@ -14,6 +16,7 @@ from django.db import connection as database
 from config.database.inline import MustWait
 from config.database.postgresql import connection as module
 from config.database.postgresql.connection import Connection
+from tests.servers.proxy import Proxy
 
 pytestmark = [
     pytest.mark.skipif(settings.EMBEDDED, reason="there is no PostgreSQL"),
@@ -138,9 +141,44 @@ def test_a_slow_server_is_not_waited_for(connection: Connection, prepared: bool)
     if prepared:
         connection.run(sleep, [0.0])
     with pytest.raises(MustWait):
-        connection.run(sleep, [3.0], within=0.05)
+        connection.run(sleep, [3.0], until=time.monotonic() + 0.05)
     assert connection.closed
     assert time.monotonic() - began < 2
+
+
+def test_a_silent_server_is_not_waited_for() -> None:
+    with Proxy(urlsplit(os.environ["TEST_DATABASE_URL"]).port or 5432) as proxy:
+        parameters = {**database.get_connection_params(), "autocommit": True}
+        parameters |= {"host": "127.0.0.1", "port": proxy.port}
+        with Connection.connect(**parameters) as opened:
+            opened.run("SELECT 1", [])
+            proxy.fail("silent")
+            began = time.monotonic()
+            with pytest.raises(MustWait):
+                opened.run("SELECT 1", [], until=began + 0.05)
+            assert time.monotonic() - began < 1
+            assert opened.closed
+
+
+@pytest.mark.parametrize("change", ["DEALLOCATE ALL", "ALTER TABLE note ALTER id TYPE bigint"])
+def test_statements_that_are_no_longer_valid_close_the_connection(
+    connection: Connection, change: str
+) -> None:
+    notes(connection)
+    connection.execute(change)
+    with pytest.raises(psycopg.Error):
+        notes(connection)
+    assert connection.closed
+
+
+def test_a_value_that_cannot_be_sent_closes_the_connection(connection: Connection) -> None:
+    connection.autocommit = False
+    connection.run("SELECT %s::text", ["a"])
+    connection.rollback()
+    name = next(iter(connection.names.values()))
+    with pytest.raises(TypeError):
+        connection.together([(name, [object()], [0])], None)
+    assert connection.closed
 
 
 def test_a_terminated_session_is_noticed_before_and_during_a_statement(
