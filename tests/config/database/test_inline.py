@@ -1,7 +1,7 @@
 """Short reads are answered on the event loop's thread, which never waits long."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ from tests.servers.processes import Web, wait_until
 from tests.servers.proxy import Proxy
 
 READS = [each for each in OPERATIONS if each.method == "GET"]
-SHORT = 0.5  # seconds; much less than the lock timeout of a request in a thread, which is one
+SHORT = 0.4  # seconds; less than a request in a thread waits for a locked row or for the cache
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite's reads do not wait")
 
 
@@ -108,22 +108,32 @@ def test_a_read_that_is_answered_from_the_start_again_is_counted_once(
 @for_postgresql
 @pytest.mark.django_db(transaction=True)
 def test_a_read_that_waits_for_the_database_delays_no_other_request(
-    web: Web, api: Api, chatbot: Chatbot
+    api: Api, chatbot: Chatbot
 ) -> None:
     path = f"/api/v1/chatbots/chatbot/{chatbot.pk}/localization"
-    for _ in range(3):  # a thread answers the first and leaves its connection
-        assert get(web, path, api.key)[0] == 200
-    with ThreadPoolExecutor(1) as elsewhere, transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("LOCK TABLE chatbots_localization IN ACCESS EXCLUSIVE MODE")
-        waiting = elsewhere.submit(get, web, path, api.key)
-        wait_until(lambda: blocked(), told="the read does not wait for the lock")
-        others = [get(web, "/healthz")[1] for _ in range(10)]
-        others += [get(web, "/api/v1/chatbots", api.key)[1]]
-        status, seconds = waiting.result()
-    assert max(others) < SHORT, others
-    assert (status, seconds > SHORT) == (503, True)
-    assert get(web, path, api.key)[0] == 200
+
+    def delays() -> list[float]:
+        with Web(WEB_WORKERS="1", RATE_LIMIT_IP="off") as web, ThreadPoolExecutor(1) as elsewhere:
+            for _ in range(3):  # a thread answers the first and leaves its connection
+                assert get(web, path, api.key)[0] == 200
+            with transaction.atomic():
+                with connection.cursor() as cursor:
+                    cursor.execute("LOCK TABLE chatbots_localization IN ACCESS EXCLUSIVE MODE")
+                waiting = elsewhere.submit(get, web, path, api.key)
+                wait_until(blocked, told="the read does not wait for the lock")
+                others = [get(web, "/healthz")[1] for _ in range(10)]
+                others += [get(web, "/api/v1/chatbots", api.key)[1]]
+                status, seconds = waiting.result()
+            assert (status, seconds > SHORT) == (503, True)
+            assert get(web, path, api.key)[0] == 200
+        return others
+
+    assert any_is_short(delays)
+
+
+def any_is_short(delays: Callable[[], list[float]]) -> bool:
+    """Return whether all delays are short in one of three tries: a busy machine delays any one."""
+    return any(max(delays()) < SHORT for _ in range(3))
 
 
 @for_postgresql
@@ -146,19 +156,23 @@ def test_a_connection_that_the_server_has_closed_is_not_used(
 @pytest.mark.django_db(transaction=True)
 def test_a_cache_that_does_not_answer_delays_no_other_request(api: Api, chatbot: Chatbot) -> None:
     server = urlsplit(settings.REDIS_URL)
-    with Proxy(server.port or 6379) as proxy:
-        address = server._replace(netloc=f"127.0.0.1:{proxy.port}").geturl()
-        with (
-            Web(WEB_WORKERS="1", REDIS_URL=address, RATE_LIMIT_IP="1000000/1s") as web,
-            ThreadPoolExecutor(1) as elsewhere,
-        ):
-            for _ in range(3):
-                assert get(web, "/api/v1/chatbots", api.key)[0] == 200
-            proxy.fail("silent")
-            waiting = elsewhere.submit(get, web, "/api/v1/chatbots", api.key)
-            others = [get(web, "/healthz")[1] for _ in range(20)]
-            assert waiting.result()[0] == 200, "limits fail open"
-            assert max(others) < SHORT, others
+
+    def delays() -> list[float]:
+        with Proxy(server.port or 6379) as proxy:
+            address = server._replace(netloc=f"127.0.0.1:{proxy.port}").geturl()
+            with (
+                Web(WEB_WORKERS="1", REDIS_URL=address, RATE_LIMIT_IP="1000000/1s") as web,
+                ThreadPoolExecutor(1) as elsewhere,
+            ):
+                for _ in range(3):
+                    assert get(web, "/api/v1/chatbots", api.key)[0] == 200
+                proxy.fail("silent")
+                waiting = elsewhere.submit(get, web, "/api/v1/chatbots", api.key)
+                others = [get(web, "/healthz")[1] for _ in range(20)]
+                assert waiting.result()[0] == 200, "limits fail open"
+        return others
+
+    assert any_is_short(delays)
 
 
 def blocked() -> Any:
