@@ -233,8 +233,8 @@ if not EMBEDDED:
     options["pool"] = {
         "connection_class": Connection,
         "min_size": 2,
-        # Per process: six for the threads, none of which holds a connection while waiting for a
-        # peer, and one for the event loop.
+        # Per process: one for the event loop, and six for the threads, which hold no connection
+        # while waiting for a peer.
         "max_size": 7,
         "timeout": 15.0,
         # After this, the pool gives up on a failing connection, and the next request starts a new

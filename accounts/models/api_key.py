@@ -1,4 +1,4 @@
-"""API keys, of which only a digest and a visible prefix are stored."""
+"""API keys. Only a digest and a visible prefix of each key are stored."""
 
 from datetime import timedelta
 from typing import Any

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any
 
-LONGEST = 0.05  # seconds after whose end a request waits for nothing here
+LONGEST = 0.05  # seconds after its start from which a request no longer waits here
 # Seconds for which threads answer all reads after one took longer than LONGEST here. The pause
 # doubles while each first read after a pause takes too long, because its statement keeps running on
 # the server, in addition to the thread's.
@@ -41,7 +41,7 @@ class Inline:
     def begin(self) -> float:
         """Begin a request on the event loop's thread. Returns the time. Raises MustWait in a pause.
 
-        From LONGEST on, anything that the request would wait for raises MustWait.
+        After LONGEST, anything that the request would wait for raises MustWait.
         """
         now = time.monotonic()
         if now < self.paused_until:
@@ -50,7 +50,7 @@ class Inline:
         return now
 
     def left(self) -> float | None:
-        """Return how many seconds this thread may wait. None means that it may wait."""
+        """Return how many seconds this thread may still wait, or None if it has no such limit."""
         if threading.get_ident() != self.thread:
             return None
         return max(0.0, self.until - time.monotonic())
