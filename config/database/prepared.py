@@ -31,7 +31,6 @@ from config.database.statements import (
     compile_insert,
     compile_select,
     compile_update,
-    joined,
     stored_fields,
 )
 
@@ -126,14 +125,15 @@ class Write(NamedTuple):
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Send the writes of `insert`, `update_columns` and `write` in one round trip, at the end.
+    """Join the writes of `insert`, `update_columns` and `write` into one statement.
 
-    The writes must not depend on each other, and no row may be written twice. All other statements
-    in the block run immediately. On SQLite, the writes also run immediately, because they need no
-    round trip.
+    The statement is sent after the block, in one round trip with the next statement or with COMMIT,
+    which raises its error. The writes must not depend on each other, and no row may be written
+    twice. All other statements in the block run immediately. On SQLite, the writes also run
+    immediately, because they need no round trip.
     """
     database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
-    if not database.joins_writes:
+    if not database.joins_writes or database.waiting_writes is not None:
         yield
         return
     writes: list[Write] = []
@@ -144,12 +144,32 @@ def together() -> Iterator[None]:
         database.waiting_writes = None
     if not writes:
         return
+    statement = joined(tuple((write.sql, bool(write.missing)) for write in writes))
     values = [value for write in writes for value in write.values]
+    values += [f"{write.missing}: " for write in writes if write.missing]
     with mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
-        [counts], _ = joined(tuple(write.sql for write in writes)).run(values, database)
-        for write, count in zip(writes, counts, strict=True):
-            if write.missing and not count:
-                raise DatabaseError(write.missing)
+        statement.run_later(values, database)
+
+
+@lru_cache(256)
+def joined(writes: tuple[tuple[str, bool], ...]) -> Statement:
+    """Join writes without results, given by their SQL, into one statement.
+
+    Each write that is marked with true must change a row. Otherwise the statement fails, so that a
+    COMMIT sent with it is not run. The texts of these errors follow the writes' parameters.
+    PostgreSQL has no function that raises an error, but it refuses to convert such a text into a
+    number.
+
+    PostgreSQL runs all writes on the same snapshot, and checks foreign keys after the last one.
+    """
+    parts = [f"w{number} AS ({sql} RETURNING 1)" for number, (sql, _) in enumerate(writes)]
+    counts = [f"(SELECT COUNT(*) FROM w{number})" for number in range(len(writes))]  # noqa: S608
+    checks = [
+        f"CASE {count} WHEN 0 THEN CAST(CAST(%s AS text) || {count} AS integer) END"
+        for count, (_, must_change) in zip(counts, writes, strict=True)
+        if must_change
+    ]
+    return Statement(f"WITH {', '.join(parts)} SELECT {', '.join(checks)}", (), None)
 
 
 def prepared(

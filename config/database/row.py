@@ -1,14 +1,13 @@
 """The base class of most models, with an id and two times, and a function to save changes."""
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from copy import copy
 from typing import Any, ClassVar, TypeVar
 
 from django.db import models, transaction
 
 from config.database.ids import new_id
-from config.database.prepared import update_columns
+from config.database.prepared import together, update_columns
 from config.database.trail import is_audited, record_update
 
 
@@ -39,8 +38,10 @@ def save_changes(row: RowT, changes: Mapping[str, Any]) -> RowT:
         setattr(row, name, value)
     if not changes:
         return row
-    with transaction.atomic(savepoint=False) if audited else nullcontext():
+    if not audited:
         update_columns(row, [*changes, "updated_at"])
-        if audited:
-            record_update(old, row, changes)
+        return row
+    with transaction.atomic(savepoint=False), together():
+        update_columns(row, [*changes, "updated_at"])
+        record_update(old, row, changes)
     return row

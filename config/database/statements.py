@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property
 from json import JSONDecoder
 from types import SimpleNamespace
 from typing import Any
@@ -153,6 +153,13 @@ class Statement:
             fetched, count = database.run_prepared(self.sql, values, reads=bool(self.read))
         return self.read(fetched, database) if self.read else [], count
 
+    def run_later(self, values: list[Any], database: Any) -> None:
+        """Run a statement without results together with the next one, or with COMMIT."""
+        if database.queries_logged or database.execute_wrappers:
+            self.run(values, database)
+        else:
+            database.run_later(self.sql, values)
+
     def run_many(self, rows: list[list[Any]], database: Any) -> None:
         """Run a statement without results for each list of its parameters' values."""
         if database.queries_logged or database.execute_wrappers:
@@ -160,18 +167,6 @@ class Statement:
                 cursor.executemany(self.sql, rows)
         else:
             database.run_many(self.sql, rows)
-
-
-@lru_cache(256)
-def joined(writes: tuple[str, ...]) -> Statement:
-    """Join the SQL of writes without results into one statement that returns their row counts.
-
-    PostgreSQL runs them all on the same snapshot, and checks foreign keys after the last one.
-    """
-    parts = [f"w{number} AS ({sql} RETURNING 1)" for number, sql in enumerate(writes)]
-    counts = [f"(SELECT COUNT(*) FROM w{number})" for number in range(len(writes))]  # noqa: S608
-    sql = f"WITH {', '.join(parts)} SELECT {', '.join(counts)}"
-    return Statement(sql, (), lambda fetched, _: fetched)
 
 
 def compile_select(

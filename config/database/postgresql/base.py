@@ -15,7 +15,7 @@ from psycopg.types.datetime import TimestamptzLoader
 from psycopg_pool import PoolTimeout
 
 from config.database.inline import MustWait, inline
-from config.database.postgresql.connection import Found
+from config.database.postgresql.connection import Connection, Found
 from config.database.postgresql.outage import outage
 
 # Seconds, less than two in total. A request waits WAIT for a pooled connection or its response,
@@ -97,11 +97,26 @@ class DatabaseWrapper(base.DatabaseWrapper):
             else:
                 psycopg.ClientCursor(self.connection).executemany(sql, rows)
 
+    def run_later(self, sql: str, values: list[Any]) -> None:
+        """Run a statement without results together with the next one, or with COMMIT."""
+        if not settings.PREPARED_STATEMENTS:
+            self.run_prepared(sql, values, reads=False)
+            return
+        self.ensure_connection()
+        self.validate_no_broken_transaction()
+        with self.wrap_database_errors:
+            self.connection.run_later(sql, values)
+
+    def _savepoint_rollback(self, savepoint: str) -> None:
+        if self.connection:
+            self.connection.later.clear()  # all of it is more recent than the savepoint
+        super()._savepoint_rollback(savepoint)  # type: ignore[misc] # the stubs lack it
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
         """Take a live connection from the pool. Raises OperationalError if there is none."""
-        if not self.pool:
-            return super().get_new_connection(conn_params)
         self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        if not self.pool:
+            return Connection.connect(**conn_params)
         if self.inline:
             self.close_at = time.monotonic() + LIFETIME
             return inline.take()
@@ -147,6 +162,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _close(self) -> None:
         if self.connection is not None and self.connection.pgconn.status == ConnStatus.OK:
             DatabaseWrapper.answered_at = time.monotonic()
+            self.connection.later.clear()  # of a transaction that was abandoned
             if inline.wanted and self.can_spare() and inline.offer(self.connection):
                 return
         super()._close()  # type: ignore[misc] # the stubs lack it

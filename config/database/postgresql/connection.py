@@ -5,12 +5,12 @@ For a short statement, a cursor takes twice the processor time.
 
 import select
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from itertools import count
 from re import sub
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors
@@ -26,6 +26,7 @@ FORMATS = [PyFormat.AUTO] * MOST_PARAMETERS
 Named = tuple[str, tuple[int, ...] | None]  # a statement, and the types of its parameters
 Call = tuple[bytes, Sequence[Any], Sequence[Any]]  # a name, and the parameters with their formats
 Found = tuple[list[tuple[Any, ...]], int]  # rows, and how many were read or changed
+ResultT = TypeVar("ResultT")
 
 
 class Connection(psycopg.Connection[Any]):
@@ -35,6 +36,11 @@ class Connection(psycopg.Connection[Any]):
     def names(self) -> dict[Named, bytes]:
         """The server's names of the statements that this connection has prepared."""
         return {}
+
+    @cached_property
+    def later(self) -> list[Call]:
+        """Statements to send with the next one, or with COMMIT."""
+        return []
 
     @cached_property
     def adapter(self) -> Any:  # a Transformer, which psycopg does not type
@@ -68,7 +74,7 @@ class Connection(psycopg.Connection[Any]):
             cursor = psycopg.ClientCursor(self)
             cursor.execute(sql, values)
             return cursor.fetchall() if cursor.description else [], cursor.rowcount
-        if self.begins:
+        if self.begins or self.later:
             [result] = self.together([call], until)
         else:
             with self.closed_on_failure(until):
@@ -88,7 +94,37 @@ class Connection(psycopg.Connection[Any]):
         if None in calls:
             psycopg.ClientCursor(self).executemany(sql, rows)
         else:
-            self.together([call for call in calls if call], None)
+            self.together([call for call in calls if call])
+
+    def run_later(self, sql: str, values: list[Any]) -> None:
+        """Run a statement in the round trip of the next statement, or of COMMIT.
+
+        If it fails, the next statement or COMMIT raises its error. Outside a transaction, there
+        may be no next statement, so it runs immediately.
+        """
+        call = None if self.autocommit else self.call(sql, values, None)
+        if call is None:
+            psycopg.ClientCursor(self).execute(sql, values)
+        else:
+            self.later.append(call)
+
+    def wait(self, gen: Generator[Any, Any, ResultT], *options: Any, **named: Any) -> ResultT:
+        """Run waiting statements before anything that psycopg itself does on the connection."""
+        if self.later:
+            self.together([])
+        return super().wait(gen, *options, **named)
+
+    def commit(self) -> None:
+        """Commit in the same round trip as waiting statements. Raises psycopg.Error."""
+        if self.later:
+            self.together([], commits=True)
+        else:
+            super().commit()
+
+    def rollback(self) -> None:
+        """Roll back, without waiting statements. Raises psycopg.Error."""
+        self.later.clear()
+        super().rollback()
 
     @property
     def begins(self) -> bool:
@@ -112,22 +148,31 @@ class Connection(psycopg.Connection[Any]):
             self.names[known] = name
         return name, dumped, self.adapter.formats
 
-    def together(self, calls: list[Call], until: float | None) -> list[PGresult]:
-        """Run statements in one round trip, and BEGIN before them if necessary."""
-        begins = self.begins
+    def together(
+        self, calls: list[Call], until: float | None = None, *, commits: bool = False
+    ) -> list[PGresult]:
+        """Run waiting statements and then others in one round trip. Returns the others' results.
+
+        BEGIN is sent before them if necessary, and COMMIT after them on request. After an error,
+        the server skips the rest, including COMMIT.
+        """
+        every, begins = [*self.later, *calls], self.begins
+        self.later.clear()
         with self.closed_on_failure(until):
             self.pgconn.enter_pipeline_mode()
             if begins:
                 self.pgconn.send_query_params(b"BEGIN", None)
-            for call in calls:
+            for call in every:
                 self.pgconn.send_query_prepared(*call)
+            if commits:
+                self.pgconn.send_query_params(b"COMMIT", None)
             self.pgconn.pipeline_sync()
-            results = [self.result(until) for _ in range(begins + len(calls))]
+            results = [self.result(until) for _ in range(begins + len(every) + commits)]
             self.result(until)  # of the synchronization
             self.pgconn.exit_pipeline_mode()
         for result in results:
             self.check(result)
-        return results[begins:]
+        return results[len(results) - len(calls) - commits : len(results) - commits]
 
     def result(self, until: float | None) -> PGresult:
         """Wait for the result of the next statement that was sent, which may be an error."""

@@ -76,14 +76,14 @@ def test_rows_of_one_block_may_refer_to_each_other() -> None:
     assert FollowUpPrompt.objects.get().chatbot == chatbot
 
 
-def test_a_violation_in_a_block_marks_the_transaction() -> None:
+def test_a_violation_in_a_block_is_raised_by_the_next_statement() -> None:
     chatbot = ChatbotFactory()
-    with transaction.atomic():
-        with pytest.raises(IntegrityError), together():
+    with pytest.raises(IntegrityError), transaction.atomic():
+        with together():
             renamed("lost")
             insert(Chatbot(account=chatbot.account, name=chatbot.name))
-        assert connection.needs_rollback
-        transaction.set_rollback(True)
+        Account.objects.exists()
+    assert not Account.objects.filter(name="lost")
 
 
 def test_a_row_that_is_missing_in_a_block_is_an_error() -> None:
@@ -92,3 +92,36 @@ def test_a_row_that_is_missing_in_a_block_is_an_error() -> None:
     with pytest.raises(DatabaseError, match="no longer exists"), transaction.atomic(), together():
         RENAME.write(id=new_id(), name="of no row, which is allowed")
         update_columns(chatbot, ["name"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_row_that_is_missing_at_the_commit_is_an_error_and_nothing_is_stored() -> None:
+    account, chatbot = AccountFactory(name="before"), ChatbotFactory()
+    Chatbot.objects.filter(pk=chatbot.pk).delete()
+    with pytest.raises(DatabaseError, match="no longer exists"), transaction.atomic(), together():
+        RENAME.write(id=account.pk, name="lost")
+        update_columns(chatbot, ["name"])
+    account.refresh_from_db()
+    assert account.name == "before"
+
+
+def test_a_savepoint_that_is_rolled_back_discards_the_writes_of_a_block() -> None:
+    account = ChatbotFactory().account
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        with together():
+            renamed("lost")
+        raise ZeroDivisionError
+    account.refresh_from_db()
+    assert account.name != "lost"
+    assert not FollowUpPrompt.objects.exists()
+
+
+def test_a_block_within_a_block_adds_to_it() -> None:
+    account = ChatbotFactory().account
+    with CaptureQueriesContext(connection) as queries, together():
+        with together():
+            renamed("inner")
+        with together():
+            insert(FollowUpPrompt(chatbot=account.chatbots.get(), link_text="outer"))
+    assert len(queries) == (6 if settings.EMBEDDED else 4), "three of them read"
+    assert FollowUpPrompt.objects.count() == 2

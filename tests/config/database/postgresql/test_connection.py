@@ -4,6 +4,7 @@ import datetime
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -116,6 +117,83 @@ def test_a_statement_runs_for_many_values(
         connection.run_many(insert, [[8, "new"], [1, "taken"], [9, "not reached"]])
     connection.rollback()
     assert len(notes(connection)) in (3, 4)  # without a pipeline, each is a transaction of its own
+
+
+INSERT = "INSERT INTO note VALUES (%s, %s)"
+Next = Callable[[Connection], object]
+
+
+@pytest.mark.parametrize("most", [0, 500])
+@pytest.mark.parametrize(
+    "next_one",
+    [
+        pytest.param(lambda connection: connection.run("SELECT 1", []), id="a statement"),
+        pytest.param(lambda connection: connection.run_many("SELECT %s", [[1]]), id="many"),
+        pytest.param(lambda connection: connection.execute("SELECT 1"), id="a cursor"),
+        pytest.param(Connection.commit, id="a commit"),
+    ],
+)
+def test_a_waiting_statement_runs_before_the_next_one(
+    connection: Connection, next_one: Next, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST", most)
+    connection.autocommit = False
+    connection.run_later(INSERT, [1, "first"])
+    connection.run_later("UPDATE note SET text = %s", ["second"])
+    next_one(connection)
+    assert not connection.later
+    connection.commit()
+    connection.rollback()
+    assert notes(connection) == [(1, "second")]
+
+
+@pytest.mark.parametrize(
+    "next_one",
+    [
+        pytest.param(lambda connection: connection.run(INSERT, [2, "b"]), id="a statement"),
+        pytest.param(lambda connection: connection.execute("SELECT 1"), id="a cursor"),
+        pytest.param(Connection.commit, id="a commit"),
+    ],
+)
+def test_an_error_of_a_waiting_statement_is_raised_by_the_next_one(
+    connection: Connection, next_one: Next
+) -> None:
+    connection.run(INSERT, [1, "a"])
+    connection.autocommit = False
+    connection.run_later(INSERT, [3, "lost"])
+    connection.run_later(INSERT, [1, "taken"])
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        next_one(connection)
+    connection.rollback()
+    assert notes(connection) == [(1, "a")]
+
+
+def test_outside_a_transaction_no_statement_waits(connection: Connection) -> None:
+    connection.run_later(INSERT, [1, "a"])
+    assert not connection.later
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        connection.run_later(INSERT, [1, "taken"])
+    assert notes(connection) == [(1, "a")]
+
+
+def test_an_error_at_the_commit_is_raised(connection: Connection) -> None:
+    connection.execute(
+        "CREATE TEMPORARY TABLE reply (note int REFERENCES note DEFERRABLE INITIALLY DEFERRED)"
+    )
+    connection.autocommit = False
+    connection.run_later("INSERT INTO reply VALUES (%s)", [7])
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        connection.commit()
+    connection.rollback()
+    assert connection.run("SELECT * FROM reply", []) == ([], 0)
+
+
+def test_a_rollback_discards_waiting_statements(connection: Connection) -> None:
+    connection.autocommit = False
+    connection.run_later(INSERT, [1, "a"])
+    connection.rollback()
+    connection.commit()
+    assert notes(connection) == []
 
 
 def test_statements_stay_prepared_after_a_rollback(connection: Connection) -> None:
