@@ -43,7 +43,7 @@ class Unsendable(Exception):
 
 
 class RoundRobin:
-    """Chooses the next email, round robin over the accounts in the order of their ids."""
+    """Chooses the next email, taking accounts in turn, in the order of their ids."""
 
     def __init__(self) -> None:
         self.served: UUID | None = None  # the account of the last claimed email

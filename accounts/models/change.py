@@ -137,7 +137,7 @@ class Change(AbstractLogEntry):  # type: ignore[misc]  # the library has no type
     cid = models.CharField(max_length=SHORT, blank=True, null=True)
     timestamp = models.DateTimeField(default=timezone.now)
 
-    # The library's columns that this service does not use
+    # Removes the library's columns that this service does not use
     object_id = serialized_data = changes_text = additional_data = None
     remote_addr = remote_port = actor_email = None
 
