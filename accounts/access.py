@@ -74,7 +74,7 @@ def open_account(caller: Caller, account_id: str, action: Action) -> Opened:
     if not Identifier.FORM.fullmatch(account_id):
         raise AccountNotFound
     key = UUID(account_id)
-    account: Any = STANDING.first(account=key, person=caller.pk)  # Any: it is annotated
+    account: Any = STANDING.first(account=key, person=caller.pk)  # Any: with annotated columns
     if account is None:
         raise AccountNotFound
     current.set(current.get()._replace(account=str(key)))
@@ -116,7 +116,7 @@ def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its 
 
 
 def accounts_of_given(bound: bool) -> "QuerySet[Any]":
-    """List a given person's accounts or, with `bound`, only the one that the key is bound to."""
+    """Build the `accounts_of` query for a given person and, with `bound`, a given key account."""
     person: Any = Given("person", UUIDField())
     key_account: Any = Given("key_account", UUIDField()) if bound else None
     return accounts_of(Caller(person, key_account))

@@ -38,8 +38,8 @@ MAX_KEPT = 64 * 1024 * 1024  # bytes of stored responses per account
 PRUNED_EVERY = 4 * 1024 * 1024  # bytes stored between prunings of an account, on average
 LEASE = timedelta(seconds=8)
 RENEWED_EVERY = 2.0  # seconds between renewals of a running request's lease
-LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # seconds between polls while the original request runs
-LONGER = 60.0  # seconds beyond the model's timeout that a retry waits for the original request
+LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # shortest and longest time between two polls, in seconds
+LONGER = 60.0  # seconds beyond LLM_TIMEOUT that a retry waits for the original request
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Kept(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """The right to run a request: its row, which survives a takeover, and the current holder."""
+    """The right to run a request. A takeover keeps the row and replaces the holder."""
 
     row: UUID
     holder: UUID
@@ -67,9 +67,9 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     """Return the response stored for a key, or claim the key.
 
     If the original request is still running, waits for it without holding a database connection.
-    Raises InvalidRequest if the key is malformed or was used with another body, TooManyRequests if
-    too many requests are already waiting, and ApiError if the original request does not finish in
-    time.
+    Raises InvalidRequest if the key is malformed or was used with a different body, TooManyRequests
+    if too many requests are already waiting, and ApiError if the original request does not finish
+    in time.
     """
     if not KEY.fullmatch(key):
         raise InvalidRequest.at(
@@ -81,7 +81,8 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     if found:
         return found
     pause, deadline = LOOK_FIRST, time.monotonic() + settings.LLM_TIMEOUT + LONGER
-    with limits.places.one(account_id):  # like the original, it mostly waits for a model
+    # A retry takes a slot, because like the original request, it mostly waits for a model.
+    with limits.places.one(account_id):
         while time.monotonic() < deadline:
             release_connection()
             time.sleep(pause)
@@ -93,12 +94,12 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
 
 
 def _find(user_id: UUID, account_id: UUID, name: str, digest: str) -> Kept | Claim | None:
-    """Claim the key or find its response; None while the original request is still running."""
+    """Claim the key or find its response. Returns None while the original request is running."""
     claim, row = _look(user_id, account_id, name, digest)
     if claim:
         return claim
     if row and row.request_digest != digest:
-        raise InvalidRequest.at([IDEMPOTENCY_KEY], "Used before with another body")
+        raise InvalidRequest.at([IDEMPOTENCY_KEY], "Already used with a different body")
     if row and row.status is not None:
         return Kept(row.status, bytes(row.body or b""))
     return None

@@ -25,14 +25,14 @@ from config.outbound.failures import is_shortage
 
 LEASE = timedelta(seconds=60)
 # The lease of an email that is being sent. A mail server may take EMAIL_TIMEOUT for each step:
-# connecting (at two addresses), greeting, TLS, log-in, sender, recipient, body and quit. These are
-# fewer than twenty steps.
+# connecting (possibly to two addresses), greeting, TLS, login, sender, recipient, body and quit.
+# An exchange has fewer than 20 steps.
 SENDING = timedelta(seconds=300)
 DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds before each retry
 MOST_TRIES = len(DELAYS) + 1
 REFUSED = (smtplib.SMTPException, OSError)
 KEPT = timedelta(days=30)  # how long sent and failed emails are kept
-# Any: values of columns of many types
+# Any: column values of different types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_until": None}
 
 logger = logging.getLogger(__name__)
@@ -43,10 +43,10 @@ class Unsendable(Exception):
 
 
 class RoundRobin:
-    """Chooses the next email, round robin over the accounts in the order of their ids."""
+    """Chooses the next email, taking accounts in turn, in the order of their ids."""
 
     def __init__(self) -> None:
-        self.served: UUID | None = None  # the account of the last email
+        self.served: UUID | None = None  # the account of the last claimed email
 
     def pick(self, due: "QuerySet[Mail]") -> Mail | None:
         """Return the oldest due email of the next account that has one, or None."""
@@ -103,7 +103,7 @@ def send(mail_id: str, claim: str) -> None:
     if mail is None:  # the invitation has just been withdrawn
         return
     if mail.tries > MOST_TRIES:
-        _fail(mail, token, error="the process ended during every attempt to send it", delay=None)
+        _fail(mail, token, error="the process ended during the last attempt to send it", delay=None)
         return
     release_connection()
     try:
@@ -126,8 +126,8 @@ def send(mail_id: str, claim: str) -> None:
 def build(mail: Mail) -> EmailMessage:
     """Build an email with its headers. Raises Unsendable.
 
-    Python breaks a header at every character at which `str.splitlines` splits, and the text after
-    some of them would become a new header.
+    The recipient and subject must be printable: Python breaks a header wherever `str.splitlines`
+    would, and the text after some of these characters would become a new header.
     """
     if not (mail.to + mail.subject).isprintable():
         raise Unsendable("recipient and subject must be one line of printable characters")
@@ -158,14 +158,14 @@ def prune() -> Iterator[int]:
 
 
 def _held(mail_id: str, claim: str) -> "QuerySet[Mail]":
-    """Select an email if its claim has not been replaced."""
+    """Select an email if it is still due and its claim has not been replaced."""
     return Mail.objects.filter(pk=mail_id, claim=UUID(claim), due_at__isnull=False)
 
 
 def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
-    """Record a failed attempt, to be repeated after `delay` seconds, or never if `delay` is None.
+    """Record a failed attempt. The next one is due after `delay` seconds; None means never.
 
-    The log names only the kind of error.
+    The log contains only the kind of error, because the rest may contain an address.
     """
     logger.warning("email %s was not sent: %s", mail.pk, error.partition(":")[0])
     _settle(

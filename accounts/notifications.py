@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.models import Account, Invitation, Mail
 from config.database.lengths import SHORT
 
-MAILS_PER_HOUR = 100  # per account; visitors and API callers can cause emails with their own text
+MAILS_PER_HOUR = 100  # per account; emails may contain text from visitors and API callers
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def tell_owner(account: Account, *, subject: str, body: str) -> None:
 
 
 def quota_used(account: Account, *, percent: int, quota: int) -> None:
-    """Notify the owner of the month's usage, inside the caller's transaction."""
+    """Store an email that tells the owner about the month's usage, in the caller's transaction."""
     consequence = (
         "Further messages are refused until the first of next month (UTC)."
         if percent >= 100

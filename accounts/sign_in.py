@@ -15,11 +15,8 @@ from config.api.errors import TooManyRequests
 from config.environment import Rate
 from config.middleware import counted_as
 
-FAILURES: Rate = (5, 900)  # failures and seconds, for each pair of person and address
-FAILURES_OF_ADDRESS: Rate = (
-    50,
-    900,
-)  # failures and seconds, for each address, because every failure costs a hash
+FAILURES: Rate = (5, 900)  # failures and seconds, per person and address
+FAILURES_OF_ADDRESS: Rate = (50, 900)  # per address, because every failure costs a password hash
 MOST_WAITING = 8  # concurrent sign-ins in a process, which hashes two passwords at a time
 
 waiting = threading.BoundedSemaphore(MOST_WAITING)
@@ -42,7 +39,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
                     super().clean()
                     of_address()
                     of_person()
-                except ValidationError as error:  # raised later, so that the failure counts
+                except ValidationError as error:  # re-raised below, so that it stays counted
                     failure = error
         except TooManyRequests as refusal:
             minutes = ceil(refusal.retry_after / 60)
@@ -54,9 +51,9 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
         return dict(self.cleaned_data)
 
     def subject(self) -> str:
-        """Return the key under which failures are counted: the user's id, or else the typed name.
+        """Return the key under which failures are counted: the user's id, or else the typed email.
 
-        The database may find a user by several spellings of a name.
+        The database may find the same user by several spellings of an email address.
         """
         name = str(self.cleaned_data.get("username", "")).strip()
         found = User.objects.find(name)

@@ -1,4 +1,7 @@
-"""Celery tasks for accounts: send emails and delete expired rows."""
+"""Celery tasks for accounts: send emails and delete expired rows.
+
+A deletion that runs out of time is due again a minute later.
+"""
 
 from datetime import timedelta
 from itertools import chain
@@ -23,10 +26,10 @@ PRUNE_CHANGES = "prune the audit trail"
 
 @shared_task(acks_late=True, ignore_result=True)
 def send_mail(mail_id: str, claim: str) -> None:
-    """Send one email if the claim is still valid."""
+    """Send an email if its claim is still valid. Releases the claim while sending is off."""
     if settings.SENDING:
         mail_queue.send(mail_id, claim)
-    else:  # a message from the broker about an email that this worker did not claim
+    else:  # from the broker: while sending is off, this worker claims no email
         mail_queue.release(mail_id, claim)
 
 
@@ -60,10 +63,7 @@ def prune_mails(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune_changes(claim: str) -> None:
-    """Prune the audit trail once a day.
-
-    A run that is cut short is due again a minute after it started.
-    """
+    """Delete old entries of the audit trail, once a day."""
     began = timezone.now()
     ended = time_budget.run(change.prune(began - timedelta(days=settings.AUDIT_RETENTION_DAYS)))
     again = timedelta(days=1) if ended else timedelta(minutes=1)

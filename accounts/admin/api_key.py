@@ -21,7 +21,8 @@ from config.admin.page import confirm_page, first_time, page, row_routes, secret
 MADE, ENDS = at("created_at", "created"), at("expires_at", "expires", empty="never")
 KEY_WARNING = (
     "The key is shown only once. Anyone who has it can read and change the chatbots that its owner "
-    "may use, or those of one account if it is bound to one. Keep it on your server."
+    "can use. If the key is bound to an account, this is limited to that account's chatbots. Keep "
+    "the key on your server."
 )
 REVOKED = "Calls with a revoked key are refused immediately. This cannot be undone."
 NOT_ROTATABLE = "{} cannot be rotated: it no longer works, or it has already been replaced"

@@ -34,8 +34,8 @@ class IssueForm(forms.Form):
         Account.objects.none(),
         required=False,
         widget=RowSelect(ApiKey._meta.get_field("account")),
-        help_text="The only account in which the key works; "
-        "if empty, every account that its owner belongs to",
+        help_text="The only account in which the key works. "
+        "Leave empty to allow all of the owner's accounts.",
     )
     label = forms.CharField(
         max_length=100,
@@ -48,7 +48,7 @@ class IssueForm(forms.Form):
         max_value=LONGEST_LIFE,
         required=False,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="Days until the key expires; empty: never",
+        help_text="Days until the key expires. Leave empty for a key that never expires.",
     )
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
@@ -87,5 +87,5 @@ class RotateForm(forms.Form):
         coerce=int,
         initial=24,
         widget=UnfoldAdminRadioSelectWidget,
-        help_text="Both keys work until it ends",
+        help_text="Both keys work until the grace period ends",
     )

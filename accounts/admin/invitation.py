@@ -65,7 +65,7 @@ class InvitationInline(PagedInline):
         return bool(request.user.has_perm("accounts.add_membership"))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid changes: the email states the role. Withdraw the invitation and send another."""
+        """Forbid changes: the email has stated the role. Withdraw the invitation instead."""
         return False
 
     has_add_permission = has_delete_permission = has_view_permission
@@ -79,7 +79,7 @@ def invitation(request: HttpRequest) -> HttpResponse:
     accepted = bool(found and posted and accept(found))
     refused = posted and not accepted
     if refused:
-        found = Invitation.find(token)  # it may have been accepted or withdrawn in the meantime
+        found = Invitation.find(token)  # may have been accepted or withdrawn in the meantime
     return TemplateResponse(
         request,
         "accounts/invitation.html",

@@ -1,4 +1,4 @@
-"""The members of an account, who are its people other than the owner."""
+"""The list of an account's members: the people in it other than the owner."""
 
 from typing import Any
 

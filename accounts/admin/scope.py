@@ -44,7 +44,7 @@ Kept = TypeVar("Kept")
 
 
 def once(request: HttpRequest, name: str, read: Callable[[], Kept]) -> Kept:
-    """Cache a value on the request. All threads share a ModelAdmin, so it must hold no state."""
+    """Cache a value on the request, because a ModelAdmin is shared by all threads."""
     kept = vars(request)
     if name not in kept:
         kept[name] = read()
@@ -54,7 +54,7 @@ def once(request: HttpRequest, name: str, read: Callable[[], Kept]) -> Kept:
 
 def person(request: HttpRequest) -> User:
     """Return the signed-in user. Every admin page requires one."""
-    assert isinstance(request.user, User)  # for mypy; admin_view has checked it
+    assert isinstance(request.user, User)  # for mypy: admin_view requires a user
     return request.user
 
 
@@ -193,7 +193,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     offered_by: tuple[str, ...] = ()  # the order in which forms offer the rows, if not `key`
     id_columns: tuple[str, ...] = ()  # indexed columns in which a search looks for a complete id
     large: tuple[str, ...] = ()  # columns that no list shows; loaded only when a page needs them
-    empty_text: str  # shown for an unfiltered list without rows; tells people what to do next
+    empty_text: str  # shown if an unfiltered list has no rows
     object_history_template = "admin/history.html"
     show_full_result_count = False
     show_facets = ShowFacets.NEVER

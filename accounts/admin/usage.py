@@ -43,7 +43,7 @@ class UsageAdmin(ReadOnly, AccountRows):
     @admin.display(description="owner notified")
     def notified(self, usage: Usage) -> str:
         """Show the share of the quota at which the owner was last notified."""
-        return f"at {usage.told} % of the quota" if usage.told else "not yet"
+        return f"at {usage.told}% of the quota" if usage.told else "not yet"
 
 
 class UsageInline(ReadOnly, PagedInline):
@@ -55,6 +55,6 @@ class UsageInline(ReadOnly, PagedInline):
     ordering = ("-month",)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Usage]":
-        """Fetch the account with each month, because the name of the row contains it."""
+        """Fetch the account with each month, because `str(usage)` contains its name."""
         rows: QuerySet[Usage] = super().get_queryset(request)
         return rows.select_related("account")

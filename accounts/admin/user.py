@@ -33,7 +33,8 @@ class PersonCreationForm(UserCreationForm):
     """The form for a new person, with or without a password."""
 
     usable_password = UserCreationForm.create_usable_password_field(
-        "If disabled, the person has no password and cannot sign in to the admin. API keys work."
+        "If disabled, the person has no password and cannot sign in to the admin. They can still "
+        "use API keys."
     )
 
     class Meta:
@@ -68,7 +69,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     list_filter = ("is_active", "is_staff", "is_superuser")
     search_fields = ("email__istartswith", "name__istartswith")
     search_help_text = "the beginning of an email address or a name"
-    empty_text = "There are no people in your accounts yet. Invite them on the page of an account."
+    empty_text = "There are no people in your accounts yet. Invite people on an account's page."
     ordering = key
     filter_horizontal = ()
     readonly_fields = ("can_sign_in", SIGNED_IN, CREATED)

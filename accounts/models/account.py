@@ -63,7 +63,7 @@ class Account(Row):
     webhooks_enabled = models.BooleanField(
         "webhooks add-on",
         default=None,
-        help_text="Without it, webhooks can be neither set up nor sent",
+        help_text="Without the add-on, webhooks cannot be set up or sent",
     )
     mail_on_escalation = models.BooleanField(
         default=False, help_text="Email the account's staff when a visitor asks for a person"
@@ -73,21 +73,23 @@ class Account(Row):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Email the staff again when a visitor has waited this long; empty: no reminder",
+        help_text="Email the staff again when a visitor has waited this long. "
+        "Leave empty for no reminder.",
     )
     return_after_minutes = models.PositiveSmallIntegerField(
         "return to the AI after (minutes)",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="After this many minutes of silence, an answered conversation returns to the AI; "
-        "if empty, it never does",
+        help_text="An answered conversation returns to the AI after this many minutes without "
+        "activity. Leave empty to turn this off.",
     )
     working_hours = models.CharField(
         max_length=SHORT,
         blank=True,
         validators=[validate_hours],
-        help_text=f"When reminders are sent, such as {EXAMPLE} (overnight); empty: always",
+        help_text=f"When reminders are sent, such as {EXAMPLE} (overnight). "
+        "Leave empty to send them at any time.",
     )
     time_zone = models.CharField(
         max_length=64,

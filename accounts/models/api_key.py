@@ -47,8 +47,8 @@ class ApiKey(Row):
         null=True,
         on_delete=models.CASCADE,
         related_name="api_keys",
-        help_text="The only account in which the key works; "
-        "if empty, every account that its owner belongs to",
+        help_text="The only account in which the key works. "
+        "Leave empty to allow all of the owner's accounts.",
     )
     label = models.CharField(max_length=100, blank=True)
     prefix = models.CharField(max_length=20, unique=True, editable=False)

@@ -19,9 +19,9 @@ from config.database.prepared import insert
 from config.runtime.context import current, current_person, current_via
 from config.runtime.logs import masked
 
-KEPT = 500  # maximum characters of each value; the versions of an instruction are complete
+KEPT = 500  # maximum characters of each value; versions hold the full text of instructions
 # Masking a value of 1 MiB takes 40 ms, so only its beginning is masked. A secret that is cut off
-# at that point lies far beyond the part that is kept.
+# at that point lies far beyond the characters that are kept.
 MASKED = 8 * KEPT
 
 
@@ -37,7 +37,7 @@ def account_of(row: Any) -> UUID | None:
 
 
 def name_of(row: Any) -> str:
-    """Name a row, but never by an email address, which must not outlive a person's deletion."""
+    """Return a row's name, without email addresses, which must not outlive a person's deletion."""
     if not hasattr(row, "email") and not hasattr(row, "user"):
         return Truncator(masked(str(row))).chars(SHORT)
     person = row if hasattr(row, "is_staff") else getattr(row, "user", None)
@@ -137,7 +137,7 @@ class Change(AbstractLogEntry):  # type: ignore[misc]  # the library has no type
     cid = models.CharField(max_length=SHORT, blank=True, null=True)
     timestamp = models.DateTimeField(default=timezone.now)
 
-    # The library's columns that this service does not use
+    # Removes the library's columns that this service does not use
     object_id = serialized_data = changes_text = additional_data = None
     remote_addr = remote_port = actor_email = None
 

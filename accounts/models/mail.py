@@ -27,7 +27,7 @@ class Mail(Row):
     invitation = models.ForeignKey(
         Invitation, null=True, on_delete=models.CASCADE, related_name="mails", editable=False
     )
-    # no foreign key, because `accounts` must not import the model of threads
+    # no foreign key, because `accounts` must not import the Thread model
     thread_id = models.UUIDField(null=True, editable=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     due_at = models.DateTimeField(null=True, default=timezone.now)  # null: sent or failed
@@ -59,5 +59,5 @@ class Mail(Row):
 
     @property
     def text(self) -> str:
-        """The text to send, with the link of the invitation, if any. The link is never stored."""
+        """The text to send, with the invitation's link, if any. The link is never stored."""
         return f"{self.body}\n\n{self.invitation.link}\n" if self.invitation else self.body

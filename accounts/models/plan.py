@@ -15,10 +15,13 @@ class Plan(Row):
     messages_per_minute = models.PositiveIntegerField()
     ai_replies_per_minute = models.PositiveIntegerField("AI replies per minute")
     monthly_messages = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Visitor messages per month; empty: unlimited"
+        null=True, blank=True, help_text="Visitor messages per month. Leave empty for no limit."
     )
     max_chatbots = models.PositiveIntegerField(
-        "chatbots", null=True, blank=True, help_text="Chatbots per account; empty: unlimited"
+        "chatbots",
+        null=True,
+        blank=True,
+        help_text="Chatbots per account. Leave empty for no limit.",
     )
     webhooks_by_default = models.BooleanField(
         default=False, help_text="New accounts on this plan have the webhooks add-on"

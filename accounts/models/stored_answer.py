@@ -21,7 +21,7 @@ class StoredAnswer(models.Model):
     request_digest = models.CharField(max_length=64)  # the SHA-256 of the body, byte for byte
     status = models.PositiveSmallIntegerField(null=True)
     body = models.BinaryField(null=True)
-    # the thread in the response; no foreign key, because `accounts` must not import the model
+    # the thread in the response; no foreign key: `accounts` must not import the Thread model
     thread_id = models.UUIDField(null=True)
     size = models.PositiveIntegerField(null=True)  # bytes of the response, at least SMALLEST
     claim = models.UUIDField()  # the token of the running request; a takeover replaces it

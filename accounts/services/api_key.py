@@ -40,7 +40,7 @@ def offer(
 
 
 def collect(key: ApiKey) -> str | None:
-    """Generate the text of an offered key; None if it has been collected or revoked."""
+    """Generate the text of an offered key. Returns None if it has been collected or revoked."""
     made = keys.make(key.prefix)
     offered = ApiKey.objects.filter(pk=key.pk, digest=None, revoked_at=None)
     if not offered.update(digest=made.digest):
@@ -62,7 +62,7 @@ def rotate(rows: ApiKeyQuerySet, *, grace_hours: float = 0) -> Iterator[tuple[Ap
     An old key expires after the grace period, or at its own expiry if that comes first. A key that
     an earlier rotation replaced gets no second successor, but expires at the end of this grace
     period, if not earlier. Each key is replaced in its own transaction, so an interrupted rotation
-    leaves no key half replaced.
+    leaves no key half-replaced.
     """
     end = timezone.now() + timedelta(hours=grace_hours)
     update_rows(rows.alive().filter(replaced_at__isnull=False, expires_at__gt=end), expires_at=end)

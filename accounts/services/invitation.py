@@ -17,7 +17,8 @@ def invite(invitation: Invitation) -> None:
 def accept(invitation: Invitation) -> bool:
     """Make the invited person a member.
 
-    Returns False if the invitation has been accepted or withdrawn, or is for another mailbox.
+    Returns False if the invitation has been accepted or withdrawn, or if the database finds a user
+    with a different address.
     """
     with transaction.atomic():
         still_there = Invitation.objects.select_for_update().filter(pk=invitation.pk)
@@ -25,7 +26,7 @@ def accept(invitation: Invitation) -> bool:
             return False
         user = find_or_create_user(invitation.email)
         if user.email.lower() != invitation.email.lower():
-            return False  # another mailbox, because PostgreSQL's LOWER equates some letters
+            return False  # PostgreSQL's LOWER treats some different letters as equal
         Membership.objects.get_or_create(
             account=invitation.account,
             user=user,

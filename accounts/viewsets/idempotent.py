@@ -23,7 +23,7 @@ class IdempotentViewSet(ApiViewSet):
 
     waiting: ClassVar[frozenset[str]] = frozenset()  # actions that wait for a network peer
     account_id: UUID  # the account of the path's object; set on paths that accept POST
-    thread_id: UUID | None = None  # the conversation that the response to a POST contains
+    thread_id: UUID | None = None  # the conversation in the response to a POST
     run_as: UUID | None = None  # an id shared by a request and its retries with the same key
 
     caller: Caller
@@ -31,8 +31,8 @@ class IdempotentViewSet(ApiViewSet):
     def run_once(self, key: str, request: HttpRequest) -> HttpResponse:
         """Run a request and store its response, or return the response stored for its key.
 
-        If this request stalls and another request takes over its claim, returns the response of
-        the other request.
+        If this request stalls and another request takes over its claim, returns the other
+        request's response.
         """
         if declared_length(request) > MAX_BYTES:
             return self.run(request)  # `run` refuses the body
@@ -53,8 +53,8 @@ class IdempotentViewSet(ApiViewSet):
     def run_claimed(self, claim: idempotency.Claim, request: HttpRequest) -> HttpResponse:
         """Run a request and store its response. Raises TakenOver.
 
-        An action that waits for no network peer commits together with its response, so that a
-        process that dies in between leaves neither.
+        An action that waits for no network peer commits together with its response, so a crash
+        cannot leave one without the other.
         """
         try:
             with nullcontext() if self.action in self.waiting else transaction.atomic():

@@ -54,7 +54,9 @@ def test_a_used_key_with_another_body_is_rejected(api: Api, chatbot: Chatbot) ->
             "success": False,
             "message": "request body is not valid",
             "code": "REQUEST_VALIDATION_FAILED",
-            "errors": [{"path": ["Idempotency-Key"], "message": "Used before with another body"}],
+            "errors": [
+                {"path": ["Idempotency-Key"], "message": "Already used with a different body"}
+            ],
         },
     )
     assert Instruction.objects.count() == 1

@@ -186,7 +186,7 @@ def test_a_key_is_issued_rotated_and_revoked(device: Device) -> None:
     assert second != first
     page.go_back()
     expect(page.get_by_text("cannot be rotated")).to_be_visible()
-    expect(page.get_by_text("Calls with it work until")).to_be_visible()
+    expect(page.get_by_text("It works until")).to_be_visible()
     assert ApiKey.objects.count() == 2
     new = ApiKey.objects.get(replaced_at=None)
     page.goto(reverse("admin:accounts_apikey_change", args=[new.pk]))

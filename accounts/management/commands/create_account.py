@@ -23,9 +23,9 @@ class Command(RecordCommand):
     def run(self, *, name: str, owner: str, plan: str, **_: Any) -> dict[str, Any]:
         """Create the account, and its owner if needed."""
         if not name.strip():
-            raise CommandError("an account needs a name")
+            raise CommandError("an account's name must not be blank")
         if len(name) > SHORT:
-            raise CommandError(f"a name has at most {SHORT} characters")
+            raise CommandError(f"an account's name must have at most {SHORT} characters")
         found = Plan.objects.filter(name__iexact=plan).first()
         if found is None:
             known = ", ".join(Plan.objects.values_list("name", flat=True))

@@ -19,7 +19,7 @@ def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:
         return ApiKey.objects.filter(user=find(User.objects.all(), email__lower=user.lower()))
     if account:
         found = find(Account.objects.all(), pk=account)
-        here = Q(account=None) | Q(account=found)  # not the keys bound to other accounts
+        here = Q(account=None) | Q(account=found)  # excludes keys bound to other accounts
         return ApiKey.objects.filter(here, user__in=User.objects.belonging_to([found]))
     return ApiKey.objects.all()
 

@@ -26,12 +26,12 @@ def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         pytest.param(
             [" ", "--owner", "a@example.com", "--plan", "Scale"],
-            "an account needs a name",
+            "an account's name must not be blank",
             id="blank name",
         ),
         pytest.param(
             ["x" * 256, "--owner", "a@example.com", "--plan", "Scale"],
-            "a name has at most 255 characters",
+            "an account's name must have at most 255 characters",
             id="name too long",
         ),
         pytest.param(

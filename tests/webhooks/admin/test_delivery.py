@@ -276,7 +276,7 @@ def test_the_page_of_an_erased_delivery_says_so_and_offers_no_retry(
     row = DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, body=b"")
     address = reverse("admin:webhooks_delivery_change", args=[row.pk])
     page = client.get(address).content.decode()
-    assert "Its content was erased, so it cannot be sent again" in page
+    assert "The content was erased, so the delivery cannot be sent again" in page
     assert "Retry now" not in page
     button = reverse("admin:webhooks_delivery_retry", args=[row.pk])
     answer = client.post(button, follow=True).content.decode()

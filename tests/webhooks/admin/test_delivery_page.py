@@ -79,8 +79,8 @@ def test_a_page_says_which_interrupted_attempts_were_made_again(
         )
     notes = re.findall(r"<td>(interrupted[^<]*)</td>", client.get(page_of(delivery)).text)
     assert [note.strip() for note in notes] == [
-        "interrupted, made again",
-        "interrupted, made again",
+        "interrupted, tried again",
+        "interrupted, tried again",
         "interrupted",
     ]
 
