@@ -21,7 +21,7 @@ from config.api import limits
 from config.api.errors import TooManyRequests
 from config.database.lengths import LONG
 
-RATE = (20, 60)  # questions per person and minute, because no quota limits them
+RATE = (20, 60)  # 20 questions per person in 60 seconds, because no quota limits them
 REMEMBERED = 40  # newest messages of a trial to keep; they are stored only in the page
 
 

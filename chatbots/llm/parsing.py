@@ -49,7 +49,7 @@ def read(body: bytes, status: int = 200) -> Completion:
     if body.startswith(b"data:"):
         raise ReplyFailed(STREAMED)
     try:
-        # Any: a peer's JSON; any other shape raises one of the errors caught below
+        # Any: a peer's JSON; an unexpected shape raises one of the errors caught below
         said: Any = orjson.loads(body.removeprefix(BOM))
         if "error" in said and not said.get("choices"):
             raise faults.refusal(status, body)

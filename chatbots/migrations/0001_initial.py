@@ -248,7 +248,7 @@ class Migration(migrations.Migration):
                 ('disable_smart_followup', models.BooleanField(default=False, verbose_name='disable smart follow-ups')),
                 ('number_of_smart_followup_question_shown', models.PositiveIntegerField(default=3, verbose_name='number of smart follow-up questions')),
                 ('enable_page_context_awareness', models.BooleanField(default=False)),
-                ('history_message_context', models.PositiveIntegerField(default=10, verbose_name='messages from the history given to the model')),
+                ('history_message_context', models.PositiveIntegerField(default=10, verbose_name='earlier messages sent to the model')),
                 ('limit_messages_per_conversation', models.BooleanField(default=False)),
                 ('max_messages_per_conversation', models.PositiveIntegerField(default=50)),
                 ('fallback_message', models.TextField(blank=True, default='I am sorry, I cannot answer right now. Please try again in a moment.', max_length=65535)),

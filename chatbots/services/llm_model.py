@@ -1,4 +1,4 @@
-"""Set the default model, and store the model that the environment names as a row.
+"""Set the default model, and create a row for the model that the environment names.
 
 See LLM_BASE_URL in the README.
 """
