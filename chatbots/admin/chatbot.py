@@ -107,7 +107,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         return bool(super().has_add_permission(request))
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
-        """Return the permissions for the app list. It is on every page, so no accounts are read."""
+        """Return the permissions for the app list, without reading accounts on every page."""
         return {
             "add": self.may_add(request),
             "change": self.has_change_permission(request),

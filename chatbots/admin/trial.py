@@ -75,7 +75,7 @@ class TrialAdmin(ChatbotRows):
                     "cut_off": len(result.system) > LONG_SYSTEM,
                 }
                 said = [*said, Turn("user", question)]
-                if not result.reply.failure:  # as in conversations, prompts contain no fallbacks
+                if not result.reply.failure:  # prompts leave out fallbacks, as in conversations
                     said.append(Turn("assistant", result.reply.content))
                 form = QuestionForm()
         response = page(

@@ -62,5 +62,5 @@ class FollowUpPromptInput(Shape):
     )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Check that exactly one pair is given, and clear the other's fields. Raises Refused."""
+        """Check that exactly one pair is given, and clear the other pair. Raises Refused."""
         return one_pair(given) | {"esclate": given["esclate"]}

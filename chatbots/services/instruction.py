@@ -1,6 +1,6 @@
 """Create, change and activate instructions. At most one per chatbot is active.
 
-Every write here locks the chatbot first, so that its activations run one at a time.
+Every write locks the chatbot first, so two instructions are never activated at the same time.
 Open points: instruction-active, instruction-select.
 """
 

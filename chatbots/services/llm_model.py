@@ -20,7 +20,7 @@ def make_default(model: LlmModel) -> None:
 
 
 def keep_environment_model() -> None:
-    """Make the environment's endpoint the default model, if the environment names one.
+    """Make the model that the environment names the default, if it names one.
 
     Otherwise, deactivate a model that an earlier environment named. If no default is left, the
     built-in model becomes the default.
