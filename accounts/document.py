@@ -13,9 +13,9 @@ PARAMETER = {
     "schema": {"type": "string", "pattern": f"^{KEY.pattern}$"},
     "description": "A value of your choice that identifies this request, so that you can safely "
     "send it again. For up to 24 hours, a request with the same key and body returns the stored "
-    "response and is not carried out again. The same key with a different body is a 400. While the "
-    "first request is still running, a repeated request waits for its response. Use a new key for "
-    "each new request, or leave the header out.",
+    "response and is not carried out again. The same key with a different body is rejected with "
+    "400. While the first request is still running, a repeated request waits for its response. Use "
+    "a new key for each new request, or leave the header out.",
 }
 
 

@@ -15,7 +15,7 @@ from chatbots.models.chatbot import ChatbotQuerySet
 from config.api.errors import ApiError, Forbidden
 from config.database.prepared import Given, prepared
 
-PERSON: Any = Given("person", UUIDField())  # Any: stands for a uuid
+PERSON: Any = Given("person", UUIDField())  # Any: a placeholder for a uuid
 KEY_ACCOUNT: Any = Given("key_account", UUIDField())
 
 
@@ -69,8 +69,8 @@ class OpenChatbot(NamedTuple):
 def lock_chatbot(chatbot_id: UUID) -> None:
     """Lock a chatbot until the caller's transaction ends.
 
-    Take this lock before writing a row that may exist only once per chatbot. One transaction at a
-    time then creates or deletes such rows, and all transactions take their locks in the same order.
+    Take this lock before writing a row that must be unique within its chatbot. Only one transaction
+    at a time then creates or deletes such rows, and all take their locks in the same order.
     """
     Chatbot.objects.lock(chatbot_id)
 

@@ -23,8 +23,8 @@ PLAIN: dict[type, Schema] = {
 OPEN_POINTS = ["delivery-states", "delivery-config", "plan-webhooks"]  # they concern all events
 HEADERS = headers_of(
     token="The configured secret.",  # noqa: S106 - a description
-    signature="`sha256=` and the lowercase hex of HMAC-SHA256 over the raw body, keyed with the "
-    "secret.",
+    signature="`sha256=` followed by the lowercase hex of HMAC-SHA256 over the raw body, keyed "
+    "with the secret.",
 )
 
 
@@ -68,13 +68,13 @@ def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
 
 def retries() -> str:
     """Describe, with the current settings, when an attempt fails and when the next one follows."""
-    failure = f"Another status, or none within {settings.WEBHOOK_TIMEOUT:g} seconds,"
+    failure = f"With any other status, or none within {settings.WEBHOOK_TIMEOUT:g} seconds,"
     delays = [f"{delay:g}" for delay in settings.WEBHOOK_RETRY_DELAYS]
     if not delays:
-        return f"Accepted. {failure} is a failure."
+        return f"Accepted. {failure} the delivery fails."
     *others, last = delays
     listed = f"{', '.join(others)} and {last}" if others else last
-    return f"Accepted. {failure} causes a retry after {listed} seconds."
+    return f"Accepted. {failure} the delivery is retried after {listed} seconds."
 
 
 def operation(kind: type[Data], schemas: dict[str, Schema]) -> Schema:

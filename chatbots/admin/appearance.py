@@ -71,7 +71,7 @@ class SuggestingInput(UnfoldAdminTextInputWidget):
 
 
 class AppearanceForm(ConflictForm):
-    """Validates an appearance with the model's validators, as the API does."""
+    """Validates an appearance by the rules of its model."""
 
     class Meta:
         model = Appearance

@@ -8,7 +8,7 @@ from chatbots.models.base import ListFull
 
 
 class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # generic in the stubs only
-    """Rejects rows that would make a list too long. All rows added on a page are counted together.
+    """Rejects rows that would make a list too long. All rows of a submission count together.
 
     Open point: list-bounds.
     """

@@ -98,7 +98,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     readonly_fields = ("account",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Require the model permission, and the right to create chatbots in any account."""
+        """Require the model permission, and an account in which the person may create chatbots."""
         allowed = self.may_add(request)
         return allowed and once(request, "may_create", lambda: self.accounts(request).exists())
 
@@ -107,7 +107,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         return bool(super().has_add_permission(request))
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
-        """Return the permissions for the app list. Every page shows it, so no accounts are read."""
+        """Return the permissions for the app list, without reading accounts on every page."""
         return {
             "add": self.may_add(request),
             "change": self.has_change_permission(request),
@@ -123,7 +123,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         return row.account_id
 
     def name_in_trail(self, row: Chatbot) -> str:
-        """Return the chatbot's name. Unlike a visitor's name, it may stay in the audit trail."""
+        """Return the chatbot's name. Unlike a visitor's name, it may stay in the admin's log."""
         return str(row)
 
     def add_view(

@@ -56,7 +56,7 @@ class Erasing(ScopedAdmin):
     """Base for admins whose rows are deleted by a service, after confirmation."""
 
     consequences: tuple[str, ...] = ()
-    # Relations whose rows are kept, belong to the row itself, or contain only statistics
+    # Relations whose rows are kept, are settings of the row, or contain only statistics
     uncounted: tuple[str, ...] = ()
     asks_for_name = False
 
@@ -70,7 +70,7 @@ class Erasing(ScopedAdmin):
         return account
 
     def name_in_trail(self, row: Any) -> str:
-        """Return a deleted row's name for the audit trail, without anything a visitor wrote."""
+        """Return a deleted row's name for the admin's log, without anything a visitor wrote."""
         return f"{self.opts.verbose_name} {row.pk}"
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

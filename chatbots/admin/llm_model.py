@@ -1,4 +1,4 @@
-"""The admin for language models. Superusers set them up; all staff choose among them."""
+"""The admin for language models. Superusers set them up; all staff can choose among them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Limit pages to rows of the chatbots that the person may use through the API."""
+"""Limit pages to rows of the chatbots that the signed-in person may use through the API."""
 
 from typing import Any
 from uuid import UUID
@@ -54,7 +54,7 @@ def chatbots_of(account_id: UUID) -> list[UUID]:
 def named_account(request: HttpRequest, value: str | None) -> list[tuple[str, str]]:
     """Return the selected account as a filter's only choice, or [] if none is selected.
 
-    An account that does not exist, or of which the person can open no chatbot, is named "unknown".
+    An account that does not exist, or in which the person can open no chatbot, is named "unknown".
     """
     if not value:
         return []
@@ -75,7 +75,7 @@ class AccountFilter(RowFilter):
     title = parameter_name = "account"
 
     def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
-        """Return the relation of Chatbot, because the rows of most lists have no account column."""
+        """Find the relation on Chatbot, because the rows of most lists have no account column."""
         return super().find_relation(Chatbot)
 
     def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Any]":

@@ -89,7 +89,7 @@ def before_it(known: "QuerySet[Version]", number: int) -> int:
 
 
 class VersionedAdmin(ChatbotRows):
-    """Adds a page that compares and restores versions to the pages for a model."""
+    """Adds the page on which staff compare and restore a row's versions."""
 
     class Media:
         """The script that reports unsaved changes to "Try it"."""

@@ -35,7 +35,7 @@ ACTIONS = {
 BEGINS, NARROW = (
     beginning_name("chatbot"),
     "narrow",
-)  # an input and a button for browsers without scripts
+)  # the names of an input and a button for browsers without scripts
 
 
 class NamedChatbot(forms.ModelChoiceField[Chatbot]):
@@ -137,13 +137,13 @@ def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
 
 
 def in_the_admin(user: User) -> str:
-    """Describe what a person can open in the admin, for people who may see it."""
+    """Describe what a person can open in the admin. Not every manager may see this."""
     if not user.is_staff:
         return "They cannot sign in to the admin: “may use the admin” is off."
     if user.is_superuser:
         return "In the admin, superusers may do everything. In the API, their roles decide."
     groups = ", ".join(user.groups.values_list("name", flat=True)) or "none"
-    return f"They can sign in to the admin. Its pages depend on their groups: {groups}."
+    return f"They can sign in to the admin. What they can open depends on their groups: {groups}."
 
 
 def needs(action: Action) -> str:
@@ -158,7 +158,7 @@ def needs(action: Action) -> str:
 
 
 class WhyAdmin(ChatbotRows):
-    """Adds the page that explains permissions to the pages for chatbots."""
+    """Adds the page that explains what a person may do, and why."""
 
     def get_urls(self) -> list[URLPattern]:
         """Add the page's route."""
@@ -168,7 +168,7 @@ class WhyAdmin(ChatbotRows):
     def why_view(self, request: HttpRequest) -> HttpResponse:
         """Show the form and, if its values are valid, the answer.
 
-        Raises PermissionDenied for anyone who is neither a superuser nor manages an account.
+        Raises PermissionDenied for anyone who neither is a superuser nor manages an account.
         """
         superuser = person(request).is_superuser
         if not superuser and not managed_accounts(request):

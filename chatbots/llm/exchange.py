@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from config.outbound.failures import Reason
 
-if TYPE_CHECKING:  # at run time, the import would tie the built-in model to Django's settings
+if TYPE_CHECKING:  # a run-time import would make the built-in model depend on Django's settings
     from chatbots.models import LlmModel
 
 Role = Literal["system", "user", "assistant"]
@@ -42,8 +42,8 @@ class Failed:
 class Reply:
     """A model's reply and how long it took. Each source has a `title` and a `url`.
 
-    `failed` lists the models that were asked before this one and failed. If no model replied,
-    `failure` is the reason, and `content` is the bot's fallback message.
+    `failed` lists the models that were asked and failed. If no model replied, `failure` is the
+    reason, and `content` is the bot's fallback message.
     """
 
     content: str
@@ -61,8 +61,8 @@ class Reply:
 class ReplyFailed(Exception):
     """Raised when a model gives no reply. The reason is for staff; it contains no key or URL.
 
-    `kind` is the label under which the failure is counted: a transport reason, the class of an
-    error status, or KEY_NOT_SET. The default stands for an unusable response.
+    `kind` is the metric label of the failure: a transport reason, the class of an error status, or
+    KEY_NOT_SET. The default means that the response was unusable.
     """
 
     def __init__(self, reason: str, kind: str = Reason.ANSWER_NOT_UNDERSTOOD) -> None:

@@ -2,8 +2,8 @@
 
 If a model fails, its `next_model` is asked. A model that failed SKIPPED_AFTER times in a row is
 skipped for SKIPPED_FOR. After that, one reply per SKIPPED_FOR tries the model, and all others keep
-skipping it until an attempt succeeds. The last model is never skipped, because there is no other
-to ask. The state is stored in the models' rows, so all processes share it.
+skipping it until an attempt succeeds. The last model is never skipped, because no other is
+left to ask. The state is stored in the models' rows, so all processes share it.
 """
 
 import time
@@ -37,7 +37,7 @@ def to_ask(model: LlmModel) -> list[LlmModel]:
 
 
 def to_try_out(model: LlmModel) -> list[LlmModel]:
-    """Return the models that `to_ask` would return now, without claiming the retry of any of them.
+    """Return the models that `to_ask` would return now, without claiming a retry.
 
     Costs as many queries as `to_ask`.
     """
@@ -76,9 +76,8 @@ def ask(
     """Return the model's reply to the last turn, within `seconds` (by default, LLM_TIMEOUT).
 
     `facts` is the part of the system message that may be shown to visitors; only the built-in
-    model uses it. A temporary failure is retried at most once after each of the `pauses`, in
-    seconds. Call this outside any transaction, because it waits for the network. Raises
-    ReplyFailed.
+    model uses it. `pauses` are the seconds to wait before each retry of a temporary failure. Call
+    this outside any transaction, because it waits for the network. Raises ReplyFailed.
     """
     began, result = time.monotonic(), "failure"
     try:

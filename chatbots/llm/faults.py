@@ -1,7 +1,7 @@
 """Classify the errors of OpenAI-compatible endpoints and choose a remedy.
 
 Every server words its errors differently, so the remedy is chosen by the parameter, the status or
-the text of the error. The text serves no other purpose, because providers may quote keys and
+the text of the error. The text is used for nothing else, because providers may quote keys and
 prompts in it.
 """
 
@@ -18,7 +18,7 @@ from chatbots.llm.exchange import ReplyFailed
 
 NAME = re.compile(r"[A-Za-z_]{1,50}|[0-9]{1,6}")  # a code or type; no API key looks like one
 TOO_MANY_REQUESTS, CONTENT_TOO_LARGE = 429, 413
-SPENT = "insufficient_quota"  # a 429 that waiting does not resolve
+SPENT = "insufficient_quota"  # the code of a 429 that waiting does not resolve
 # How OpenAI, vLLM, llama.cpp, LM Studio, LiteLLM, OpenRouter, Anthropic, Mistral, Gemini, xAI,
 # Cohere and TGI say that a prompt is too long
 TOO_LONG = (
@@ -39,7 +39,7 @@ TOO_LONG = (
 
 
 class Remedy(Enum):
-    """A change that may let the next request succeed."""
+    """What may make the next request succeed."""
 
     NONE = auto()
     WAIT = auto()
@@ -48,7 +48,7 @@ class Remedy(Enum):
 
 
 class ModelFault(ReplyFailed):
-    """Raised when one request got no reply. `retry_after` is in seconds."""
+    """A failed request to a model, with a remedy for the next one. `retry_after` is in seconds."""
 
     def __init__(
         self, reason: str, kind: str, remedy: Remedy, retry_after: float | None = None
@@ -58,7 +58,7 @@ class ModelFault(ReplyFailed):
 
 
 def refusal(status: int, body: bytes, retry_after: str | None = None) -> ModelFault:
-    """Convert an error response to a fault. The body may be anything."""
+    """Convert an error response to a fault. The body may contain anything."""
     error = _error(body)
     name = _name(error, status)
     return ModelFault(

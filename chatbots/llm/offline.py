@@ -85,7 +85,7 @@ SUBJECTS = (
     "password login",
 )
 PLACE, PRICE = "address", "cost"
-MAY_BE_FREE = {"deliver", "park", "return"}  # free of charge; a "free table" is an available one
+MAY_BE_FREE = {"deliver", "park", "return"}  # can cost nothing; a "free table" is an available one
 SUBJECT_OF = {word: line.split()[0] for line in SUBJECTS for word in line.split()}
 
 

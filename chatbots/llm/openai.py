@@ -37,9 +37,9 @@ def complete(
 ) -> Reply:
     """Ask for a completion within `seconds`. Raises ReplyFailed.
 
-    After a temporary failure, the request is repeated, at most once after each of the `pauses`. If
-    a changed request may succeed, it is sent with less history, at most twice, or without the
-    temperature.
+    `pauses` are the seconds to wait before each retry of a temporary failure. If the endpoint
+    rejects the temperature, the request is repeated without it. If the prompt is too long, the
+    request is repeated with less history, at most twice.
     """
     warmth = temperature if model.sends_temperature else None
     waits, conversations = iter(pauses), _ever_shorter(turns)
@@ -63,7 +63,7 @@ def complete(
                     conversation = shorter
                 elif fault.remedy is Remedy.NO_TEMPERATURE and warmth is not None:
                     warmth = None
-                    logger.info("model %s rejects the temperature: stop sending it", model.name)
+                    logger.info("model %s rejects the temperature: retrying without it", model.name)
                 elif fault.remedy is not Remedy.WAIT or not _waited(fault, next(waits, None)):
                     raise
 

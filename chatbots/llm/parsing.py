@@ -10,7 +10,7 @@ import orjson
 from chatbots.llm import faults
 from chatbots.llm.exchange import ReplyFailed
 
-BYTES = 1024 * 1024  # limit for a response, both compressed and decompressed
+BYTES = 1024 * 1024  # maximum size of a response, both compressed and decompressed
 BOM = b"\xef\xbb\xbf"
 PACKED = ("gzip", "x-gzip", "deflate")
 MOST_TOKENS = 2_147_483_647  # the largest integer that a column can hold
@@ -24,7 +24,7 @@ THOUGHT_ENDS = "</think>"
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
-    """Return a body, decompressed to at most BYTES + 1 bytes if encoded. Raises ReplyFailed."""
+    """Return a body, decompressed up to BYTES + 1 bytes if it is encoded. Raises ReplyFailed."""
     if encoding in ("", "identity"):
         return body
     if encoding not in PACKED:
@@ -49,7 +49,7 @@ def read(body: bytes, status: int = 200) -> Completion:
     if body.startswith(b"data:"):
         raise ReplyFailed(STREAMED)
     try:
-        # Any: a peer's JSON; any other shape raises one of the errors caught below
+        # Any: a peer's JSON; an unexpected shape raises one of the errors caught below
         said: Any = orjson.loads(body.removeprefix(BOM))
         if "error" in said and not said.get("choices"):
             raise faults.refusal(status, body)

@@ -17,7 +17,7 @@ from chatbots.models.version import VersionedRow, unused_version, use
 from config.database.prepared import Given, prepared
 
 RowT = TypeVar("RowT", bound=VersionedRow)
-CHATBOT: Any = Given("chatbot", UUIDField())  # Any: stands for a uuid
+CHATBOT: Any = Given("chatbot", UUIDField())  # Any: a placeholder for a uuid
 MODEL = (  # the columns needed to ask a model
     "id",
     "version",
@@ -31,7 +31,7 @@ MODEL = (  # the columns needed to ask a model
     "failures_in_a_row",
 )
 OWN = ("id", "version", "description", "history_message_context", "fallback_message")
-UNUSED = "unused"  # the id of a row's current version, if no reply has used it
+UNUSED = "unused"  # annotation: the id of a row's current version, if no reply has used it
 
 
 def with_unused(rows: "QuerySet[RowT]") -> "QuerySet[RowT]":
@@ -74,7 +74,7 @@ class Briefing:
     system: str
     facts: str  # the part of `system` that may be shown to visitors
     temperature: float
-    history_length: int  # the maximum number of messages before the visitor's
+    history_length: int  # the maximum number of messages before the visitor's message
     fallback: str
     # The rows that `system` was built from, at the versions used
     settings: GeneralSettings

@@ -229,7 +229,7 @@ class Migration(migrations.Migration):
                 ('last_failure_reason', models.CharField(blank=True, editable=False, max_length=255)),
                 ('failures_in_a_row', models.PositiveSmallIntegerField(default=0, editable=False)),
                 ('skipped_until', models.DateTimeField(editable=False, null=True)),
-                ('next_model', models.ForeignKey(blank=True, help_text='Asked if this model fails or takes more than half of the time that is left. A reply has LLM_TIMEOUT in total.', null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='chatbots.llmmodel')),
+                ('next_model', models.ForeignKey(blank=True, help_text='Asked if this model fails or takes more than half of the remaining time. All models asked for a reply share LLM_TIMEOUT.', null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='chatbots.llmmodel')),
             ],
             options={
                 'verbose_name': 'model',
@@ -248,7 +248,7 @@ class Migration(migrations.Migration):
                 ('disable_smart_followup', models.BooleanField(default=False, verbose_name='disable smart follow-ups')),
                 ('number_of_smart_followup_question_shown', models.PositiveIntegerField(default=3, verbose_name='number of smart follow-up questions')),
                 ('enable_page_context_awareness', models.BooleanField(default=False)),
-                ('history_message_context', models.PositiveIntegerField(default=10, verbose_name='messages from the history given to the model')),
+                ('history_message_context', models.PositiveIntegerField(default=10, verbose_name='earlier messages sent to the model')),
                 ('limit_messages_per_conversation', models.BooleanField(default=False)),
                 ('max_messages_per_conversation', models.PositiveIntegerField(default=50)),
                 ('fallback_message', models.TextField(blank=True, default='I am sorry, I cannot answer right now. Please try again in a moment.', max_length=65535)),

@@ -1,4 +1,4 @@
-"""Base models for a chatbot's settings, with one row per kind, and for its bounded lists."""
+"""Base models for a chatbot's settings (one row of each kind) and for its bounded lists."""
 
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ MOST = 200  # rows in each list of a chatbot. Open point: list-bounds
 
 
 class ListFull(Refused):
-    """Raised when adding rows would take a list past MOST."""
+    """Raised when a list would have more than MOST rows."""
 
 
 class ListRow(Row):

@@ -8,7 +8,7 @@ from chatbots.models.version import VersionedRow
 
 
 class GeneralSettingsQuerySet(models.QuerySet["GeneralSettings"]):
-    """Adds effective values to general settings."""
+    """Annotates general settings with the model that answers."""
 
     def with_llm(self) -> "GeneralSettingsQuerySet":
         """Annotate each row with `llm_id`, the id of the model that answers."""
@@ -22,7 +22,7 @@ class GeneralSettings(VersionedRow, ChatbotSettings):
     disable_smart_followup = flag(label="disable smart follow-ups")
     number_of_smart_followup_question_shown = whole(3, label="number of smart follow-up questions")
     enable_page_context_awareness = flag()
-    history_message_context = whole(10, label="messages from the history given to the model")
+    history_message_context = whole(10, label="earlier messages sent to the model")
     llm_model = models.ForeignKey(
         LlmModel,
         null=True,

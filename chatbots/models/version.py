@@ -2,7 +2,7 @@
 
 The newest versions of a row are kept, and so is each version that a reply has used. A process that
 generates a reply sets `used` before it asks the model, and pruning deletes only unused versions.
-Each of the two is a single statement on one row, so the database runs one before the other.
+Setting `used` and pruning are each a single statement on one row, so the database serializes them.
 """
 
 from collections.abc import Iterable, Mapping

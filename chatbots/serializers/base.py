@@ -66,7 +66,7 @@ def settings_shape(
     rule: Mapping[str, Any] | None = None,
 ) -> type[Shape]:
     """Create the shape of a settings body. `open_points` are keyed by field name."""
-    doc = "Only the given fields are changed."
+    doc = "Omitted fields keep their values."
     about = {"__doc__": doc, "open_points": open_points or {}, "rule": rule}
     return type(name, (Shape,), {**about, **fields})
 
@@ -77,7 +77,7 @@ class SettingsRecord(Record):
     def build_standard_field(self, field_name: str, model_field: Any) -> tuple[Any, dict[str, Any]]:
         """Add the model's default to the field."""
         kind, options = super().build_standard_field(field_name, model_field)
-        settings: Any = self.Meta.model  # Any: DRF knows it as some model
+        settings: Any = self.Meta.model  # Any: DRF allows any model
         if field_name in settings.own_fields():
             options = {"default": model_field.get_default()} | options
             options.pop("required", None)

@@ -55,7 +55,7 @@ class MyChatbotRecord(Record):
 
 
 class AccountChatbots(Shape):
-    """Every chatbot of an account, newest first."""
+    """All chatbots of an account, newest first."""
 
     chatbots = ChatbotRecord(many=True)
     count = Whole()
@@ -64,20 +64,20 @@ class AccountChatbots(Shape):
 
 
 class MyAccount(Shape):
-    """An account of the caller, with the chatbots in it that the caller may use."""
+    """An account that the caller owns or belongs to, with the chatbots that they may use in it."""
 
     account_id = Identifier(source="id")
     account_name = Text(source="name")
-    user_role = Text(source="caller_role", help_text=f"{ROLES}.")
+    user_role = Text(source="caller_role", help_text=f"The caller's role in the account: {ROLES}.")
     chatbots = MyChatbotRecord(many=True)
     open_points = {"user_role": ["roles"]}
 
 
 class MyChatbots(Shape):
-    """The caller's chatbots by account."""
+    """The chatbots that the caller may use, grouped by account."""
 
     accounts = MyAccount(many=True)
-    total_count = Whole(help_text="The number of chatbots in all accounts.")
+    total_count = Whole(help_text="The number of chatbots listed, across all accounts.")
     open_points = {"total_count": ["my-chatbots"]}
 
 
@@ -96,7 +96,7 @@ class ChatbotInput(Shape):
 
 
 class ChatbotChanges(Shape):
-    """Changes to a chatbot. Fields that are not given keep their values."""
+    """Changes to a chatbot. Omitted fields keep their values."""
 
     name = like(
         Chatbot, "name", required=False, allow_blank=False, help_text="Unique within the account."

@@ -23,7 +23,7 @@ class StarterRecord(Record):
 
 
 class StarterInput(Shape):
-    """A conversation starter: any object."""
+    """A conversation starter: any JSON object."""
 
     def to_internal_value(self, data: Any) -> Any:
         """Accept the object unchanged."""

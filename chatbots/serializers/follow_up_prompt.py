@@ -11,7 +11,7 @@ from config.api.serializers import Record, Shape
 
 
 class FollowUpPromptRecord(Record):
-    """A button or a link that a visitor is offered."""
+    """A button or a link offered to visitors."""
 
     open_points = {"esclate": ["escalation-prompt"]}
 
@@ -42,7 +42,7 @@ def whole(pair: tuple[str, ...], *, without: tuple[str, ...]) -> dict[str, Any]:
 
 
 class FollowUpPromptInput(Shape):
-    """A complete button or a complete link. The fields of the other type are cleared."""
+    """Either a complete button or a complete link. The fields of the other type are cleared."""
 
     example = {
         "buttonTitle": "Talk to a person",
@@ -62,5 +62,5 @@ class FollowUpPromptInput(Shape):
     )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Check that exactly one pair is given, and clear the other's fields. Raises Refused."""
+        """Check that exactly one pair is given, and clear the other pair. Raises Refused."""
         return one_pair(given) | {"esclate": given["esclate"]}

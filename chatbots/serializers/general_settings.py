@@ -14,7 +14,7 @@ GENERAL_FIELDS = settings_fields(GeneralSettings, without={"llm_model", "chat_st
         help_text="Can be set only if limitMessagesPerConversation is or becomes true.",
     ),
 }
-LIMITED = {  # a body cannot both set the limit and switch it off
+LIMITED = {  # a body cannot both set the maximum and switch the limit off
     "if": {"required": ["maxMessagesPerConversation"]},
     "then": {"properties": {"limitMessagesPerConversation": {"type": "boolean", "const": True}}},
 }
@@ -23,7 +23,7 @@ LIMITED = {  # a body cannot both set the limit and switch it off
 class GeneralSettingsRecord(SettingsRecord):
     """How a bot behaves."""
 
-    llm_id = Identifier(help_text="The model that answers.")
+    llm_id = Identifier(help_text="The id of the model that answers.")
     open_points = {"llm_id": ["default-model"]}
 
     class Meta:

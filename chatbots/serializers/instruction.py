@@ -8,7 +8,7 @@ from config.api.serializers import Record, Shape
 
 
 class InstructionRecord(Record):
-    """A system instruction of a bot."""
+    """A system instruction for a bot."""
 
     class Meta:
         model = Instruction
@@ -40,7 +40,7 @@ class InstructionInput(Shape):
 
 
 class InstructionChanges(Shape):
-    """Changes to an instruction. Fields that are not given keep their values."""
+    """Changes to an instruction. Omitted fields keep their values."""
 
     title = like(Instruction, "title")
     instruction = like(Instruction, "instruction")
@@ -52,7 +52,7 @@ class InstructionChanges(Shape):
 
 
 class InstructionChoice(Shape):
-    """The instruction to activate, by its id or else by its title. "" counts as absent."""
+    """The instruction to activate, identified by id or else by title. "" counts as absent."""
 
     example = {"title": "Support"}
     rule = {
@@ -64,12 +64,12 @@ class InstructionChoice(Shape):
             )
         ]
     }
-    instruction_id = Text(required=False, help_text="If given, the title is not looked up.")
+    instruction_id = Text(required=False, help_text="If given, title and instruction are ignored.")
     title = like(
         Instruction,
         "title",
         required=False,
-        help_text="The title of an existing instruction or a new one.",
+        help_text="The title of an existing instruction or of a new one.",
     )
     instruction = like(
         Instruction,

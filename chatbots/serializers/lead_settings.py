@@ -16,17 +16,17 @@ MAX_EMAILS, MAX_FORM_FIELDS = 50, 50
 
 
 class FormField(serializers.Serializer[Any]):
-    """An extra field of the lead form, next to name, email and phone."""
+    """An extra field of the lead form, in addition to name, email and phone."""
 
     default_error_messages = expected("object")
 
     display_label = Text(allow_blank=True, help_text="A field with an empty label is not shown.")
     field_name = Text(  # type: ignore[assignment]  # the contract's name, which DRF uses too
         validators=[RegexValidator(r"^[a-z_][a-z0-9_]*\Z", "Expected snake_case")],
-        help_text="Internal storage key.",
+        help_text="Internal storage key, in snake_case.",
     )
     field_type = Choice(FieldType.values)
-    required = Flag()  # type: ignore[assignment]  # same reason
+    required = Flag()  # type: ignore[assignment]  # the contract's name
     placeholder_text = Text(required=False)
     options = Text(required=False, help_text='Reserved; pass "".')
 

@@ -25,7 +25,7 @@ class PersonaRecord(Record):
 
 
 class PersonaInput(Shape):
-    """Changes to a persona."""
+    """Changes to a persona. Omitted fields keep their values."""
 
     title = like(Persona, "title")
     description = like(Persona, "description", allow_null=True, allow_blank=True)

@@ -24,7 +24,7 @@ class AllSettingsRecord(GeneralSettingsRecord):
     """How a bot behaves, and which contact details it asks for."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Add the four switches. All are false if the chatbot has no lead settings."""
+        """Add the four user-data settings, which are false if the chatbot has no lead settings."""
         return super().get_fields() | {
             camel(name): computed(Flag, f"chatbot.leadsettings.{name}", of=bool)
             for name in USER_DATA

@@ -35,8 +35,8 @@ def unique_name() -> Iterator[None]:
     Only the name can violate a constraint here, because foreign keys are checked at the commit.
     """
     try:
-        # A single statement needs no transaction of its own. Within the caller's, a savepoint keeps
-        # the transaction usable after an error.
+        # A single statement needs no transaction of its own. Within the caller's transaction, a
+        # savepoint keeps that transaction usable after an error.
         with transaction.atomic() if connection.in_atomic_block else nullcontext():
             yield
     except IntegrityError:

@@ -1,6 +1,6 @@
 """Create, change and activate instructions. At most one per chatbot is active.
 
-Every write here locks the chatbot first, so that its activations run one at a time.
+Every write locks the chatbot first, so two instructions are never activated at the same time.
 Open points: instruction-active, instruction-select.
 """
 
@@ -60,8 +60,8 @@ def activate(chatbot_id: UUID, instruction_id: UUID) -> Instruction:
 def select_titled(chatbot_id: UUID, title: str, text: str) -> tuple[Instruction, bool]:
     """Activate the oldest instruction with a title, or create one with the text.
 
-    Returns the instruction, and whether it was created. If one must be created, raises
-    InvalidRequest for a blank title or text, or ListFull.
+    Returns the instruction, and whether it was created. If one must be created, a blank title or
+    text raises InvalidRequest, and a full list raises ListFull.
     """
     with transaction.atomic():
         lock_chatbot(chatbot_id)

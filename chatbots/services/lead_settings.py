@@ -15,7 +15,7 @@ FoundT = TypeVar("FoundT")
 
 
 def first(rows: Sequence[FoundT]) -> FoundT:
-    """Return the first row or record. Raises NotFound. Open point: lead-repeat."""
+    """Return the first row or record. Raises NotFound if there is none. Open point: lead-repeat."""
     if not rows:
         raise NotFound("lead settings not found")
     return rows[0]

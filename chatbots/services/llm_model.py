@@ -1,4 +1,4 @@
-"""Set the default model, and store the model that the environment names as a row.
+"""Set the default model, and create a row for the model that the environment names.
 
 See LLM_BASE_URL in the README.
 """
@@ -20,7 +20,7 @@ def make_default(model: LlmModel) -> None:
 
 
 def keep_environment_model() -> None:
-    """Make the environment's endpoint the default model, if the environment names one.
+    """Make the model that the environment names the default, if it names one.
 
     Otherwise, deactivate a model that an earlier environment named. If no default is left, the
     built-in model becomes the default.

@@ -11,8 +11,8 @@ from config.api.errors import InvalidRequest
 def copy_texts(source: Localization, locale_code: str) -> Localization:
     """Copy the texts stored in a set to the chatbot's set for another locale.
 
-    Creates the target set if needed, and keeps the texts that are already stored in it. Raises
-    InvalidRequest for a malformed locale code, or ListFull.
+    Creates the target set if needed, and keeps the texts that are already stored in it. A
+    malformed locale code raises InvalidRequest, and a full list raises ListFull.
     """
     with transaction.atomic():
         lock_chatbot(source.chatbot_id)

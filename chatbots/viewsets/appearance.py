@@ -32,6 +32,6 @@ class AppearanceViewSet(ChatbotViewSet):
     def update(self, changes: dict[str, Any]) -> Appearance:
         """Change the appearance.
 
-        Fields that are not given keep their values.
+        Omitted fields keep their values.
         """
         return settings.change(Appearance, self.chatbot.pk, changes)

@@ -59,7 +59,7 @@ class CallerViewSet(IdempotentViewSet):
         self.caller, self.found = known
 
     def open_chatbot(self, *, account_id: str | None = None) -> OpenChatbot:
-        """Return the path's chatbot if the key opens it.
+        """Return the path's chatbot if the key gives access to it.
 
         Raises ChatbotNotFound, including when the chatbot is not in the given account, or
         ChatbotForbidden.

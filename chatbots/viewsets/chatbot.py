@@ -72,13 +72,13 @@ class AccountChatbotViewSet(AccountViewSet):
     def update_chatbot(self, changes: dict[str, Any], chatbot: OpenChatbot) -> Chatbot:
         """Change a chatbot.
 
-        Fields that are not given keep their values.
+        Omitted fields keep their values.
         """
         return update_chatbot(chatbot.pk, changes)
 
     @operation(answer=AccountChatbots, open_points=("permissions",))
     def list_account_chatbots(self) -> dict[str, Any]:
-        """List every chatbot of the account."""
+        """List all chatbots of the account."""
         chatbots = self.read(CHATBOTS)
         return {"chatbots": chatbots, "count": len(chatbots), "user_role": self.opened.role}
 

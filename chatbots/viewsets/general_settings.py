@@ -24,7 +24,7 @@ class GeneralSettingsViewSet(ChatbotViewSet):
     def update(self, changes: dict[str, Any]) -> dict[str, Any]:
         """Change the general settings.
 
-        Fields that are not given keep their values.
+        Omitted fields keep their values.
         """
         general_settings.change(self.chatbot.pk, changes)
         return GeneralSettingsRecord.read_one(self.rows().with_llm())

@@ -43,7 +43,7 @@ class InstructionViewSet(ChatbotViewSet):
     def update(self, changes: dict[str, Any], instruction_id: str) -> Instruction:
         """Change an instruction.
 
-        Fields that are not given keep their values.
+        Omitted fields keep their values.
         """
         return instructions.update(self.chatbot.pk, self.key(instruction_id), changes)
 

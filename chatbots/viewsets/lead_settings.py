@@ -25,7 +25,10 @@ class LeadSettingsViewSet(ChatbotViewSet):
         open_points=("lead-repeat", "status-created", "defaults"),
     )
     def create(self, given: dict[str, Any]) -> LeadSettings:
-        """Create the lead settings, or change them if they exist."""
+        """Create the lead settings, or change them if they exist.
+
+        Omitted fields keep their values or, in new settings, get their defaults.
+        """
         return settings.change(LeadSettings, self.chatbot.pk, given)
 
     @operation(answer=LeadSettingsRecord, open_points=("lead-repeat",))

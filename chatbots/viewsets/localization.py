@@ -19,6 +19,6 @@ class LocalizationViewSet(ChatbotViewSet):
 
     @operation(answer=LocalizationSets)
     def list(self) -> dict[str, Any]:
-        """Read all sets of interface texts, each with all its texts."""
+        """Read the interface texts, one complete set for each locale."""
         sets = self.read(OWN)
         return {"data": sets, "count": len(sets)}

@@ -24,6 +24,6 @@ class PersonaViewSet(ChatbotViewSet):
     def update(self, changes: dict[str, Any], persona_id: str) -> Persona:
         """Change a persona.
 
-        Fields that are not given keep their values.
+        Omitted fields keep their values.
         """
         return personas.update(self.chatbot.pk, self.key(persona_id), changes)

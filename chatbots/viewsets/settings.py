@@ -24,7 +24,7 @@ class SettingsViewSet(ChatbotViewSet):
     def update(self, changes: dict[str, Any]) -> dict[str, Any]:
         """Change general and user-data settings.
 
-        Fields that are not given keep their values.
+        Omitted fields keep their values.
         """
         user_data = {name: changes.pop(name) for name in USER_DATA_FIELDS if name in changes}
         general_settings.change_both(self.chatbot.pk, general=changes, user_data=user_data)

@@ -24,6 +24,6 @@ class UserDataViewSet(ChatbotViewSet):
     def update(self, changes: dict[str, Any]) -> LeadSettings:
         """Change the user-data settings.
 
-        Fields that are not given keep their values.
+        Omitted fields keep their values.
         """
         return settings.change(LeadSettings, self.chatbot.pk, changes)

@@ -17,7 +17,7 @@ from config.api.errors import (
 Schema = dict[str, Any]
 
 REQUEST_ID_HEADER = {
-    "description": "The request's id: the caller's own, or a new one.",
+    "description": "The request's id: the one that the caller sent, or a new one.",
     "schema": {"type": "string"},
 }
 FAULT: Schema = {
@@ -27,16 +27,29 @@ FAULT: Schema = {
         "path": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "Names and positions that lead to it; empty for the whole body.",
+            "description": "The field names and list positions that lead to the fault; empty "
+            "if it concerns the whole body.",
         },
         "message": {"type": "string"},
     },
     "required": ["path", "message"],
 }
 LIMIT: Schema = {
-    "retryAfter": {"type": "integer", "minimum": 1, "description": "Seconds to wait."},
-    "limit": {"type": "integer", "minimum": 0, "description": "The calls that the window allows."},
-    "remaining": {"type": "integer", "minimum": 0, "description": "The calls that remain in it."},
+    "retryAfter": {
+        "type": "integer",
+        "minimum": 1,
+        "description": "Seconds to wait before a retry.",
+    },
+    "limit": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "The number of requests allowed in the window.",
+    },
+    "remaining": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "The number of requests left in the window.",
+    },
     "windowSeconds": {"type": "integer", "minimum": 1},
 }
 
@@ -52,10 +65,10 @@ def error_schema(description: str, **more: Schema) -> Schema:
     optional = {"code", "errors"}
     base: Schema = {
         "success": {"type": "boolean", "const": False},
-        "message": {"type": "string", "description": "For people."},
+        "message": {"type": "string", "description": "A human-readable text."},
         "code": {
             "type": "string",
-            "description": f"A code for programs, if documented: {', '.join(sorted(codes()))}.",
+            "description": f"A machine-readable code, if documented: {', '.join(sorted(codes()))}.",
             "x-open-point": ["code-field", "code-status"],
         },
     }
@@ -74,13 +87,13 @@ def schemas() -> dict[str, Schema]:
     Call this only after every view, and with it every error class, has been imported.
     """
     return {
-        "Error": error_schema("What went wrong."),
+        "Error": error_schema("An error response."),
         "Fault": FAULT,
         "ValidationError": error_schema(
             "The invalid parts of a body or query. `errors` is absent if the message suffices.",
             errors={"type": "array", "items": {"$ref": "#/components/schemas/Fault"}},
         ),
-        "RateLimited": error_schema("A limit is reached.", **LIMIT),
+        "RateLimited": error_schema("A limit has been reached.", **LIMIT),
     }
 
 

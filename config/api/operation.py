@@ -54,9 +54,9 @@ def enveloped(record: type[Shape]) -> type[serializers.Serializer[Any]]:
         (serializers.Serializer,),
         {
             "__doc__": None,
-            "statusCode": Status(help_text="The HTTP status."),
+            "statusCode": Status(help_text="The HTTP status code."),
             "success": Succeeded(),
-            "message": serializers.CharField(help_text="For people."),
+            "message": serializers.CharField(help_text="A human-readable text."),
             "data": record(),
         },
     )

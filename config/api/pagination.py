@@ -9,14 +9,14 @@ PAGE, LIMIT, MAX_LIMIT = 1, 20, 100
 class PageQuery(Shape):
     """The page to return, and its length."""
 
-    page = QueryWhole(default=PAGE, min_value=1, help_text="The page number, from 1.")
+    page = QueryWhole(default=PAGE, min_value=1, help_text="The page number, starting at 1.")
     limit = QueryWhole(
         default=LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="Records per page."
     )
 
 
 class PageFigures(Shape):
-    """The position of a page in its list."""
+    """The page's number and maximum length, and the list's totals."""
 
     page = Whole()
     limit = Whole()

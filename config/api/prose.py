@@ -2,29 +2,29 @@
 
 TITLE = "Chatbot management and conversation service"
 DESCRIPTION = (
-    "Manage AI chatbots and their conversations. Every response is JSON, including errors. The "
-    "body Error is also sent with 404 for an unknown path, 405 for a method that a path does not "
-    "support, and 503 with Retry-After while the service is unavailable. Undocumented fields are "
-    "ignored. What the specification leaves open is marked x-open-point, with the ids in "
-    "docs/open-points.md; points that apply to all operations are at the top of this document."
+    "Manage AI chatbots and their conversations. Every response is JSON, including errors. An "
+    "`Error` body is also sent with 404 for an unknown path, with 405 for a method that the path "
+    "does not support, and with 503 and Retry-After while the service is unavailable. Undocumented "
+    "fields are ignored. `x-open-point` marks what the specification leaves open, with ids from "
+    "docs/open-points.md; the ids that apply to all operations are at the top of this document."
 )
-SERVER = "Where clients reach this service."
+SERVER = "The public address of this service."
 TAGS = [
-    {"name": "Chatbots", "description": "The chatbots of an account, and those of the caller."},
+    {"name": "Chatbots", "description": "The chatbots of an account or of the caller."},
     {"name": "Appearance", "description": "How a chatbot looks."},
     {"name": "Localization", "description": "Interface texts by locale."},
-    {"name": "Follow-up prompts", "description": "Buttons and links that a visitor is offered."},
-    {"name": "Instructions", "description": "What a chatbot should do."},
+    {"name": "Follow-up prompts", "description": "Buttons and links offered to visitors."},
+    {"name": "Instructions", "description": "Instructions that tell a chatbot what to do."},
     {"name": "Personas", "description": "The roles that a chatbot plays."},
     {
         "name": "Lead settings",
-        "description": "Which contact details visitors are asked for, and who is notified.",
+        "description": "How a chatbot collects contact details, and who is notified.",
     },
     {"name": "Settings", "description": "General and user-data settings."},
     {"name": "Conversation starters", "description": "Suggestions for a visitor's first message."},
-    {"name": "Threads", "description": "Conversations of visitors, and their escalation."},
+    {"name": "Threads", "description": "Conversations with visitors, and their escalation."},
     {"name": "Messages", "description": "The messages of a thread."},
-    {"name": "Events", "description": "What the service sends to a chatbot's webhook."},
+    {"name": "Events", "description": "Requests that the service sends to a chatbot's webhook."},
 ]
 # Open points that apply to the whole document. Operations and fields name their own.
 OPEN_EVERYWHERE = [

@@ -59,7 +59,11 @@ class BearerScheme(OpenApiAuthenticationExtension):
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         """Return the OpenAPI security scheme."""
-        return {"type": "http", "scheme": "bearer", "description": "An API key of the account."}
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An API key issued by this service.",
+        }
 
 
 class OperationSchema(AutoSchema):

@@ -18,14 +18,14 @@ def anonymity() -> Flag:
 
 
 class Source(serializers.Serializer[object]):
-    """A source of an answer."""
+    """A source of an AI reply."""
 
     title = Text()
     url = Text()
 
 
 class MessageRecord(Record):
-    """A message of a thread."""
+    """A message in a thread."""
 
     chatbot_id = Identifier(source="thread.chatbot_id")
     message_type = Text(help_text="USER_MESSAGE, AI_MESSAGE, AGENT_MESSAGE or SYSTEM_MESSAGE.")
@@ -72,7 +72,9 @@ class MessageRecord(Record):
 class ThreadState(Record):
     """Who answers in a thread, and how many messages staff have not read."""
 
-    mode = computed(Text, "escalated", of=MODES.get, help_text="AGENT while escalated, else AI.")
+    mode = computed(
+        Text, "escalated", of=MODES.get, help_text="AGENT while escalated, otherwise AI."
+    )
     anonymous = anonymity()
     open_points = {"mode": ["mode"], "anonymous": ["thread-fields"]}
 

@@ -111,7 +111,7 @@ class ThreadRecord(OwnRecord):
 
 
 class ThreadDetails(Record):
-    """A thread with all that is known about its visitor."""
+    """A thread with its visitor's details."""
 
     visitor_id = Text(source="visitor.external_id")
     anonymous = anonymity()
@@ -172,7 +172,7 @@ class OneThread(Shape):
 
 
 class OneThreadDetails(Shape):
-    """A thread in detail."""
+    """A thread with its visitor's details."""
 
     thread = ThreadDetails()
 
@@ -206,7 +206,7 @@ class ThreadInput(Shape):
 
 
 class ThreadChanges(Shape):
-    """Changes to a thread and its visitor. Fields that are not given keep their values."""
+    """Changes to a thread and its visitor. Omitted fields keep their values."""
 
     thread_id = Text(max_length=LONG)
     title = Text(required=False)

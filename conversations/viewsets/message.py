@@ -66,7 +66,10 @@ class MessageViewSet(ChatbotViewSet):
         ),
     )
     def create(self, given: dict[str, Any], thread_id: str) -> Sent:
-        """Send a visitor's message. The response contains the AI reply, if there is one."""
+        """Send a visitor's message.
+
+        The response contains the message and, if there is one, the AI reply.
+        """
         self.thread_id = thread_key(thread_id)
         incoming = visitor_message.receive(self.chatbot.pk, self.thread_id, given["content"])
         return visitor_message.send(incoming, message_id=self.run_as)

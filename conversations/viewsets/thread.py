@@ -65,7 +65,7 @@ class ThreadViewSet(ChatbotViewSet):
         open_points=("thread-create", "visitor", "thread-fields", "chatbot-active", "lead-capture"),
     )
     def create(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Begin a conversation."""
+        """Start a conversation."""
         thread = threads.create(self.chatbot.pk, given)
         self.thread_id = thread.pk
         return {"thread": self.record(thread)}
@@ -91,7 +91,7 @@ class ThreadViewSet(ChatbotViewSet):
 
     @operation(answer=OneThreadDetails, open_points=("webhook-token", "thread-fields"))
     def retrieve(self, thread_id: str) -> dict[str, Any]:
-        """Read a thread with all that is known about its visitor."""
+        """Read a thread with its visitor's details."""
         found = self.read(DETAILS, thread=thread_key(thread_id))
         if not found:
             raise ThreadNotFound
@@ -101,7 +101,7 @@ class ThreadViewSet(ChatbotViewSet):
     def update(self, changes: dict[str, Any]) -> dict[str, Any]:
         """Change a thread and its visitor.
 
-        Fields that are not given keep their values.
+        Omitted fields keep their values.
         """
         thread_id = thread_key(changes.pop("thread_id"))
         thread = threads.update(thread_id, changes, chatbot_id=self.chatbot.pk)
@@ -112,7 +112,7 @@ class ThreadViewSet(ChatbotViewSet):
         open_points=("escalate-verb", "escalated-event", "system-type", "system-locale"),
     )
     def escalate(self, thread_id: str) -> dict[str, Any]:
-        """Hand a conversation to a person, or back to the AI."""
+        """Hand a conversation over to a human agent, or back to the AI."""
         thread, message = escalation.toggle(thread_key(thread_id), chatbot_id=self.chatbot.pk)
         self.thread_id = thread.pk
         return {"thread": self.record(thread), "system_message": message}

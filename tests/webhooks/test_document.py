@@ -17,17 +17,17 @@ ENGINE = (ROOT / "docs" / "delivery.md").read_text()
 @pytest.mark.parametrize(
     ("timeout", "delays", "words"),
     [
-        (10.0, (1.0, 5.0, 25.0), "within 10 seconds, causes a retry after 1, 5 and 25 seconds."),
-        (2.5, (0.5, 60.0), "within 2.5 seconds, causes a retry after 0.5 and 60 seconds."),
-        (3.0, (7.0,), "within 3 seconds, causes a retry after 7 seconds."),
-        (3.0, (), "within 3 seconds, is a failure."),
+        (10.0, (1.0, 5.0, 25.0), "10 seconds, the delivery is retried after 1, 5 and 25 seconds."),
+        (2.5, (0.5, 60.0), "2.5 seconds, the delivery is retried after 0.5 and 60 seconds."),
+        (3.0, (7.0,), "3 seconds, the delivery is retried after 7 seconds."),
+        (3.0, (), "3 seconds, the delivery fails."),
     ],
 )
 def test_the_timeout_and_the_delays_are_those_in_force(
     settings: Any, timeout: float, delays: tuple[float, ...], words: str
 ) -> None:
     settings.WEBHOOK_TIMEOUT, settings.WEBHOOK_RETRY_DELAYS = timeout, delays
-    assert document.retries() == f"Accepted. Another status, or none {words}"
+    assert document.retries() == f"Accepted. With any other status, or none within {words}"
 
 
 def test_every_header_except_the_content_type_is_described() -> None:
