@@ -55,7 +55,7 @@ class Slot:
         return self.field.get_internal_type(), self.stored
 
     def value(self, given: Mapping[str, Any], database: Any) -> Any:
-        """Convert the given value for the database. Raises ValueError if it must not be None."""
+        """Convert the given value for the database. Raises ValueError for None in a comparison."""
         value = given[self.name]
         if self.stored:
             return self.field.get_db_prep_save(value, database)
@@ -154,7 +154,7 @@ class Statement:
         return self.read(fetched, database) if self.read else [], count
 
     def run_many(self, rows: list[list[Any]], database: Any) -> None:
-        """Run a statement without results for each list of its parameters' values."""
+        """Run a statement that returns no rows, once for each list of its parameters' values."""
         if database.queries_logged or database.execute_wrappers:
             with database.cursor() as cursor:
                 cursor.executemany(self.sql, rows)
@@ -179,7 +179,7 @@ def compile_select(
 ) -> Statement:
     """Compile a queryset. Raises EmptyResultSet if it can never find a row.
 
-    Where times are stored as text, `times` may convert them.
+    If the database stores times as text, `times` converts them.
     """
     compiler = rows.query.get_compiler(connection=database)
     sql, parameters = with_window(*checked(*compiler.as_sql()))
@@ -189,7 +189,7 @@ def compile_select(
 
 
 def compile_update(update: Update, database: Any) -> Statement:
-    """Compile an UPDATE of a queryset's rows. Its order and annotations are dropped."""
+    """Compile an UPDATE of a queryset's rows. The queryset's order and annotations are dropped."""
     query: Any = update.rows.query.chain(UpdateQuery)
     query.annotations = {}
     query.clear_ordering(force=True)
@@ -267,8 +267,8 @@ def reader(
 ) -> Callable[[list[Any], Any], list[Any]]:
     """Return a function that converts fetched rows as Django does, and makes results from them.
 
-    It converts column by column, because most columns need no conversion. Where times are stored
-    as text, `times` may convert them instead.
+    It converts column by column, because most columns need no conversion. If the database stores
+    times as text, `times` converts them in place of Django's parser.
     """
     own_times = times if compiler.connection.stores_times_as_text else None
     converters = [
