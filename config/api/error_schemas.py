@@ -27,7 +27,7 @@ FAULT: Schema = {
         "path": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "Names and positions that lead to it; empty for the whole body.",
+            "description": "Names and positions that lead to the fault; empty for the whole body.",
         },
         "message": {"type": "string"},
     },
@@ -36,7 +36,11 @@ FAULT: Schema = {
 LIMIT: Schema = {
     "retryAfter": {"type": "integer", "minimum": 1, "description": "Seconds to wait."},
     "limit": {"type": "integer", "minimum": 0, "description": "The calls that the window allows."},
-    "remaining": {"type": "integer", "minimum": 0, "description": "The calls that remain in it."},
+    "remaining": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "The calls that remain in the window.",
+    },
     "windowSeconds": {"type": "integer", "minimum": 1},
 }
 
@@ -80,7 +84,7 @@ def schemas() -> dict[str, Schema]:
             "The invalid parts of a body or query. `errors` is absent if the message suffices.",
             errors={"type": "array", "items": {"$ref": "#/components/schemas/Fault"}},
         ),
-        "RateLimited": error_schema("A limit is reached.", **LIMIT),
+        "RateLimited": error_schema("A limit has been reached.", **LIMIT),
     }
 
 
