@@ -83,7 +83,7 @@ class BoundFilter(logging.Filter):
     for example because of an unknown Host header.
     """
 
-    MOST, WINDOW = 10, 10.0  # lines of one kind in each window, and seconds
+    MOST, WINDOW = 10, 10.0  # lines of one kind per window, and its seconds
 
     def __init__(self) -> None:
         super().__init__()
