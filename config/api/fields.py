@@ -14,7 +14,7 @@ from config.database.lengths import SHORT
 REQUIRED = "Required"
 
 
-def expected(kind: str) -> dict[str, Any]:  # Any: a string; DRF also accepts lazy ones
+def expected(kind: str) -> dict[str, Any]:  # Any: a string; DRF also accepts lazy strings
     """Return the error messages of a field that accepts one JSON type."""
     return {"invalid": f"Expected {kind}", "required": REQUIRED, "null": f"Expected {kind}"}
 

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any
 
-LONGEST = 0.05  # seconds after its start, from which a request must not wait here
+LONGEST = 0.05  # seconds from its start during which a request may wait here
 # Seconds for which other threads answer all reads after a read took longer than LONGEST here. The
 # pause doubles each time the first read after it is too slow again: the server keeps running the
 # abandoned statement while another thread repeats it.

@@ -37,7 +37,7 @@ Row = tuple[Any, ...]
 WINDOW = 2_000_000_011, 2_100_000_011  # the slice of `page`, which `with_window` replaces
 decode_json = JSONDecoder().decode
 WINDOW_SQL = f"LIMIT {WINDOW[1] - WINDOW[0]} OFFSET {WINDOW[0]}"
-# Matches a time or a uuid. On SQLite, they are already text in the parameters.
+# Matches the text of a time or a uuid. SQLite's parameters contain both as text.
 COMPUTED = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?|[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}")
 
 
@@ -327,7 +327,7 @@ def making_instances(compiler: Any) -> Callable[[Row], Any]:
     model, own = compiler.klass_info["model"], compiler.klass_info["select_fields"]
     first, last = own[0], own[-1] + 1
     names = [column.target.attname for column, *_ in compiler.select[first:last]]
-    populators: Any = get_related_populators  # Any: the stubs are of another version
+    populators: Any = get_related_populators  # Any: the stubs are for another version
     related = populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)
     annotations = list((compiler.annotation_col_map or {}).items())
 

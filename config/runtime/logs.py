@@ -93,7 +93,7 @@ class BoundFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         refused = record.name.startswith("django.security")
         if refused:
-            record.exc_info = record.exc_text = None  # the trace is Django's own
+            record.exc_info = record.exc_text = None  # the trace shows only Django's own code
         if not (refused or getattr(record, "bounded", False)):
             return True
         kind = (record.name, getattr(record, "status", 0))

@@ -142,7 +142,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def unspoiled(self, connection: psycopg.Connection[Any]) -> bool:
         """Return whether a pooled connection is known to work without a round trip.
 
-        It is if the server has just responded to this process and has not closed the connection.
+        True if the server has just responded to this process and has not closed this connection.
         The socket of a closed connection would be readable.
         """
         if time.monotonic() - self.answered_at > RECENT:

@@ -88,7 +88,7 @@ class Outage:
 
 
 def failure(parameters: dict[str, Any]) -> Exception | None:
-    """Try to connect. Returns the error, or None if the database is up, even without free slots."""
+    """Try to connect. Returns the error, or None if the database is up, even if it is full."""
     try:
         psycopg.connect(**parameters).close()
     except (psycopg.Error, OSError) as error:
