@@ -263,7 +263,7 @@ def insert_each(rows: list[RowT]) -> None:
         statement.run_many(values, database)
 
 
-def among(name: str, field: Any, size: int) -> list[Any]:  # Any: Given; the stubs lack it
+def among(name: str, field: Any, size: int) -> list[Any]:  # Any: a Given; the stubs lack it
     """Return the right side of an `__in` lookup, for a list of `size` values from `listed`."""
     return [Given(f"{name} {number}", field) for number in range(size)]
 

@@ -164,7 +164,7 @@ def _asked(host: str) -> Future[Addresses]:
 def _ask(host: str, answer: Future[Addresses]) -> None:
     """Look up a name in its own thread, and set the result or the error."""
     try:
-        # Bytes, because Python would encode a str by its IDNA codec, which raises no gaierrors.
+        # Bytes: Python would encode a str with its IDNA codec, whose errors are not gaierrors.
         found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)
         addresses = tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
     except (OSError, ValueError) as error:
