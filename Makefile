@@ -32,7 +32,7 @@ soak: dev
 	@exec $(PY) -m tests.soak $(ARGS)
 
 # Sends 20,000 hostile requests to all operations while slow clients hold connections; ARGS="--requests N --seed N".
-# Prints its seed.
+# The output contains the seed.
 fuzz: dev
 	@exec $(PY) -m tests.fuzz $(ARGS)
 
@@ -74,7 +74,7 @@ clean:
 	@state=$$(sed -n 's/^ *\(export  *\)*STATE_DIR=["'\'']*\([^"'\'']*\).*/\2/p' .env 2>/dev/null | tail -n 1); \
 	state=$$(cd "$${STATE_DIR:-$${state:-var}}" 2>/dev/null && pwd -P); \
 	for path in $(MADE); do \
-		case "$$state/" in "$$(pwd -P)/$$path/"*) echo "make clean: STATE_DIR lies in $$path; move it first" >&2; exit 1 ;; esac; \
+		case "$$state/" in "$$(pwd -P)/$$path/"*) echo "make clean: STATE_DIR is in $$path; move it first" >&2; exit 1 ;; esac; \
 	done
 	rm -rf $(MADE)
 	find $(OURS) requirements tests -name __pycache__ -prune -exec rm -rf {} +
@@ -89,6 +89,6 @@ base dev:
 		esac; \
 		seen="$$seen  $$python: $$problem\n"; \
 	done; \
-	printf "Python 3.11 or newer is needed, with its modules venv, ensurepip, ssl and sqlite3. Looked at:\n%b" "$$seen" >&2; \
+	printf "Python 3.11 or newer is needed, with its modules venv, ensurepip, ssl and sqlite3. Tried:\n%b" "$$seen" >&2; \
 	echo "Debian and Ubuntu: apt-get install python3 python3-venv. Elsewhere: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; \
 	exit 1

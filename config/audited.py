@@ -25,7 +25,8 @@ AUDITED = (
     "webhooks.Endpoint",
 )
 
-# Secrets, email addresses (a deleted person's must disappear), and columns that the service sets
+# Secrets, email addresses (those of deleted people must disappear), and columns that the service
+# sets
 LEFT_OUT = frozenset(
     {
         *("id", "created_at", "updated_at", "version", "erased_at", "purge_at"),

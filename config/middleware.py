@@ -256,7 +256,8 @@ def find(path: str) -> Found | None:
 class ApiMiddleware:
     """Responds to API requests itself, because the middleware below it is for pages.
 
-    Requests with an unknown path or host are passed on, and Django refuses them as for pages.
+    Requests with an unknown path or host are passed on, and Django refuses them, as it does for
+    pages.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

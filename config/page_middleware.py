@@ -1,6 +1,6 @@
 """Middleware for pages. The API uses no cookies, so its requests bypass Django's own middleware.
 
-The classes are subclasses of Django's, so that Django's system checks find them.
+Each class that replaces one of Django's is its subclass, so that Django's system checks find it.
 """
 
 from collections.abc import Awaitable, Callable

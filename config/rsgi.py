@@ -37,12 +37,12 @@ from config.wsgi import application as django
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-HTTPProtocol = Any  # granian's type hints lack it, and some methods of a request's headers
+HTTPProtocol = Any  # granian's type hints lack this class, and some methods of its headers
 
-DISCARDED = 8 * 1024 * 1024  # maximum bytes of a body beyond its bound that are read and discarded
+DISCARDED = 8 * 1024 * 1024  # maximum bytes beyond a body's bound that are read and discarded
 SMALL = 16 * 1024  # bytes of each body that do not count towards HELD
 STALLED = 60.0  # seconds without progress until a streamed response is abandoned
-HELD = 64 * 1024 * 1024  # maximum bytes beyond SMALL, in the bodies of all pending requests
+HELD = 64 * 1024 * 1024  # maximum bytes in all pending requests' bodies, without SMALL of each
 
 logger = logging.getLogger(__name__)
 outage.watched = not settings.EMBEDDED
@@ -50,8 +50,9 @@ limit_waits(WEB_LOCK_TIMEOUT)
 metrics.watch_pool()
 metrics.WEB_THREADS.set(settings.WEB_THREADS)
 threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
-# With neither PostgreSQL nor Redis, these API requests wait for no peer, and SQLite has one writer
-# at a time. More threads would only compete for the interpreter.
+# Without PostgreSQL and Redis, one thread handles the API's PUT, PATCH and DELETE requests: they
+# wait for no server, and SQLite has one writer at a time, so more threads would only compete for
+# the interpreter.
 writes = ThreadPoolExecutor(1, thread_name_prefix="writes")
 WRITES = frozenset(("PUT", "PATCH", "DELETE"))
 READS = frozenset(("GET", "HEAD"))
@@ -59,7 +60,7 @@ WITHOUT_SERVERS = not (settings.DATABASE_URL or settings.REDIS_URL)
 
 
 class Room:
-    """The memory for bodies in this process. Needs no lock, because only the event loop uses it."""
+    """Tracks the memory that bodies take. Needs no lock, because only the event loop uses it."""
 
     def __init__(self) -> None:
         self.taken = 0
@@ -78,9 +79,9 @@ room = Room()
 class Body:
     """The received part of a request's body."""
 
-    length: int  # as declared, or as received if that is more; may exceed what is kept
+    length: int  # as declared, or as received if that is more; can exceed len(kept)
     kept: bytearray = field(default_factory=bytearray)
-    complete: bool = True  # no part of the body remains on the connection
+    complete: bool = True  # no part of the body is left unread on the connection
     refusal: ApiError | None = None
     charged: int = 0  # bytes reserved in `room`
     counted: set[str] = field(default_factory=set)  # see COUNTED
@@ -93,18 +94,18 @@ class Body:
             self.charged += len(part)
 
     def refuse(self, error: ApiError) -> None:
-        """Drop the body and skip the rest. The connection is closed after the response."""
+        """Drop what was received and record the error. The response closes the connection."""
         self.kept.clear()
         self.complete, self.refusal = False, error
 
 
 def is_api_call(scope: Scope, methods: frozenset[str]) -> bool:
-    """Return whether a request is to the API, with one of the methods."""
+    """Return whether a request calls the API with one of the methods."""
     return scope.method in methods and scope.path.startswith("/api/")
 
 
 def threads_for(scope: Scope) -> ThreadPoolExecutor:
-    """Return the pool whose threads answer a request."""
+    """Return the thread pool that answers a request."""
     return writes if WITHOUT_SERVERS and is_api_call(scope, WRITES) else threads
 
 
@@ -116,12 +117,11 @@ def bound_of(path: str) -> int:
 async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     """Receive a request's body, up to its bound and within BODY_TIMEOUT.
 
-    The rest of a longer body is discarded, so that the connection can be reused. A much longer
-    body stays unread, and the connection is closed.
+    The rest of a longer body is discarded, so that the connection can be reused. A body that
+    exceeds its bound by more than DISCARDED is not read to the end, and the connection is closed.
 
-    The server ends a chunked body with an empty part. It yields another empty part before this
-    one if the client disconnected or sent an unreadable chunk (or trailers, which no client of ours
-    needs).
+    Granian ends a chunked body with an empty part. It yields an additional empty part if the client
+    disconnects or sends an unreadable chunk or trailers.
     """
     declared = scope.headers.get("content-length")
     body, bound = Body(int(declared or 0)), bound_of(scope.path)
@@ -207,7 +207,7 @@ class Stream:
     response: HttpResponseBase
 
     def next_piece(self, pieces: Iterator[bytes]) -> bytes | None:
-        """Produce the next piece; None at the end. Each call may run in a different thread."""
+        """Return the next piece, or None at the end. Each call may run in a different thread."""
         try:
             return next(pieces, None)
         finally:
@@ -215,7 +215,7 @@ class Stream:
 
 
 def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
-    """Let Django handle a request. Returns the response only if it must still be streamed."""
+    """Handle a request with Django, and send the response, or return it if it must be streamed."""
     response = django.get_response(WSGIRequest(environ_of(scope, body)))
     headers = [*response.items()]
     headers += [("Set-Cookie", cookie.OutputString()) for cookie in response.cookies.values()]
@@ -226,7 +226,8 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
     try:
         protocol.response_bytes(response.status_code, headers, b"".join(response))
     finally:
-        # API responses hold only the database connection, and close() would send a signal.
+        # An API response holds only the database connection, so close(), with its signal, is not
+        # needed.
         if scope.path.startswith("/api/"):
             connection.close_if_unusable_or_obsolete()
         else:
@@ -237,8 +238,8 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
 def answer_inline(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
     """Answer a read on the event loop's thread, as `answer` does. Raises MustWait.
 
-    While a thread runs an event loop, Django refuses to use the database in it, and asgiref would
-    give each request a connection of its own. So the loop is hidden from them.
+    In a thread that runs an event loop, Django refuses to use the database, and asgiref would give
+    each request its own connection. So the loop is hidden from both.
     """
     loop, began = asyncio.get_running_loop(), inline.begin()
     asyncio._set_running_loop(None)
@@ -253,9 +254,9 @@ def answer_inline(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | 
 async def send(protocol: HTTPProtocol, stream: Stream) -> None:
     """Send a response piece by piece.
 
-    A thread produces each piece, and only the event loop waits for the client: a slow one holds a
-    piece, but neither a thread nor a database connection. The response is abandoned if the client
-    disconnects or takes nothing for STALLED seconds.
+    A thread produces each piece, and only the event loop waits for the client. So a slow client
+    holds one piece in memory, but neither a thread nor a database connection. The response is
+    abandoned if the client disconnects or accepts nothing for STALLED seconds.
     """
     run = asyncio.get_running_loop().run_in_executor
     transport = protocol.response_stream(stream.response.status_code, stream.headers)
@@ -271,7 +272,7 @@ async def send(protocol: HTTPProtocol, stream: Stream) -> None:
 
 
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:
-    """Receive a whole request, then answer it, in a thread unless it is a short read."""
+    """Receive a whole request, and answer it, in another thread unless it is a short read."""
     body = await receive(scope, protocol)
     metrics.IN_PROGRESS.inc()
     try:

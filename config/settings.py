@@ -38,15 +38,15 @@ DEBUG = env.bool("DEBUG", False)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
 WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1, max=1_000))
 WEB_THREADS = env.int("WEB_THREADS", 250, validate=Range(min=1, max=10_000))
-# These threads mostly wait for receivers. There are many, so that unresponsive receivers leave some
-# free.
+# These threads mostly wait for receivers. There are many, so that some stay free if receivers do
+# not respond.
 WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 512, validate=Range(min=1, max=10_000))
 ACCESS_LOG = env.bool("ACCESS_LOG", True)
 
 DATABASE_URL = env.database_url("DATABASE_URL", "")
 REDIS_URL = env.redis_url("REDIS_URL", "")
 REDIS_PREFIX = env.str("REDIS_PREFIX", "chatbots")
-# Turn off for PgBouncer before 1.21 in transaction mode, where transactions may change sessions.
+# Off for PgBouncer before 1.21 in transaction mode, where each transaction may get another session.
 PREPARED_STATEMENTS = env.bool("PREPARED_STATEMENTS", True)
 EMBEDDED = not DATABASE_URL
 EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "localhost", "::1")  # a demo open to the network
@@ -237,8 +237,9 @@ if not EMBEDDED:
         # while waiting for a peer.
         "max_size": 7,
         "timeout": 15.0,
-        # After this, the pool gives up on a failing connection, and the next request starts a new
-        # attempt. Until then, the pauses between attempts double, which prolongs an outage.
+        # Seconds after which the pool gives up on a failing connection. The next request then
+        # starts a new attempt. A higher value would prolong an outage, because the pauses between
+        # attempts double.
         "reconnect_timeout": 2.0,
     }
 CACHES: dict[str, dict[str, Any]] = {

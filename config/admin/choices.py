@@ -30,7 +30,7 @@ def first_and_selected(
     """Return the first rows in their order, then the selected row if it is not among them.
 
     If `beginning` is an id, the first rows are narrowed to the row with that id; otherwise to rows
-    whose names begin with it. The selected row is not narrowed: it is returned if `rows` has it.
+    whose names begin with it. The selected row is returned regardless, if `rows` contains it.
     """
     wanted = whole_id(beginning)
     named = rows.filter(name__istartswith=beginning) if beginning else rows
@@ -123,7 +123,7 @@ class RowFilter(DropdownFilter):
         return [str(self.parameter_name), self.beginning_name]
 
     def has_output(self) -> bool:
-        """Show the filter if it offers rows, or if a beginning was typed that matches none."""
+        """Show the filter if it offers rows, or if the typed beginning matches none."""
         return bool(self.lookup_choices or self.beginning)
 
     def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":

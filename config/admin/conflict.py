@@ -12,7 +12,7 @@ SEEN = "seen_at"  # the name of the form's hidden field
 SHOWN = 1_000  # maximum characters shown of the other person's value
 CONFLICT = (
     "This was changed while you were editing it. Your values are still in the form, and the saved "
-    "ones are shown at the fields. Save again to replace them with yours."
+    "ones are shown next to the fields. Save again to replace them with yours."
 )
 # A complete message, because the settings tabs show only the errors of single fields.
 FIELD_CONFLICT = (
@@ -21,7 +21,7 @@ FIELD_CONFLICT = (
 
 
 class SeenField(forms.CharField):
-    """The time of the last save of the row before its form was opened."""
+    """The time of the row's last save before the form was opened."""
 
     widget = forms.HiddenInput
 

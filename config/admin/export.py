@@ -176,7 +176,7 @@ FORMATS = {"csv": (as_csv, "text/csv; charset=utf-8"), "json": (as_json, "applic
 class Exporting(ModelAdmin):
     """Adds the routes that export a list. The list's template links to them with its filters."""
 
-    export_columns: ClassVar[Mapping[str, str]] = {}  # a column's lookup, by its name in the file
+    export_columns: ClassVar[Mapping[str, str]] = {}  # lookups, by the column's name in the file
     # Unlike the columns that a list may be ordered by, these columns never change.
     export_key: tuple[str, ...] = ("-created_at", "-id")
 

@@ -14,7 +14,7 @@ from unfold.views import ChangeList
 from config.admin.page import bounded
 
 AFTER = "after"
-SEPARATOR = "~"  # between a key's two values; never occurs in a uuid, the last value
+SEPARATOR = "~"  # between a key's two values; the last one is a uuid, which never contains it
 
 
 class Pager:

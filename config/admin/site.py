@@ -23,11 +23,11 @@ from unfold.sites import UnfoldAdminSite
 from config.admin.error_pages import previous_page
 
 MOST_LETTERS = 100
-MOST_CHOICES = 1_000  # rows that a searchable select can scroll through; more letters find the rest
+MOST_CHOICES = 1_000  # maximum rows in a searchable select; typing more letters finds the others
 
 
 class BoundedPaginator(Paginator[Any]):
-    """Counts at most MOST_CHOICES rows, as many as a person may scroll through."""
+    """Counts at most MOST_CHOICES rows, so that a select cannot scroll through more."""
 
     @cached_property
     def count(self) -> int:
@@ -42,7 +42,7 @@ class ChoicesView(AutocompleteJsonView):
     model_admin: Any  # a ScopedAdmin
 
     def has_perm(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Check `may_choose`: people may choose among rows whose page they cannot open."""
+        """Check `may_choose`: people may choose among rows whose pages they cannot open."""
         return bool(self.model_admin.may_choose(request))
 
     def get_paginator(self, *args: Any, **options: Any) -> Paginator[Any]:

@@ -14,7 +14,7 @@ from config.database.lengths import SHORT
 REQUIRED = "Required"
 
 
-def expected(kind: str) -> dict[str, Any]:  # Any: a string; DRF also accepts lazy ones
+def expected(kind: str) -> dict[str, Any]:  # Any: a string; DRF also accepts lazy strings
     """Return the error messages of a field that accepts one JSON type."""
     return {"invalid": f"Expected {kind}", "required": REQUIRED, "null": f"Expected {kind}"}
 
@@ -180,7 +180,7 @@ def computed(
 ) -> Any:
     """Return a read-only field of type `kind` whose value is a pure function of its row's columns.
 
-    The field gets a class of its own, because DRF copies a declared field by creating it again.
+    The field gets its own class, because DRF copies a declared field by creating it again.
     """
     made = type(kind.__name__, (kind,), {"columns": columns, "compute": staticmethod(of)})
     return made(read_only=True, **options)

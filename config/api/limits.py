@@ -24,8 +24,8 @@ Command = tuple[str | int, ...]
 
 UNBOUNDED = 2**31 - 1  # connections to Redis; each thread uses at most one at a time
 ASK_AGAIN = 0.5  # seconds between checks of a cache that is down
-COUNTED = "config.counted"  # key in request.META: the limits towards which the request has counted
-SPARE = 5  # seconds that a counter outlives its window, because clocks of processes differ
+COUNTED = "config.counted"  # key in request.META for the names of the limits that have counted it
+SPARE = 5  # seconds by which a counter outlives its window, because machines' clocks differ
 
 REFUSED = Counter("chatbots_refused_calls", "Calls refused by a limit", ["limit"])
 NAMES = (
@@ -45,14 +45,14 @@ logger = logging.getLogger(__name__)
 
 
 class Unanswered(MustWait):
-    """Raised instead of waiting for a counter that the cache has probably increased."""
+    """Raised instead of waiting for a response. The counter has probably been increased."""
 
 
 class OwnCounters:
     """Expiring counters in memory, for the calls that this process receives."""
 
     errors = (OSError,)
-    MOST = 100_000  # counters; beyond this, the one that expires first is dropped
+    MOST = 100_000  # maximum number of counters; beyond it, the first one to expire is dropped
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -60,7 +60,7 @@ class OwnCounters:
         self.ends: list[tuple[float, str]] = []  # a heap of expiry times and names
 
     def add(self, name: str, amount: int, *, seconds: int) -> int:
-        """Add to a counter and return its value. It expires `seconds` after its creation."""
+        """Add to a counter, and return its value. It expires `seconds` after its creation."""
         now = time.monotonic()
         with self.lock:
             while self.ends and self.ends[0][0] <= now:
@@ -73,14 +73,14 @@ class OwnCounters:
             return value
 
     def check(self) -> None:
-        """Do nothing: the process's own memory always answers."""
+        """Do nothing, because the memory of this process is always available."""
 
     def _drop_first(self) -> None:
         del self.values[heapq.heappop(self.ends)[1]]
 
 
 class SharedCounters:
-    """Counts in Redis, in one round trip, on connections that are kept open.
+    """Expiring counters in Redis. Each call is one round trip on a connection that is kept open.
 
     redis-py's own client takes twice the CPU time for one command, and more for a pipeline.
     """
@@ -95,7 +95,7 @@ class SharedCounters:
         self.idle: list[Any] = []  # Any: redis-py's connections are untyped
 
     def add(self, name: str, amount: int, *, seconds: int) -> int:
-        """Add to a counter and return its value. It expires `seconds` after its creation.
+        """Add to a counter, and return its value. It expires `seconds` after its creation.
 
         Raises redis.RedisError or OSError.
         """
@@ -137,7 +137,7 @@ class SharedCounters:
                 raise Unanswered
             return int([connection.read_response() for _ in commands][-1])
         except BaseException:
-            connection.disconnect()  # a reply may still arrive; the next exchange connects again
+            connection.disconnect()  # a reply may still arrive; the next exchange reconnects
             raise
 
 
@@ -154,7 +154,7 @@ CACHE_ERRORS = counters.errors
 
 
 class Outage:
-    """Tracks whether the cache is down. During an outage, rates are not limited and no call waits.
+    """Tracks whether the cache is down. During an outage, rates are not limited, and no call waits.
 
     The first call that fails begins the outage and logs it once. One thread then polls the cache
     until it answers again.
@@ -203,7 +203,7 @@ class Counted(NamedTuple):
 def increment(name: str, key: str, rate: Rate) -> Counted | None:
     """Add one call to a key's window. Returns None while the cache does not answer.
 
-    The windows of each key have their own offset, so that not all windows begin at the same time.
+    Each key has its own offset, so that the windows of all keys do not begin at the same time.
     """
     if outage.under_way:
         return None
@@ -229,14 +229,14 @@ def refuse_beyond(name: str, counted: Counted | None, rate: Rate) -> None:
 def count(name: str, key: object, rate: Rate | None) -> None:
     """Count one call by the caller `key` against the limit `name`. Raises TooManyRequests.
 
-    All calls pass if the cache is down. A limit protects the service and must not take it down.
+    All calls pass while the cache is down: a limit protects the service and must not take it down.
     """
     if rate:
         refuse_beyond(name, increment(name, str(key), rate), rate)
 
 
 def count_request(request: HttpRequest, name: str, key: object, rate: Rate | None) -> None:
-    """Count a request once, even if it is answered from the start again. Raises TooManyRequests."""
+    """Count a request only once, even if it starts again in a thread. Raises TooManyRequests."""
     counted = request.META.setdefault(COUNTED, set())
     if name not in counted:
         try:
@@ -251,7 +251,7 @@ def count_request(request: HttpRequest, name: str, key: object, rate: Rate | Non
 def taken(name: str, key: object, rate: Rate | None) -> Iterator[Callable[[], None]]:
     """Count one call, and undo the count if the block fails. Without a rate, nothing is counted.
 
-    Yields a function that also undoes the count. Raises TooManyRequests. Open point: send-order.
+    Yields a function that undoes the count earlier. Raises TooManyRequests. Open point: send-order.
     """
     counted = increment(name, str(key), rate) if rate else None
 

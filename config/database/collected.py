@@ -19,7 +19,7 @@ class Collected(Subquery):
 
 
 class Unnested(Subquery):
-    """The ids from a subquery that runs for each outer row. The outer row is repeated per id."""
+    """The ids from a subquery that runs for each outer row. Each id gets a copy of that row."""
 
     template = "unnest(ARRAY(%(subquery)s))"
     set_returning = True

@@ -21,7 +21,7 @@ class PresentRows(models.Manager[RowT]):
 
 
 class ErasableRow(Row):
-    """A row that is first hidden, then deleted. Only `everything` and cascades still find it."""
+    """A row that is first hidden, then deleted. Only `everything` and cascades find hidden rows."""
 
     erased_at = models.DateTimeField(null=True, editable=False)
     purge_at = models.DateTimeField(null=True, editable=False)

@@ -1,47 +1,47 @@
 """Answer short reads on the event loop's own thread.
 
-Handing a request to a thread and back costs as much as answering a short read. But while its thread
-answers a request, the event loop receives nothing. So a request must not wait there: instead, it
-raises MustWait, and a thread answers it from the start.
+Handing a request to another thread and back costs about as much as answering a short read. But
+while the event loop's thread answers a request, it receives nothing. So a request must not wait
+there. It raises MustWait instead, and another thread answers it from the start.
 """
 
 import threading
 import time
 from typing import Any
 
-LONGEST = 0.05  # seconds after its start from which a request no longer waits here
-# Seconds for which threads answer all reads after one took longer than LONGEST here. The pause
-# doubles while each first read after a pause takes too long, because its statement keeps running on
-# the server, in addition to the thread's.
+LONGEST = 0.05  # seconds from its start during which a request may wait here
+# Seconds for which other threads answer all reads after a read took longer than LONGEST here. The
+# pause doubles each time the first read after it is too slow again: the server keeps running the
+# abandoned statement while another thread repeats it.
 PAUSE, LONGEST_PAUSE = 1.0, 32.0
 
 
 class MustWait(BaseException):
     """Raised on the event loop's thread instead of waiting.
 
-    It is not an Exception, because only the web server may handle it.
+    It is not an Exception, so that an `except Exception` does not catch it before the web server.
     """
 
 
 class Inline:
     """Decides whether the event loop's thread may answer a read.
 
-    That thread never connects to PostgreSQL, because connecting can take long. It uses a connection
-    that another thread no longer needs.
+    That thread never connects to PostgreSQL, because connecting can take a long time. It uses a
+    connection that another thread no longer needs.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.paused_until = self.until = 0.0  # on the monotonic clock
-        self.thread: int | None = None  # the event loop's
+        self.thread: int | None = None  # id of the event loop's thread
         self.pause = PAUSE
         self.wanted = False  # the event loop's thread needs a connection
-        self.spare: Any = None  # a connection of psycopg
+        self.spare: Any = None  # a psycopg connection
 
     def begin(self) -> float:
-        """Begin a request on the event loop's thread. Returns the time. Raises MustWait in a pause.
+        """Begin a request on the event loop's thread, and return its start time.
 
-        After LONGEST, anything that the request would wait for raises MustWait.
+        Raises MustWait during a pause. After LONGEST, the request raises it instead of waiting.
         """
         now = time.monotonic()
         if now < self.paused_until:
@@ -50,15 +50,15 @@ class Inline:
         return now
 
     def left(self) -> float | None:
-        """Return how many seconds this thread may still wait, or None if it has no such limit."""
+        """Return how many seconds this thread may still wait, or None if it has no limit."""
         if threading.get_ident() != self.thread:
             return None
         return max(0.0, self.until - time.monotonic())
 
     def note(self, seconds: float) -> None:
-        """Begin a pause if a request took too long: the database may be slow, or the response big.
+        """Begin a pause if a request took longer than LONGEST.
 
-        So a slow database or a caller with many rows delays other requests once a second at most.
+        So a slow database or a large response delays other requests at most once a second.
         """
         if seconds <= LONGEST:
             self.pause = PAUSE
@@ -67,8 +67,8 @@ class Inline:
             self.pause = min(2 * self.pause, LONGEST_PAUSE)
 
     def offer(self, spare: Any) -> bool:
-        """Leave a working connection for the event loop's thread. Returns False if it has one."""
-        if not self.wanted:  # spares most threads the lock
+        """Offer a working connection to the event loop's thread. Returns False if it needs none."""
+        if not self.wanted:  # most threads need not take the lock
             return False
         with self.lock:
             accepted, self.wanted = self.wanted, False
@@ -77,7 +77,7 @@ class Inline:
         return accepted
 
     def take(self) -> Any:
-        """Take the connection that a thread has left. Raises MustWait if there is none yet."""
+        """Take the connection that another thread has left. Raises MustWait if there is none."""
         with self.lock:
             taken, self.spare = self.spare, None
             self.wanted = taken is None

@@ -78,7 +78,7 @@ class Prepared(Generic[ResultT]):
         return self.execute(shape, given)[0]
 
     def first(self, *shape: Any, **given: Any) -> ResultT | None:
-        """Return the first row. A queryset that may match many rows needs its own slice."""
+        """Return the first row or None. A queryset that can match many rows needs its own slice."""
         rows = self.rows(*shape, **given)
         return rows[0] if rows else None
 
@@ -283,8 +283,8 @@ def insert_each(rows: list[RowT]) -> None:
         statement.run_many(values, database)
 
 
-def among(name: str, field: Any, size: int) -> list[Any]:  # of Given, unknown to the stubs
-    """Return the right side of an `__in` lookup for a list of values with this size (`listed`)."""
+def among(name: str, field: Any, size: int) -> list[Any]:  # Any: a Given; the stubs lack it
+    """Return the right side of an `__in` lookup, for a list of `size` values from `listed`."""
     return [Given(f"{name} {number}", field) for number in range(size)]
 
 

@@ -37,7 +37,7 @@ Row = tuple[Any, ...]
 WINDOW = 2_000_000_011, 2_100_000_011  # the slice of `page`, which `with_window` replaces
 decode_json = JSONDecoder().decode
 WINDOW_SQL = f"LIMIT {WINDOW[1] - WINDOW[0]} OFFSET {WINDOW[0]}"
-# Matches a time or a uuid. On SQLite, they are already text in the parameters.
+# Matches the text of a time or a uuid. SQLite's parameters contain both as text.
 COMPUTED = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?|[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}")
 
 
@@ -55,7 +55,7 @@ class Slot:
         return self.field.get_internal_type(), self.stored
 
     def value(self, given: Mapping[str, Any], database: Any) -> Any:
-        """Convert the given value for the database. Raises ValueError if it must not be None."""
+        """Convert the given value for the database. Raises ValueError for None in a comparison."""
         value = given[self.name]
         if self.stored:
             return self.field.get_db_prep_save(value, database)
@@ -161,7 +161,7 @@ class Statement:
             database.run_later(self.sql, values)
 
     def run_many(self, rows: list[list[Any]], database: Any) -> None:
-        """Run a statement without results for each list of its parameters' values."""
+        """Run a statement that returns no rows, once for each list of its parameters' values."""
         if database.queries_logged or database.execute_wrappers:
             with database.cursor() as cursor:
                 cursor.executemany(self.sql, rows)
@@ -174,7 +174,7 @@ def compile_select(
 ) -> Statement:
     """Compile a queryset. Raises EmptyResultSet if it can never find a row.
 
-    Where times are stored as text, `times` may convert them.
+    If the database stores times as text, `times` converts them.
     """
     compiler = rows.query.get_compiler(connection=database)
     sql, parameters = with_window(*checked(*compiler.as_sql()))
@@ -184,7 +184,7 @@ def compile_select(
 
 
 def compile_update(update: Update, database: Any) -> Statement:
-    """Compile an UPDATE of a queryset's rows. Its order and annotations are dropped."""
+    """Compile an UPDATE of a queryset's rows. The queryset's order and annotations are dropped."""
     query: Any = update.rows.query.chain(UpdateQuery)
     query.annotations = {}
     query.clear_ordering(force=True)
@@ -262,8 +262,8 @@ def reader(
 ) -> Callable[[list[Any], Any], list[Any]]:
     """Return a function that converts fetched rows as Django does, and makes results from them.
 
-    It converts column by column, because most columns need no conversion. Where times are stored
-    as text, `times` may convert them instead.
+    It converts column by column, because most columns need no conversion. If the database stores
+    times as text, `times` converts them in place of Django's parser.
     """
     own_times = times if compiler.connection.stores_times_as_text else None
     converters = [
@@ -322,7 +322,7 @@ def making_instances(compiler: Any) -> Callable[[Row], Any]:
     model, own = compiler.klass_info["model"], compiler.klass_info["select_fields"]
     first, last = own[0], own[-1] + 1
     names = [column.target.attname for column, *_ in compiler.select[first:last]]
-    populators: Any = get_related_populators  # Any: the stubs are of another version
+    populators: Any = get_related_populators  # Any: the stubs are for another version
     related = populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)
     annotations = list((compiler.annotation_col_map or {}).items())
 

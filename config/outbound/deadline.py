@@ -1,9 +1,8 @@
 """One deadline for a whole exchange, enforced by the sockets and by the name look-up.
 
 A socket's timeout bounds a single step, and a peer that sends slowly can cause any number of steps.
-Before every step, the timeout is therefore set to the time left. The deadline is a context
-variable, so it also applies to a connection kept from an earlier exchange, and each thread has its
-own deadline.
+So before every step, the timeout is set to the time left. The deadline is a context variable: it
+also applies to a connection kept from an earlier exchange, and each thread has its own deadline.
 """
 
 import ipaddress
@@ -23,10 +22,10 @@ Addresses = tuple[Address, ...]
 WAITING = "while waiting for the answer"
 LOOK_UP_SECONDS = 3.0
 LOOK_UPS = 256  # maximum concurrent look-ups; a dead name server blocks a thread for a long time
-# Of LOOK_UPS, this many are reserved for names whose latest look-up succeeded. Names without a
-# response therefore never occupy all threads.
+# Of LOOK_UPS, this many are reserved for names whose latest look-up succeeded, so that names
+# without a response never occupy all threads.
 KEPT_FREE = 64
-NAMES_KNOWN = 4_096  # maximum number of names remembered whose latest look-up succeeded
+NAMES_KNOWN = 4_096  # maximum number of remembered names whose latest look-up succeeded
 
 _ends: ContextVar[float] = ContextVar("_ends")
 
@@ -163,9 +162,9 @@ def _asked(host: str) -> Future[Addresses]:
 
 
 def _ask(host: str, answer: Future[Addresses]) -> None:
-    """Look up a name in a thread of its own, and set the result or the error."""
+    """Look up a name in its own thread, and set the result or the error."""
     try:
-        # As bytes: Python would encode text with its IDNA codec, whose errors are not gaierrors.
+        # Bytes: Python would encode a str with its IDNA codec, whose errors are not gaierrors.
         found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)
         addresses = tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
     except (OSError, ValueError) as error:

@@ -39,7 +39,7 @@ class AddressNotAllowed(Exception):
 
 
 class Failure(NamedTuple):
-    """A reason, and a detail: one clean line, possibly empty, that contains no URL."""
+    """A reason, and a detail: one clean line that contains no URL. The line may be empty."""
 
     reason: Reason
     detail: str
@@ -172,5 +172,5 @@ def _words(root: BaseException) -> str:
         return str(getattr(root, "reason", None) or "").replace("_", " ").lower()
     if isinstance(root, OSError) and root.strerror:
         return root.strerror
-    # The messages of other wrappers quote the URL, which may contain a token.
+    # The messages of errors from requests and urllib3 quote the URL, which may contain a token.
     return "" if isinstance(root, (RequestException, HTTPError)) else str(root)

@@ -37,9 +37,8 @@ Judge = Callable[[Address], None]
 KEPT = 1_024  # idle connections: enough for two endpoints per thread of a worker
 HOSTS = 1_024  # hosts whose connection settings urllib3 keeps; they are small
 AT_ONCE = 0.5  # seconds: a connection that closes sooner was stale; a round trip takes up to 0.3 s
-HEAD_BYTES = (
-    32 * 1024
-)  # limit on the heads of a response and its interim responses; Node's client accepts 16 KiB
+# Maximum bytes in the heads of a response and its interim responses. Node's client accepts 16 KiB.
+HEAD_BYTES = 32 * 1024
 PIECE_BYTES = 16 * 1024
 
 # urllib3's warnings quote whole URLs, and report nothing that is a fault here: only heads that are
@@ -89,7 +88,7 @@ class _Answer(http.client.HTTPResponse):
         try:
             super().begin()
         finally:
-            if self.fp is not None:  # super().begin() closes it if it cannot parse the head
+            if self.fp is not None:  # super().begin() closes `fp` if it cannot parse the head
                 self.fp = file
 
     def _read_status(self) -> tuple[str, int, str]:
@@ -98,7 +97,7 @@ class _Answer(http.client.HTTPResponse):
         Raises HTTPException if the peer switches protocols.
         """
         while True:
-            version, status, text = super()._read_status()  # type: ignore[misc] # no public seam
+            version, status, text = super()._read_status()  # type: ignore[misc] # no public hook
             if status == http.client.SWITCHING_PROTOCOLS:
                 raise http.client.HTTPException("switched to another protocol unasked")
             if not 100 <= status < 200:
@@ -173,7 +172,7 @@ class _Pool(HTTPConnectionPool):
                 self.judge(address)
         conn.aim(addresses)
         if conn.is_closed:
-            conn.connect()  # as urllib3 does for TLS; while sending, it would ignore a reset
+            conn.connect()  # if urllib3 connected while sending, it would ignore a reset
         super()._validate_conn(conn)
 
     # Any: an override that passes on a dozen arguments of urllib3

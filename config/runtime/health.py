@@ -79,8 +79,9 @@ def write_a_row() -> None:
 def write_to_file() -> None:
     """Increment the unused `user_version` of the embedded database.
 
-    SQLite would skip writing a row that does not change. If another process is writing, nothing is
-    written. Raises sqlite3.Error, or OSError if the disk is full.
+    SQLite would skip writing a row that does not change. If another process is writing, nothing
+    is written, because the database is known to accept writes. Raises sqlite3.Error, or OSError if
+    the disk is full.
     """
     path = connection.settings_dict["NAME"]
     if shutil.disk_usage(Path(path).parent).free < LEAST_FREE:
@@ -98,7 +99,7 @@ def broker_answers() -> bool:
     """Return whether the broker answers. Without Redis it is in-process, so it always does."""
     if not settings.REDIS_URL:
         return True
-    import redis  # large, and unused without Redis
+    import redis  # a large library, loaded only if Redis is used
 
     try:
         redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1).ping()

@@ -32,8 +32,8 @@ class AnotherWorker(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            f"a worker already runs on {settings.STATE_DIR}: stop it first, or set DATABASE_URL "
-            "and REDIS_URL, which allow several"
+            f"a worker is already running on {settings.STATE_DIR}: stop it first, or set "
+            "DATABASE_URL and REDIS_URL, which allow several"
         )
 
 

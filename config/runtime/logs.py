@@ -83,7 +83,7 @@ class BoundFilter(logging.Filter):
     for example because of an unknown Host header.
     """
 
-    MOST, WINDOW = 10, 10.0  # lines of one kind in each window, and seconds
+    MOST, WINDOW = 10, 10.0  # lines of one kind per window, and its seconds
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class BoundFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         refused = record.name.startswith("django.security")
         if refused:
-            record.exc_info = record.exc_text = None  # the trace is Django's own
+            record.exc_info = record.exc_text = None  # the trace shows only Django's own code
         if not (refused or getattr(record, "bounded", False)):
             return True
         kind = (record.name, getattr(record, "status", 0))

@@ -54,7 +54,7 @@ def locked(path: Path) -> IO[str]:
 def is_locked(path: Path) -> bool:
     """Return whether a process holds a file's lock.
 
-    Takes a shared lock for an instant. A process that tries to lock at that instant fails.
+    Takes a shared lock for an instant. A process that tries to lock the file at that instant fails.
     """
     try:
         with path.open() as file:

@@ -17,7 +17,7 @@ def begin() -> Callable[[], bool]:
 
 
 def run(steps: Iterable[Any]) -> bool:
-    """Take at least one step, then more until the run must end. Returns True if none is left.
+    """Take at least one step, then more until the run must end. Returns True if no step is left.
 
     A row that another session has locked also ends the run.
     """

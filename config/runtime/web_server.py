@@ -10,7 +10,7 @@ from typing import Any
 import granian.cli
 from granian.server.mp import MPServer
 
-LOOK = 0.25  # seconds
+LOOK = 0.25  # seconds between wake-ups of the main thread
 
 
 class Interrupt(threading.Event):

@@ -213,7 +213,7 @@ def test_a_second_worker_on_one_machine_is_rejected(receiver: Receiver, endpoint
         wait_until(have_ended(1), told=worker.said)
         with Worker(state_dir=worker.state_dir) as second:
             assert second.wait() == 1
-            assert "a worker already runs on" in second.said()
+            assert "a worker is already running on" in second.said()
         DeliveryFactory(chatbot=endpoint.chatbot)
         wait_until(have_ended(2), told=worker.said)
 

@@ -1,4 +1,4 @@
-"""PostgreSQL with a pool that survives a restart of the server."""
+"""PostgreSQL with a connection pool that survives a restart of the server."""
 
 import select
 import time
@@ -18,13 +18,13 @@ from config.database.inline import MustWait, inline
 from config.database.postgresql.connection import Connection, Found
 from config.database.postgresql.outage import outage
 
-# Seconds, less than two in total. A request waits WAIT for a pooled connection or its response,
-# and then VERDICT to find out whether the database is down. A busy machine may take most of a
-# second to connect.
+# Seconds that a request waits: WAIT for a pooled connection or for its response, then VERDICT to
+# find out whether the database is down. The sum is below two seconds, but VERDICT leaves a busy
+# machine enough time to connect, which can take most of a second.
 WAIT = 0.5
 VERDICT = 1.4
-PATIENT_WAIT = 5.0  # WAIT of a worker, whose pool is often busy; a slow server is not an outage
-LIFETIME = 600.0  # seconds for which the event loop keeps a connection
+PATIENT_WAIT = 5.0  # replaces WAIT in a worker, because its pool is often busy
+LIFETIME = 600.0  # seconds for which the event loop's thread keeps a connection
 RECENT = 0.05  # seconds for which a response proves that the server is responsive
 
 
@@ -39,7 +39,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     joins_writes = True
     waiting_writes: list[Any] | None = None  # for a `config.database.prepared.together` block
     inline = False  # this is the event loop's thread, which must not wait
-    answered_at = 0.0  # when this process last gave back a connection that worked (monotonic)
+    answered_at = 0.0  # when this process last released a working connection (monotonic)
 
     def get_connection_params(self) -> dict[str, Any]:
         """Read times with psycopg's loader, which is written in C; Django's is written in Python.
@@ -58,7 +58,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             super()._set_autocommit(autocommit)  # type: ignore[misc] # the stubs lack it
 
     def create_cursor(self, name: str | None = None) -> Any:  # Any: psycopg's
-        """Create a cursor that keeps the connection's loaders. A name makes it a server cursor."""
+        """Create a cursor that keeps the connection's loaders. With a name, it is server-side."""
         if self.inline:
             raise MustWait  # only prepared statements are known to be short
         kinds: Any = base  # Any: the stubs lack the arguments of its cursors
@@ -88,7 +88,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return cursor.fetchall() if reads else [], cursor.rowcount
 
     def run_many(self, sql: str, rows: list[list[Any]]) -> None:
-        """Run a statement without results for each list of values."""
+        """Run a statement that returns no rows, once for each list of values."""
         self.ensure_connection()
         self.validate_no_broken_transaction()
         with self.wrap_database_errors:
@@ -113,7 +113,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super()._savepoint_rollback(savepoint)  # type: ignore[misc] # the stubs lack it
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
-        """Take a live connection from the pool. Raises OperationalError if there is none."""
+        """Take a live connection from the pool. Raises OperationalError if there is none.
+
+        The event loop's thread takes the connection that another thread has left, or raises
+        MustWait.
+        """
         self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         if not self.pool:
             return Connection.connect(**conn_params)
@@ -137,12 +141,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
                         outage.watch(connection)
                     return connection
                 connection.close()
-                self.pool.putconn(connection)  # which replaces it
+                self.pool.putconn(connection)  # the pool replaces it
             if outage.watched:
                 outage.find_out(conn_params, within=left if outage.patient else VERDICT)
 
     def writing(self) -> AbstractContextManager[object]:
-        """Surround one writing statement. Outside a transaction, it is a transaction of its own."""
+        """Return a context for one writing statement, which is its own transaction if none is open.
+
+        Raises MustWait on the event loop's thread.
+        """
         if self.inline:
             raise MustWait
         return nullcontext()
@@ -150,8 +157,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def unspoiled(self, connection: psycopg.Connection[Any]) -> bool:
         """Return whether a pooled connection is known to work without a round trip.
 
-        True if the server has just responded to this process and has not closed this connection. A
-        closed connection would be readable.
+        True if the server has just responded to this process and has not closed this connection.
+        The socket of a closed connection would be readable.
         """
         if time.monotonic() - self.answered_at > RECENT:
             return False
@@ -176,7 +183,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return idle and figures["pool_size"] > 1 and not figures["requests_waiting"]
 
     def use_inline(self) -> None:
-        """Serve the event loop's thread. Raises MustWait if no connection works."""
+        """Prepare for a read on the event loop's thread.
+
+        Raises MustWait if there is no working connection, or if prepared statements are disabled.
+        """
         if not settings.PREPARED_STATEMENTS:
             raise MustWait
         self.inline = True

@@ -1,6 +1,6 @@
 """A connection that runs prepared statements itself, without psycopg's cursors.
 
-For a short statement, a cursor takes twice the processor time.
+For a short statement, a cursor takes twice the CPU time.
 """
 
 import select
@@ -20,12 +20,12 @@ from psycopg.pq.abc import PGresult
 
 from config.database.inline import MustWait
 
-MOST = 500  # statements that a connection prepares; further ones run on a cursor
+MOST = 500  # maximum statements that a connection prepares; further ones use a cursor
 MOST_PARAMETERS = 65_535  # PostgreSQL's own limit
 FORMATS = [PyFormat.AUTO] * MOST_PARAMETERS
 Named = tuple[str, tuple[int, ...] | None]  # a statement, and the types of its parameters
-Call = tuple[bytes, Sequence[Any], Sequence[Any]]  # a name, and the parameters with their formats
-Found = tuple[list[tuple[Any, ...]], int]  # rows, and how many were read or changed
+Call = tuple[bytes, Sequence[Any], Sequence[Any]]  # a name, the parameters and their formats
+Found = tuple[list[tuple[Any, ...]], int]  # rows, and the number of rows read or changed
 ResultT = TypeVar("ResultT")
 
 
@@ -34,7 +34,7 @@ class Connection(psycopg.Connection[Any]):
 
     @cached_property
     def names(self) -> dict[Named, bytes]:
-        """The server's names of the statements that this connection has prepared."""
+        """The names under which the server keeps this connection's prepared statements."""
         return {}
 
     @cached_property
@@ -44,12 +44,12 @@ class Connection(psycopg.Connection[Any]):
 
     @cached_property
     def adapter(self) -> Any:  # a Transformer, which psycopg does not type
-        """Converts parameters and results. It keeps the converter of each type."""
+        """Converts parameters and results. It caches the converter of each type."""
         return Transformer(self)
 
     @cached_property
     def polls(self) -> Mapping[int, Callable[[float | None], list[tuple[int, int]]]]:
-        """Functions that wait for the server's socket, by event."""
+        """Functions that wait for the server's socket, by the events that end the wait."""
         polls = {}
         for events in (select.POLLIN, select.POLLIN | select.POLLOUT):
             poll = select.poll()
@@ -58,14 +58,14 @@ class Connection(psycopg.Connection[Any]):
         return polls
 
     def has_input(self) -> bool:
-        """Return whether the server of an idle connection has sent something, or has closed it."""
+        """Return whether the server has sent something on an idle connection, or has closed it."""
         return bool(self.polls[select.POLLIN](0))
 
     def run(self, sql: str, values: list[Any], *, until: float | None = None) -> Found:
         """Run a statement that the server parses and plans only once per connection.
 
         Raises psycopg.Error. With `until`, a time on the monotonic clock, raises MustWait if the
-        server has not answered by then, or if the connection fails.
+        server has not answered by then, if the connection fails, or if a cursor would be needed.
         """
         call = self.call(sql, values, until)
         if call is None:
@@ -85,7 +85,7 @@ class Connection(psycopg.Connection[Any]):
             return [], result.command_tuples or 0
         self.adapter.set_pgresult(result)
         rows = self.adapter.load_rows(0, result.ntuples, tuple)
-        self.adapter.set_pgresult(None)  # which would stay in memory until the next result
+        self.adapter.set_pgresult(None)  # frees the memory of the result
         return rows, len(rows)
 
     def run_many(self, sql: str, rows: list[list[Any]]) -> None:
@@ -133,7 +133,7 @@ class Connection(psycopg.Connection[Any]):
         return idle and not self.autocommit
 
     def call(self, sql: str, values: list[Any], until: float | None) -> Call | None:
-        """Prepare a statement, unless it is, and convert its values. Returns None beyond MOST."""
+        """Prepare a statement if necessary, and convert its values. Returns None beyond MOST."""
         dumped = self.adapter.dump_sequence(values, FORMATS[: len(values)])
         known = sql, self.adapter.types
         name = self.names.get(known)
@@ -168,7 +168,7 @@ class Connection(psycopg.Connection[Any]):
                 self.pgconn.send_query_params(b"COMMIT", None)
             self.pgconn.pipeline_sync()
             results = [self.result(until) for _ in range(begins + len(every) + commits)]
-            self.result(until)  # of the synchronization
+            self.result(until)  # the result of pipeline_sync
             self.pgconn.exit_pipeline_mode()
         for result in results:
             self.check(result)
@@ -176,7 +176,7 @@ class Connection(psycopg.Connection[Any]):
 
     def result(self, until: float | None) -> PGresult:
         """Wait for the result of the next statement that was sent, which may be an error."""
-        while self.pgconn.flush():  # a long parameter does not fit into the socket's buffer
+        while self.pgconn.flush():  # a long parameter may not fit into the socket's buffer
             self.wait_for(select.POLLIN | select.POLLOUT, until)
         result = self.next_result(until)
         assert result
@@ -185,13 +185,13 @@ class Connection(psycopg.Connection[Any]):
         return result
 
     def next_result(self, until: float | None) -> PGresult | None:
-        """Return the next part of a result. libpq would wait for it without an end."""
+        """Return the next part of a result, or None at its end. libpq alone would wait forever."""
         while self.pgconn.is_busy():
             self.wait_for(select.POLLIN, until)
         return self.pgconn.get_result()
 
     def wait_for(self, events: int, until: float | None) -> None:
-        """Wait until the server's socket is ready, and read what has arrived. Raises MustWait."""
+        """Wait for the server's socket, and read what has arrived. Raises MustWait at `until`."""
         left = None if until is None else max(0.0, until - time.monotonic()) * 1000
         if not self.polls[events](left):
             raise MustWait

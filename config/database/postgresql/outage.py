@@ -13,7 +13,7 @@ import psycopg
 from django.db import DatabaseError
 from psycopg import OperationalError
 
-ASK_AGAIN = 0.5  # seconds between attempts while the database is down
+ASK_AGAIN = 0.5  # seconds between attempts to connect while the database is down
 ATTEMPT = 2  # seconds for one attempt; psycopg accepts no less
 FULL = ("too many clients", "too many connections", "remaining connection slots")
 
@@ -59,7 +59,7 @@ class Outage:
         self.check()
 
     def ask(self, parameters: dict[str, Any], verdict: threading.Event) -> None:
-        """Try to connect until an attempt succeeds. The first attempt decides the verdict."""
+        """Try to connect until an attempt succeeds. Sets `verdict` when the first attempt ends."""
         while error := failure(parameters):
             if self.under_way:
                 self.interrupt()
@@ -81,7 +81,7 @@ class Outage:
             self.lent.clear()
         for connection in connections:
             with (
-                suppress(OperationalError, OSError),  # the connection has ended already
+                suppress(OperationalError, OSError),  # the connection is already closed
                 socket.socket(fileno=os.dup(connection.pgconn.socket)) as shared,
             ):
                 shared.shutdown(socket.SHUT_RDWR)
@@ -102,5 +102,5 @@ outage = Outage()
 def unreachable(error: BaseException | None) -> bool:
     """Return whether Django's error means that PostgreSQL is down or has no free connection."""
     cause = error.__cause__ if isinstance(error, DatabaseError) else None
-    state = getattr(cause, "sqlstate", None) or "08"  # connection exceptions
+    state = getattr(cause, "sqlstate", None) or "08"  # 08: connection exceptions
     return isinstance(cause, OperationalError) and state.startswith(("08", "57P"))

@@ -11,7 +11,7 @@ from django.db.backends.sqlite3 import base, operations
 
 from config.database.sqlite.write_queue import WriteQueue
 
-LONG = 10_000  # characters from which a statement is too long to cache
+LONG = 10_000  # characters; a statement this long or longer is not cached
 WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")  # the first six letters of writing statements
 
 _queue = WriteQueue()  # one is enough, because there is only one database
@@ -105,7 +105,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return super().get_connection_params() | {"detect_types": 0, "cached_statements": 512}
 
     def run_many(self, sql: str, rows: list[list[Any]]) -> None:
-        """Run a statement without results for each list of values."""
+        """Run a statement that returns no rows, once for each list of values."""
         with self.cursor() as cursor:
             cursor.executemany(sql, rows)
 
@@ -133,7 +133,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def writing(self, *, at_once: bool = False) -> Iterator[None]:
-        """Surround one writing statement. Outside a transaction, it is a transaction of its own.
+        """Hold the write lock for one writing statement. Inside a transaction, it is already held.
 
         A statement that returns rows ends when its last row is read, so the write lock is held
         until then. Raises OperationalError if another writer holds the lock for longer than the

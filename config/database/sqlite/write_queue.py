@@ -1,7 +1,8 @@
 """One queue for all writers of the embedded database, in every thread and process.
 
-Writers that wait for SQLite's own lock poll at intervals, in no order. Of fifty concurrent writers,
-most sleep while the database is free, and a process that writes without pause starves the others.
+Writers that wait for SQLite's own lock poll at intervals, in no particular order. Of fifty
+concurrent writers, most sleep while the database is free, and a process that writes without pause
+starves the others.
 """
 
 import fcntl
@@ -59,7 +60,7 @@ class WriteQueue:
         if self.file is None and Path(database).is_file():
             try:
                 self.file = os.open(f"{database}.queue", os.O_RDWR | os.O_CREAT, 0o600)
-            except OSError:  # a full or read-only disk, or no descriptor
+            except OSError:  # the disk is full or read-only, or no descriptor is free
                 return None
         return self.file
 

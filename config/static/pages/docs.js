@@ -1,7 +1,7 @@
 // Shows the OpenAPI document with Redoc.
 "use strict";
 
-// Redoc would load its maker's logo from another host. Spans replace its images, so this page loads nothing from there.
+// Redoc would load its vendor's logo from another host. Replacing each image with a span prevents that.
 document.createElement = function (name, ...options) {
   return Document.prototype.createElement.call(document, name === "img" ? "span" : name, ...options);
 };

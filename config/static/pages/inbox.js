@@ -51,7 +51,7 @@ const addedTo = (rows) => rows.filter((row) => !known.includes(row)).length;
 
 function offer() {
   const added = addedTo(latest), words = `${added} new, show`;
-  show.hidden = !added; // no row is new, so there is nothing to offer
+  show.hidden = !added; // without new rows, there is nothing to offer
   if (added && show.textContent !== words) show.textContent = words; // screen readers announce it each time it is set
 }
 

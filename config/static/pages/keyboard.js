@@ -1,5 +1,5 @@
-// The theme has controls that the keyboard cannot reach and screen readers cannot name. Give them a
-// role, a name, a place in the tab order, and the keys that users expect of the role.
+// The theme has controls that the keyboard cannot reach and screen readers cannot name. This script
+// gives them a role, a name, a place in the tab order, and the keys that users expect of the role.
 "use strict";
 
 const ENTRIES = "a[href], button, input:not([type=hidden]), select";
@@ -31,7 +31,7 @@ function reachable(item, name) {
   item.addEventListener("keydown", press);
 }
 
-// A part that has just been opened is shown some frames later.
+// A part that has just been opened becomes visible a few frames later.
 function focusOnceShown(control, frames = 30) {
   control.focus();
   if (document.activeElement !== control && frames) requestAnimationFrame(() => focusOnceShown(control, frames - 1));
@@ -134,7 +134,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// Another script creates the searchable selects, which it names after their value only.
+// Another script creates the searchable selects, and names them only after their values.
 addEventListener("load", () => {
   for (const field of document.querySelectorAll(".select2-selection")) {
     const select = field.closest(".select2")?.previousElementSibling;

@@ -3,7 +3,7 @@
 
 (() => {
   const PREFIX = "appearance-0-";
-  const READABLE = 4.5; // contrast of text, WCAG 2.1 AA
+  const READABLE = 4.5; // minimum contrast of text, WCAG 2.1 AA
   const SIZES = { small: "44px", medium: "56px", large: "68px" };
   const PAPER = { light: "#ffffff", dark: "#1f2937" };
   const BUBBLE = { light: "#f3f4f6", dark: "#374151" };

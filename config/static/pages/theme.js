@@ -1,5 +1,5 @@
 // Runs before anything is painted. Sets the chosen colours, and hides the page until its scripts
-// have arranged it. If they fail, it is shown as it is.
+// have arranged it. If they fail, the page is shown as it is.
 "use strict";
 
 {

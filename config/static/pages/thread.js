@@ -43,8 +43,8 @@ function restore() {
     field.value ||= reply.text;
     // Reuse the token: if the first attempt was stored after all, the second stores nothing.
     if (field.value === reply.text && !shown(reply)) form.elements.form_token.value = reply.token;
-    // The agent wrote this before the newest messages arrived. They are treated as seen only if the
-    // page says that they held the reply back.
+    // The agent wrote this text before the newest messages arrived. They are treated as seen only if
+    // the page says that they held the reply back.
     if (reply.seen && !("held" in seenField.dataset)) seenField.value = reply.seen;
   }
   kept.write();

@@ -28,5 +28,5 @@ document.addEventListener("DOMContentLoaded", () => {
   form.addEventListener("input", note);
   form.addEventListener("change", note);
   addEventListener("pagehide", () => tell(false));
-  addEventListener("pageshow", () => tell(changed)); // it may come back with its changes
+  addEventListener("pageshow", () => tell(changed)); // the browser may restore the page with its changes
 });
