@@ -180,7 +180,7 @@ def timed_claim() -> float:
 
 
 def stale_statistics(sink: Sink, size: float) -> Figures:
-    """Compare claims from a burst under statistics of an empty queue and under fresh ones."""
+    """Compare claiming a burst with statistics of an empty queue and with fresh statistics."""
     if connection.vendor != "postgresql":
         return {}
     figures: Figures = {}
@@ -208,7 +208,7 @@ def analyze() -> None:
 def claim_all() -> float:
     """Claim about 3,000 waiting deliveries and mark them as sent. Returns deliveries a second.
 
-    The remaining ones are then marked as sent without being claimed.
+    The remaining deliveries are then marked as sent without being claimed.
     """
     began, done = time.monotonic(), 0
     while done < 3_000 and (claimed := claims.claim("1", slots=256)):
