@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MARKER = "proves"
 ROW = re.compile(r"^\| (?P<id>[a-z-]+) \| (?P<open>.+?) \| (?P<does>.+) \| (?P<where>.+?) \|$")
 PLACE = re.compile(r"`([\w./-]+\.\w+)` `([\w.]+)`")
-CHOICES = "## Additions"  # end of the ledger's table of choices
+CHOICES = "## Additions"  # the heading that follows the ledger's tables of choices
 
 
 @dataclass(frozen=True)

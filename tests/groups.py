@@ -43,7 +43,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
     reasons = (str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
     left_out = Counter(found[1] for reason in reasons if (found := REASON.search(reason)))
     if left_out:
-        terminalreporter.section("left out", sep="-", yellow=True)
+        terminalreporter.section("skipped groups", sep="-", yellow=True)
     for tool, count in sorted(left_out.items()):
-        terminalreporter.line(f"{tool} is missing: {count} left out")
+        terminalreporter.line(f"{tool} is missing: {count} skipped")
     return result

@@ -144,7 +144,7 @@ def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
 
 
 def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
-    """Create a caller for every relation that a user may have to a chatbot."""
+    """Create a caller for every relation that a user can have to a chatbot."""
     return {
         "owner": caller(chatbot.account.owner),
         "super_admin": member(chatbot, role=Role.SUPER_ADMIN),

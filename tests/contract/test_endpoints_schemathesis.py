@@ -17,10 +17,10 @@ from tests.house.source import ROOT
 
 KEY = {"$ref": "#/components/parameters/IdempotencyKey"}
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
-# Examples per operation. The default, 0, stands for three, which find general faults. With a higher
-# number, as in CI, sequences of calls are tried, too.
+# Examples per operation. The default, 0, means three examples, enough to find general faults. With
+# any other number, as in CI, sequences of calls are also tested.
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "0"))
-SEED = os.environ.get("SCHEMATHESIS_SEED", "")  # set to explore; by default all runs are identical
+SEED = os.environ.get("SCHEMATHESIS_SEED", "")  # if empty, every run generates the same data
 RANDOM = ("examples", "fuzzing", "stateful") if EXAMPLES else ("examples", "fuzzing")
 
 
