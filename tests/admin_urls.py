@@ -58,7 +58,7 @@ def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]
 def addresses(tenant: Tenant) -> Iterator[str]:
     """Yield the addresses of all named admin routes except LEAVES, for a tenant's rows.
 
-    Asserts that every route without a name is a known one.
+    Asserts that every route without a name is known.
     """
     for name, held in routes(admin.site.get_urls()):
         if name is None:  # Django's legacy page addresses and the catch-all route

@@ -56,7 +56,10 @@ def arrival(sink: Sink, size: float) -> Figures:
 
 
 def arrival_idle(sink: Sink, size: float) -> Figures:
-    """Measure the time from commit to arrival with an event every 11 s, when polls are rarer."""
+    """Measure the time from commit to arrival with an event every 11 seconds.
+
+    The engine then polls less often.
+    """
     with worker(sink):
         events = load.events(load.endpoints(sink, "/take", 10), max(2, round(20 * size)))
         took = delays_of(sink, events, a_second=1 / (11 if size > 0.2 else 1))

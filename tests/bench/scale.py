@@ -1,6 +1,6 @@
 """The benchmarks of delivery at scale: many endpoints, workers or deliveries, or one endpoint.
 
-Most compare two loads in one run, so that a busy machine affects both.
+Most benchmarks compare two loads in one run, so that a busy machine affects both.
 """
 
 import threading
@@ -103,7 +103,7 @@ def workers(sink: Sink, size: float) -> Figures:
 
 
 def one_endpoint(sink: Sink, size: float) -> Figures:
-    """Send 250 events a second to one endpoint that takes 0.2 s, and measure the final delays."""
+    """Send 250 events a second to an endpoint that takes 0.2 s. Measure the last events' delays."""
     count = round(250 * 60 * size)
     with worker(sink) as running:
         events = load.events(load.endpoints(sink, "/fifth", 1), count)

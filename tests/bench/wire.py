@@ -88,7 +88,7 @@ def ask(connection: Connection, request: bytes) -> tuple[float, bytes]:
 
 
 def begin(connections: Collection[Connection], spread: float) -> None:
-    """Send the first request of each connection, spread over some seconds."""
+    """Send the first request of each connection, evenly over `spread` seconds."""
     began = time.perf_counter()
     for number, connection in enumerate(connections):
         if spread:

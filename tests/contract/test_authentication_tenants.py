@@ -67,7 +67,7 @@ def places(operation: Operation) -> list[str]:
 
 
 def cells(operation: Operation) -> list[dict[str, str]]:
-    """List the combinations of kinds of ids: all of one kind, or one of any kind among own ids.
+    """List the combinations of id kinds: all ids of one kind, or all own ids but one of any kind.
 
     A combination maps the name of each id to a kind.
     """

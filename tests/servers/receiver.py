@@ -81,7 +81,7 @@ class Receiver:
         self._plans[path] = deque(plan)
 
     def wait_for(self, count: int, seconds: float = PATIENCE) -> list[Arrival]:
-        """Wait for this many arrivals. Returns all arrivals. Asserts that they come in time."""
+        """Wait for this many arrivals. Returns all arrivals. Asserts that they are in time."""
         with self._arrived:
             enough = self._arrived.wait_for(lambda: len(self.arrivals) >= count, seconds)
         assert enough, f"{len(self.arrivals)} of {count} requests came within {seconds} s"
@@ -200,7 +200,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=0)
     options.add_argument(
-        "--chain", help="PEM file with key and certificates; without it, plain HTTP"
+        "--chain", help="PEM file with key and certificates; without it, HTTP is used"
     )
     options.add_argument(
         "--status", default="200", help="statuses, separated by commas; the last is repeated"

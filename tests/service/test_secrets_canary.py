@@ -54,7 +54,7 @@ THE_END = "all was heard"
 
 
 class Service(Web):
-    """The whole service as `make run` starts it: supervisor, web and worker, with a common log."""
+    """The whole service as `make run` starts it: supervisor, web and worker, with a shared log."""
 
     command = ("manage.py", "serve")
 
