@@ -154,8 +154,8 @@ def page(headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[
     lines = [
         "# Conformance",
         "",
-        "Written by `make conformance`: each rule of the specification, the tests that prove it, and",
-        "what the service does where the specification is open ([open-points.md](open-points.md)).",
+        "Written by `make conformance`: each rule of the specification, the tests that prove it,",
+        "and what the service does where the rule is open ([open-points.md](open-points.md)).",
     ]
     for heading in headings:
         lines += ["", f"## {heading.name}", ""]
