@@ -76,7 +76,7 @@ class Locked(threading.Thread):
 
     @property
     def share(self) -> float:
-        """The share of samples with a lock, between the first and the last of these samples."""
+        """The share of samples with a lock, counted from the first to the last of them."""
         found = [number for number, one in enumerate(self.looks) if one]
         return len(found) / (found[-1] - found[0] + 1) if found else 0.0
 
