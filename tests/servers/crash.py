@@ -47,7 +47,7 @@ def install(wanted: str) -> None:
     point, passes = POINTS[name], itertools.count(1)
     matching = re.compile(point.statement, re.DOTALL)
     commit = BaseDatabaseWrapper.commit
-    passed: set[BaseDatabaseWrapper] = set()  # connections that have run the statement but not committed
+    passed: set[BaseDatabaseWrapper] = set()  # connections that are about to commit the statement
 
     def die() -> None:
         if next(passes) == int(times or 1):
