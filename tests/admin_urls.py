@@ -29,8 +29,8 @@ def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
 def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]:
     """Return arguments that point a route at a tenant's rows, one dict for each row.
 
-    If the tenant has no row of the model, any other row is used. Asserts that the parameters
-    of the route are known.
+    If the tenant has no row of the model, any row of the model is used. Asserts that the
+    parameters of the route are known.
     """
     if not held:
         return [{}]
@@ -58,7 +58,7 @@ def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]
 def addresses(tenant: Tenant) -> Iterator[str]:
     """Yield the addresses of all named admin routes except LEAVES, for a tenant's rows.
 
-    Asserts that every route without a name is a known one.
+    Asserts that every route without a name is known.
     """
     for name, held in routes(admin.site.get_urls()):
         if name is None:  # Django's legacy page addresses and the catch-all route
@@ -91,6 +91,6 @@ def opened(
 def pages(
     client: Client, tenant: Tenant, *, under: str = "/admin/", only: str = ""
 ) -> dict[str, str]:
-    """Return the template of each page that a client can open, by the page's address."""
+    """Return the template of each page that `opened` yields, by the page's address."""
     shown = opened(client, tenant, under=under, only=only)
     return {address: answer.templates[0].name for address, answer in shown}

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MARKER = "proves"
 ROW = re.compile(r"^\| (?P<id>[a-z-]+) \| (?P<open>.+?) \| (?P<does>.+) \| (?P<where>.+?) \|$")
 PLACE = re.compile(r"`([\w./-]+\.\w+)` `([\w.]+)`")
-CHOICES = "## Additions"  # end of the ledger's table of choices
+CHOICES = "## Additions"  # the heading that follows the ledger's tables of choices
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def page(headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[
         "# Conformance",
         "",
         "Written by `make conformance`: each rule of the specification, the tests that prove it,",
-        "and what the service does where it is open ([open-points.md](open-points.md)).",
+        "and what the service does where the rule is open ([open-points.md](open-points.md)).",
     ]
     for heading in headings:
         lines += ["", f"## {heading.name}", ""]
@@ -180,7 +180,7 @@ def _proving(name: str, proofs: list[Proof]) -> list[str]:
 
 
 def main(arguments: list[str] | None = None, *, root: Path = ROOT) -> None:
-    """Write a project's page, or check that it is current. Raises SystemExit on any fault."""
+    """Write a project's page, or check that it is up to date. Raises SystemExit on any fault."""
     parser = argparse.ArgumentParser(description="Write docs/conformance.md.")
     parser.add_argument(
         "--check", action="store_true", help="compare the page instead of writing it"

@@ -44,14 +44,14 @@ LONGEST = (
 def pytest_configure(config: pytest.Config) -> None:
     for marker in (
         "proves(rule, ...): the rules of docs/specification-index.toml that a test proves",
-        "slow: runs only with -m slow, because it takes several seconds of two cores",
+        "slow: runs only with -m slow, because it keeps two cores busy for several seconds",
     ):
         config.addinivalue_line("markers", marker)
     PasswordHasher.iterations = 1_000  # in this process; servers hash as in production
     admin.autodiscover()  # otherwise, the first request would load the admin's pages
     logging.raiseExceptions = False  # pytest may close a stream before the last log line
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
-    # A test's transaction lasts as long as the test. The last of repeated options takes effect.
+    # A test's transaction lasts as long as the test. The last value of a repeated option applies.
     if "options" in (given := settings.DATABASES["default"]["OPTIONS"]):
         given["options"] += " -c idle_in_transaction_session_timeout=0"
     # Serve static files from the packages, even if `make run` has collected them.

@@ -1,4 +1,7 @@
-"""Delete only the keys of this test process, because a shared server may hold other data."""
+"""Reset the cache and the counters of the rate limits between tests.
+
+Only the keys of this test process are deleted, because a shared server may hold other data.
+"""
 
 from functools import cache as once
 
@@ -11,7 +14,7 @@ from config.api.limits import OwnCounters, counters
 
 @once
 def server() -> redis.Redis:
-    """Return a cached client, because tests that replace name lookups cannot open a connection."""
+    """Return a client, cached because tests that replace name lookups could not connect."""
     return redis.Redis.from_url(settings.REDIS_URL)
 
 

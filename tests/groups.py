@@ -1,8 +1,8 @@
-"""Skip and report groups of tests whose tool is missing, or fail them.
+"""Skip tests whose tool is missing, and report them by tool, or fail them.
 
 This is a pytest plugin, which conftest.py names in `pytest_plugins`. A test that calls
 `needs("chromium")` gets the path of the tool. On a machine without the tool, such tests are
-skipped, and the last lines of the run name the group. With REQUIRE_ALL_GROUPS=1, as in CI, such
+skipped, and the last lines of the run name the tool. With REQUIRE_ALL_GROUPS=1, as in CI, such
 tests fail.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-# By tool, the commands that provide it, best first. The headless shell is the same browser without
+# The commands that provide each tool, best first. The headless shell is the same browser without
 # the user interface, which would take more than a third of the processor time.
 TOOLS = {
     "chromium": ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
@@ -38,12 +38,12 @@ def needs(tool: str) -> str:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, Any, Any]:
-    """Print the skipped groups above the closing line."""
+    """Print the number of skipped tests for each missing tool, above the closing line."""
     result = yield
     reasons = (str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
     left_out = Counter(found[1] for reason in reasons if (found := REASON.search(reason)))
     if left_out:
-        terminalreporter.section("left out", sep="-", yellow=True)
+        terminalreporter.section("missing tools", sep="-", yellow=True)
     for tool, count in sorted(left_out.items()):
-        terminalreporter.line(f"{tool} is missing: {count} left out")
+        terminalreporter.line(f"{tool} is missing: {count} skipped")
     return result

@@ -1,4 +1,4 @@
-"""Long timeouts, because on a machine under load a delay is no fault of the code under test."""
+"""Long timeouts, because a delay on a busy machine is not a fault of the code under test."""
 
 import os
 from typing import Any

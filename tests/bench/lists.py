@@ -31,7 +31,7 @@ DELIVERIES, FEW = 1_000_000, 500
 OF_MESSAGE, OF_THREAD = 5, 20  # deliveries per message, messages per thread
 SHOWN = 100  # rows per page
 BOTS = 5  # chatbots in the account of the staff
-ASKED = 5  # requests for each page
+ASKED = 5  # requests per page
 LOG = reverse("admin:webhooks_delivery_changelist")
 INBOX = reverse("admin:conversations_thread_changelist")
 AGES = {  # SQLite compares times as strings, so they need six decimals, as in Django
@@ -77,13 +77,13 @@ def talk(bots: list[Chatbot], foreign: Chatbot, messages: int) -> None:
 
 
 def half_way(rows: Any, column: str) -> tuple[str, Any]:
-    """Return the query of the page half-way down a list, and the id of the row above that page."""
+    """Return the query of the page halfway down a list, and the id of the row above that page."""
     at, key = rows.order_by(f"-{column}", "-pk").values_list(column, "pk")[rows.count() // 2 - 1]
     return f"after={at.isoformat().replace('+', '%2B')}~{key}", key
 
 
 def pages_of(deliveries: Any, threads: Any) -> list[Page]:
-    """Return the pages to compare: first, deep, filters that match nothing, and a search."""
+    """Return the pages to compare: the first, a deep one, and ones with filters or a search."""
     place, key = half_way(deliveries, "created_at")
     bot = deliveries.values_list("chatbot", flat=True)[0]
     log = [

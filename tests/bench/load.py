@@ -72,7 +72,7 @@ def all_settled(seconds: float) -> None:
 
 
 def delays(committed: dict[str, float], arrived: Iterable[Arrived]) -> list[float]:
-    """Return the seconds from each commit to its first arrival."""
+    """Return the seconds from each event's commit to its first arrival."""
     first: dict[str, float] = {}
     for one in arrived:
         first.setdefault(one.message, one.moment)

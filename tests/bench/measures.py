@@ -56,7 +56,10 @@ def arrival(sink: Sink, size: float) -> Figures:
 
 
 def arrival_idle(sink: Sink, size: float) -> Figures:
-    """Measure the same times with an event every 11 seconds, when the engine polls less often."""
+    """Measure the time from commit to arrival with an event every 11 seconds.
+
+    The engine then polls less often.
+    """
     with worker(sink):
         events = load.events(load.endpoints(sink, "/take", 10), max(2, round(20 * size)))
         took = delays_of(sink, events, a_second=1 / (11 if size > 0.2 else 1))
@@ -74,10 +77,10 @@ def idle(sink: Sink, size: float) -> Figures:
 
 
 def throughput(sink: Sink, size: float) -> Figures:
-    """Drain a backlog for twenty receivers, and compare thread pools that post the same bodies.
+    """Drain a backlog for twenty receivers. Compare with thread pools that post the same bodies.
 
-    One pool opens a connection per request, as scripts do. The other keeps its connections. Neither
-    stores anything.
+    One pool opens a connection per request, as scripts do. The other keeps its connections open.
+    Neither stores anything.
     """
     count = round(3_000 * size)
     figures: Figures = {}
@@ -128,7 +131,7 @@ def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
 
 
 def fairness(sink: Sink, size: float) -> Figures:
-    """Measure healthy receivers without, then with 3,000 due deliveries to hanging ones."""
+    """Measure delays of healthy receivers without, then with 3,000 deliveries to hanging ones."""
     figures: Figures = {}
     # the hanging endpoints have either never been tried, or succeeded a moment ago
     for name, known in (("untried", False), ("known", True)):
@@ -172,7 +175,7 @@ def retries(sink: Sink, size: float) -> Figures:
 
 
 def deadline(sink: Sink, size: float) -> Figures:
-    """Let twenty receivers drip their headers, and measure how late the attempts are cut off."""
+    """Let twenty receivers drip their headers. Measure how long after the deadline attempts end."""
     timeout = 10 * size
     with worker(sink, timeout=timeout, retry_after=600):
         load.commit(load.events(load.endpoints(sink, "/drip", 20), 20))

@@ -1,4 +1,4 @@
-"""A slow model in its own process, which runs without Django's models."""
+"""A slow language model in its own process, which does not load Django."""
 
 import multiprocessing
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def serve_model(pipe: Pipe, seconds: float) -> None:
 
 @contextmanager
 def slow_model(seconds: float) -> Iterator[str]:
-    """Run a model that answers after this many seconds. Yields its address."""
+    """Run a model that replies after this many seconds. Yields its address."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=serve_model, args=(theirs, seconds), daemon=True)

@@ -89,7 +89,7 @@ class Senders(threading.Thread):
 def replies(size: float) -> dict[str, Any]:
     """Measure reads with and without 250 replies in flight, and the time that the sends take."""
     made = rows.make(connections=1)
-    in_flight = round(IN_FLIGHT * min(1.0, 4 * size))  # all replies from size 0.25
+    in_flight = round(IN_FLIGHT * min(1.0, 4 * size))  # all 250 at size 0.25 and above
     chats = rows.add_accounts(ACCOUNTS, threads=in_flight // ACCOUNTS)
     requests, seconds = reading(made), 20 * size
     with ExitStack() as stack:

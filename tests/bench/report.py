@@ -29,7 +29,7 @@ ASKED = {
 # The rows of the table on delivery at scale: title, benchmark, figure, format, target
 SCALE = (
     (
-        "5,000 endpoints with one delivery each : 20 endpoints with as many in total",
+        "rate with 5,000 endpoints, one delivery each : with 20 endpoints, 250 each",
         *("many_endpoints", "many_endpoints_ratio", "{:.2f}", "at least 0.8"),
     ),
     (
@@ -63,7 +63,7 @@ SCALE = (
     ),
     *(
         (
-            f"deliveries claimed a second of {burst:,} waiting, stale : fresh statistics",
+            f"rate of claims from {burst:,} waiting deliveries, with stale : with fresh statistics",
             *("stale_statistics", f"stale_{burst}_ratio", "{:.2f}", "at least 0.83"),
         )
         for burst in (3_000, 20_000, 80_000)
@@ -174,7 +174,7 @@ def of_replies(stored: Stored) -> Table:
 
 
 def of_sends(stored: Stored) -> Table:
-    yield "| | messages delivered a second | answered a second | p99 of a send | CPU ms for each |"
+    yield "| | messages delivered a second | answered a second | p99 of a send | CPU ms per send |"
     yield "|---|---|---|---|---|"
     for title, one in both(stored):
         yield (
@@ -231,7 +231,7 @@ def of_scale(stored: Stored) -> Table:
 
 
 def of_lists(stored: Stored) -> Table:
-    yield "| | pages | with few : with many deliveries, slowest page | ratios | target |"
+    yield "| | pages | slowest page, with few : with many deliveries | ratios | target |"
     yield "|---|---|---|---|---|"
     for title, figures in both(stored):
         few, many = (max(one[name] for one in figures.values()) for name in ("few_s", "many_s"))
@@ -246,7 +246,7 @@ def of_lists(stored: Stored) -> Table:
 def of_exports(stored: Stored) -> Table:
     first, memory = MOST["exports"].values()
     yield (
-        f"| | first byte, at most {first:g} s | memory beyond idle, at most {memory:g} MB"
+        f"| | first byte, at most {first:g} s | memory above idle, at most {memory:g} MB"
         " | whole export |"
     )
     yield "|---|---|---|---|"

@@ -16,7 +16,7 @@ from tests.factories.chatbots import ChatbotFactory, LeadSettingsFactory
 from tests.factories.conversations import ThreadFactory
 
 BOTS, THREADS, MESSAGES = 8, 100, 60
-WITHOUT_BOUND = 1_000_000_000  # a limit of a plan that is never reached
+WITHOUT_BOUND = 1_000_000_000  # a plan limit that is never reached
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The benchmarks of delivery at scale: many endpoints, workers or deliveries, or one endpoint.
 
-Most compare two loads in one run, so that a busy machine affects both.
+Most benchmarks compare two loads in one run, so that a busy machine affects both.
 """
 
 import threading
@@ -76,7 +76,7 @@ class Locked(threading.Thread):
 
     @property
     def share(self) -> float:
-        """The share of samples with a lock, between the first and the last of these samples."""
+        """The share of samples with a lock, counted from the first to the last of them."""
         found = [number for number, one in enumerate(self.looks) if one]
         return len(found) / (found[-1] - found[0] + 1) if found else 0.0
 
@@ -103,7 +103,7 @@ def workers(sink: Sink, size: float) -> Figures:
 
 
 def one_endpoint(sink: Sink, size: float) -> Figures:
-    """Send 250 events a second to one endpoint that takes 0.2 s, and measure the final delays."""
+    """Send 250 events a second to an endpoint that takes 0.2 s. Measure the last events' delays."""
     count = round(250 * 60 * size)
     with worker(sink) as running:
         events = load.events(load.endpoints(sink, "/fifth", 1), count)
@@ -180,7 +180,7 @@ def timed_claim() -> float:
 
 
 def stale_statistics(sink: Sink, size: float) -> Figures:
-    """Compare claims from a burst under statistics of an empty queue and under fresh ones."""
+    """Compare claiming a burst with statistics of an empty queue and with fresh statistics."""
     if connection.vendor != "postgresql":
         return {}
     figures: Figures = {}
@@ -208,7 +208,7 @@ def analyze() -> None:
 def claim_all() -> float:
     """Claim about 3,000 waiting deliveries and mark them as sent. Returns deliveries a second.
 
-    The remaining ones are then marked as sent without being claimed.
+    The remaining deliveries are then marked as sent without being claimed.
     """
     began, done = time.monotonic(), 0
     while done < 3_000 and (claimed := claims.claim("1", slots=256)):

@@ -1,7 +1,7 @@
 """Receivers in a separate process that reports each arrival and its time.
 
 `/take` responds immediately, `/late` after 50 ms, `/fifth` after 0.2 s, `/slow` after 0.5 s,
-`/hang` never. `/drip` sends headers byte by byte without end, and `/again` fails each body once.
+`/hang` never. `/drip` sends headers byte by byte without end, and `/again` rejects each body once.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ HOSTS = 20  # receivers, each on its own port
 
 
 class Arrived(NamedTuple):
-    """One request: its path, the message in its body, and its time on the monotonic clock."""
+    """One request: its path, the id of its message, and its time on the monotonic clock."""
 
     path: str
     message: str

@@ -1,4 +1,4 @@
-"""A small run of the benchmark of verify_ledger works, and is not absurdly slow."""
+"""A small run of the verify_ledger benchmark works, and is not absurdly slow."""
 
 import pytest
 

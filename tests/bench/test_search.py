@@ -1,4 +1,4 @@
-"""A small run of the benchmark of the search works, and no search is absurdly slow."""
+"""A small run of the search benchmark works, and no search is absurdly slow."""
 
 import pytest
 

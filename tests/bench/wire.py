@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import orjson
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-ANSWERED_WITHIN = 60.0  # seconds between two responses
+ANSWERED_WITHIN = 60.0  # seconds; the longest pause between two responses
 OK = b"HTTP/1.1 200 "
 
 
@@ -88,7 +88,7 @@ def ask(connection: Connection, request: bytes) -> tuple[float, bytes]:
 
 
 def begin(connections: Collection[Connection], spread: float) -> None:
-    """Send the first request of each connection, spread over some seconds."""
+    """Send the first request of each connection, evenly over `spread` seconds."""
     began = time.perf_counter()
     for number, connection in enumerate(connections):
         if spread:
@@ -114,7 +114,7 @@ def load(
     spread: float = 0.0,
     stopped: Callable[[], bool] = bool,
 ) -> Heard:
-    """Send each request over its own connection, again and again for this many seconds.
+    """Send each request repeatedly over its own connection, for this many seconds.
 
     With `kept`, all bodies are kept. Otherwise, each must equal the first on its connection.
     Asserts that no pause between responses exceeds ANSWERED_WITHIN seconds.
@@ -126,7 +126,7 @@ def load(
     poll, waiting = watch(opened), len(opened)
     while waiting:
         ready = poll.poll(ANSWERED_WITHIN * 1000)
-        assert ready, "no response within the time"
+        assert ready, "no response in time"
         for number, _ in ready:
             connection = opened[number]
             if (response := connection.receive()) is None:
@@ -147,7 +147,7 @@ def load(
 
 
 def note(heard: Heard, connection: Connection, head: bytes, body: bytes, *, kept: bool) -> None:
-    """Count a response, and keep its body for examination. Records a wrong response as a fault."""
+    """Count a response. Record a wrong one. Keep the first body, or with `kept` all bodies."""
     heard.responses += 1
     if not head.startswith(OK):
         heard.wrong.append(head + b"\r\n\r\n" + body)

@@ -144,7 +144,7 @@ def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
 
 
 def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
-    """Create a caller for every relation that a user may have to a chatbot."""
+    """Create a caller for every relation that a user can have to a chatbot."""
     return {
         "owner": caller(chatbot.account.owner),
         "super_admin": member(chatbot, role=Role.SUPER_ADMIN),
@@ -157,7 +157,7 @@ def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
 
 
 def all_rows() -> dict[str, list[Any]]:
-    """Read all rows of the project's own tables, except the times of the last use of keys."""
+    """Read all rows of the project's own tables, except when keys were last used."""
     return {
         model.__name__: [
             row | ({"last_used_at": None} if model is ApiKey else {})

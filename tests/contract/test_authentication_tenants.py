@@ -39,7 +39,7 @@ from tests.house.source import ROOT
 OWN, SIBLING, FOREIGN, MISSING, MALFORMED = "own", "sibling", "foreign", "missing", "malformed"
 ALL, ABSENT = (OWN, SIBLING, FOREIGN, MISSING, MALFORMED), {MISSING, MALFORMED}
 MARK = "zebracrossing"  # part of every text in the foreign account
-KINDS = {  # by the name of an id in paths and bodies, the model that it refers to
+KINDS = {  # the model that an id refers to, by the id's name in paths and bodies
     "account": Account,
     "chatbot": Chatbot,
     "follow_up_prompt": FollowUpPrompt,
@@ -48,7 +48,7 @@ KINDS = {  # by the name of an id in paths and bodies, the model that it refers 
     "thread": Thread,
     "message": Message,
 }
-# Ids in bodies and queries. instructionId and before are optional, so CALLS has calls for these.
+# Ids in bodies and queries. `instructionId` and `before` are optional, so CALLS has extra calls.
 NAMED = {"threadId", "instructionId", "before"}
 SELECT = f"{BOT}/instructions/select-instruction"
 OLDER = f"{CHAT}/thread/{{thread}}/messages?before={{message}}"
@@ -67,7 +67,7 @@ def places(operation: Operation) -> list[str]:
 
 
 def cells(operation: Operation) -> list[dict[str, str]]:
-    """List the combinations of kinds of ids: all of one kind, or one of any kind among own ids.
+    """List the combinations of id kinds: all ids of one kind, or all own ids but one of any kind.
 
     A combination maps the name of each id to a kind.
     """
@@ -88,7 +88,7 @@ def missing(name: str) -> tuple[int, dict[str, Any]]:
 
 
 def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
-    """Return the expected status and body, according to the order of checks. A success has no body.
+    """Return the expected status and body by the order of checks. The body of a success is None.
 
     Open points: order-of-checks, roles, permissions, foreign-chatbot, ids.
     """

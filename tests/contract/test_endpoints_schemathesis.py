@@ -17,15 +17,15 @@ from tests.house.source import ROOT
 
 KEY = {"$ref": "#/components/parameters/IdempotencyKey"}
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
-# Examples per operation. The default, 0, stands for three, which find general faults. With a higher
-# number, as in CI, sequences of calls are tried, too.
+# Examples per operation. The default, 0, means three examples, enough to find general faults. With
+# any other number, as in CI, sequences of calls are also tested.
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "0"))
-SEED = os.environ.get("SCHEMATHESIS_SEED", "")  # set to explore; by default all runs are identical
+SEED = os.environ.get("SCHEMATHESIS_SEED", "")  # if empty, every run generates the same data
 RANDOM = ("examples", "fuzzing", "stateful") if EXAMPLES else ("examples", "fuzzing")
 
 
 def document_without_keys() -> dict[str, Any]:
-    """Return the document without Idempotency-Key, whose reuse with another body is a valid 400."""
+    """Return the document without Idempotency-Key, because reusing a key can rightly be a 400."""
     document: dict[str, Any] = json.loads((ROOT / "openapi.json").read_text())
     for methods in document["paths"].values():
         for operation in methods.values():

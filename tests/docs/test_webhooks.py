@@ -44,7 +44,7 @@ def of_ruby(_: Path) -> Command:
 
 
 def of_go(folder: Path) -> Command:
-    """Compile the sample for Go once, for all cases. Returns the command."""
+    """Compile the Go sample once for all tests. Returns the command that runs it."""
     program = str(folder / "verify")
     alone = {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
     build = [needs("go"), "build", "-o", program, "verify.go"]

@@ -14,7 +14,7 @@ recorded = ContextVar("recorded", default=False)
 
 @contextmanager
 def in_trail() -> Iterator[None]:
-    """Record rows in the audit trail that factories create within the block."""
+    """Write audit trail entries for the rows that factories create within the block."""
     token = recorded.set(True)
     try:
         yield
@@ -23,7 +23,7 @@ def in_trail() -> Iterator[None]:
 
 
 def out_of_trail() -> AbstractContextManager[None]:
-    """Record nothing within the block, except inside in_trail()."""
+    """Write no audit trail entries within the block, unless it runs inside in_trail()."""
     return nullcontext() if recorded.get() else disable_auditlog()
 
 

@@ -12,7 +12,7 @@ AGENTS, ACCOUNT_ADMINS = "Agents", "Account admins"
 
 
 def staff(user: User, group: str) -> User:
-    """Make a user a member of staff in a group. Returns the user."""
+    """Give a user access to the admin, and add the user to a group. Returns the user."""
     user.is_staff = True
     user.save()
     user.groups.add(Group.objects.get(name=group))

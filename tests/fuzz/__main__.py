@@ -43,7 +43,7 @@ def main() -> int:
         print(fault)
         if sent:
             print(f"  {sent.method} {sent.path[:200]} {sent.headers} {sent.body[:200]!r}")
-    print(f"slowest answer: {fuzzer.slowest:.2f} s")
+    print(f"slowest response: {fuzzer.slowest:.2f} s")
     print(f"{len(fuzzer.faults)} faults in {options.requests} requests (seed {options.seed})")
     return 1 if fuzzer.faults else 0
 

@@ -85,7 +85,7 @@ KEYS = ["", "x", "k" * 255, "k" * 256, "two words"]
 
 
 def examples() -> dict[str, dict[str, Any]]:
-    """Return the example bodies of the OpenAPI document by operation. They have every field."""
+    """Return the OpenAPI document's example bodies by operation. Each has every field."""
     document = json.loads((ROOT / "openapi.json").read_text())
     return {
         f"{method.upper()} {shape(path)}": body["content"]["application/json"]["example"]
@@ -193,7 +193,7 @@ class Fuzzer:
         for number in range(count):
             if len(self.faults) >= MOST_FAULTS:
                 return
-            if number % 100 == 0:  # switches on what earlier requests may have switched off
+            if number % 100 == 0:  # earlier requests may have switched these off
                 Chatbot.objects.filter(pk=self.chatbot.pk).update(is_active=True)
                 LeadSettings.objects.update_or_create(chatbot=self.chatbot, defaults=TOLD)
             operation = OPERATIONS[number % len(OPERATIONS)]
@@ -233,7 +233,7 @@ def judged(status: int, text: bytes, *, headless: bool) -> str | None:
     try:
         body = json.loads(text)
     except ValueError:
-        return f"no JSON: {text[:80]!r}"
+        return f"not JSON: {text[:80]!r}"
     if status == 200:
         whole = {"statusCode", "success", "message", "data"} == set(body) and body["success"]
     else:
@@ -241,7 +241,7 @@ def judged(status: int, text: bytes, *, headless: bool) -> str | None:
     return None if whole else f"no envelope: {text[:80]!r}"
 
 
-FORGED = re.compile(r'^\{"level"|[\x00-\x09\x0b-\x1f]')  # a log line as CONTROLS could forge it
+FORGED = re.compile(r'^\{"level"|[\x00-\x09\x0b-\x1f]')  # a forged line or a control character
 HEADERS = {
     *("content-type", "mime-version", "content-transfer-encoding"),
     *("subject", "from", "to", "date", "message-id", "auto-submitted", "reply-to"),
@@ -251,8 +251,9 @@ HEADERS = {
 def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
     """Send hostile requests to a running service while slow clients trickle their bodies.
 
-    Returns the fuzzer with all faults. Besides wrong responses, these are: another tenant's email
-    that does not arrive, an email with a header from a visitor, and a log line from a caller.
+    Returns the fuzzer with all faults. Besides a wrong response, a fault is another tenant's email
+    that does not arrive, an email with a header that a visitor added, or a log line that a caller
+    forged.
     """
     key = caller(chatbot.account.owner).key or ""
     path = f"/api/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
@@ -263,14 +264,14 @@ def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
                 fuzzer.run(count)
             for answer in slow.answers:
                 if fault := judged(answer.status, answer.body, headless=False):
-                    fuzzer.faults.append((f"to a slow body: {fault}", None))
+                    fuzzer.faults.append((f"response to a slow body: {fault}", None))
             other = ChatbotFactory()
             for control in CONTROLS:
                 capture_lead(web, other, name=f"Eve{control}X-Eve: 1")
             capture_lead(web, ChatbotFactory(), name="Ada", told="told@example.com")
             if not arrives("told@example.com", mails):
-                fuzzer.faults.append(("another tenant's mail does not arrive", None))
-        fuzzer.faults += [(f"mail: {each[:300]!r}", None) for each in mails.mails if split(each)]
+                fuzzer.faults.append(("another tenant's email does not arrive", None))
+        fuzzer.faults += [(f"email: {each[:300]!r}", None) for each in mails.mails if split(each)]
         said = [*web.said().split("\n"), *worker.said().split("\n")]
         fuzzer.faults += [(f"log: {line[:300]!r}", None) for line in said if FORGED.search(line)]
     return fuzzer
@@ -303,6 +304,6 @@ def arrives(address: str, mails: MailServer) -> bool:
 
 
 def split(mail: str) -> bool:
-    """Return whether an email has a header that the service never writes, or lacks a basic one."""
+    """Return whether an email has a header that we never write, or lacks a required one."""
     names = {name.lower() for name in email.message_from_string(mail)}
     return bool(names - HEADERS) or not {"subject", "from", "to", "date"} <= names

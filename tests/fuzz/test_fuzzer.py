@@ -1,4 +1,4 @@
-"""A thousand hostile requests, always the same. `python -m tests.fuzz` sends more, at random."""
+"""The same thousand hostile requests in every run. `make fuzz` sends more, from a random seed."""
 
 import pytest
 

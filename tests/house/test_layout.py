@@ -15,9 +15,9 @@ HEADINGS = conformance.read_index(ROOT / "docs" / "specification-index.toml")
 # Folders whose files mirror no module, document or heading, and what their tests are about.
 ACROSS = {
     "browser": "work of staff in a real browser, which crosses pages of several apps",
-    "faults": "a part of the installation fails, named by the part",
+    "faults": "faults in one part of the installation; the file is named after the part",
     "house": "rules that the whole source follows",
-    "service": "the whole service as an operator runs it, from its start to its end",
+    "service": "the whole service as an operator runs it, from start to stop",
 }
 
 

@@ -19,7 +19,7 @@ def pins(group: str) -> dict[str, str]:
     return {found["name"]: found["version"] for found in PIN.finditer(text)}
 
 
-def test_the_tests_run_with_the_packages_that_the_service_runs_with() -> None:
+def test_the_tests_use_the_package_versions_of_the_service() -> None:
     assert pins("base").items() <= pins("dev").items()
 
 

@@ -37,7 +37,7 @@ ICON = re.compile(r"material-symbols-outlined[^>]*>\s*([a-z_]+)\s*<")
 # Icons of the theme's file field and rich text editor, which no form uses
 NOT_SHOWN = {"file_upload", "compress", "expand", "handyman", "toolbar", "transform"}
 NOT_SHOWN |= {"format_align_left", "format_align_right"}
-# Other names of icons that the font has
+# Icon names in the theme's styles, and the names of the same icons in the font
 ALIASES = {"navigate_before": "chevron_left", "navigate_next": "chevron_right"}
 STYLE_ICON = re.compile(r'content:"([a-z_]{3,})"')
 
@@ -63,7 +63,7 @@ def test_no_template_of_the_theme_has_changed_since_ours_was_adapted_from_it() -
 
 
 def test_the_replaced_page_frame_loads_the_themes_scripts_and_styles() -> None:
-    """Our frame leaves out only files that we replace by our own."""
+    """Our frame leaves out only files that we replace with our own."""
     frame = "unfold/layouts/skeleton.html"
     loaded = [
         {part for part in text.replace('"', "'").split("'") if part.startswith("unfold/")}

@@ -19,7 +19,7 @@ Step = bytes | float | object
 class Arrival:
     """A request as received, with header names and values as sent and the raw body.
 
-    Its times are those of the monotonic clock and of the wall clock, in seconds.
+    `monotonic` and `wall` are the times of its arrival by these clocks, in seconds.
     """
 
     monotonic: float
@@ -128,5 +128,5 @@ def bomb(megabytes: int = 64) -> Behaviour:
 
 @cache
 def packed(megabytes: int) -> bytes:
-    """Return compressed zeros. The result is cached, because compression takes long."""
+    """Return compressed zeros. The result is cached, because compression is slow."""
     return gzip.compress(bytes(megabytes * 1024 * 1024), 9)

@@ -1,4 +1,4 @@
-"""A Redis server for one test, which may kill the server."""
+"""A Redis server that a test can kill."""
 
 import shutil
 import socket

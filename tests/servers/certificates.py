@@ -53,7 +53,7 @@ def good() -> ssl.SSLContext:
 
 
 def good_of_its_own() -> ssl.SSLContext:
-    """Return a new context with a valid certificate, which a test may change."""
+    """Return a new context with a valid certificate. A test may change the context."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain_file())
     return context

@@ -26,7 +26,7 @@ CLAIM = r'(WITH .*|SELECT set_config.*)?UPDATE "?webhooks_delivery"?\s+SET .*cla
 BEGIN = r'INSERT INTO "?webhooks_attempt'
 ANSWER = r'SELECT .*body_length.* FROM "?webhooks_delivery'  # the first statement of settling
 SETTLE = r'UPDATE "?webhooks_attempt"? SET .*finished_at'
-RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'  # with the message, or separate
+RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'  # together with the message, or separately
 POINTS = {
     "in-claim": Point(CLAIM),
     "after-claim": Point(CLAIM, committed=True),
@@ -47,7 +47,7 @@ def install(wanted: str) -> None:
     point, passes = POINTS[name], itertools.count(1)
     matching = re.compile(point.statement, re.DOTALL)
     commit = BaseDatabaseWrapper.commit
-    passed: set[BaseDatabaseWrapper] = set()  # connections that are to die at commit
+    passed: set[BaseDatabaseWrapper] = set()  # connections that are about to commit the statement
 
     def die() -> None:
         if next(passes) == int(times or 1):

@@ -1,6 +1,6 @@
 """Processes of the service that are forked from a process with the packages already imported.
 
-Importing Django, Celery and the other packages takes most of the time of a start. Each process
+Importing Django, Celery and the other packages takes most of the startup time. Each process
 imports the settings and the service's own modules itself, in its own environment.
 """
 
@@ -39,8 +39,8 @@ class Plan(NamedTuple):
 class Forked:
     """A Python process in its own session, with the interface of subprocess.Popen.
 
-    `command` has the arguments of the interpreter: a path or -m and a module, with arguments, or -c
-    and a program. `stdin` is a file descriptor, and `open_files` a soft limit.
+    `command` has the arguments of the interpreter: a path, or -m and a module, each followed by its
+    arguments, or -c and a program. `stdin` is a file descriptor, and `open_files` a soft limit.
     """
 
     def __init__(

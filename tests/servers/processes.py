@@ -87,7 +87,7 @@ class Process:
 
 
 class Worker(Process):
-    """A worker process with this many slots."""
+    """A worker process. `slots` is its number of threads."""
 
     def __init__(self, *, slots: int = 8, crash_point: str = "", **options: Any) -> None:
         super().__init__(TEST_CRASH_POINT=crash_point, **options)
@@ -95,7 +95,7 @@ class Worker(Process):
 
 
 # These ports are below those that the system assigns to clients, and differ between parallel test
-# processes. So no other process takes a port before a server listens or while it restarts.
+# processes. So no other process takes a port before a server listens on it, or while it restarts.
 TURN = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
 PORTS = itertools.cycle(SystemRandom().sample(range(16_384 + TURN, 32_768, 16), 500))
 

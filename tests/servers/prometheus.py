@@ -64,7 +64,7 @@ def series(scrapes: Sequence[Scrape]) -> list[dict[str, str]]:
 def firing(*scrapes: Scrape) -> set[str]:
     """Return the alerts that fire after two hours, if the last change of these scrapes continues.
 
-    The prefix that all names of alerts share is omitted.
+    The names omit the prefix `Chatbots`, which all alerts share.
     """
     test = {
         "rule_files": [str(ALERTS)],

@@ -14,7 +14,7 @@ RESET = struct.pack("ii", 1, 0)  # the value of SO_LINGER that closes with a res
 
 
 class Proxy:
-    """Passes bytes on to a port on this machine until told to fail, as a context manager."""
+    """A context manager that forwards bytes to a port on this machine until it is told to fail."""
 
     def __init__(self, to: int) -> None:
         self.to, self.port = to, free_port()
@@ -33,7 +33,7 @@ class Proxy:
         self.passes.set()
 
     def recover(self) -> None:
-        """Pass bytes on again. Bytes sent during `silent` arrive late, but are not lost."""
+        """Forward bytes again. Bytes sent during `silent` arrive late, but are not lost."""
         listens = self.listener and self.failure != "refused"
         self.failure = ""
         self.passes.set()
@@ -45,8 +45,8 @@ class Proxy:
     def fail(self, failure: str) -> None:
         """Fail in one way until recover() is called.
 
-        `refused` closes the port and all connections, `cut` closes each connection, `silent` passes
-        no bytes on, and `slow` delays each chunk.
+        `refused` closes the port and all connections, `cut` closes each connection, `silent`
+        forwards no bytes, and `slow` delays each chunk.
         """
         self.failure = failure
         if failure == "refused" and self.listener:  # closing does not wake the accepting thread

@@ -1,4 +1,4 @@
-"""A real receiver of webhooks: threads, sockets, TLS. It records requests and responds as told.
+"""A real webhook receiver: threads, sockets, TLS. It records requests and responds as configured.
 
 As a separate process: `python -m tests.servers.receiver --port 0 --chain server.pem`. It prints
 `{"port": …}` first, then one JSON line per request, with the body in base64.
@@ -81,7 +81,7 @@ class Receiver:
         self._plans[path] = deque(plan)
 
     def wait_for(self, count: int, seconds: float = PATIENCE) -> list[Arrival]:
-        """Wait until there are this many arrivals. Returns all. Asserts that they come in time."""
+        """Wait for this many arrivals. Returns all arrivals. Asserts that they are in time."""
         with self._arrived:
             enough = self._arrived.wait_for(lambda: len(self.arrivals) >= count, seconds)
         assert enough, f"{len(self.arrivals)} of {count} requests came within {seconds} s"
@@ -200,12 +200,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=0)
     options.add_argument(
-        "--chain", help="PEM file with key and certificates; without it, plain HTTP"
+        "--chain", help="PEM file with key and certificates; without it, HTTP is used"
     )
     options.add_argument(
-        "--status", default="200", help="statuses, separated by commas; the last repeats"
+        "--status", default="200", help="statuses, separated by commas; the last is repeated"
     )
-    options.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
+    options.add_argument("--delay", type=float, default=0.0, help="seconds before each response")
     given = options.parse_args()
     context = None
     if given.chain:

@@ -1,4 +1,4 @@
-"""An installation whose metrics are scraped while components of it fail."""
+"""An installation whose metrics are scraped while its components fail."""
 
 import contextlib
 import sqlite3

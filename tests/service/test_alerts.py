@@ -1,8 +1,8 @@
 """Each alert fires when its fault is caused on the real service, and only then.
 
 Web and a worker are scraped before and during a fault. promtool evaluates the rules over these
-scrapes, as if the fault lasted. Each test names all alerts that fire, so no alert may fire for the
-fault of another one. Only an outage of the database may cause further alerts.
+scrapes, as if the fault lasted. Each test names all alerts that must fire, and no other alert may
+fire. Only an outage of the database may cause further alerts.
 """
 
 import contextlib
@@ -125,14 +125,14 @@ def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
     wait_until(all_settled)
     path = f"/v0/chatbots/chatbot/{talk.chatbot.pk}/settings/general"
     GeneralSettings.objects.get_or_create(chatbot=talk.chatbot)
-    # These become manual retries that are due while writes are slow
+    # These deliveries become manual retries that are due while writes are slow
     Delivery.objects.update(state="FAILED", due_at=now() + timedelta(seconds=1))
     with slow_writes():
         waiting = talk.later(lambda: talk.call("PATCH", path, {"description": "new"}))
     assert waiting.result().status_code == 200
     wait_until(all_settled)
     fired = firing(before, site.scrape())
-    if settings.EMBEDDED:  # the only claim may be fast, if other work waits for the database first
+    if settings.EMBEDDED:  # the only claim is fast if other work waited for the lock before it
         fired.add("ClaimsSlow")
     assert fired == {"ClaimsSlow", "RequestsSlow"}
 
@@ -213,7 +213,7 @@ def test_a_worker_that_dies(site: Site, talk: Talk) -> None:
 
 
 @pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
-def test_a_database_that_is_away(site: Site, talk: Talk) -> None:
+def test_an_unreachable_database(site: Site, talk: Talk) -> None:
     before = site.scrape()
     path = "/v1/chatbots/my-chatbots"
     with away():
@@ -251,7 +251,7 @@ def test_too_few_connections(other: Web, talk: Talk) -> None:
     )
 
 
-def test_a_cache_that_is_away(site: Site, talk: Talk) -> None:
+def test_an_unreachable_cache(site: Site, talk: Talk) -> None:
     before = site.scrape()
     site.broker.kill()
     requests.get(f"{site.web.address}/readyz", timeout=PATIENCE)  # makes web check the cache

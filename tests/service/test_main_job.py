@@ -38,7 +38,7 @@ LATE = 10.0  # seconds that a retry may be late on a machine under load
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     with Installation(tmp_path_factory.mktemp("installation")) as made:
         made.environment["WEBHOOK_RETRY_DELAYS"] = DELAYS
-        if made.server:  # only the embedded default migrates and seeds the demo by itself
+        if made.server:  # only the embedded default migrates and seeds the demo on its own
             made.command("migrate", "-v0")
             made.command("seed_demo", "--json")
         yield made

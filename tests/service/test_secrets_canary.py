@@ -1,4 +1,4 @@
-"""A hundred secrets, used in every way that the service uses secrets, appear nowhere else."""
+"""A hundred secrets are used in every way that the service supports, and none is ever exposed."""
 
 import base64
 import re
@@ -54,7 +54,7 @@ THE_END = "all was heard"
 
 
 class Service(Web):
-    """The whole service as `make run` starts it: supervisor, web and worker, with a common log."""
+    """The whole service as `make run` starts it: supervisor, web and worker, with a shared log."""
 
     command = ("manage.py", "serve")
 
@@ -265,7 +265,7 @@ def command_lines() -> str:
 
 @contextmanager
 def overheard() -> Iterator[list[str]]:
-    """Record every command that reaches Redis, including the messages to workers.
+    """Record every command that reaches Redis, including Celery's messages.
 
     The embedded default has no Redis, so messages never leave the worker's memory.
     """
@@ -323,8 +323,8 @@ def test_no_secret_appears_in_any_output(chatbot: Chatbot, sown: Sown) -> None:
 
 
 @pytest.mark.slow
-def test_a_secret_in_any_of_the_places_would_be_found(chatbot: Chatbot, sown: Sown) -> None:
-    """Put secrets into the places, in the encodings that the places use, and find them."""
+def test_a_secret_in_any_checked_place_is_found(chatbot: Chatbot, sown: Sown) -> None:
+    """Put secrets into the checked places, in the encodings used there, and find them."""
     one = sown.all()[-1]
     assert len(sown.all()) == 100
     for ahead in ("", "x", "xy", "xyz"):

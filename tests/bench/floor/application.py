@@ -1,7 +1,7 @@
-"""The floor of the API's benchmark: the same responses to six requests, at the lowest cost.
+"""The floor of the API's benchmark: the service's responses to six requests, at the lowest cost.
 
 A plain WSGI callable for granian. It does only what any implementation of these requests must do:
-digest the key, check ownership, count the call, read or write the rows durably, write the body.
+hash the key, check ownership, count the call, read or write the rows durably, encode the body.
 """
 
 from collections.abc import Callable, Iterable
