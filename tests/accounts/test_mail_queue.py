@@ -1,4 +1,4 @@
-"""Queued emails are sent, retried after a failure, and finally given up."""
+"""Queued emails are sent, retried after failures, and given up after the last try."""
 
 import errno
 import threading
