@@ -40,7 +40,7 @@ def edit(row: Instruction, *texts: str) -> None:
 
 
 def use_current(row: Any) -> None:
-    """Mark the row's current version, as a reply does. Asserts that the version still exists."""
+    """Mark the row's current version as used, as a reply does. Asserts that it still exists."""
     row.refresh_from_db()
     assert use([Version.objects.get(row_id=row.pk, number=row.version).pk])
 
