@@ -1,4 +1,4 @@
-"""A thread's page besides its messages: contact details, reactions, deliveries and drafts."""
+"""A thread's page also shows contact details, reactions, deliveries and drafts."""
 
 import re
 

@@ -78,7 +78,7 @@ def test_a_send_that_loses_the_race_returns_the_reply_of_the_winner(
 def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
     thread: Thread, default_model: Any, settings: Any
 ) -> None:
-    """If none were taken, resumed sends of a dead process could occupy all threads of the next."""
+    """Otherwise, resumed sends of a dead process could occupy all threads of its successor."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT, name = 1, new_id()
     incoming = received(thread)
     visitor_message.store(incoming, name)  # as if the process had died before the reply
