@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LOGIN = reverse("admin:login")
 MANY = 20
 FLOOD = 150
-WAIT_FOR_A_CONNECTION = 15.0  # seconds before an API call without one gets a 503
+WAIT_FOR_A_CONNECTION = 15.0  # seconds before an API call without a connection gets a 503
 
 
 class Hashes:
