@@ -146,7 +146,7 @@ OTHERS = [
 def test_a_manager_handles_keys_only_of_people_who_belong_to_no_other_account(
     owner: User, kind: str, may: bool
 ) -> None:
-    """Other people's keys also open accounts to which the manager has no access."""
+    """The keys of people who belong to other accounts open those accounts, too."""
     row, key = api_key.issue(person(kind, owner))
     client = signed_in(owner)
     assert (row.prefix in client.get(LIST).content.decode()) is may
