@@ -1,4 +1,4 @@
-"""POST requests that may carry an Idempotency-Key: paths and a body."""
+"""POST requests that accept an Idempotency-Key: paths and a body."""
 
 from chatbots.models import Chatbot
 from conversations.models import Thread

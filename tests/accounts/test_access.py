@@ -30,13 +30,13 @@ def person(here: Chatbot) -> User:
 
 @pytest.fixture
 def bound(here: Chatbot, person: User) -> Api:
-    """A key for the account of `here`, issued before its owner got another account."""
+    """A key for the account of `here`, issued before the person owned another account."""
     return Api(api_key.issue(person, account=here.account)[1])
 
 
 @pytest.fixture
 def elsewhere(bound: Api, person: User) -> Chatbot:
-    """A chatbot in another account, which the same person owns."""
+    """A chatbot in an account that the key's owner owns, but that the key does not open."""
     account: Account = AccountFactory(owner=person)
     return ChatbotFactory(account=account)
 

@@ -142,7 +142,7 @@ def test_a_key_is_not_stored(api: Api) -> None:
 
 @pytest.mark.proves("Authentication/3")
 class TestRotation:
-    """Exchange old keys for new ones."""
+    """A rotation replaces old keys with new ones."""
 
     def rotated(self, **options: Any) -> list[tuple[ApiKey, str]]:
         return list(api_key.rotate(ApiKey.objects.all(), **options))

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LOGIN = reverse("admin:login")
 MANY = 20
 FLOOD = 150
-WAIT_FOR_A_CONNECTION = 15.0  # seconds that an API call waits before it gets a 503
+WAIT_FOR_A_CONNECTION = 15.0  # seconds before an API call without a connection gets a 503
 
 
 class Hashes:
@@ -63,7 +63,7 @@ def test_concurrent_sign_ins_hash_few_passwords_at_a_time_and_hold_no_pooled_con
     monkeypatch.setattr(hashers, "pbkdf2", hashes)
     with ThreadPoolExecutor(MANY) as threads:
         begun = [threads.submit(sign_in_as, number) for number in range(MANY)]
-        # Requests beyond the limit get responses while every hash is still running
+        # Requests beyond the limit get responses before any hash is finished
         wait_until(lambda: sum(each.done() for each in begun) == MANY - sign_in.MOST_WAITING)
         told = [each.result() for each in begun if each.done()]
         hashes.let.set()

@@ -132,7 +132,7 @@ def test_an_invalid_body_is_stored_as_an_answer_but_an_exceeded_quota_is_not(
     assert StoredAnswer.objects.get().status == 400
     Plan.objects.filter(pk=thread.chatbot.account.plan_id).update(monthly_messages=0)
     assert api.post(path, {"content": "Hi"}, Idempotency_Key="one").status_code == 429
-    assert StoredAnswer.objects.count() == 1  # a 429 is not stored, so a retry with its key runs
+    assert StoredAnswer.objects.count() == 1  # a 429 is not stored, so a retry runs
     Plan.objects.filter(pk=thread.chatbot.account.plan_id).update(monthly_messages=None)
     assert api.post(path, {"content": "Hi"}, Idempotency_Key="one").status_code == 200
 
@@ -252,7 +252,7 @@ def test_a_hundred_concurrent_retries_create_one_message_one_reply_and_one_event
 def test_a_process_that_dies_midway_does_not_block_the_key(
     api: Api, slow: Thread, model: ModelServer, fault: str
 ) -> None:
-    """The retry takes over, and stores the message and the reply only once."""
+    """A retry takes over. The message and the reply are each stored only once."""
     doomed = Web(TEST_CRASH_POINT="" if fault == "killed" else fault)
     with doomed, ThreadPoolExecutor(1) as pool:
         attempt = pool.submit(Service(doomed, api.key).send, slow, "k")

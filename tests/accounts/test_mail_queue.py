@@ -1,4 +1,4 @@
-"""Queued emails are sent, retried after a failure, and finally given up."""
+"""Queued emails are sent, retried after failures, and given up after the last try."""
 
 import errno
 import threading
@@ -162,7 +162,7 @@ def test_the_next_mail_is_found_through_an_index(mail: Mail) -> None:
     due = Mail.objects.filter(due_at__isnull=False, due_at__lte=timezone.now())
     plan = due.filter(account_id__gt=mail.account_id).order_by("account_id", "due_at", "id")
     with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":  # regardless of the table's statistics
+        if connection.vendor == "postgresql":  # make the plan independent of the statistics
             cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
     assert "mail_due_by_account" in plan[:1].explain()
 

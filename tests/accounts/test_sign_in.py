@@ -116,7 +116,7 @@ def test_a_spelling_that_the_database_treats_as_equal_counts_against_the_same_pe
     """Databases differ in which spellings they treat as equal. No spelling gives extra attempts."""
     UserFactory(email="admin@example.com")
     if not User.objects.find(name):
-        pytest.skip("this database tells them apart")
+        pytest.skip("this database distinguishes the spellings")
     for _ in range(5):
         sign_in("wrong", name=name)
     assert TOLD in sign_in("wrong", name="admin@example.com").content.decode()

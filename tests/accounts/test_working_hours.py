@@ -80,7 +80,7 @@ def test_a_time_zone_must_be_known(name: str, valid: bool) -> None:
         ("Fri 09:00-00:00", "UTC", "2026-11-21T00:00", False),
         ("Fri 00:00-24:00", "UTC", "2026-11-20T00:00", True),
         ("Fri 00:00-24:00", "UTC", "2026-11-19T23:59", False),
-        # Overnight: the day is the one on which the hours begin
+        # Overnight: the hours begin on the named day
         ("Fri 22:00-06:00", "UTC", "2026-11-20T05:59", False),
         ("Fri 22:00-06:00", "UTC", "2026-11-20T21:59", False),
         ("Fri 22:00-06:00", "UTC", "2026-11-20T22:00", True),
@@ -99,7 +99,7 @@ def test_a_time_zone_must_be_known(name: str, valid: bool) -> None:
         ("Sun 02:00-03:00", "Europe/Berlin", "2026-10-25T00:30", True),  # 02:30 in summer time
         ("Sun 02:00-03:00", "Europe/Berlin", "2026-10-25T01:30", True),  # 02:30 again
         ("Sun 02:00-03:00", "Europe/Berlin", "2026-03-29T00:59", False),
-        ("Sun 02:00-03:00", "Europe/Berlin", "2026-03-29T01:00", False),  # 03:00, without 02:30
+        ("Sun 02:00-03:00", "Europe/Berlin", "2026-03-29T01:00", False),  # 03:00; 02:30 is skipped
     ],
 )
 def test_a_time_is_compared_with_the_hours_in_their_time_zone(
@@ -138,7 +138,7 @@ times = st.tuples(st.integers(0, DAY - 1), st.integers(0, DAY)).filter(
     lambda pair: pair[0] != pair[1]
 )
 weeks = st.lists(st.builds(lambda day, time: (*day, *time), days, times), min_size=1, max_size=3)
-# Days on which the clocks change in one of these zones, and arbitrary times
+# Days on which the clocks change in one of ZONES, and arbitrary times
 begins = st.one_of(
     st.sampled_from(
         ["2026-03-08", "2026-03-29", "2026-04-05", "2026-10-04", "2026-10-25", "2026-11-01"]

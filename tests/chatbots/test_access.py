@@ -26,7 +26,7 @@ from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Authentication", "Chatbots")]
 
 TENANTS, CHATBOTS_EACH = 2_000, 10
-FOREIGN = 20_000  # chatbots of another account; PostgreSQL would scan fewer sequentially
+FOREIGN = 20_000  # chatbots of another account, too many for PostgreSQL to prefer a full scan
 HELD = list(
     product((False, True), (None, Role.MEMBER, Role.SUPER_ADMIN), ([], [CHATBOT_VIEW]), (0, 1))
 )
@@ -44,7 +44,7 @@ def holder(chatbot: Chatbot, *, owner: bool, role: Any, permissions: Any, added:
 
 
 def opened(user: User, chatbot: Chatbot) -> OpenChatbot:
-    """Open a chatbot with a user's key."""
+    """Open a chatbot with a new API key of a user."""
     key, viewset = {"Authorization": f"Bearer {api_key.issue(user)[1]}"}, CallerViewSet()
     with acting(Context()):
         request = RequestFactory().get("/", headers=key)
@@ -58,7 +58,7 @@ def test_every_query_agrees_with_the_permission_table(
 ) -> None:
     chatbot = ChatbotFactory()
     user = holder(chatbot, owner=owner, role=role, permissions=permissions, added=added)
-    ChatbotMemberFactory(user=user)  # access to a chatbot without membership in its account
+    ChatbotMemberFactory(user=user)  # added to another chatbot, but not a member there
     held = {*([Role.OWNER] if owner else []), *([role, *permissions] if role else [])}
     caller = Caller(user.pk)
     allowed = may(Action.USE_CHATBOT, held | ({ADDED} if added and role else set()))
@@ -128,7 +128,7 @@ def scanned(rows: "QuerySet[Any]") -> list[str]:
 @pytest.mark.slow
 def test_rows_of_other_tenants_are_not_read(tenants: list[User]) -> None:
     owner, admin, member = tenants
-    assert scanned(Chatbot.objects.filter(description="none")), "the check sees a scan"
+    assert scanned(Chatbot.objects.filter(description="none")), "the check detects a scan"
     for user, count in ((owner, CHATBOTS_EACH), (admin, CHATBOTS_EACH), (member, 1)):
         rows = open_to(Caller(user.pk))
         assert rows.count() == count
@@ -140,7 +140,7 @@ def test_rows_of_other_tenants_are_not_read(tenants: list[User]) -> None:
 
 
 def people() -> dict[str, tuple[User, set[Chatbot]]]:
-    """Create a person for each kind of access. Returns each person and the chatbots to list."""
+    """Create a person for each kind of access. Returns the people and the chatbots they may use."""
     own, led, joined, closed, other = ChatbotFactory.create_batch(5)
     everything: User = UserFactory()
     Account.objects.filter(pk=own.account_id).update(owner=everything)
@@ -162,7 +162,7 @@ def people() -> dict[str, tuple[User, set[Chatbot]]]:
 
 
 def empty_tables() -> None:
-    """Remove dead rows of earlier tests, because PostgreSQL plans by the size of a table's file."""
+    """Remove dead rows of earlier tests: PostgreSQL's planner uses the size of a table's file."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE accounts_user CASCADE")
@@ -204,5 +204,5 @@ def test_an_account_with_many_chatbots_slows_down_no_other_account(statistics: s
             assert set(bound) == {each for each in chatbots if each.account_id == account}, name
         if connection.vendor == "postgresql":
             assert chatbots_read(rows) <= 4 * len(chatbots), rows.explain()
-        elif statistics != "old":  # on SQLite nothing updates the statistics
+        elif statistics != "old":  # SQLite keeps the old statistics
             assert scanned(rows) == []

@@ -84,7 +84,7 @@ def all_work_is_done() -> bool:
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_sends_mails_and_does_periodic_work() -> None:
     bad = AccountFactory()
-    for _ in range(5):  # more emails than slots for emails
+    for _ in range(5):  # more than a worker sends at a time
         Mail.objects.create(account=bad, to="x@example.com", subject="\x0cBcc: y@z.a", body="B")
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
     with MailServer() as server, Worker(EMAIL_URL=f"smtp://127.0.0.1:{server.port}") as worker:
@@ -217,7 +217,7 @@ def waiting() -> Delivery:
 
 
 def step(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Move the machine's clock by some seconds, as the dispatcher reads it."""
+    """Move the clock that the dispatcher reads by a number of seconds."""
     before = time.time
     monkeypatch.setattr(time, "time", lambda: before() + seconds)
 

@@ -39,7 +39,7 @@ def run(sql: str) -> None:
 
 @pytest.fixture
 def _noted() -> Iterator[None]:
-    """Let the database record the worker of each new claim, or "" for a released one."""
+    """Make the database record the worker of each new claim, or "" when a claim is released."""
     run(NOTE)
     yield
     run(FORGET)

@@ -1,4 +1,4 @@
-"""The metrics page shows metrics from the database, and works even while it is down."""
+"""The metrics page shows figures from the database, and works even if the database is down."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 def shown(collector: DatabaseFigures) -> dict[str, float]:
-    """Return a collector's samples by name. A label's value is appended to the name."""
+    """Return a collector's samples by name. The values of labels are appended to the name."""
     return {
         " ".join((sample.name, *sample.labels.values())): sample.value
         for metric in collector.collect()

@@ -1,4 +1,4 @@
-"""Accounts and their members in the admin."""
+"""Accounts in the admin: creation, search, usage and history."""
 
 import pytest
 from django.urls import reverse

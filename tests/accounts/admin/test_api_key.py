@@ -116,7 +116,7 @@ def test_the_list_action_revokes_the_selected_keys_after_one_confirmation(owner:
 
 
 def person(kind: str, owner: User) -> User:
-    """Create a member of staff in addition to the account's manager."""
+    """Create another staff user, with the given relation to the account."""
     account = owner.owned_accounts.get()
     match kind:
         case "member":
@@ -146,7 +146,7 @@ OTHERS = [
 def test_a_manager_handles_keys_only_of_people_who_belong_to_no_other_account(
     owner: User, kind: str, may: bool
 ) -> None:
-    """The keys of such a person also open accounts to which the manager has no access."""
+    """The keys of people who belong to other accounts open those accounts, too."""
     row, key = api_key.issue(person(kind, owner))
     client = signed_in(owner)
     assert (row.prefix in client.get(LIST).content.decode()) is may

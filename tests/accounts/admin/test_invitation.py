@@ -37,7 +37,7 @@ def page_of(account: Account) -> str:
 
 
 def invite(manager: Client, account: Account, *given: dict[str, str]) -> HttpResponse:
-    """Submit the page of an account with these new invitations."""
+    """Submit an account's page with new invitations."""
     form = {"invitations-TOTAL_FORMS": str(len(given)), "invitations-INITIAL_FORMS": "0"}
     for index, row in enumerate(given):
         form |= {f"invitations-{index}-{name}": value for name, value in row.items()}
@@ -45,7 +45,7 @@ def invite(manager: Client, account: Account, *given: dict[str, str]) -> HttpRes
 
 
 def link(email: str) -> str:
-    """Return the path of the link in the email to an address."""
+    """Return the path of the invitation link that was sent to this email address."""
     [path] = re.findall(r"https?://[^/]+(/invitation\S+)", Mail.objects.get(to=email).text)
     return path
 
@@ -94,7 +94,7 @@ def test_no_page_shows_the_link_to_a_manager(manager: Client, account: Account) 
 
 
 def test_an_address_like_that_of_another_user_is_refused_with_the_reason(account: Account) -> None:
-    """PostgreSQL's LOWER may turn a dotted capital I into an i. SQLite leaves it unchanged."""
+    """PostgreSQL's LOWER can turn a dotted capital I into an i. SQLite leaves it unchanged."""
     UserFactory(email="ann@city.example")
     invitation = Invitation(account=account, email="ann@c\u0130ty.example", role="MEMBER")
     save_invitation(invitation)

@@ -23,7 +23,7 @@ def account(default_model: object) -> Account:
 
 @pytest.fixture
 def ann(account: Account) -> Membership:
-    """A member with one of the account's two chatbots, who also belongs to another account."""
+    """A member who was added to one of two chatbots, and who also belongs to another account."""
     last = datetime(2025, 11, 23, tzinfo=UTC)
     user = UserFactory(email="ann@example.com", name="Ann", is_staff=True, last_login=last)
     ChatbotFactory(account=account)

@@ -1,4 +1,4 @@
-"""No admin page shows or changes rows of another account, whatever its address."""
+"""No request to the admin shows or changes rows of another account."""
 
 import re
 from collections.abc import Iterator
@@ -78,9 +78,9 @@ def agent(own: Tenant) -> Client:
 
 
 def answers(client: Client, address: str, tenant: Tenant) -> Iterator[tuple[str, Any]]:
-    """Yield the responses to a GET, and to a POST of a form that would change rows.
+    """Send a GET, and a POST of a form that would change rows. Yields labels and responses.
 
-    The address of a list gets further requests: see answers_of_list.
+    A list gets the requests of `answers_of_list` instead.
     """
     if page := LISTS.get(address):
         yield from answers_of_list(client, address, tenant, page)
@@ -184,7 +184,7 @@ def test_a_row_of_another_account_looks_like_a_missing_row(
 def test_the_same_addresses_show_the_rows_to_a_superuser(
     foreign: Tenant, own: Tenant, manager: Client
 ) -> None:
-    """Without this test, those above could pass although their addresses lead to no rows."""
+    """Proves that the tests above request pages that do show rows."""
     User.objects.filter(pk=own.owner.pk).update(is_superuser=True)
     shown = {
         "".join(address.split("/")[3:4])
@@ -286,7 +286,7 @@ def test_a_list_accepts_only_the_lookups_of_its_filters(
         assert client.get(address, {lookup: "1"}).status_code == 400, lookup
     for lookup in set(undeclared) - declared:
         asking.GET = QueryDict(f"{lookup}=1")
-        with pytest.raises(SuspiciousOperation):  # becomes a 400, as above
+        with pytest.raises(SuspiciousOperation):  # the server responds with a 400, as above
             page.changelist_view(asking)
     for lookup in declared:
         for value in ("1", "", "x", "\0", "9" * 5_000, "²"):

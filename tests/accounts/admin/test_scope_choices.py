@@ -1,4 +1,4 @@
-"""A page offers a bounded number of choices, with 30 and with 1,000 rows to choose from."""
+"""The number of choices on a page is bounded, with 30 and with 1,000 rows to choose from."""
 
 import re
 
@@ -16,8 +16,8 @@ from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
 from tests.factories.tenant import Tenant
 
 FEW, MANY = 30, 1_000  # a list shows 25 rows, a select at most 200
-GROWTH = 1.7  # a short list may have two filters with 200 rows each
-OPTIONS = 300
+GROWTH = 1.7  # maximum growth of a page; a short list can have two filters of 200 rows each
+OPTIONS = 300  # maximum number of options in a select
 SELECT = re.compile(r"<select\b[^>]*?\bname=\"([^\"]*)\".*?</select>", re.DOTALL)
 LOADED = {
     User: {"email": "'user' || ({n}) || '@example.com'"},
@@ -61,7 +61,7 @@ def with_choices(client: Client, tenant: Tenant, person: User) -> list[str]:
 
 
 def sizes(client: Client, addresses: list[str]) -> dict[str, tuple[int, dict[str, int]]]:
-    """Return the length of each page in bytes, and the number of options in its selects."""
+    """Return the length of each page in bytes, and the number of options in each select."""
     found = {}
     for address in addresses:
         answer = client.get(address)

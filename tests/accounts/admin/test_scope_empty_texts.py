@@ -10,7 +10,7 @@ from tests.factories.staff import signed_in, superuser
 
 pytestmark = pytest.mark.django_db
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label_lower)
-# Models that have, or may have, rows in this test
+# Models that can have rows in this test
 NEVER_EMPTY = {"accounts.user", "accounts.plan", "accounts.account"}
 
 

@@ -1,4 +1,4 @@
-"""A GET of an admin page changes nothing, whatever its address."""
+"""No GET request to the admin changes a row."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ SIGN_IN = {Session: {"session_data", "expire_date"}, User: {"last_login"}}
 
 
 def everything() -> dict[str, list[dict[str, Any]]]:
-    """Read all rows of all tables, without the columns that signing in changes."""
+    """Read all rows of all tables, except the columns that signing in changes."""
     rows = {}
     for model in apps.get_models(include_auto_created=True):
         columns = [

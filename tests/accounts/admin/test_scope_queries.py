@@ -1,7 +1,7 @@
 """Every page of the admin needs the same few queries with 10 and with 10,000 rows of each kind.
 
-There are at most 300 accounts and chatbots, because a manager's pages read the ids of all of them,
-and at most 60 months of usage.
+The test stores at most 300 accounts and 300 chatbots, because a manager's pages read the ids of all
+of them, and at most 60 months of usage.
 """
 
 import pytest
@@ -20,13 +20,13 @@ from tests.factories.tenant import Tenant
 from webhooks.models import Delivery, Endpoint, RetryJob
 
 FEW, MANY = 10, 10_000
-BOT, FORM, LIST = 25, 20, 10  # queries that a chatbot's page, a form and a list may take
+BOT, FORM, LIST = 25, 20, 10  # maximum queries for a chatbot's page, a form, a list
 FEWER = {Account: 300, Chatbot: 300, Usage: 60}
 EARLIER = {
     "postgresql": "(template.month - ({n}) * interval '1 month')::date",
     "sqlite": "date(template.month, '-' || ({n}) || ' months')",
 }
-# The columns in which copies of a row differ. All copies have its account, chatbot and thread.
+# The columns in which the copies of a row differ. They all keep its account, chatbot and thread.
 COPIES: dict[type[Model], dict[str, str]] = {
     User: {"email": "'user' || ({n}) || '@example.com'"},
     Account: {},

@@ -18,7 +18,7 @@ def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "message"),
     [
         pytest.param([], "required: NAME", id="no name"),
-        pytest.param(["A"], "required: --owner, --plan", id="no owner"),
+        pytest.param(["A"], "required: --owner, --plan", id="no owner and no plan"),
         pytest.param(
             ["A", "--owner", "nonsense", "--plan", "Scale"],
             "'nonsense' is not an email address",

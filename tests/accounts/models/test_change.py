@@ -153,7 +153,7 @@ def test_long_values_are_cut(chatbot: Chatbot) -> None:
     assert len(json.dumps(entries_of(row)[0].changes)) < 2_000
 
 
-def test_no_secret_and_no_e_mail_address_is_recorded(chatbot: Chatbot) -> None:
+def test_no_secret_and_no_email_address_is_recorded(chatbot: Chatbot) -> None:
     user = UserFactory(name="", email="kim@zebra.example")
     user.set_password("zebra-password")
     user.save()
@@ -173,7 +173,7 @@ def test_no_secret_and_no_e_mail_address_is_recorded(chatbot: Chatbot) -> None:
     assert "secret_made_at" in recorded
 
 
-def test_the_trail_outlives_its_person(chatbot: Chatbot) -> None:
+def test_a_change_outlives_the_person_who_made_it(chatbot: Chatbot) -> None:
     user = UserFactory(name="Kim")
     with acting(Context(person=user.pk, via="admin")):
         update_chatbot(chatbot.pk, {"name": "Shop"})

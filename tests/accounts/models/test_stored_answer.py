@@ -51,7 +51,8 @@ def test_an_account_keeps_its_newest_answers_up_to_a_limit(
     assert sum(max(len(row.body or b""), SMALLEST) for row in answers) <= little_room
     again = [api.post(path, body, Idempotency_Key=key) for key in ("24", "0")]
     assert [answer.status_code for answer in again] == [200, 200]
-    assert Instruction.objects.filter(chatbot=chatbot).count() == 26  # "0" was pruned and ran again
+    # The request with the key "0" ran again, because its answer had been pruned
+    assert Instruction.objects.filter(chatbot=chatbot).count() == 26
 
 
 def test_every_post_counts_towards_the_account_in_its_path(

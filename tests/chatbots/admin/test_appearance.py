@@ -1,4 +1,4 @@
-"""An appearance's form accepts everything that the API accepts, and suggests common values."""
+"""The appearance form accepts everything that the API accepts, and suggests common values."""
 
 import pytest
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""The limits of a chatbot's lists in the admin: the form shows an error and saves nothing."""
+"""A form that exceeds the limit of one of a chatbot's lists shows an error and saves nothing."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def fill(model: Any, chatbot: Chatbot, *, free: int = 0) -> None:
     present = model.objects.filter(chatbot=chatbot).count()
     rows = [model(chatbot=chatbot) for _ in names[present:]]
     for row, name in zip(rows, names, strict=False):
-        row.locale_code = name  # the other models have no such column
+        row.locale_code = name  # ignored by the other models
     model.objects.bulk_create(rows)
 
 

@@ -30,7 +30,7 @@ def tenant(default_model: Any) -> Tenant:
 
 
 def client_of(tenant: Tenant, who: str) -> Client:
-    """Sign in as a user with a role and a staff group."""
+    """Sign in as a user with the role and the staff group that `who` names."""
     if who in ("owner", "owner in the agents' group"):
         return signed_in(staff(tenant.owner, ACCOUNT_ADMINS if who == "owner" else AGENTS))
     if who == "superuser":

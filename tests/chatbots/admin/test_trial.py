@@ -132,7 +132,7 @@ def test_the_rate_of_questions_is_limited(
     client: Client, address: str, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
-    monkeypatch.setattr("time.time", lambda: now)  # so that the window does not end during the test
+    monkeypatch.setattr("time.time", lambda: now)  # the rate limit's window never ends
     pages = [client.post(address, {"question": "Hi"}) for _ in range(RATE[0] + 1)]
     assert "You said" not in pages[-1].content.decode()
     assert len(model.questions) == RATE[0]

@@ -1,4 +1,4 @@
-"""The page of versions: who saved which one, what differs, and restoring an earlier version."""
+"""The versions page: who saved each version, what differs, and restoring an earlier version."""
 
 import time
 

@@ -77,7 +77,7 @@ def test_the_next_model_answers_within_the_same_deadline(
     assert time.monotonic() - began < settings.LLM_TIMEOUT
     assert (made.content, str(made.model)) == ("second", "Second")
     assert [str(one.model) for one in made.failed] == ["First"]
-    assert len(first.arrivals) == 1, "the next model is the retry"
+    assert len(first.arrivals) == 1, "the failed model is not retried"
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_a_model_that_fails_repeatedly_is_skipped_and_then_tried_once(
     LlmModel.objects.update(skipped_until=timezone.now() - timedelta(seconds=1))
     for _ in range(5):
         assert reply(model).content == "second"
-    assert len(first.arrivals) == SKIPPED_AFTER + 1, "one reply tries it"
+    assert len(first.arrivals) == SKIPPED_AFTER + 1, "only one reply tries the model again"
     first.say(saying("well again"))
     LlmModel.objects.update(skipped_until=timezone.now() - timedelta(seconds=1))
     for _ in range(2):

@@ -29,7 +29,7 @@ TURNS = [
     Turn("assistant", "Mellow"),
     Turn("user", "Grüße?"),
 ]
-SLACK = 5.0  # seconds, for a machine under load
+SLACK = 5.0  # seconds that a busy machine may add
 
 
 @pytest.fixture(autouse=True)
@@ -314,7 +314,7 @@ def test_a_conversation_that_is_too_long_is_sent_again_with_less_history(
     assert {question["messages"][-1]["content"] for question in server.questions} == {"And now?"}
 
 
-def test_a_message_that_is_too_long_by_itself_fails_with_the_reason(
+def test_a_message_that_is_too_long_on_its_own_fails_with_the_reason(
     server: ModelServer, model: Model
 ) -> None:
     server.say(failing(400, {"code": "context_length_exceeded"}))

@@ -1,4 +1,4 @@
-"""A follow-up prompt has one complete pair of fields: those of a button or of a link."""
+"""A follow-up prompt has one complete pair of fields: that of a button or that of a link."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Each change to the content of a row that prompts use makes a version, with its author."""
+"""Each change to a text, setting or model that prompts use makes a version with an author."""
 
 from collections.abc import Callable
 from functools import partial
@@ -34,7 +34,7 @@ def versions(row: Any) -> list[tuple[int, dict[str, Any]]]:
 
 
 def assert_all_kept() -> None:
-    """Assert that the current content of every row is stored under its current number."""
+    """Assert that the current content of every row is stored under its version number."""
     for model in VERSIONED:
         for row in model._default_manager.all():
             assert content_at(row.pk, row.version) == row.content(), row

@@ -40,7 +40,7 @@ def edit(row: Instruction, *texts: str) -> None:
 
 
 def use_current(row: Any) -> None:
-    """Mark the row's current version, as a reply does. Asserts that the version still exists."""
+    """Mark the row's current version as used, as a reply does. Asserts that it still exists."""
     row.refresh_from_db()
     assert use([Version.objects.get(row_id=row.pk, number=row.version).pk])
 
@@ -129,7 +129,7 @@ def test_a_change_needs_the_same_queries_with_ten_thousand_versions(chatbot: Cha
     [pruning] = [one["sql"] for one in captured if one["sql"].startswith("DELETE")]
     assert "version_number_unique" in plan(pruning) or "autoindex" in plan(pruning)
     assert Version.objects.filter(row_id=many.pk).count() == 10_000
-    edit(many, "another one")  # the version that is no longer among the newest was used by replies
+    edit(many, "another one")  # the version that it displaces was used by replies, so it is kept
     assert Version.objects.filter(row_id=many.pk).count() == 10_001
 
 

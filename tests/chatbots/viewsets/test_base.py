@@ -1,4 +1,4 @@
-"""Rules for every operation below a chatbot: who may call it, and which error comes first."""
+"""Rules for every operation on a chatbot: who may call it, and which error comes first."""
 
 import uuid
 from typing import Any
@@ -50,7 +50,7 @@ BELOW = [
 
 @pytest.fixture
 def ids(chatbot: Chatbot) -> dict[str, Any]:
-    """Create one row of each kind. Returns the ids by their names in paths."""
+    """Create one row of each kind. Returns the ids by their placeholders in the paths."""
     LeadSettingsFactory(chatbot=chatbot)
     return {
         "chatbot": chatbot.pk,

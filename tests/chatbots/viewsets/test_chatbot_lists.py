@@ -1,4 +1,4 @@
-"""The three lists of chatbots: by account, the caller's own by account, and paginated."""
+"""The lists of chatbots: an account's, the caller's by account, and the caller's in pages."""
 
 from typing import Any
 
@@ -140,7 +140,7 @@ def test_my_chatbots_needs_the_same_queries_at_any_size(
     for other in [account, *AccountFactory.create_batch(3, owner=account.owner)]:
         for bot in ChatbotFactory.create_batch(3, account=other):
             ChatbotMemberFactory(chatbot=bot, user=account.owner)
-    with django_assert_max_num_queries(4):  # including the key and its last use
+    with django_assert_max_num_queries(4):  # including those for the key and its last use
         assert api.get(MY).json()["data"]["totalCount"] == 13
 
 

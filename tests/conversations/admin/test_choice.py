@@ -1,4 +1,4 @@
-"""On the home page, users choose an account and a chatbot by name, among those they may see."""
+"""On the home page, users choose an account and a chatbot by name from those they may see."""
 
 import pytest
 from django.test import Client

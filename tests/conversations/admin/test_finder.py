@@ -1,4 +1,4 @@
-"""The search of Ctrl+K finds menu entries and rows, but no rows of other accounts."""
+"""The Ctrl+K search finds menu entries and rows, but no rows of other accounts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The admin's home page."""
+"""The admin's home page: its cards, charts and tables, and the links to lists."""
 
 from collections import Counter
 from datetime import datetime, timedelta

@@ -47,7 +47,7 @@ def test_the_menu_has_the_designed_groups(default_model: Any) -> None:
 
 @pytest.mark.slow
 def test_every_list_can_be_reached_from_the_menu(default_model: Any) -> None:
-    """Follow all links from the home page, one page of each kind."""
+    """Follow the links from the home page, and open one page of each kind."""
     tenant, client = Tenant("mine"), signed_in(superuser())
     PeriodicWork.objects.get_or_create(name="prune", due_at=timezone.now())
     assert tenant.rows

@@ -7,7 +7,7 @@ from conversations.models import Message, ReplyOrigin, Thread
 from conversations.models.message import MessageType
 from tests.factories.conversations import MessageFactory
 
-PERSONAS, MESSAGES = 200, 6  # more versions than a query may have conditions on SQLite
+PERSONAS, MESSAGES = 200, 6  # 1,200 versions; SQLite accepts at most 1,000 conditions
 
 
 def test_a_page_of_messages_with_many_personas_is_explained(thread: Thread) -> None:

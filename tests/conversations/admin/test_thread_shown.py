@@ -1,4 +1,4 @@
-"""A thread's page besides its messages: contact details, reactions, deliveries and drafts."""
+"""Besides messages, a thread's page shows contact details, reactions, deliveries and drafts."""
 
 import re
 

@@ -32,7 +32,7 @@ FEW_FILES = 256
 
 
 class Start:
-    """A `serve` process on the state folder in `folder`, started as `make run` starts it."""
+    """A `serve` process with its state folder in `folder`, started as `make run` starts it."""
 
     def __init__(self, folder: Path, *words: str, **environment: str) -> None:
         self.log = folder / f"serve-{len(list(folder.glob('*.log')))}.log"
@@ -64,7 +64,7 @@ class Start:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Start, int]]:
-    """A running service, whose state folder was readable by others before the start."""
+    """A running service, whose state folder was readable by other users before the start."""
     folder, port = tmp_path_factory.mktemp("running"), free_port()
     (folder / "state").mkdir(mode=0o755)
     (folder / "state" / "database.sqlite3").touch(mode=0o644)
@@ -78,7 +78,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, St
 
 @pytest.fixture(scope="module")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated state folder with a user in the database, so `serve` does not seed the demo."""
+    """A migrated state folder. Its database has a user, so that `serve` seeds no demo data."""
     folder = tmp_path_factory.mktemp("migrated")
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     done = run_to_end(
@@ -113,7 +113,7 @@ def is_free(port: int) -> bool:
 
 
 def family_of(pid: int) -> list[int]:
-    """List a process and all its descendants, each parent before its children."""
+    """Return the ids of a process and its descendants, each parent before its children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid, *(one for child in children for one in family_of(int(child)))]
 
@@ -134,7 +134,7 @@ def test_other_users_cannot_read_the_state(running: Any) -> None:
 def test_every_process_may_open_as_many_files_as_the_system_permits(running: Any) -> None:
     _, start, _ = running
     processes = family_of(start.process.pid)
-    assert len(processes) >= 4  # serve, the web server and its process, the worker
+    assert len(processes) >= 4  # serve, the web server and its child, the worker
     for pid in processes:
         limits = Path(f"/proc/{pid}/limits").read_text()
         [line] = [line for line in limits.splitlines() if line.startswith("Max open files")]
@@ -190,7 +190,7 @@ def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
     assert code == 1
     assert "web exited" in said
     wait_until(lambda: is_free(port), 30)
-    # as in a container, where no supervisor watches the process
+    # As in a container, where `serve web` has no supervisor that could end its processes
     alone = Start(folder, "web", PORT=str(port))
     try:
         wait_until(lambda: not is_free(port), told=alone.said)
@@ -204,13 +204,13 @@ def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
 
 
 def servers_of(start: Start) -> list[int]:
-    """Find the web server of a start, which is the parent of the processes that serve requests."""
+    """Return the ids of the web servers of a start. Their children serve the requests."""
     named = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family_of(start.process.pid)}
     return [pid for pid in named if b"web_server" in named[pid] and orphans_of(pid)]
 
 
 def orphans_of(pid: int) -> list[int]:
-    """List the descendants of the web server, which could outlive it."""
+    """Return the ids of a web server's descendants, which could outlive it."""
     return family_of(pid)[1:]
 
 

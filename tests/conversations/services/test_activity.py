@@ -146,7 +146,7 @@ def test_existing_data_is_counted_when_the_work_first_runs(
     with CaptureQueriesContext(connection) as asked:
         run()
     assert len(figures(chatbot)) == 3
-    assert len(asked) < 100, "quiet hours cost nothing"
+    assert len(asked) < 100, "hours without rows need no queries"
 
 
 def test_the_work_continues_where_it_was_stopped(chatbot: Chatbot, past: datetime) -> None:

@@ -147,7 +147,7 @@ def test_the_history_in_a_prompt_is_limited_to_whole_messages_within_a_character
         ("n", 3),
     ]
     read = history.HEARD.rows(10, thread=thread.pk, position=len(sizes) + 1)
-    assert [content[0] for _, content in read] == ["e", "d", "c"], "only these are read"
+    assert [content[0] for _, content in read] == ["e", "d", "c"], "older messages are not read"
 
 
 def test_a_fallback_is_not_part_of_the_history_in_a_prompt(asked: ModelServer, send: Send) -> None:
@@ -237,7 +237,7 @@ def test_the_built_in_model_never_shows_an_instruction(
 
 @pytest.mark.django_db(transaction=True)
 class TestWaiting:
-    """What is committed before the model is called, and what may change during the call."""
+    """What is committed before the model is called, and what can change during the call."""
 
     def answering_after(self, look: Callable[[], None]) -> Any:
         def reply(_: Any) -> str:

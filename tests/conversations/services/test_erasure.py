@@ -43,7 +43,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def talk(chatbot: Chatbot, api: Api, send: Send) -> Thread:
-    """A conversation with every kind of row that can belong to a conversation."""
+    """A conversation with messages, a draft, a lead, emails, deliveries and an attempt."""
     LeadSettingsFactory(
         chatbot=chatbot,
         enable_lead_collection=True,
@@ -167,7 +167,7 @@ def test_a_visitor_is_erased_with_all_conversations_and_may_return(
 def test_no_waiting_delivery_keeps_its_content(
     chatbot: Chatbot, talk: Thread, gone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waiting deliveries are erased immediately, because the worker could send them meanwhile."""
+    """Waiting deliveries lose their content immediately, before a worker can send it."""
     monkeypatch.setattr(deliveries, "BATCH", 2)
     Delivery.objects.update(state="SUCCESS", due_at=None)
     waiting = [DeliveryFactory(chatbot=chatbot, thread_id=talk.pk).pk for _ in range(3)]

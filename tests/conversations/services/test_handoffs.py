@@ -21,7 +21,7 @@ def outcomes(*chatbots: Chatbot) -> Outcomes:
 
 
 def asks_again(thread: Thread) -> None:
-    """Let the visitor of the thread write again."""
+    """Store another message of the thread's visitor."""
     history.append(Thread.objects.get(pk=thread.pk), MessageType.USER_MESSAGE, "Hello?")
 
 
@@ -73,6 +73,6 @@ def test_a_visitor_who_writes_after_a_week_did_not_come_back(chatbot: Chatbot) -
 
 def test_a_request_after_the_first_has_a_row_of_its_own(chatbot: Chatbot) -> None:
     thread = ThreadFactory(chatbot=chatbot)
-    for _ in range(3):  # asked, returned, asked
+    for _ in range(3):  # asked, returned to the AI, asked again
         escalation.toggle(thread.pk)
     assert outcomes(chatbot).asked == 2

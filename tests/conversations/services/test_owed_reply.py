@@ -44,7 +44,7 @@ def model(chatbot: Chatbot) -> Iterator[ModelServer]:
 
 
 def owed(thread: Thread, *, begun: int = 1, ago: float = 1.0) -> Message:
-    """Store a message whose process died before the reply. Its lease expired `ago` seconds ago."""
+    """Store a message with an owed reply, whose lease expired `ago` seconds ago."""
     message = MessageFactory(thread=thread, content="Hello?")
     until = timezone.now() - timedelta(seconds=ago)
     OwedReply.objects.create(message=message, claim=new_id(), claimed_until=until, begun=begun)
@@ -217,7 +217,7 @@ def test_a_shortage_of_file_descriptors_is_not_a_failure_of_the_model(
     assert Message.objects.count() == 1
     assert OwedReply.objects.get().begun == 0
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-    with ModelServer() as untouched:  # the first server was in the same process
+    with ModelServer() as untouched:  # the first server lacked descriptors, too
         LlmModel.objects.update(base_url=untouched.base_url)
         work()
     assert Message.objects.get(parent_message=message).content == "You said: Hello?"
@@ -228,7 +228,7 @@ def test_a_shortage_of_file_descriptors_is_not_a_failure_of_the_model(
 def test_a_reply_waits_for_no_lock_of_another_account(
     model: ModelServer, send: Send, thread: Thread
 ) -> None:
-    """A reply of another account by the same model is stored but not yet committed."""
+    """Another account's reply by the same model is stored, but not yet committed."""
     other = ThreadFactory()
     GeneralSettings.objects.update(llm_model=LlmModel.objects.get(title="Real"))
     message = MessageFactory(thread=other)

@@ -162,7 +162,7 @@ def test_tokens_are_counted_by_bot_model_and_day_and_outlive_the_messages(
     assert (row.chatbot, row.model_id) == (chatbot, LlmModel.objects.get(title="Real").pk)
     assert (row.day, row.replies) == (timezone.now().date(), 3)
     assert (row.input_tokens, row.output_tokens) == (3, 3)
-    assert not ReplyOrigin.objects.exists(), "the origin goes with its message"
+    assert not ReplyOrigin.objects.exists(), "an origin is deleted with its message"
 
 
 @pytest.mark.django_db(transaction=True)

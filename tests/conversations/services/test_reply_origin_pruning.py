@@ -80,7 +80,7 @@ def test_settings_that_change_while_they_are_read_are_read_again(
     texts = iter(["Rule 2", "Rule 3"])
 
     def change_first(execute: Any, sql: str, *rest: Any) -> Any:
-        """Change the instruction after its version is read, just before that version is marked."""
+        """Change the instruction after its version is read, before it is marked as used."""
         if sql.startswith('UPDATE "chatbots_version"') and (text := next(texts, None)):
             instructions.update(chatbot.pk, row.pk, {"instruction": text})
         return execute(sql, *rest)
@@ -128,10 +128,10 @@ def test_every_prompt_can_be_rebuilt_after_concurrent_replies_and_changes(
     assert len(rebuilt) == 80
     assert rebuilt == sent
     unused = Version.objects.filter(row_id=row.pk, used=False)
-    assert unused.count() <= 1, "only the current version is kept unused"
+    assert unused.count() <= 1, "an unused version is kept only if it is current"
 
 
-def test_a_reply_with_versions_that_replies_used_writes_no_version(
+def test_versions_that_replies_have_used_are_not_marked_again(
     asked: ModelServer, send: Send, chatbot: Chatbot
 ) -> None:
     row = InstructionFactory(chatbot=chatbot, is_active=True)

@@ -1,4 +1,4 @@
-"""New threads, and `anonymous`, which is as given until contact information changes."""
+"""New threads, and `anonymous`, which keeps its given value until contact details change."""
 
 import re
 from typing import Any
@@ -46,7 +46,7 @@ def test_contact_details_end_anonymity_and_their_removal_restores_it(api: Api, b
         ({"visitorEmail": " \n"}, True),
     ):
         assert update(api, base, thread, **given) is anonymous, given
-        assert update(api, base, other) is anonymous, "the visitor's other thread"
+        assert update(api, base, other) is anonymous, "the visitor's other thread changes, too"
 
 
 @pytest.mark.parametrize("given", [True, False])

@@ -37,7 +37,7 @@ def test_a_thread_returned_to_the_ai_while_a_message_is_sent_gets_a_reply(thread
 def test_a_reply_in_a_thread_that_was_returned_to_the_ai_takes_a_place(
     thread: Thread, settings: Any
 ) -> None:
-    """A send to an escalated thread takes no place, because it waits for no reply."""
+    """Only a send that waits for a reply takes a place among the replies in flight."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT = 1
     escalation.take_over(thread.pk, agent=UserFactory())
     with limits.places.one(thread.chatbot.account_id):
@@ -53,7 +53,7 @@ def test_a_reply_in_a_thread_that_was_returned_to_the_ai_takes_a_place(
 def test_a_send_that_loses_the_race_returns_the_reply_of_the_winner(
     thread: Thread, default_model: Any
 ) -> None:
-    """The loser finds no stored message, then waits while the other request stores it."""
+    """One request finds no stored message, then waits while the other stores the message."""
     looked, told, name = threading.Event(), [], new_id()
 
     def send() -> None:
@@ -78,7 +78,7 @@ def test_a_send_that_loses_the_race_returns_the_reply_of_the_winner(
 def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
     thread: Thread, default_model: Any, settings: Any
 ) -> None:
-    """If none were taken, resumed sends of a dead process could occupy all threads of the next."""
+    """Resumed sends of a dead process must not occupy all threads of its successor."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT, name = 1, new_id()
     incoming = received(thread)
     visitor_message.store(incoming, name)  # as if the process had died before the reply

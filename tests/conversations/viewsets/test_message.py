@@ -199,7 +199,7 @@ class TestHistory:
     ) -> None:
         assert api.get(f"{here}/messages?limit={edge}").status_code == 200
 
-    def test_a_before_from_outside_the_thread_is_always_rejected_the_same_way(
+    def test_a_cursor_from_outside_the_thread_is_always_rejected_in_the_same_way(
         self, api: Api, here: str, chatbot: Chatbot
     ) -> None:
         elsewhere = MessageFactory(thread=ThreadFactory(chatbot=chatbot))
@@ -234,7 +234,7 @@ class TestHistory:
         api.get(f"{here}/messages")  # records the key's use
         for size in (1, 100):
             MessageFactory.create_batch(size, thread=thread)
-            with django_assert_num_queries(3):  # key and chatbot, thread, page
+            with django_assert_num_queries(3):  # one each for key and chatbot, thread, page
                 api.get(f"{here}/messages?limit=100")
 
 

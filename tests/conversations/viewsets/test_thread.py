@@ -214,7 +214,7 @@ class TestList:
         for visitors in (1, 30):
             for visitor in VisitorFactory.create_batch(visitors, chatbot=chatbot):
                 ThreadFactory(chatbot=chatbot, visitor=visitor)
-            with django_assert_num_queries(3):  # key and chatbot, count, page
+            with django_assert_num_queries(3):  # one each for key and chatbot, count, page
                 api.get(f"{base}/threads?limit=100")
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, 8])
@@ -250,7 +250,7 @@ class TestList:
             if connection.vendor == "sqlite":
                 cursor.execute(f"EXPLAIN QUERY PLAN {ids}")
                 plan, wanted = str(cursor.fetchall()), "USING COVERING INDEX thread_latest"
-            else:  # PostgreSQL prefers to scan such a small table
+            else:  # PostgreSQL prefers to scan a table this small
                 cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
                 cursor.execute(f"EXPLAIN {ids}")
                 plan = str(cursor.fetchall()).replace("Scan Backward", "Scan")
