@@ -28,7 +28,7 @@ def client(db: None) -> Client:
 
 
 def rows_and_next(client: Client, address: str) -> tuple[list[str], str | None]:
-    """Read a page's rows and the address of the next page. Asserts that the page exists."""
+    """Return the ids of a page's rows and the address of the next page, if there is one."""
     page = client.get(address)
     assert page.status_code == 200
     text = page.content.decode()

@@ -115,7 +115,7 @@ def test_a_statement_runs_for_many_values(
     with pytest.raises(psycopg.errors.UniqueViolation):
         connection.run_many(insert, [[8, "new"], [1, "taken"], [9, "not reached"]])
     connection.rollback()
-    assert len(notes(connection)) in (3, 4)  # without a pipeline, each is a transaction of its own
+    assert len(notes(connection)) in (3, 4)  # without a pipeline, each row has its own transaction
 
 
 def test_statements_stay_prepared_after_a_rollback(connection: Connection) -> None:
