@@ -78,7 +78,11 @@ def parse() -> argparse.Namespace:
         "--ceiling", type=float, default=3_600.0, help="maximum seconds for one run"
     )
     parser.add_argument(
-        "--servers", dest="only", action="store_const", const="servers", help="run only on servers"
+        "--servers",
+        dest="only",
+        action="store_const",
+        const="servers",
+        help="run only on PostgreSQL and Redis",
     )
     parser.add_argument(
         "--embedded", dest="only", action="store_const", const="embedded", help="run only on SQLite"

@@ -1,8 +1,8 @@
-"""The faults: their kinds, how they are drawn, and the lanes in which they happen.
+"""The faults of a soak: their kinds, how they are drawn, and the threads that cause them.
 
-A fault is due at a number of committed events, so that a seed gives the same faults on fast and
-slow machines. Each component that fails has its own lane. The faults of one component happen one
-after another, and different components may fail at the same time.
+A fault is due when a number of events have been committed, so that a seed gives the same faults on
+fast and slow machines. Each component that fails has its own lane. The faults of one component
+happen one after another, and different components may fail at the same time.
 """
 
 import random
@@ -74,7 +74,7 @@ class Fault:
 
 
 def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
-    """Draw the kinds of faults: each kind once, and the others by weight.
+    """Draw the kinds of faults: each kind once, and the rest by weight.
 
     One fault in 100 halts a worker past its lease. On servers, one in 200 stops Redis for AWAY_FOR.
     """

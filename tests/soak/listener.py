@@ -1,4 +1,4 @@
-"""The receiver of all events, which records requests. The mood of a path decides the response."""
+"""A receiver that records its requests. The mood of each path, from MOODS, decides the response."""
 
 import itertools
 import threading
