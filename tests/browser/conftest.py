@@ -1,4 +1,4 @@
-"""A real browser on the real pages, as staff see them."""
+"""Fixtures that open the admin's pages in a real browser."""
 
 import os
 from collections.abc import Iterator

@@ -64,7 +64,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    setup_test_environment()  # makes responses name their templates
+    setup_test_environment()  # makes responses record their templates
     admin.autodiscover()  # registers all pages
     databases = setup_databases(verbosity=0, interactive=False)
     try:
