@@ -20,7 +20,7 @@ from tests.servers.processes import Web, wait_until
 from tests.servers.proxy import Proxy
 
 READS = [each for each in OPERATIONS if each.method == "GET"]
-SHORT = 0.4  # seconds; less than a request in a thread waits for a locked row or for the cache
+SHORT = 0.4  # seconds; shorter than a thread's wait for a locked row or for the cache
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite's reads do not wait")
 
 

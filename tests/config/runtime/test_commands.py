@@ -57,7 +57,7 @@ def run_on_terminal(*words: str) -> tuple[int, str]:
         os.close(slave)
     shown = b""
     with os.fdopen(master, "rb", buffering=0) as terminal, contextlib.suppress(OSError):
-        while piece := terminal.read(4096):  # Linux reports the closed end as an error
+        while piece := terminal.read(4096):  # Linux reports the closed terminal as an error
             shown += piece
     return done.returncode, shown.decode()
 

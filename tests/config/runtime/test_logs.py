@@ -30,7 +30,7 @@ SECRET = "correct-horse-battery-staple"
 
 
 def line(message: str, *args: Any, **extra: Any) -> dict[str, Any]:
-    """Format a record as the service's handler does, and return the fields of the only line."""
+    """Format a record as the service's handler does, and return the fields of its single line."""
     logger = logging.getLogger("tests")
     record = logger.makeRecord("tests", logging.INFO, __file__, 1, message, args, None, extra=extra)
     for each in (logs.RequestFilter(), logs.SecretsFilter()):
