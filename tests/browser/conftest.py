@@ -1,4 +1,4 @@
-"""A real browser on the real pages, as staff see them."""
+"""Fixtures that open the admin's pages in a real browser."""
 
 import os
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ QUIETLY = (
     "--disable-component-update",
     "--disable-sync",
 )
-# The ways to operate a page: by keyboard on a dark phone. If ALL_LOOKS is set, these are both
-# devices in every look, which is a width and a colour scheme.
+# The ways to operate a page: with the keyboard in a dark window of a phone's size or, if ALL_LOOKS
+# is set, with each device in each look.
 EVERY_WAY = [(device, look) for device in (Mouse, Keyboard) for look in LOOKS]
 WAYS = EVERY_WAY if ALL_LOOKS else [(Keyboard, Look(PHONE, "dark"))]
 # Makes pages poll five times as often as usual, and records the delays that their scripts request.

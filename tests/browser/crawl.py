@@ -36,7 +36,8 @@ document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];"""
 SETTLED = """async () => {
   for (let frame = 0; frame < 5; frame++) await new Promise(requestAnimationFrame);
 }"""
-# Measures a page, including what the admin's stylesheet clips at the edge of a narrow window.
+# Returns the width of a page, including content that the admin's stylesheet clips at the edge of a
+# narrow window.
 WIDTH = """() => {
   const root = document.documentElement, main = document.getElementById("main");
   if (!main) return root.scrollWidth;
@@ -123,8 +124,8 @@ class Crawler:
     def states(self, *, shell: bool = True) -> Iterator[str]:
         """Bring the open page into each of its states, and yield the name of each state.
 
-        The page is first as it opens, then shows each tab, section, panel and dialog. With `shell`,
-        the menus and the search, which all pages have in common, come last.
+        The first state is the page as it opens. The next states show each tab, section, panel and
+        dialog. With `shell`, the menus and the search, which all pages have in common, come last.
         """
         yield "as opened"
         yield from self.tabs()

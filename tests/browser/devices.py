@@ -1,4 +1,4 @@
-"""Two ways to operate a page: with the mouse, and only with the keyboard."""
+"""Two ways to operate a page: with the mouse, or with only the keyboard."""
 
 from dataclasses import dataclass, replace
 from typing import Self

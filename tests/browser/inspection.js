@@ -4,8 +4,8 @@
 
 window.inspection = (() => {
   const GRAVE = ["serious", "critical"];
-  const MINOR = ["empty-table-header"]; // reported, too
-  // Slow rules that never find anything grave: disabled
+  const MINOR = ["empty-table-header"]; // reported despite their lower impact
+  // Disabled, because these rules are slow and their findings are never serious
   const SLIGHT = ["aria-allowed-role", "region"];
   const RULES = Object.fromEntries(SLIGHT.map((id) => [id, { enabled: false }]));
   const STYLES = ["color", "backgroundColor", "backgroundImage", "opacity", "fontSize", "fontWeight"];
@@ -13,14 +13,14 @@ window.inspection = (() => {
   const seen = new WeakMap();
 
   const shown = (one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true });
-  // What axe judges an element by: its colours and size, its own text, and its name and role
+  // The properties by which axe judges an element: colours, sizes, its own text, name and role
   const looksOf = (one) => {
     const style = getComputedStyle(one);
     const texts = [...one.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.data);
     const attributes = [...one.attributes].filter(({ name }) => NAMES.test(name)).map(({ name, value }) => `${name}=${value}`);
     return [shown(one), ...STYLES.map((name) => style[name]), ...texts, ...attributes].join("|");
   };
-  // Lists the outermost shown elements that look different than in the previous run
+  // Lists the outermost shown elements that look different from the previous run
   const changed = (one) => {
     const looks = looksOf(one), differs = seen.get(one) !== looks;
     seen.set(one, looks);

@@ -75,7 +75,7 @@ def figures(shop: Chatbot) -> None:
 
 
 def conversations(shop: Chatbot) -> Thread:
-    """Store answered and waiting conversations. Returns the thread that has waited longest."""
+    """Store answered and waiting conversations, and return the thread that has waited longest."""
     now = timezone.now()
     answered = [
         talk(shop, name, words, tags=tags, at=now - 3 * ONE_HOUR) for name, words, tags in ANSWERED
@@ -137,7 +137,7 @@ def talk(
 
 
 def deliveries(shop: Chatbot) -> Delivery:
-    """Store successful, failed and waiting deliveries. Returns a failed one."""
+    """Store successful, failed and waiting deliveries, and return a failed one."""
     now = timezone.now()
     EndpointFactory(
         chatbot=shop,

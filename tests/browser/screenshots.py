@@ -1,6 +1,6 @@
 """Take a screenshot of every page: `python -m tests.browser.screenshots OUT`.
 
-Each page is shown at 390 and 1440 px, in light and dark. With --docs, only the pictures for
+Each page is shown at 390 and 1440 px, in light and dark mode. With --docs, only the pictures for
 docs/admin.md are taken. The command uses its own database, as the tests do, with demo data.
 """
 
@@ -64,7 +64,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    setup_test_environment()  # makes responses name their templates
+    setup_test_environment()  # makes responses record their templates
     admin.autodiscover()  # registers all pages
     databases = setup_databases(verbosity=0, interactive=False)
     try:
@@ -82,7 +82,7 @@ def main() -> int:
 
 @contextmanager
 def crawling(scale: float = 1) -> Iterator[Crawler]:
-    """Start the service and a browser in which a superuser is signed in. Yields its crawler."""
+    """Start the service and a browser in which a superuser is signed in, and yield its crawler."""
     kim = superuser()
     kim.name, kim.email = "Kim", "kim@example.com"
     kim.save()
@@ -98,7 +98,7 @@ def crawling(scale: float = 1) -> Iterator[Crawler]:
 
 
 def shop() -> Chatbot:
-    """Seed the demo. Returns its shop."""
+    """Seed the demo data, and return the shop's chatbot."""
     demo.seed()
     return Chatbot.objects.get(name="Shop")
 
@@ -149,7 +149,7 @@ def named(address: str) -> str:
 
 
 def illustrate(folder: Path) -> list[str]:
-    """Take the pictures for docs/admin.md. Returns the errors that the pages reported."""
+    """Take the pictures for docs/admin.md, and return the errors that the pages reported."""
     bot = shop()
     figures(bot)
     thread, failed = conversations(bot), deliveries(bot)

@@ -1,4 +1,4 @@
-"""Pages without an address of their own: responses to forms, and the page of an invitation."""
+"""Pages without a fixed address: responses to forms, and the pages of an invitation."""
 
 from collections.abc import Callable
 from typing import Any

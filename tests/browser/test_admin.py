@@ -65,7 +65,9 @@ def test_an_agent_finds_a_waiting_visitor_and_answers(page: Page, thread: Thread
     assert (message.content, message.agent_name) == ("Let me look", "Kim")
 
 
-def test_a_new_message_appears_by_itself_and_typed_text_stays(page: Page, thread: Thread) -> None:
+def test_a_new_message_appears_automatically_and_typed_text_stays(
+    page: Page, thread: Thread
+) -> None:
     page.goto(address(thread))
     page.get_by_label("Reply as Kim").fill("half a sent")
     agent_message.answer(

@@ -25,7 +25,12 @@ from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
 from tests.factories.tenant import Tenant
 
 OPEN = ("/admin/login/", "/admin/nothing/", "/invitation")
-APPS = {"accounts": 20, "chatbots": 15, "webhooks": 8, "conversations": 8}  # pages, at least
+APPS = {
+    "accounts": 20,
+    "chatbots": 15,
+    "webhooks": 8,
+    "conversations": 8,
+}  # minimum numbers of pages
 ALIKE = {  # templates whose pages differ only in text, and the app whose page is inspected
     "admin/app_index.html": "accounts",
     "admin/confirm.html": "accounts",

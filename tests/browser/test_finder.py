@@ -28,7 +28,7 @@ def test_pages_are_found_and_opened_with_the_keyboard(
     page: Page, thread: Thread, size: dict[str, int], scheme: str
 ) -> None:
     page.set_viewport_size(size)  # type: ignore[arg-type]  # a literal
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of two
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # a literal
     page.goto("/admin/accounts/plan/")
     dialog = page.get_by_role("dialog", name="Search")
     field = dialog.get_by_role("searchbox")

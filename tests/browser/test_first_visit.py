@@ -1,4 +1,4 @@
-"""How much a browser loads on its first visit, from the real web server."""
+"""The number of bytes that a browser loads from the web server on its first visit."""
 
 from pathlib import Path
 

@@ -132,7 +132,7 @@ def test_a_focused_tab_keeps_the_focus_while_new_rows_are_offered(
 
 @pytest.fixture
 def heard(page: Page) -> Callable[[], list[str]]:
-    """Record changes of live regions. Returns a function that polls, then returns the new ones."""
+    """Record changes of live regions, and return a function that polls and returns new changes."""
     page.add_init_script(
         "window.heard = [];"
         "document.addEventListener('DOMContentLoaded', () => {"
@@ -159,7 +159,7 @@ def test_a_screen_reader_announces_each_change_once(
     escalation.toggle(thread.pk)
     page.goto(f"{INBOX}?view=waiting")
     rows = page.locator("#result_list tbody")
-    assert heard() == heard() == [], "no news"
+    assert heard() == heard() == [], "nothing has changed"
     others = [ThreadFactory(chatbot=shop) for _ in range(4)]
     for number, other in enumerate(others[:2], start=2):
         escalation.toggle(other.pk)
@@ -168,7 +168,7 @@ def test_a_screen_reader_announces_each_change_once(
         assert heard() == []
     escalation.toggle(others[0].pk)
     expect(rows).to_have_count(2)
-    assert heard() == [], "a conversation that left the list"
+    assert heard() == [], "a conversation left the list"
 
     page.locator("#result_list input.action-select").first.check()
     escalation.toggle(others[2].pk)

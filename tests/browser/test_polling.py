@@ -38,7 +38,8 @@ def delivery_page(shop: Chatbot) -> str:
     return reverse("admin:webhooks_delivery_change", args=[DeliveryFactory(chatbot=shop).pk])
 
 
-# By name: a function that returns a page, the milliseconds between polls, and the polled address
+# By name: a function that returns the address of a page, the milliseconds between polls, and the
+# address that is polled
 PAGES: dict[str, tuple[Callable[[Chatbot], str], int, str]] = {
     "thread": (thread_page, 2_000, "**/messages/**"),
     "inbox": (inbox, 2_000, "**/thread/news/**"),

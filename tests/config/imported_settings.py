@@ -17,9 +17,9 @@ def bare(folder: Path, **environment: str) -> dict[str, str]:
 
 
 def import_settings(folder: Path, **environment: str) -> dict[str, Any]:
-    """Run the settings module again in a bare environment. Raises SystemExit if it is invalid.
+    """Run the settings module again in a bare environment.
 
-    The settings of this process do not change.
+    Raises SystemExit if a setting is invalid. The settings of this process do not change.
     """
     given = bare(folder, **environment)
     with patch.dict(os.environ, given, clear=True), warnings.catch_warnings():

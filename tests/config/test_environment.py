@@ -1,4 +1,4 @@
-"""The parsers for types of settings, and the reading of `.env`."""
+"""The parsers for the types of settings, and how `.env` is read."""
 
 import ipaddress
 import os

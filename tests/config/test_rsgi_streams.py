@@ -45,7 +45,7 @@ def test_a_long_response_arrives_whole_and_begins_at_once(
     rows: list[str], web: Web, cookies: dict[str, str]
 ) -> None:
     shares = []
-    for _ in range(3):  # on a busy machine, any one of them may start late
+    for _ in range(3):  # a busy machine can delay any response
         began = time.monotonic()
         answer = requests.get(web.address + EXPORT, cookies=cookies, timeout=60, stream=True)
         pieces = answer.iter_content(None)
@@ -59,7 +59,7 @@ def test_a_long_response_arrives_whole_and_begins_at_once(
 
 
 def unread(web: Web, cookies: dict[str, str]) -> socket.socket:
-    """Request an export without reading the response. Returns the socket."""
+    """Request an export, and return the socket without reading the response."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     client.connect(("127.0.0.1", web.port))

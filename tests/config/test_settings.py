@@ -129,7 +129,7 @@ def test_all_invalid_variables_are_named_at_once_and_nothing_starts(
     tmp_path: Path, turn: int
 ) -> None:
     wrong = {name: values[turn] for name, values in WRONG.items()}
-    if turn == 0:  # two more are required with a valid database URL
+    if turn == 0:  # a valid database URL makes both secrets required
         wrong |= {"DATABASE_URL": POSTGRES, "ENCRYPTION_KEYS": ""}
     ended = start(tmp_path, **wrong)
     assert ended.returncode != 0
@@ -160,7 +160,7 @@ def test_an_unreadable_line_is_named_and_nothing_starts(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
-    ended = start(Path("/proc/none"))  # which seems to be writable for root
+    ended = start(Path("/proc/none"))  # root appears to have write permission there
     assert ended.returncode != 0
     assert ended.stderr.splitlines()[1].startswith("  STATE_DIR: /proc/none")
     assert "Traceback" not in ended.stderr

@@ -20,7 +20,8 @@ BESIDE = 10
 class Poison:
     """A behaviour that kills the worker sending the request.
 
-    It does so twice after all other requests have arrived, and then after half a second.
+    The first two times, it waits until all other requests have arrived. Later, it waits for half a
+    second.
     """
 
     def __init__(self, receiver: Receiver) -> None:

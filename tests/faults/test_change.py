@@ -79,4 +79,4 @@ def test_no_delivery_fails_while_the_encryption_keys_are_rotated(
     assert all(map(sealing.is_newest, Endpoint.objects.values_list("sealed_secret", flat=True)))
     assert {arrival.header("X-WEBHOOK-TOKEN") for arrival in receiver.arrivals} == {SECRET}
     assert set(Attempt.objects.values_list("reason", flat=True)) == {""}
-    assert Attempt.objects.exclude(status="SUCCESS").get().response_code == 503, "the held one"
+    assert Attempt.objects.exclude(status="SUCCESS").get().response_code == 503, "the held attempt"

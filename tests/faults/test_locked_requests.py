@@ -1,4 +1,4 @@
-"""While another session keeps rows locked, requests for these rows fail soon. Others proceed."""
+"""While another session keeps rows locked, requests that change them time out. Others proceed."""
 
 import sqlite3
 import threading
@@ -23,7 +23,7 @@ from tests.factories.conversations import ThreadFactory
 from tests.servers.locks import locked
 from tests.servers.processes import Web, wait_until
 
-SOON = 20.0  # seconds; a lock timeout is one, but requests may also wait for a connection
+SOON = 20.0  # seconds; a lock times out after one, but requests may also wait for a connection
 AT_ONCE = 20  # concurrent requests, more than the connections of two processes
 
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks")
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 class Service(NamedTuple):
-    """The web server, and the key of a caller who owns the thread."""
+    """A running web server, a caller of the API, and a thread to which the caller has access."""
 
     web: Web
     api: Api
@@ -118,7 +118,7 @@ def writing_outside_the_queue() -> Iterator[None]:
 
 
 def writing() -> Any:
-    database: Any = connection  # Any: the stubs lack what ours adds
+    database: Any = connection  # Any: Django's stubs lack our `writing`
     return database.writing()
 
 

@@ -67,7 +67,7 @@ class Service:
         self.model = self.enter(HeldModel("Here.", patience=PATIENCE))
         self.slowest = 0.0
 
-    def enter(self, entered: AbstractContextManager[Any]) -> Any:  # Any: what it manages
+    def enter(self, entered: AbstractContextManager[Any]) -> Any:  # Any: the entered value
         return self.stack.enter_context(entered)
 
     def start(self) -> Worker:

@@ -70,7 +70,7 @@ def erased_thread(number: int) -> Thread:
     return thread
 
 
-# By kind of periodic work: how to create a row that it deletes, and the columns with the age
+# For each kind of periodic work: a function that creates a row to prune, and the columns of its age
 PRUNED: dict[str, tuple[Callable[[int], Any], tuple[str, ...]]] = {
     account_tasks.PRUNE_MAILS: (lambda _: made_mail(due_at=None), ("created_at",)),
     account_tasks.CLEAR_SESSIONS: (
@@ -93,7 +93,7 @@ PRUNED: dict[str, tuple[Callable[[int], Any], tuple[str, ...]]] = {
 
 
 def begin_work(name: str) -> str:
-    """Make periodic work due, and claim it. Returns the claim."""
+    """Make periodic work due, claim it, and return the claim."""
     PeriodicWork.objects.all().delete()
     PeriodicWork.objects.add([name])
     [(_, claim)] = PeriodicWork.objects.claim()

@@ -1,4 +1,4 @@
-"""A worker that halts, disconnects or settles the same rows does not block other workers.
+"""A worker that halts, disconnects or settles the same rows as another blocks no other worker.
 
 These faults are rare, so the tests provoke them.
 """
@@ -129,7 +129,7 @@ def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_d
 
 
 def under_way(endpoint: Endpoint) -> Work:
-    """Create a delivery with a started attempt. Returns the work to settle."""
+    """Create a delivery with a started attempt, and return the work to settle."""
     token, now = new_id(), timezone.now()
     delivery = DeliveryFactory(
         chatbot=endpoint.chatbot,

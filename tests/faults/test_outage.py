@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 AT_ONCE = 40  # concurrent requests, far more than the pool has connections
-GIVEN_UP = 2.0  # seconds in which a response must come
+GIVEN_UP = 2.0  # seconds in which a response must arrive
 PROBED = 1.0
 PATH = "/api/v1/chatbots"
 
@@ -157,7 +157,7 @@ def test_a_command_that_starts_during_an_outage_waits_for_its_end(service: Servi
         waiting = subprocess.Popen(
             command, cwd=ROOT, env=service.web.environment, stderr=subprocess.PIPE, text=True
         )
-        time.sleep(6)  # longer than an attempt of the pool
+        time.sleep(6)  # longer than one attempt of the pool to connect
     finally:
         service.postgres.start()
     _, told = waiting.communicate(timeout=60)

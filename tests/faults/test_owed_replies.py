@@ -1,4 +1,4 @@
-"""If a web process ends, halts or loses its database in a model call, one reply is stored."""
+"""If a web process ends, halts or loses its database during a model call, one reply is stored."""
 
 import signal
 import threading
@@ -33,7 +33,7 @@ from webhooks.models import Delivery
 pytestmark = pytest.mark.proves("Threads and messages")
 
 FALLBACK = "Please ask again later."
-SECONDS = 20.0  # "within seconds", on a machine that also runs other tests
+SECONDS = 20.0  # seconds to store the reply, on a machine that also runs other tests
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def caller(thread: Thread) -> Iterator[Caller]:
 
 
 def replies() -> list[str]:
-    """Return the texts of all replies. Asserts that there is one event per message."""
+    """Assert that there is one event per message, and return the texts of all replies."""
     rows = Message.objects.filter(message_type=MessageType.AI_MESSAGE)
     said = list(rows.values_list("content", flat=True))
     assert Delivery.objects.count() == Message.objects.count()
@@ -167,7 +167,7 @@ def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
 
 
 def renewed() -> bool:
-    """Wait until a halted process has resumed. Returns whether the reply is leased then."""
+    """Give a halted process time to resume, and return whether the reply is leased then."""
     time.sleep(0.5)
     return OwedReply.objects.filter(claimed_until__gt=timezone.now()).exists()
 

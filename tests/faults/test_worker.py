@@ -23,7 +23,7 @@ pytestmark = pytest.mark.proves("Delivery rules")
 OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
 LATE = 10.0  # seconds that an attempt may be late on a machine under load
 DEATHS = 3  # workers that are killed
-TAKEN_OVER = 3.0  # median seconds to take over an attempt: about two, more on a busy machine
+TAKEN_OVER = 3.0  # maximum median seconds to take over an attempt, about two on an idle machine
 
 
 def have_ended(count: int, state: str = "SUCCESS") -> Callable[[], bool]:
@@ -64,7 +64,7 @@ def test_the_four_attempts_arrive_on_time_with_the_same_bytes(
 def test_a_worker_killed_at_any_point_loses_nothing(
     receiver: Receiver, endpoint: Endpoint, settings: Any, point: str, arrivals: int
 ) -> None:
-    """The next worker resumes immediately, or leaves finished work unchanged."""
+    """The next worker resumes the delivery immediately, or leaves finished work unchanged."""
     settings.WEBHOOK_TIMEOUT = 600.0  # no lease ends meanwhile
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point=point) as doomed:

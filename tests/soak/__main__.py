@@ -40,7 +40,10 @@ TOO_LONG = ("faults_at", "duplicates_explained")  # too long to print
 
 
 def main() -> int:
-    """Run the soak, and write the report. Returns 1 if a rule was broken, 2 if it did not end."""
+    """Run the soak, and write the report.
+
+    Returns 1 if a rule was broken, and 2 if the soak could not start or did not end in time.
+    """
     options = parse()
     grounds: list[Where] = []
     if options.only != "servers":
@@ -75,10 +78,14 @@ def parse() -> argparse.Namespace:
         "--ceiling", type=float, default=3_600.0, help="maximum seconds for one run"
     )
     parser.add_argument(
-        "--servers", dest="only", action="store_const", const="servers", help="only on servers"
+        "--servers",
+        dest="only",
+        action="store_const",
+        const="servers",
+        help="run only on PostgreSQL and Redis",
     )
     parser.add_argument(
-        "--embedded", dest="only", action="store_const", const="embedded", help="only embedded"
+        "--embedded", dest="only", action="store_const", const="embedded", help="run only on SQLite"
     )
     options = parser.parse_args()
     events, count = SIZES[options.scenario]

@@ -1,4 +1,4 @@
-"""Simulate a broker that delivers twice, by publishing messages of current claims again."""
+"""Simulate a broker that delivers messages twice, by publishing those of current claims again."""
 
 import time
 from contextlib import suppress

@@ -1,8 +1,8 @@
-"""The faults: their kinds, how they are drawn, and the lanes in which they happen.
+"""The faults of a soak: their kinds, how they are drawn, and the threads that cause them.
 
-A fault is due at a number of committed events, so that a seed gives the same faults on fast and
-slow machines. Each component that fails has its own lane. The faults of one component happen in
-turn, and different components may fail at the same time.
+A fault is due when a number of events have been committed, so that a seed gives the same faults on
+fast and slow machines. Each component that fails has its own lane. The faults of one component
+happen one after another, and different components may fail at the same time.
 """
 
 import random
@@ -42,7 +42,7 @@ OF_SERVERS = {
     "messages doubled": 4,
     "postgres crashed": 5,
 }
-AWAY, AWAY_FOR = "redis away", 75.0  # the fault, and its seconds
+AWAY, AWAY_FOR = "redis away", 75.0  # the kind of fault, and its duration in seconds
 CUTS = {KILLED, PAST_LEASE, "postgres crashed", *CRASHES}  # may interrupt an attempt
 DEATHS = {KILLED, *CRASHES}
 STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted", AWAY}  # delay work
@@ -55,7 +55,7 @@ class Fault:
     """One fault. `size`, in [0, 1), scales its duration or amount.
 
     `moment` is a number of committed events, and the other times are seconds since 1970. A death,
-    whose time is not known exactly, came between `began` and `ended`. The lane was busy from
+    whose time is not known exactly, lies between `began` and `ended`. The lane was busy from
     `since` until `over`, which includes the restart of a stopped process.
     """
 
@@ -74,7 +74,7 @@ class Fault:
 
 
 def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
-    """Draw the kinds of faults: each kind once, and the others by weight.
+    """Draw the kinds of faults: each kind once, and the rest by weight.
 
     One fault in 100 halts a worker past its lease. On servers, one in 200 stops Redis for AWAY_FOR.
     """
@@ -100,7 +100,7 @@ def draw(ground: Ground, kinds: Sequence[str], *, events: int, seed: int) -> lis
 
 
 class Lane(threading.Thread):
-    """A thread that causes the faults of one component in turn, each when it is due."""
+    """A thread that causes the faults of one component one after another, each when it is due."""
 
     def __init__(
         self, faults: Sequence[Fault], make: Callable[[Fault], None], *, now: Callable[[], int]
@@ -217,7 +217,7 @@ def halt(worker: Worker, fault: Fault) -> None:
 
 
 def crash(worker: Worker, point: str, fault: Fault) -> None:
-    """Run a worker until it dies at a crash point. The size of the fault selects the pass."""
+    """Run a worker until it reaches a crash point for the nth time and dies. The size selects n."""
     ordinary, passing = worker.environment, round(fault.scaled(1, 12))
     worker.environment = ordinary | {"TEST_CRASH_POINT": f"{point}:{passing}"}
     worker.start()

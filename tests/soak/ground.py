@@ -48,7 +48,7 @@ class Ground:
         return [self.web, *self.workers]
 
     def run(self, *words: str) -> Any:  # Any: JSON
-        """Run a command in the installation's environment. Returns its parsed JSON output.
+        """Run a command in the installation's environment, and return its parsed JSON output.
 
         Asserts that the command succeeds.
         """
@@ -57,7 +57,7 @@ class Ground:
         return json.loads(done.stdout)
 
     def gaps(self) -> list[str]:
-        """Run verify_ledger once all processes have stopped. Returns a line per kind of gap."""
+        """Run verify_ledger, and return a line per kind of gap. All processes must have stopped."""
         done = run_to_end(
             *("manage.py", "verify_ledger", "--json", "--grace", "0"),
             environment=self.web.environment,
@@ -77,7 +77,7 @@ class Ground:
         return {"postgresql": database, "redis-server": broker}
 
     def furnish(self, urls: Sequence[str]) -> Any:  # Any: JSON
-        """Create the tables, and an endpoint for each URL. Returns what furnish.py prints."""
+        """Create the tables and an endpoint for each URL, and return what furnish.py prints."""
         return self.run("-m", "tests.soak.furnish", *urls)
 
 
@@ -102,7 +102,7 @@ def embedded() -> Iterator[Ground]:
 
 @contextmanager
 def servers() -> Iterator[Ground]:
-    """Yield an installation with a web server and two workers on its own servers."""
+    """Yield an installation with a web server, two workers, and its own PostgreSQL and Redis."""
     with ExitStack() as stack:
         database, broker = stack.enter_context(Postgres()), stack.enter_context(Broker())
         where = {

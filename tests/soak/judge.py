@@ -17,14 +17,14 @@ LATE = 2.0  # seconds after the death of a sender in which a busy receiver may r
 INTERRUPTIONS = 3  # interruptions after which a delivery fails
 TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
-TAKEN_OVER = 3.0  # median seconds to take over an attempt: about two, more on a busy machine
+TAKEN_OVER = 3.0  # maximum median seconds to take over an attempt, about two on an idle machine
 TO_START = 5.0  # seconds that a worker may take to start
 CONTINUES = 15.0  # seconds at the end of an outage of Redis in which a request must be received
 
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A repeated attempt number, and the fault that caused it between sending and recording."""
+    """A second request with the same attempt number, and the fault that caused it."""
 
     delivery: str
     number: int
@@ -36,8 +36,8 @@ class Duplicate:
 class Verdict:
     """Violations, explained duplicates, and the seconds from each death to the next attempt.
 
-    `taken_over` has the seconds of deaths during which another worker was alive and nothing else
-    failed. `started_again` has those of all other deaths.
+    `taken_over` holds these times for deaths during which another worker was alive and nothing else
+    failed. `started_again` holds them for all other deaths.
     """
 
     violations: list[str] = field(default_factory=list)

@@ -25,7 +25,7 @@ WHERE NOT EXISTS (SELECT 1 FROM webhooks_delivery d WHERE d.message_id = m.id)""
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A row of deliveries. `position` is that of the message in its thread."""
+    """A row of webhooks_delivery. `position` is the position of the message in its thread."""
 
     id: str
     thread: str
@@ -39,7 +39,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A row of attempts. Times are seconds since 1970."""
+    """A row of webhooks_attempt. Times are seconds since 1970."""
 
     delivery: str
     number: int
@@ -53,7 +53,7 @@ class Attempt:
 
 
 class Ledger:
-    """Opens the database for each query, because it may have crashed since the last query."""
+    """Connects for each query, because the database may have crashed since the last query."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:  # Any: either driver's connection
         self.connect = connect

@@ -1,4 +1,4 @@
-"""The receiver of all events, which records requests. The mood of a path decides the response."""
+"""A receiver that records its requests. The mood of each path, from MOODS, decides the response."""
 
 import itertools
 import threading
@@ -24,7 +24,7 @@ MOODS: dict[str, tuple[int | None, Behaviour]] = {
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One request: its time in seconds since 1970, its exact bytes, and the response."""
+    """One request: its time in seconds since 1970, its exact bytes, and the status sent, if any."""
 
     at: float
     body: bytes

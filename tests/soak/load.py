@@ -30,7 +30,7 @@ class Load:
         self.headers = {"Authorization": f"Bearer {key}"}
         self.committed: set[str] = set()
         self.answers: Counter[str] = Counter()
-        self.threads: list[str] = []  # the threads' paths
+        self.threads: list[str] = []  # paths of the conversation threads
         self.stopping = threading.Event()
         self.senders = [
             threading.Thread(target=self.send, args=(random.Random(f"{seed}/{number}"),))

@@ -42,11 +42,11 @@ FAULTS = {
 
 
 class Faulty(ModelServer):
-    """Models that fail on every other request. The faults take turns."""
+    """Models that fail on every other request, with each of FAULTS in turn."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.met: dict[str, str] = {}  # faults by question
+        self.met: dict[str, str] = {}  # faults by message text
         self.asked: Counter[str] = Counter()  # the number of requests by model name
         self.faults = count()
         self.say(self.behave)
@@ -75,7 +75,7 @@ class Visitors:
         )
         self.headers = {"Authorization": f"Bearer {made['key']}"}
         self.bots: list[str] = made["chatbots"]
-        self.told: dict[str, tuple[str, float]] = {}  # replies and their seconds, by question
+        self.told: dict[str, tuple[str, float]] = {}  # replies and their seconds, by message text
         self.failed: list[str] = []
 
     def write(self, number: int) -> None:
@@ -98,7 +98,7 @@ class Visitors:
 
 
 def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
-    """Run the soak until the first model has failed this often. Returns the report."""
+    """Run the soak until the first model has failed this often, and return the report."""
     began = time.monotonic()
     with ExitStack() as stack:
         listener = stack.enter_context(Listener(BOTS))

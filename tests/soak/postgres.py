@@ -1,4 +1,4 @@
-"""A PostgreSQL server for one run, which can be crashed, on a new folder and a free port."""
+"""A PostgreSQL server for one run, in a new folder and on a free port, that tests can crash."""
 
 import os
 import pwd

@@ -46,7 +46,7 @@ class Seen:
     """The responses that visitors got, and the requests that the model got."""
 
     answers: Counter[str] = field(default_factory=Counter)
-    replied: dict[str, str | None] = field(default_factory=dict)  # replies by message
+    replied: dict[str, str | None] = field(default_factory=dict)  # ids of replies by message id
     asked: Counter[str] = field(default_factory=Counter)
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -168,10 +168,7 @@ def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault
 
 
 def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float) -> dict[str, Any]:
-    """Run the soak until this many sends have succeeded and all faults are over.
-
-    Returns the report.
-    """
+    """Run the soak until this many sends succeed and all faults are over, and return the report."""
     began, seen = time.monotonic(), Seen()
 
     def wait(fact: Any) -> None:
@@ -262,7 +259,7 @@ def said(position: int, pk: Any, kind: str, system: str | None, parent: Any, *re
 def judge_thread(
     thread: Sequence[Said], ends: Counter[str], seen: Seen, violations: list[str]
 ) -> None:
-    """Count the outcomes of a thread's messages in `ends`, and append to `violations`."""
+    """Count the outcomes of messages in `ends`, and append the broken rules to `violations`."""
     replies = Counter(one.parent for one in thread if one.kind == "AI_MESSAGE")
     by_parent = {one.parent: one for one in thread if one.kind == "AI_MESSAGE"}
     for one in thread:

@@ -23,7 +23,7 @@ from tests.soak.listener import Heard, Listener
 from tests.soak.load import Load
 
 ENDPOINTS = 8
-LOOK = 0.1  # seconds between two database queries
+LOOK = 0.1  # seconds between polls of the database
 BEHIND = 2  # overdue faults above which the load slows down
 
 
@@ -122,7 +122,7 @@ class Soak:
 
     @contextlib.contextmanager
     def tended(self, made: Faults) -> Iterator[None]:
-        """Restart processes that exit by themselves, as a supervisor does. Stops all at the end."""
+        """Restart processes that exit on their own, as a supervisor does. Stops all at the end."""
         over = threading.Event()
 
         def tend() -> None:

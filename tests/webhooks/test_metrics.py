@@ -1,4 +1,4 @@
-"""The metrics of the queue are right, and cheap to read however long the queue is."""
+"""The metrics of the queue are correct, and cheap to read however long the queue is."""
 
 import time
 from datetime import timedelta

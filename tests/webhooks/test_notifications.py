@@ -48,7 +48,7 @@ def fails_anew(endpoint: Endpoint, length: timedelta = 2 * ONE_HOUR) -> None:
 
 
 def subjects() -> list[str]:
-    """Look twice for outages to report, as a worker might. Returns the subjects of all emails."""
+    """Check for outages twice, as a worker might, and return what each email's subject says."""
     tell_owners()
     tell_owners()
     return [mail.subject.split(": ")[1].split(" since")[0] for mail in Mail.objects.order_by("id")]
@@ -153,7 +153,7 @@ class TestWhen:
 
 @pytest.mark.django_db
 class TestWords:
-    """The text that the owner reads."""
+    """The text of the emails to the owner."""
 
     def test_the_mail_names_the_webhook_the_time_and_the_cause_but_no_secret(self) -> None:
         endpoint = fails_for(ONE_HOUR)
@@ -199,11 +199,11 @@ class TestWords:
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_sends_one_mail_about_the_outage_and_one_about_its_end(settings: Any) -> None:
-    """In this test, outages are reported after a second, and each check is made due."""
+    """Outages are reported after a second, and the test makes each check due."""
     settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
 
     def a_minute_passes() -> None:
-        # a run that is not finished yet would set the due time to a minute later
+        # a run in progress would end by setting the due time to a minute later
         idle = PeriodicWork.objects.filter(name=TELL_OWNERS, claimed_until=None)
         wait_until(lambda: idle.update(due_at=timezone.now()), told=worker.said)
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def claimed(endpoint: Endpoint, settings: Any) -> tuple[str, str]:
-    """Claim a delivery. Returns the arguments of the task that sends it."""
+    """Claim a delivery, and return the arguments of the task that sends it."""
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = PATIENCE
     DeliveryFactory(chatbot=endpoint.chatbot)
@@ -45,7 +45,7 @@ def test_an_unexpected_error_that_quotes_the_request_puts_no_secret_into_the_log
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The log has the filter and the format of the service."""
+    """The log is filtered and formatted as in the running service."""
 
     def stumble(url: str, *, headers: dict[str, str], **_: object) -> NoReturn:
         raise ZeroDivisionError(f"{url}: {headers}")
@@ -75,4 +75,4 @@ def test_a_retry_job_waits_while_sending_is_off_and_then_continues_at_its_speed(
     tasks.advance_retry_jobs()
     times = list(due.order_by("due_at").values_list("due_at", flat=True))
     steps = {(later - time).total_seconds() for time, later in pairwise(times)}
-    assert (len(times), steps) == (3, {1.0}), "three seconds ahead, one a second"
+    assert (len(times), steps) == (3, {1.0}), "one per second, three seconds ahead"

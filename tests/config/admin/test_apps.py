@@ -44,7 +44,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return known
 
 
-def test_a_worker_and_a_start_load_no_page(loaded: dict[str, Any]) -> None:
+def test_neither_a_worker_nor_serve_loads_an_admin_page(loaded: dict[str, Any]) -> None:
     assert not OURS & set(loaded["started"])
 
 

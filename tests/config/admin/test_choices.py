@@ -1,4 +1,4 @@
-"""A long select offers only some rows, but a search finds and the form accepts all of them."""
+"""A long select offers only some rows, but a search finds every row, and the form accepts it."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""If two people edit the same row, the one who saves second is told and loses no input."""
+"""If two people edit the same row, the one who saves second is warned and loses no input."""
 
 from typing import Any
 

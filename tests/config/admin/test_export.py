@@ -38,7 +38,7 @@ def exported(client: Client, model: str, kind: str, query: str = "") -> Any:
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, "Anna", "a=b", ""])
-def test_a_spreadsheet_takes_no_cell_for_a_formula_and_json_is_exact(
+def test_no_cell_of_a_csv_file_is_a_formula_and_json_is_exact(
     client: Client, chatbot: Chatbot, name: str
 ) -> None:
     LeadFactory(thread=ThreadFactory(chatbot=chatbot), name=name)
@@ -164,7 +164,7 @@ def test_the_page_of_an_export_without_rows_or_filter_says_so(
 
 @pytest.fixture
 def running(client: Client, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
-    """Start an export of five rows in chunks of two, whose progress a ticket identifies."""
+    """Start an export of five rows in chunks of two, with a ticket to follow its progress."""
     monkeypatch.setattr(export, "CHUNK", 2)
     for _ in range(5):
         DeliveryFactory(chatbot=chatbot)

@@ -1,4 +1,4 @@
-"""In long lists, every row is on exactly one page, and every page costs the same."""
+"""In long lists, each row is on exactly one page, and all pages need the same number of queries."""
 
 import re
 from datetime import timedelta
@@ -28,7 +28,7 @@ def client(db: None) -> Client:
 
 
 def rows_and_next(client: Client, address: str) -> tuple[list[str], str | None]:
-    """Read a page's rows and the address of the next page. Asserts that the page exists."""
+    """Return the ids of a page's rows and the address of the next page, if there is one."""
     page = client.get(address)
     assert page.status_code == 200
     text = page.content.decode()
@@ -40,7 +40,7 @@ def rows_and_next(client: Client, address: str) -> tuple[list[str], str | None]:
 def fill(chatbot: Chatbot, count: int, **fields: object) -> list[str]:
     """Create deliveries whose order depends on both the timestamp and the id.
 
-    Three at a time share a timestamp, and later ids have earlier timestamps. Returns the ids,
+    Groups of three share a timestamp, and later ids have earlier timestamps. Returns the ids,
     newest first.
     """
     now = timezone.now()

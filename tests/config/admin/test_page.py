@@ -1,4 +1,4 @@
-"""Rules for all pages: table headers have a text, forms can be resubmitted, secrets appear once."""
+"""Rules for all pages: table headers have text, failed forms can be resent, secrets appear once."""
 
 import re
 from html import unescape

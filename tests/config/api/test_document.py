@@ -182,7 +182,7 @@ def test_every_operation_lists_its_possible_errors(name: str) -> None:
     method, path, operation = OPERATIONS[name]
     queries = [one for one in operation["parameters"] if one.get("in") == "query"]
     expected = {"200", "401", "429", "500"}
-    reads = queries or "requestBody" in operation or method == "post"  # has an Idempotency-Key
+    reads = queries or "requestBody" in operation or method == "post"  # Idempotency-Key
     expected |= {"400"} if reads else set()
     expected |= {"403", "404"} if "{" in path else set()
     assert set(operation["responses"]) == expected

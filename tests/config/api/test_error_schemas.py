@@ -17,7 +17,8 @@ def new_class(request: pytest.FixtureRequest) -> Iterator[None]:
     made = [type("Novel", (request.param,), {"code": NOVEL})]
     yield
     made.clear()
-    # Only the collector deletes a class. Other tests compare the document, which lists all codes.
+    # Only the garbage collector deletes a class. The document, which other tests compare, would
+    # still list its code.
     gc.collect()
     assert NOVEL not in codes()
 
@@ -33,5 +34,5 @@ def test_the_document_names_every_code() -> None:
 
 
 @pytest.mark.usefixtures("new_class")
-def test_a_new_error_class_appears_in_the_document_by_itself() -> None:
+def test_a_new_error_class_appears_in_the_document_automatically() -> None:
     assert NOVEL in described()

@@ -29,7 +29,7 @@ LONG = 86_400  # seconds; a window of this length outlasts the test
 
 
 def at_once(call: Callable[[], Any], times: int, clients: int = CLIENTS) -> list[Any]:
-    """Make this many calls, distributed over parallel clients. Returns the results."""
+    """Make this many calls, distributed over parallel clients, and return the results."""
     with ThreadPoolExecutor(clients) as pool:
         return [future.result() for future in [pool.submit(call) for _ in range(times)]]
 

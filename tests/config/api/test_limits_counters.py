@@ -82,7 +82,7 @@ def test_a_shared_count_takes_one_round_trip(shared: SharedCounters, broker: Bro
     before = server.info("stats")["total_reads_processed"]
     for _ in range(10):
         shared.add("trips", 1, seconds=600)
-    assert server.info("stats")["total_reads_processed"] - before == 10 + 1  # one read is `info`
+    assert server.info("stats")["total_reads_processed"] - before == 10 + 1  # plus one for `info`
 
 
 def test_a_connection_that_was_closed_while_idle_is_replaced(

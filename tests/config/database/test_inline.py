@@ -20,7 +20,7 @@ from tests.servers.processes import Web, wait_until
 from tests.servers.proxy import Proxy
 
 READS = [each for each in OPERATIONS if each.method == "GET"]
-SHORT = 0.4  # seconds; less than a request in a thread waits for a locked row or for the cache
+SHORT = 0.4  # seconds; shorter than a thread's wait for a locked row or for the cache
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite's reads do not wait")
 
 
@@ -87,7 +87,7 @@ def web(chatbot: Chatbot, request: pytest.FixtureRequest) -> Iterator[Web]:
 
 
 def get(web: Web, path: str, key: str = "") -> tuple[int, float]:
-    """Send a GET request. Returns the status, and the seconds until the response."""
+    """Send a GET request, and return the status and the seconds until the response."""
     headers, began = {"Authorization": f"Bearer {key}"} if key else {}, time.monotonic()
     response = requests.get(f"{web.address}{path}", headers=headers, timeout=60)
     return response.status_code, time.monotonic() - began
@@ -132,7 +132,7 @@ def test_a_read_that_waits_for_the_database_delays_no_other_request(
 
 
 def any_is_short(delays: Callable[[], list[float]]) -> bool:
-    """Return whether all delays are short in one of three tries: a busy machine delays any one."""
+    """Return whether one of three runs has only short delays, as a busy machine can delay a run."""
     return any(max(delays()) < SHORT for _ in range(3))
 
 

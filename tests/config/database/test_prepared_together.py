@@ -44,7 +44,7 @@ def test_writes_of_a_block_are_sent_together() -> None:
         assert Account.objects.get(pk=account.pk).name == (
             "100 % %s" if settings.EMBEDDED else account.name
         )
-    assert len(queries) == (5 if settings.EMBEDDED else 4), "three of them read"
+    assert len(queries) == (5 if settings.EMBEDDED else 4), "three of them are reads"
     assert Account.objects.get(pk=account.pk).name == "100 % %s"
     assert FollowUpPrompt.objects.get().link_text == "100 % %s"
 

@@ -16,7 +16,7 @@ from tests.patience import PATIENCE
 from tests.servers.processes import Process, wait_until
 
 pytestmark = [
-    pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL has locks of its own"),
+    pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL has its own locks"),
     pytest.mark.django_db(transaction=True),
 ]
 

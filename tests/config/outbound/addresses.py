@@ -1,6 +1,6 @@
 """Addresses that webhooks may and may not reach, and ways to write them in a URL."""
 
-# ruff: noqa: RUF001 - look-alikes are what is tested here
+# ruff: noqa: RUF001 - the tests need look-alike characters
 
 import ipaddress
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def in_digits(text: str, zero: int, one: int) -> str:
 
 
 def spellings(target: str) -> Iterator[str]:
-    """Yield spellings that some program reads as this IPv4 address."""
+    """Yield spellings that at least one program reads as this IPv4 address."""
     a, b, c, d = (int(part) for part in target.split("."))
     number = int(ipaddress.IPv4Address(target))
     numbers = (f"{number}", f"{number:#x}", f"{number:#X}", f"0{number:o}", f"0x{number:016x}")

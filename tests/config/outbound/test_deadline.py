@@ -18,7 +18,7 @@ SLACK = 10  # seconds, for a machine under load
 
 @pytest.fixture
 def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Make name lookups hang, except for `quick.example.com`. Returns the names looked up."""
+    """Make lookups hang, except for `quick.example.com`, and return a list of looked-up names."""
     asked, released = [], threading.Event()
 
     def ask(host: bytes, *args: Any, **kwargs: Any) -> list[Any]:

@@ -134,7 +134,7 @@ def test_a_local_shortage_is_distinguished_from_a_failure_of_the_peer(
     assert is_shortage(through(error)) is shortage
 
 
-def test_a_shortage_is_found_in_a_cycle_of_errors() -> None:
+def test_the_search_for_a_shortage_ends_in_a_cycle_of_errors() -> None:
     first, second = ValueError(), ValueError()
     first.__context__, second.__context__ = second, first
     assert is_shortage(first) is False

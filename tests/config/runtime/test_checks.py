@@ -27,10 +27,7 @@ PRODUCTION = {
 
 
 def checked(folder: Path, *options: str, **environment: str) -> str:
-    """Run `manage.py check` with the given environment. Returns its output.
-
-    Asserts that the command succeeds.
-    """
+    """Run `manage.py check` in this environment, assert that it succeeds, and return its output."""
     known = {"STATE_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings"}
     bare = {"DATABASE_URL": "", "REDIS_URL": "", "WEBHOOK_ALLOWED_NETWORKS": ""}
     inherited = os.environ.copy()

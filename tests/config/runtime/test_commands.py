@@ -41,7 +41,7 @@ with connection.execute_wrapper(press):
 
 
 def run_on_terminal(*words: str) -> tuple[int, str]:
-    """Run Python with a terminal as stderr. Returns the exit code and the terminal's output."""
+    """Run Python with a terminal as stderr, and return the exit code and the terminal's output."""
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, 100))
     try:
@@ -57,7 +57,7 @@ def run_on_terminal(*words: str) -> tuple[int, str]:
         os.close(slave)
     shown = b""
     with os.fdopen(master, "rb", buffering=0) as terminal, contextlib.suppress(OSError):
-        while piece := terminal.read(4096):  # Linux reports the end as an error
+        while piece := terminal.read(4096):  # Linux reports the closed terminal as an error
             shown += piece
     return done.returncode, shown.decode()
 

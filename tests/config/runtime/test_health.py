@@ -34,7 +34,7 @@ def test_a_complete_service_is_ready() -> None:
 
 @contextmanager
 def read_only() -> Iterator[None]:
-    """Forbid writes in the database session, or on SQLite writes of this process to any file."""
+    """Forbid writes in the database session or, on SQLite, this process's writes to any file."""
     if connection.vendor == "sqlite":
         MigrationRecorder(connection).applied_migrations()  # opening the database writes a file
         _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -60,7 +60,7 @@ def test_a_service_is_not_ready_while_its_database_is_read_only() -> None:
     assert ready() == (200, "ok", "ok")
 
 
-@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="the disk is the server's")
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="PostgreSQL has its own disk")
 def test_a_service_is_not_ready_while_its_disk_is_nearly_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -30,7 +30,7 @@ SECRET = "correct-horse-battery-staple"
 
 
 def line(message: str, *args: Any, **extra: Any) -> dict[str, Any]:
-    """Format a record as the service's handler does. Asserts that the text is one line."""
+    """Format a record as the service's handler does, and return the fields of its single line."""
     logger = logging.getLogger("tests")
     record = logger.makeRecord("tests", logging.INFO, __file__, 1, message, args, None, extra=extra)
     for each in (logs.RequestFilter(), logs.SecretsFilter()):
@@ -134,7 +134,7 @@ CANARY = "canary in a body"
 
 
 def calls(api: Api, chatbot: Chatbot) -> list[tuple[int, str, dict[str, str]]]:
-    """Send requests of many kinds. Returns the status, route and caller that each should log."""
+    """Send many kinds of requests, and return the status, route and caller to log for each."""
     bot = "/api/v1/chatting/<str:chatbot_id>"
     path = f"/v1/chatting/{chatbot.pk}/threads"
     key = {"key": keys_of(api)}

@@ -1,4 +1,4 @@
-"""Staff in the admin, and the page of a chatbot's webhook."""
+"""Clients that are signed in to the admin, and the address of a chatbot's webhook page."""
 
 import pytest
 from django.test import Client

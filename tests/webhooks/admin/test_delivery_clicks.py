@@ -31,7 +31,7 @@ def tried() -> Delivery | None:
 def test_a_hundred_concurrent_clicks_cause_one_attempt(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
-    """The attempt ends only after the last click: a later click would start another attempt."""
+    """The attempt ends after the last click: a click after its end would start another attempt."""
     all_clicked = threading.Event()
 
     def held(arrival: Arrival) -> Iterable[Step]:
@@ -64,7 +64,9 @@ def test_a_hundred_concurrent_clicks_cause_one_attempt(
         all_clicked.set()
         wait_until(tried, told=worker.said)
         assert (failed.attempts.count(), len(receiver.arrivals)) == (1, 1)
-        assert requests.post(f"{web.address}{button}", timeout=60).status_code == 403, "no token"
+        assert requests.post(f"{web.address}{button}", timeout=60).status_code == 403, (
+            "no CSRF token"
+        )
 
 
 @pytest.mark.proves("Events/4")

@@ -39,7 +39,7 @@ def client(bots: list[Chatbot]) -> Client:
 
 
 def pages(client: Client, query: str) -> list[str]:
-    """Follow the links from page to page. Returns the ids of all rows in order."""
+    """Follow the links from page to page, and return the ids of all rows in order."""
     found, link = [], query
     while link is not None:
         text = client.get(f"{LOG}{link}").text
@@ -58,7 +58,7 @@ def test_the_pages_hold_every_delivery_of_the_chatbots_once_in_order(
         DeliveryFactory(chatbot=bots[0 if number < 60 else number % 3], **ended)
         for number in range(90)
     ]
-    for number, row in enumerate(rows):  # some share a time
+    for number, row in enumerate(rows):  # groups of four share a creation time
         when = now - timedelta(seconds=number // 4)
         Delivery.objects.filter(pk=row.pk).update(created_at=when)
     DeliveryFactory(**ended)
@@ -161,7 +161,7 @@ def test_looking_further_back_finds_every_match_once(
     for number in range(80):
         event = "NEW_LEAD" if number % 17 == 0 else "NEW_MESSAGE"
         row = DeliveryFactory(chatbot=bots[0], event=event, state="SUCCESS", due_at=None)
-        when = now - timedelta(seconds=number // 4)  # some share a time
+        when = now - timedelta(seconds=number // 4)  # groups of four share a creation time
         Delivery.objects.filter(pk=row.pk).update(created_at=when)
     asking = client if who == "staff" else signed_in(superuser())
     matching = Delivery.objects.filter(event="NEW_LEAD").order_by("-created_at", "-id")

@@ -1,4 +1,4 @@
-"""A delivery's page: links, search, and the section that a script keeps up to date."""
+"""A delivery's page, its search in the log, and the section that a script keeps up to date."""
 
 import re
 
@@ -18,7 +18,7 @@ from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Attempt, Delivery
 
 LOG = reverse("admin:webhooks_delivery_changelist")
-MOST = 4  # queries per poll without news
+MOST = 4  # queries of a poll that finds no change
 
 
 @pytest.fixture

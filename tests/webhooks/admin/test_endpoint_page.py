@@ -21,7 +21,7 @@ SHOWN = re.compile(r'id="secret-text"[^>]* value="([^"]+)"')
 
 
 class TestSecret:
-    """Replacing the secret on its own page. The same form, sent twice, replaces it only once."""
+    """The secret is replaced on a separate page. The same form, submitted twice, acts only once."""
 
     @pytest.fixture
     def endpoint(self, chatbot: Chatbot) -> Endpoint:

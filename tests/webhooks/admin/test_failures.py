@@ -94,7 +94,7 @@ def plan_of(statement: str) -> str:
 
 
 def steps_of(statement: str) -> int:
-    """Return how many thousand virtual machine steps SQLite takes for a statement."""
+    """Return how many thousand virtual machine steps SQLite takes to run a statement."""
     steps = 0
 
     def note() -> None:

@@ -1,4 +1,4 @@
-"""The health of a receiver, on its page and in the list."""
+"""The health of an endpoint, on the webhook's page and in the list of webhooks."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -29,7 +29,7 @@ def states_of(client: Client, query: str = "") -> list[str]:
 
 
 class TestHealth:
-    """The states of health, and the times and counts that are shown with them."""
+    """The health states, and the times and counts that are shown with them."""
 
     @pytest.fixture
     def endpoint(self, chatbot: Chatbot) -> Endpoint:

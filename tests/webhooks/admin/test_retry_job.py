@@ -68,7 +68,7 @@ def test_a_job_retries_exactly_what_the_filter_matched(client: Client, chatbot: 
     answer = client.post(link, form)
     job = RetryJob.objects.get()
     assert answer["Location"] == page_of(job)
-    assert client.post(link, form)["Location"] == JOBS, "sent twice"
+    assert client.post(link, form)["Location"] == JOBS, "the same form, submitted twice"
     assert RetryJob.objects.count() == 1
     advance()
     due = set(Delivery.objects.filter(due_at__isnull=False).values_list("pk", flat=True))

@@ -1,4 +1,4 @@
-"""`webhook_sink` as a separate process, which gets requests from the engine's transport."""
+"""`webhook_sink` runs as a separate process and receives requests from the delivery engine."""
 
 import contextlib
 import ipaddress
@@ -35,7 +35,7 @@ Start = Callable[..., RunningSink]
 
 @pytest.fixture
 def start(tmp_path: Path, settings: Any) -> Iterator[Start]:
-    """Return a function that starts a sink, and makes the settings trust and allow it."""
+    """Return a function that starts a sink to which the settings let this process deliver."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
     running = []
     state_dir = tmp_path / "it's a state"  # a shell would split this name
@@ -112,7 +112,7 @@ def test_on_a_terminal_the_secret_is_prompted_for_and_not_echoed(start: Start) -
     sink.stop()
     shown = b""
     with os.fdopen(terminal, "rb", buffering=0) as read, contextlib.suppress(OSError):
-        shown = read.read(1000)  # Linux reports the end as an error
+        shown = read.read(1000)  # Linux reports the closed terminal as an error
     assert SECRET.encode() not in shown
 
 

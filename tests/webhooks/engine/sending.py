@@ -1,4 +1,4 @@
-"""Send as deliveries do, within a time limit that holds on a busy machine."""
+"""Send a webhook request as a delivery does, within a limit that holds on a busy machine."""
 
 import time
 
@@ -8,11 +8,11 @@ from webhooks.engine.post import Outcome, post
 SECRET = "sixteen-letters!"
 BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße"}}'.encode()
 AMPLE = 30.0  # seconds, for attempts that should not time out
-SLACK = 10.0  # seconds, for a machine under load; without a timeout, hostile receivers take longer
+SLACK = 10.0  # seconds allowed for machine load; without a timeout, hostile receivers take longer
 
 
 def send(url: str, *, body: bytes = BODY, timeout: float = AMPLE) -> Outcome:
-    """Send as a delivery does. Asserts that the attempt ends in time."""
+    """Send a body as a delivery does, and assert that the attempt ends in time."""
     began = time.monotonic()
     outcome = post(url, body=body, headers=signing.headers(body, SECRET), timeout=timeout)
     assert time.monotonic() - began <= timeout + SLACK

@@ -1,4 +1,4 @@
-"""Steps of the schedule, for tests."""
+"""Steps of the delivery engine for tests: claim deliveries, make attempts, settle them."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ OK, BROKEN = answer(200, b"thanks"), answer(503, b"upstream down")
 
 
 def begin(worker: str = ME) -> list[Work | None]:
-    """Claim due deliveries, and begin their attempts. Returns the work, or None where rejected."""
+    """Claim due deliveries, begin their attempts, and return the work (None if not confirmed)."""
     claimed = claims.claim(worker, slots=32)
     return [schedule.confirm(one, worker=worker) for one in claimed]
 
 
 def run() -> int:
-    """Make all due attempts. Returns their number. Asserts that each is settled."""
+    """Attempt all claimable deliveries, assert that each is settled, and return their number."""
     works = begin()
     for work in works:
         assert schedule.settle(work, attempt.send(work))

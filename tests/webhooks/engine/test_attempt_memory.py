@@ -36,11 +36,11 @@ def test_only_an_attempt_reads_bodies(endpoint: Endpoint) -> None:
     DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
     DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", attempts_count=1)
     assert not reads_bodies(lambda: claims.claim(OTHER, slots=2))
-    assert not reads_bodies(lambda: recovery.take_over({OTHER})), "claimed deliveries"
+    assert not reads_bodies(lambda: recovery.take_over({OTHER})), "taken over before an attempt"
     begun = [(one, ME) for one in claims.claim(ME, slots=32)]
-    assert reads_bodies(lambda: schedule._confirm_all(begun)), "the check sees a read of bodies"
+    assert reads_bodies(lambda: schedule._confirm_all(begun)), "the check detects reads"
     Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-    assert not reads_bodies(lambda: recovery.take_over(set())), "deliveries with an attempt"
+    assert not reads_bodies(lambda: recovery.take_over(set())), "taken over during an attempt"
     assert not reads_bodies(lambda: recovery.release_all(ME))
 
 

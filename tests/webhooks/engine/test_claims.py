@@ -25,7 +25,7 @@ pytestmark = [
 
 
 class TestClaims:
-    """Who may begin a claimed delivery, and how the claims of dead and stopping workers end."""
+    """Which task may begin a claimed delivery, and how claims of dead and stopping workers end."""
 
     def test_a_second_task_with_the_same_claim_begins_nothing(self, delivery: Delivery) -> None:
         [claimed] = claims.claim(ME, slots=8)
@@ -129,10 +129,10 @@ class TestClaims:
     ) -> None:
         monkeypatch.setattr(claims, "START", timedelta(minutes=10))
         claims.claim(ME, slots=8)
-        assert recovery.take_over(set()) == 0, "it may still be on its way"
+        assert recovery.take_over(set()) == 0, "the task may not have run yet"
         assert stored(delivery)["claim"] is not None
         Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-        assert recovery.take_over(set()) == 1, "one claim ran out before anything began"
+        assert recovery.take_over(set()) == 1, "the claim expired before the attempt began"
         assert run() == 1
 
     def test_a_stopping_worker_releases_the_deliveries_that_it_has_not_begun(

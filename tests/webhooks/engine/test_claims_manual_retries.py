@@ -58,7 +58,7 @@ def test_a_delivery_that_must_wait_for_a_suspect_does_not_use_up_a_turn(endpoint
     [claimed] = claims.claim(ME, slots=1)
     Delivery.objects.filter(pk=claimed.delivery_id).update(
         interruptions=2
-    )  # makes the delivery, which is in flight, a suspect
+    )  # makes the claimed delivery a suspect
     assert [one.delivery_id for one in claims.claim(ME, slots=64)] == [other.pk]
 
 

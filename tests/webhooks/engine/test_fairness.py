@@ -37,7 +37,7 @@ def started(
     beside: Iterable[Running] = (),
     rotation: Rotation | None = None,
 ) -> list[int]:
-    """Choose once. Returns how many deliveries start for each endpoint, in order."""
+    """Choose deliveries once, and return how many start for each endpoint, in order."""
     chosen = (rotation or Rotation()).choose(list(endpoints), Slots(beside, slots=slots))
     counts = Counter(id(one) for one, _ in chosen)
     return [counts[id(one)] for one in endpoints]

@@ -20,7 +20,7 @@ from webhooks.engine.post import BODY_KEPT, post
 
 pytestmark = pytest.mark.usefixtures("trusting")
 LONG_SECRET = string.ascii_letters + string.digits
-TIMEOUT = 1.0  # seconds; long enough to send the request, even where the attempt times out
+TIMEOUT = 1.0  # seconds; long enough to send the request even if the attempt times out
 
 
 @pytest.mark.proves("Request headers")
@@ -151,7 +151,7 @@ def test_the_status_decides_at_the_end_of_the_headers(
     outcome = send(receiver.url())
     whole = time.monotonic() - began
     assert (outcome.success, outcome.response_code) == (True, 200)
-    assert outcome.response_ms / 1000 <= whole - waited + 0.001, "the wait for a body is left out"
+    assert outcome.response_ms / 1000 <= whole - waited + 0.001, "excludes the wait for the body"
     assert len(outcome.response_body) <= BODY_KEPT
 
 

@@ -27,7 +27,7 @@ def send(url: str) -> Outcome:
 
 @pytest.fixture
 def everywhere() -> Iterator[tuple[int, tuple[socket.socket, socket.socket]]]:
-    """Listeners on one port of all addresses of this machine, which accept no connections."""
+    """Listeners on the same port of all addresses of this machine; they accept no connections."""
     with socket.create_server(("0.0.0.0", 0), backlog=1024) as one:
         port = one.getsockname()[1]
         try:
@@ -55,7 +55,7 @@ def hostile_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("hostile_names")
 @pytest.mark.parametrize(
-    "checked", [True, False], ids=["with the check of the text", "without the check of the text"]
+    "checked", [True, False], ids=["with the URL check", "without the URL check"]
 )
 def test_no_spelling_of_a_forbidden_address_is_connected_to(
     everywhere: tuple[int, tuple[socket.socket, socket.socket]],

@@ -61,7 +61,7 @@ def test_a_statement_uses_its_own_indexes_whatever_the_statistics(
     assert set(re.findall(r"delivery_[a-z]+", plan)) == expected, plan
 
 
-@pytest.mark.skipif(settings.EMBEDDED, reason="there is one worker")
+@pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has one worker")
 def test_a_claim_reads_the_chosen_deliveries_by_their_ids(
     stale: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

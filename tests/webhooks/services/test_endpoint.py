@@ -54,7 +54,7 @@ def test_a_second_configuration_replaces_everything_that_is_not_kept(chatbot: Ch
     now = stored()
     assert (now["url"], now["is_active"]) == (f"{URL}/2", False)
     health = now["failures_in_a_row"], now["timed_out"], now["attempts_limit"]
-    assert health == (0, False, FIRST_LIMIT), "another receiver"
+    assert health == (0, False, FIRST_LIMIT), "reset for the new URL"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def erase(delivery: Delivery) -> int:
 
 
 def contents(delivery: Delivery) -> list[Any]:
-    """Collect the content that the log has stored of a delivery: body and responses."""
+    """Return a delivery's stored content: its body, and the bodies and headers of its responses."""
     attempts = delivery.attempts.values_list("response_body", "response_headers")
     found = [bytes(stored(delivery)["body"]), *(bytes(body) for body, _ in attempts)]
     return [one for one in found if one] + [headers for _, headers in attempts if headers]

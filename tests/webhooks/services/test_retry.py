@@ -41,7 +41,7 @@ def test_many_retries_are_spread_over_time_by_endpoint_in_the_order_of_their_eve
     assert sum(retry_slowly(Delivery.objects.all(), by="Kim")) == 26
     due = [Delivery.objects.get(pk=each.pk).due_at for each in mine]
     assert due == sorted(due)
-    assert due[-1] - due[0] == timedelta(seconds=2.4), "ten a second"
+    assert due[-1] - due[0] == timedelta(seconds=2.4), "ten per second"
     beside = Delivery.objects.get(pk=other.pk).due_at - due[0]
     assert abs(beside) < timedelta(seconds=2), "the retries of each endpoint begin immediately"
 

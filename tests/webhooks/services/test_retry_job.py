@@ -160,7 +160,7 @@ def test_resuming_a_job_locks_its_parts_first_as_stopping_it_does(bot: Chatbot) 
         list(parts.select_for_update())
         resumed = pool.submit(resume_elsewhere)
         wait_until(waits_for_a_lock)
-        jobs.update(updated_at=timezone.now())  # a deadlock, if `resume` had locked the job
+        jobs.update(updated_at=timezone.now())  # would deadlock if `resume` had locked the job
     resumed.result()
     assert jobs.get().state == JobState.RUNNING
 

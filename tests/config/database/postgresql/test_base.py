@@ -23,7 +23,7 @@ END = "SELECT pg_terminate_backend(%s, 10000)"
 
 
 def taken() -> int:
-    """Take a connection from the pool. Returns the id of the server process behind it."""
+    """Take a connection from the pool, and return the id of its server process."""
     connection.close()
     connection.ensure_connection()
     return connection.connection.info.backend_pid

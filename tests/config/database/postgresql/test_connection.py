@@ -116,7 +116,7 @@ def test_a_statement_runs_for_many_values(
     with pytest.raises(psycopg.errors.UniqueViolation):
         connection.run_many(insert, [[8, "new"], [1, "taken"], [9, "not reached"]])
     connection.rollback()
-    assert len(notes(connection)) in (3, 4)  # without a pipeline, each is a transaction of its own
+    assert len(notes(connection)) in (3, 4)  # without a pipeline, each row has its own transaction
 
 
 INSERT = "INSERT INTO note VALUES (%s, %s)"
