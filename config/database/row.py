@@ -1,6 +1,7 @@
 """The base class of most models, with an id and two times, and a function to save changes."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from copy import copy
 from typing import Any, ClassVar, TypeVar
 
@@ -30,18 +31,17 @@ RowT = TypeVar("RowT", bound=models.Model)
 def save_changes(row: RowT, changes: Mapping[str, Any]) -> RowT:
     """Set the given attributes and save only their columns. Returns the row.
 
-    If the row is audited, the change is recorded in the audit trail in the same transaction.
+    If the row is audited and a value differs, the audit trail records the change in the same
+    transaction.
     """
-    audited = is_audited(type(row))
-    old = copy(row) if audited else row
-    for name, value in changes.items():
-        setattr(row, name, value)
     if not changes:
         return row
-    if not audited:
+    differs = any(getattr(row, name) != value for name, value in changes.items())
+    old = copy(row) if differs and is_audited(type(row)) else None
+    for name, value in changes.items():
+        setattr(row, name, value)
+    with transaction.atomic(savepoint=False) if old else nullcontext(), together():
         update_columns(row, [*changes, "updated_at"])
-        return row
-    with transaction.atomic(savepoint=False), together():
-        update_columns(row, [*changes, "updated_at"])
-        record_update(old, row, changes)
+        if old:
+            record_update(old, row, changes)
     return row

@@ -104,7 +104,7 @@ class Connection(psycopg.Connection[Any]):
         """
         call = None if self.autocommit else self.call(sql, values, None)
         if call is None:
-            psycopg.ClientCursor(self).execute(sql, values)
+            self.run(sql, values)
         else:
             self.later.append(call)
 

@@ -98,6 +98,14 @@ def test_a_change_through_the_api_has_the_old_and_new_value(chatbot: Chatbot) ->
     assert (change.changes, change.object_repr) == ({"name": [name, "Shop"]}, "Shop")
 
 
+def test_saving_the_same_values_is_not_a_change(chatbot: Chatbot) -> None:
+    before, saved_at = entries_of(chatbot), chatbot.updated_at
+    update_chatbot(chatbot.pk, {"name": chatbot.name, "is_active": chatbot.is_active})
+    assert entries_of(chatbot) == before
+    chatbot.refresh_from_db()
+    assert chatbot.updated_at > saved_at
+
+
 def test_a_change_on_a_page_names_the_person(chatbot: Chatbot) -> None:
     owner = staff(chatbot.account.owner, ACCOUNT_ADMINS)
     client = signed_in(owner)
