@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django import forms
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
@@ -84,3 +85,12 @@ class AppearanceForm(ConflictForm):
             },
             "welcome_message": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
         }
+
+    def clean_font_family(self) -> dict[str, Any]:
+        """Require an object, as the API does. An empty text is an empty object."""
+        family: Any = self.cleaned_data["font_family"]
+        if family is None:
+            return {}
+        if not isinstance(family, dict):
+            raise forms.ValidationError("Expected object")
+        return family

@@ -220,7 +220,7 @@ class Migration(migrations.Migration):
                 ('title', models.CharField(max_length=100)),
                 ('name', models.CharField(blank=True, max_length=255, verbose_name='model name')),
                 ('base_url', models.CharField(blank=True, help_text='For example http://127.0.0.1:11434/v1', max_length=255, validators=[django.core.validators.RegexValidator('^https?://[^\\s@]+\\Z', 'enter an http or https URL')], verbose_name='base URL')),
-                ('key_variable', models.CharField(blank=True, help_text='The environment variable that holds the API key: LLM_API_KEY or LLM_API_KEY_…', max_length=100, validators=[django.core.validators.RegexValidator('^LLM_API_KEY\\w*\\Z', 'must be LLM_API_KEY or begin with LLM_API_KEY_')])),
+                ('key_variable', models.CharField(blank=True, help_text='The environment variable that holds the API key: LLM_API_KEY or LLM_API_KEY_…', max_length=100, validators=[django.core.validators.RegexValidator('^LLM_API_KEY(_\\w+)?\\Z', 'must be LLM_API_KEY or begin with LLM_API_KEY_')])),
                 ('sends_temperature', models.BooleanField(default=True, help_text='Switch this off for a model that accepts only its default temperature.', verbose_name='send the temperature')),
                 ('is_active', models.BooleanField(default=True, verbose_name='active')),
                 ('is_default', models.BooleanField(default=False, verbose_name='default')),

@@ -34,7 +34,9 @@ class LlmModel(VersionedRow, Row):
         max_length=100,
         blank=True,
         validators=[
-            RegexValidator(r"^LLM_API_KEY\w*\Z", "must be LLM_API_KEY or begin with LLM_API_KEY_")
+            RegexValidator(
+                r"^LLM_API_KEY(_\w+)?\Z", "must be LLM_API_KEY or begin with LLM_API_KEY_"
+            )
         ],
         help_text="The environment variable that holds the API key: LLM_API_KEY or LLM_API_KEY_…",
     )

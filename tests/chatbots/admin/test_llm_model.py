@@ -1,8 +1,10 @@
 """LLM models in the admin. The default model and models in use cannot be deleted."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from django.db.models import ProtectedError
 from django.test import Client
@@ -116,3 +118,21 @@ def test_the_list_action_cannot_delete_models(client: Client, chatbot: Chatbot) 
     chosen = {"action": "delete_selected", "_selected_action": [str(model.pk)], "post": "yes"}
     client.post(reverse("admin:chatbots_llmmodel_changelist"), chosen)
     assert LlmModel.objects.filter(pk=model.pk).exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted"),
+    [
+        ("", True),
+        ("LLM_API_KEY", True),
+        ("LLM_API_KEY_SMALL", True),
+        ("LLM_API_KEY_", False),
+        ("LLM_API_KEYS", False),
+        ("SECRET_KEY", False),
+    ],
+)
+@pytest.mark.django_db
+def test_a_model_can_name_only_variables_for_keys(name: str, accepted: bool) -> None:
+    model: LlmModel = LlmModelFactory.build(key_variable=name)
+    with nullcontext() if accepted else pytest.raises(ValidationError, match="LLM_API_KEY_"):
+        model.clean_fields()
