@@ -89,7 +89,7 @@ def ask(message: Message, briefing: Briefing) -> Reply:
 
 
 def provenance(answer: Reply) -> dict[str, Any]:
-    """Return the columns for a reply's model, sources and response time, or a fallback's reason."""
+    """Return the columns for a reply's sources, model and response time, or the fallback reason."""
     if answer.failure:
         return {"fallback_reason": answer.failure[:SHORT]}
     return {"source": answer.sources, "llm_model": answer.model, "reply_ms": answer.ms}

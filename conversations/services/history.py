@@ -96,8 +96,8 @@ def page(messages: Messages, thread: Any, *, limit: int, before: Any = None) -> 
     """
     messages = messages.filter(thread=thread)
     if before is not None:
-        # Filter by the id only. With a filter by thread, too, SQLite would read the whole thread
-        # if its statistics are outdated.
+        # Filter by the id only. If a filter by thread were added, SQLite could read the whole
+        # thread when its statistics are outdated.
         its_position = Case(When(thread=thread, then="position"))
         mark = Message.objects.filter(pk=before).values(mark=its_position)
         messages = messages.filter(position__lt=Subquery(mark))
