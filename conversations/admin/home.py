@@ -32,7 +32,7 @@ LISTED = 10  # maximum number of rows in a table
 
 @dataclass(frozen=True)
 class Card:
-    """A figure that links to the list it counts."""
+    """A figure that links to the list of the rows that it counts."""
 
     label: str
     figure: str
