@@ -1,7 +1,7 @@
 """The dispatcher thread of a worker, which claims due work and runs it on the worker's threads.
 
-The database owns the schedule. A worker runs the Celery tasks for its claims on its own pool, so no
-task waits for the broker or occupies another worker's thread.
+Due times are stored in the database. A worker runs the Celery tasks for its claims on its own pool,
+so no task waits for the broker or occupies another worker's thread.
 """
 
 import gc
@@ -227,7 +227,7 @@ class Dispatcher(threading.Thread):
         if settings.EMBEDDED and abs(jump) > CLOCK_WAS_SET:
             logger.warning("the clock was changed by %.1f s; due times are adjusted", jump)
             recovery.follow_clock(timedelta(seconds=jump), since=self.looked)
-        self.looked, self.clock = looked, clock  # only once the due times have been shifted
+        self.looked, self.clock = looked, clock  # set last: after an error, the next round retries
 
     def watch(self) -> None:
         """End the process if it is stuck, so that its supervisor restarts it.

@@ -80,7 +80,7 @@ def read() -> Samples:
 
 
 class DatabaseFigures:
-    """Collects the values that `read` returns, SENDING, and whether the database is up."""
+    """Collects SENDING, whether the database is up, and the values that `read` returns."""
 
     LABELS = {"chatbots_ledger_gaps": "kind"}
 

@@ -129,7 +129,7 @@ class Range:
     def first_answers(self) -> Iterable[tuple[Key, Any, Any]]:
         """Find an agent's first answer after each escalation by a visitor.
 
-        Returns the key, the time of the answer and the time of the escalation.
+        Returns the key, the time of the answer and the time of the escalation for each of them.
         """
         earlier = Message.objects.filter(
             message_type__in=[MessageType.AGENT_MESSAGE, MessageType.SYSTEM_MESSAGE],

@@ -197,7 +197,7 @@ def reply(message: Message, claim: Claim, *, until_unlocked: bool = False) -> Me
 
 
 def answer(message: Message, claim: Claim) -> Message | None:
-    """Let the AI reply. If this process lost its claim, returns the reply of the other process."""
+    """Generate the AI reply. If the claim was lost, returns the reply of the other process."""
     try:
         return reply(message, claim)
     except ClaimLost:

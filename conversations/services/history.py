@@ -66,7 +66,7 @@ def append(
 
 
 def counters(thread: Thread, message_type: MessageType, content: str) -> dict[str, Any]:
-    """Return the values that the next message gives to the columns of its thread."""
+    """Return the columns of the thread that its next message changes, with their new values."""
     changes: dict[str, Any] = {"last_position": thread.last_position + 1}
     if message_type == MessageType.USER_MESSAGE:
         changes["unread_messages_count"] = thread.unread_messages_count + 1

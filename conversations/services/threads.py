@@ -32,8 +32,8 @@ CONTACT = {"visitor_name": "name", "visitor_email": "email", "visitor_phone": "p
 def overview(chatbot_id: UUID, columns: Iterable[str]) -> tuple[int, list[Any]]:
     """Return the number of a chatbot's threads, and columns of the chatbot.
 
-    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. A list of
-    threads needs all of this only once, and reads it with one statement.
+    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. One
+    statement reads all of this, once for each list of threads.
     """
     total, *values = OVERVIEW.first(*columns, chatbot=chatbot_id) or (0,)
     return total or 0, values  # NULL before the first thread
