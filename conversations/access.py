@@ -31,7 +31,7 @@ def given_thread() -> "QuerySet[Thread]":
 
 
 def messages() -> "QuerySet[Message]":
-    """Select messages. The caller narrows them to a thread that it has read."""
+    """Select all messages. The caller filters them by a thread that it has already found."""
     return Message.objects.all()
 
 
@@ -61,7 +61,7 @@ LOCKED = prepared(
 def lock_thread(thread_id: UUID, *, chatbot_id: UUID | None = None) -> Thread:
     """Lock a thread and its visitor until the transaction ends, and return the thread.
 
-    Both rows are read under the lock. Raises ThreadNotFound, including when the thread does not
+    Both rows are read under their locks. Raises ThreadNotFound, including when the thread does not
     belong to the given chatbot.
     """
     of_chatbot = chatbot_id is not None

@@ -1,7 +1,7 @@
 """The dispatcher thread of a worker, which claims due work and runs it on the worker's threads.
 
-The database owns the schedule. A worker runs the Celery tasks for its claims on its own pool, so no
-task waits for the broker or occupies another worker's thread.
+Due times are stored in the database. A worker runs the Celery tasks for its claims on its own pool,
+so no task waits for the broker or occupies another worker's thread.
 """
 
 import gc
@@ -44,12 +44,12 @@ from webhooks.services import retry_job
 # than claiming one. The pause grows with the size of the last claim, up to GATHER_MOST.
 GATHER, GATHER_MOST = 0.002, 0.01
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
-# Seconds to pause when no delivery can start, unless an attempt ends or a delivery arrives sooner.
+# Maximum number of seconds until the next claim after one in which no delivery could start
 FULL_PAUSE = 0.05
 ERROR_PAUSE = 0.5
 RESERVED = 4  # maximum number of threads kept free for emails and periodic work
 RENEWED_AFTER = 4.0  # seconds that live processes get after an outage to renew their leases
-STUCK_AFTER = 30  # seconds without a finished round; exceeds every wait for the database
+STUCK_AFTER = 30  # seconds without a finished round; longer than any wait for the database
 ASK_EVERY = 5  # seconds between checks of the database while no round finishes
 CLOCK_WAS_SET = 0.1  # seconds; a larger jump means that the wall clock was set
 
@@ -67,10 +67,10 @@ PERIODIC: dict[str, "Task[Any, Any]"] = {
     conversation_tasks.COUNT: conversation_tasks.count_activity,
 }
 
-THREADS = Gauge("chatbots_worker_threads", "Threads of the workers", multiprocess_mode="livesum")
+THREADS = Gauge("chatbots_worker_threads", "Worker threads", multiprocess_mode="livesum")
 BUSY = Gauge(
     "chatbots_worker_busy_threads",
-    "Threads of the workers that are delivering, replying or doing other work",
+    "Worker threads that are running a task",
     multiprocess_mode="livesum",
 )
 
@@ -196,7 +196,7 @@ class Dispatcher(threading.Thread):
             self.start_task(account_tasks.send_mail, mail_id, claim)
 
     def advance_retry_jobs(self) -> None:
-        """Have running retry jobs request their next attempts."""
+        """Start the task that advances the running retry jobs, if there are any."""
         if settings.SENDING and retry_job.is_running():
             self.start_task(webhook_tasks.advance_retry_jobs)
 
@@ -225,9 +225,9 @@ class Dispatcher(threading.Thread):
         looked, clock = time.monotonic(), _wall_ahead()
         jump = clock - self.clock
         if settings.EMBEDDED and abs(jump) > CLOCK_WAS_SET:
-            logger.warning("the clock was set by %.1f s; due times are adjusted", jump)
+            logger.warning("the clock was changed by %.1f s; due times are adjusted", jump)
             recovery.follow_clock(timedelta(seconds=jump), since=self.looked)
-        self.looked, self.clock = looked, clock  # only once the due times have been shifted
+        self.looked, self.clock = looked, clock  # set last: after an error, the next round retries
 
     def watch(self) -> None:
         """End the process if it is stuck, so that its supervisor restarts it.
@@ -270,7 +270,7 @@ class DispatcherStep(StartStopStep):
         """Start the dispatcher. Raises SystemExit, with the reason in the log, if it cannot run."""
         raise_file_limit()  # each attempt needs a descriptor or two
         outage.watched = outage.patient = not settings.EMBEDDED
-        # A kept plan may stem from a small table, and would read all of a large one.
+        # A plan cached while a table was small would still scan the whole table once it is large.
         configure_sessions(lock_timeout=WORKER_LOCK_TIMEOUT, plan_cache_mode="force_custom_plan")
         dispatcher = Dispatcher(worker.concurrency, worker.pool)
         dispatcher.begin_watch()
@@ -317,7 +317,7 @@ class DispatcherStep(StartStopStep):
             self.dispatcher.stop()
 
     def terminate(self, worker: Any) -> None:
-        """Also stop on a forced shutdown."""
+        """Stop in the same way on a forced shutdown."""
         self.stop(worker)
 
 
@@ -338,7 +338,7 @@ def carry_out(task: "Task[Any, Any]", *args: str) -> None:
 
 
 def die(reason: str) -> None:
-    """End the process immediately. Its supervisor starts another one, which takes over."""
+    """End the process immediately. Its supervisor starts a new process, which takes over."""
     logger.critical("this worker exits: %s", reason)
     os._exit(os.EX_SOFTWARE)
 

@@ -35,7 +35,7 @@ from webhooks.payloads import Event
 
 GRACE = timedelta(minutes=5)  # newer rows are skipped: clocks differ, and transactions take time
 LEAST_LOG = timedelta(days=1)  # the delivery log always covers at least this period
-SHOWN = 5  # ids that are listed for each kind of gap
+SHOWN = 5  # maximum number of ids listed for each kind of gap
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Gaps:
 
 
 def log_begins() -> datetime:
-    """Return the time after which no delivery can have been pruned."""
+    """Return the time since which the delivery log is complete."""
     now = timezone.now() + GRACE  # adds a margin, because pruning may be running
     oldest = Delivery.objects.order_by("created_at", "id").values_list("created_at", flat=True)
     begins = min(oldest.first() or now, now - LEAST_LOG)
@@ -165,7 +165,7 @@ TABLES = (
         (
             Rule(
                 "delivery_without_message",
-                "a delivery's message is not in its thread, and its content was not erased",
+                "a delivery with content refers to a message that is not in its thread",
                 _delivery_without_message,
             ),
         ),
@@ -202,8 +202,8 @@ def check(
 ) -> Iterator[tuple[int, UUID]]:
     """Check all tables, and add the gaps to `found` by kind. Call this outside any transaction.
 
-    After each span, yields the table's number and the last row checked. Another call resumes there
-    if it gets them as `table` and `after`.
+    After each span, yields the table's number and the id of the last row checked. To resume from
+    there, pass them as `table` and `after`.
     """
     for rule in RULES:
         found.setdefault(rule.name, Gaps(rule))
@@ -220,7 +220,7 @@ def check(
 def resume(must_stop: Callable[[], bool]) -> bool:
     """Continue the daily check until it is complete or must stop. Returns whether it is complete.
 
-    After each span, pauses for as long as the span took, without a connection. The check therefore
+    After each span, pauses for as long as the span took, without a connection, so that the check
     uses at most half of one CPU.
     """
     row, _ = LedgerCheck.objects.get_or_create()

@@ -38,16 +38,18 @@ logger = logging.getLogger(__name__)
 Samples = dict[str, dict[str, float]]  # by metric, then by label value ("" if there is no label)
 
 HELP = {
-    "chatbots_deliveries_due": "Deliveries that are due and not claimed",
-    "chatbots_deliveries_late": "Deliveries that have been due for more than a minute",
+    "chatbots_deliveries_due": "Deliveries that are due and that no worker has claimed",
+    "chatbots_deliveries_late": "Unclaimed deliveries that have been due for more than a minute",
     "chatbots_deliveries_oldest_due_seconds": "How long the oldest due delivery has been due",
     "chatbots_deliveries_in_flight": "Deliveries that a worker has claimed",
     "chatbots_workers": "Workers that are alive",
-    "chatbots_replies_owed": "Messages that are waiting for their reply",
-    "chatbots_replies_overdue": "Messages that are waiting for a reply that no process is making",
+    "chatbots_replies_owed": "Visitor messages that are waiting for a reply",
+    "chatbots_replies_overdue": (
+        "Visitor messages that are waiting for a reply that no process is generating"
+    ),
     "chatbots_mails_late": "Emails that have been due for more than a minute",
     "chatbots_sending": "1 if deliveries and emails are sent, 0 if SENDING is off",
-    "chatbots_ledger_gaps": "Gaps that the last daily check of the ledger found",
+    "chatbots_ledger_gaps": "Gaps that the last complete daily check of the ledger found",
     "chatbots_ledger_age_seconds": "Time since the last complete daily check of the ledger",
     "chatbots_database_up": "1 if the database answered when it was last read, otherwise 0",
 }
@@ -78,7 +80,7 @@ def read() -> Samples:
 
 
 class DatabaseFigures:
-    """A Prometheus collector for the values that `read` returns."""
+    """Collects SENDING, whether the database is up, and the values that `read` returns."""
 
     LABELS = {"chatbots_ledger_gaps": "kind"}
 

@@ -22,8 +22,10 @@ def escalated(thread: Thread) -> None:
             thread.chatbot.account,
             staff_of(thread),
             thread_id=thread.pk,
-            subject=f"{thread.chatbot.name}: {thread.visitor} asks for a person",
-            body=f"{thread.visitor} asks for a person.\n\nAnswer here: {thread.dashboard_url}\n",
+            subject=f"{thread.chatbot.name}: {thread.visitor} has asked for a person",
+            body=(
+                f"{thread.visitor} has asked for a person.\n\nAnswer here: {thread.dashboard_url}\n"
+            ),
         )
 
 

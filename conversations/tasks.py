@@ -28,7 +28,7 @@ FOLLOWED_UP_EVERY = timedelta(seconds=30)
 
 @shared_task(acks_late=True, ignore_result=True)
 def purge_erased(claim: str) -> None:
-    """Delete erased rows and their dependents. If a run is cut short, the next one continues."""
+    """Delete erased rows and their dependents. If a run is cut short, the next run continues."""
     time_budget.run(erasure.purge())
     PeriodicWork.objects.finish(PURGE, claim, next_due=timezone.now() + PURGED_EVERY)
 
@@ -53,7 +53,7 @@ def follow_up_handoffs(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def count_activity(claim: str) -> None:
-    """Update the hourly activity counts. A run that is cut short is due again immediately."""
+    """Update the activity counts. A run that is cut short is due again immediately."""
     began = timezone.now()
     due_at = PeriodicWork.objects.values_list("due_at", flat=True).get(name=COUNT)
     ended = time_budget.run(activity.count(min(began, due_at) - COUNTED_EVERY))
@@ -63,7 +63,7 @@ def count_activity(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def make_reply(message_id: str, token: str) -> None:
-    """Generate an owed reply if the claim is still valid. A reply that fails stays owed."""
+    """Generate an owed reply if the claim is still valid. If this fails, the reply stays owed."""
     claim = owed_reply.confirm(UUID(message_id), UUID(token))
     # Erased conversations are never sent to a model.
     rows = Message.objects.select_related("thread").filter(

@@ -1,4 +1,4 @@
-"""Read what a thread's page shows, such as its messages, in pages of 50."""
+"""Read what a thread's page shows: its messages, in pages of 50, and the rows related to it."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

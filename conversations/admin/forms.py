@@ -69,8 +69,8 @@ class DetailsForm(forms.Form):
     """The fields of a thread and its visitor that staff can edit.
 
     The page also contains the values that it was rendered with, in hidden fields. A field counts as
-    changed only if it differs from them, so a colleague's later edit of another field is not
-    overwritten.
+    changed only if it differs from its hidden field, so a colleague's later edit of another field
+    is not overwritten.
     """
 
     visitor_name, visitor_email = text("Name"), text("Email")

@@ -32,7 +32,7 @@ LISTED = 10  # maximum number of rows in a table
 
 @dataclass(frozen=True)
 class Card:
-    """A figure that links to the list it counts."""
+    """A figure that links to the list of the rows that it counts."""
 
     label: str
     figure: str
@@ -154,7 +154,7 @@ def error_of(deliveries: dict[UUID, Delivery], *keys: UUID | None) -> str:
 
 @dataclass(frozen=True)
 class Quota:
-    """An account's use of its monthly quota. The state is both a CSS class and a text."""
+    """An account's use of its monthly quota. The state consists of a CSS class and a text."""
 
     account: Account
     plan: str

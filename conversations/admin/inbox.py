@@ -262,7 +262,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
     @display(description="visitor")
     def visitor_name(self, thread: Thread) -> str:
-        """Return the visitor's name (and email address, if known), or email address, or id."""
+        """Return the visitor's name and email address, or whichever is known, or else the id."""
         visitor = thread.visitor
         return f"{visitor} ({visitor.email})" if visitor.name and visitor.email else str(visitor)
 

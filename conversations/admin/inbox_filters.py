@@ -59,7 +59,7 @@ def with_lead(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQ
 
 
 def from_platform(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
-    """Select threads that began on a platform. The second condition lets the index be used."""
+    """Select threads that began on a platform. The second condition makes the index usable."""
     return rows.filter(platform_source=value, platform_source__gt="")
 
 

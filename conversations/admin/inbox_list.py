@@ -108,7 +108,7 @@ class InboxList(KeysetChangeList):
 
     @property
     def unfiltered_url(self) -> str:
-        """Return the link to the view without filters and search."""
+        """Return the link to the view without filters or a search."""
         return f"?{VIEW}={self.view}"
 
     @property
@@ -118,7 +118,7 @@ class InboxList(KeysetChangeList):
 
     @property
     def total(self) -> str:
-        """Return the number of threads, counted up to CAP, for the footer of a first page."""
+        """Return the footer of the first page: the number of threads, counted up to CAP."""
         if self.paginator.first_url:
             return ""
         count: int | str

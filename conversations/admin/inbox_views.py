@@ -17,7 +17,7 @@ from conversations.models.thread import ThreadQuerySet
 
 CAP = 100  # this count and higher ones are shown as "99+"
 SHOWN = 25  # rows on a page
-WORDS = 200  # characters read of each last message, whose content may be long
+WORDS = 200  # characters read of each quoted message, because it may be long
 
 LATEST = ("-updated_at", "-id")
 LONGEST_WAIT = ("waiting_since", "id")

@@ -27,7 +27,7 @@ CAPTURED = at("captured_at", "captured")
 
 
 class CapturedSince(DropdownFilter):
-    """Filters leads by the spans of the home page, by id because the list is ordered by id."""
+    """Filters leads by a time span. Compares ids, because the list is ordered by id."""
 
     title = "captured in the last"
     parameter_name = "since"

@@ -11,7 +11,7 @@ from config.admin.dates import at
 from config.models import PeriodicWork
 
 DUE = at("due_at", "due")
-CLAIMED = at("claimed_until", "running until, at the latest", empty="not running")
+CLAIMED = at("claimed_until", "running until (at the latest)", empty="not running")
 
 
 @admin.register(PeriodicWork)

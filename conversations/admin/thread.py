@@ -57,7 +57,7 @@ def polled_threads(request: HttpRequest) -> ThreadQuerySet:
 
 
 class ThreadDetailAdmin(ScopedAdmin):
-    """A thread as bubbles, with a box for the answer."""
+    """A thread's page, with its messages as bubbles and a box for the answer."""
 
     def get_urls(self) -> list[URLPattern]:
         """Add the routes that the page's buttons and its script call."""

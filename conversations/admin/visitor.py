@@ -34,7 +34,7 @@ class VisitorAdmin(Erasing, ReadOnly, ChatbotRows):
     list_filter = (ChatbotFilter,)
     id_columns = ("pk",)
     search_fields = ("pk",)
-    search_help_text = "the complete id in the address of a visitor's page"
+    search_help_text = "the complete id from the URL of a visitor's page"
     fields = readonly_fields = (
         "chatbot",
         "external_id",

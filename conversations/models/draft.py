@@ -1,4 +1,4 @@
-"""Model replies that came too late. They are kept for staff and never sent to the visitor."""
+"""Model replies that came too late. Only staff see them, and can edit and send them."""
 
 from django.db import models
 

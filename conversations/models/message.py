@@ -72,7 +72,7 @@ class Message(Row):
             ),
         ]
         indexes = [
-            # Makes the check whether a model is in use cheap, however many messages refer to it.
+            # Makes it cheap to check whether a model is in use, however many messages refer to it.
             models.Index(
                 fields=["llm_model"],
                 name="message_llm_model",

@@ -1,4 +1,4 @@
-"""Owed replies: stored visitor messages that have not been answered yet. Open point: reply-owed."""
+"""Owed replies: AI replies that have not been generated yet. Open point: reply-owed."""
 
 from django.db import models
 

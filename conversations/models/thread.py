@@ -64,8 +64,8 @@ class Thread(ErasableRow):
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="threads")
     visitor = models.ForeignKey(Visitor, on_delete=models.CASCADE, related_name="threads")
     title = models.CharField(max_length=SHORT, blank=True)
-    # The caller's value. Null if the caller gave none, or once contact information of the visitor
-    # was added or removed. `anonymous` in models/visitor.py derives the value that null stands for.
+    # The caller's value. Null if the caller gave none, or after a change to this thread made the
+    # visitor identified or unidentified. `anonymous` in models/visitor.py then derives the value.
     anonymous = models.BooleanField(null=True)
     escalated = models.BooleanField(default=False)
     important = models.BooleanField(default=False)
@@ -108,8 +108,8 @@ class Thread(ErasableRow):
             models.Index(
                 fields=["chatbot", "-updated_at", "-id", "erased_at"], name="thread_latest"
             ),
-            # For the inbox's views and its platform filter. Each selective view has two indexes:
-            # one for users who see all chatbots, and one for users who see only some.
+            # For the inbox's views and its platform filter. Each entry of SELECTIVE_VIEWS has two
+            # indexes: one for users who see all chatbots, and one for users who see only some.
             models.Index(
                 fields=["-updated_at", "-id"],
                 name="thread_open",

@@ -46,7 +46,7 @@ def answering_model() -> LlmModelPart:
 
 
 class OwnRecord(Record):
-    """The part of a ThreadRecord that is the thread's own."""
+    """The part of a ThreadRecord that is specific to the thread."""
 
     visitor_id = Text(source="visitor.external_id")
     anonymous = anonymity()

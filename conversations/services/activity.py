@@ -129,7 +129,7 @@ class Range:
     def first_answers(self) -> Iterable[tuple[Key, Any, Any]]:
         """Find an agent's first answer after each escalation by a visitor.
 
-        Returns the key, the time of the answer and the time of the escalation.
+        Returns the key, the time of the answer and the time of the escalation for each of them.
         """
         earlier = Message.objects.filter(
             message_type__in=[MessageType.AGENT_MESSAGE, MessageType.SYSTEM_MESSAGE],
@@ -191,7 +191,7 @@ def count(last_run: datetime) -> Iterator[None]:
 def mark_changed(last_run: datetime, *, newest: datetime | None) -> None:
     """Mark the newest counted hour, and hours whose deliveries were attempted since the last run.
 
-    An hour that is already marked keeps its mark, and thus its position among the stale hours.
+    An hour that is already marked keeps its mark and its position among the stale hours.
     """
     now, counted = timezone.now(), Activity.objects.filter(hours=HOUR)
     last = {newest} if newest else set()

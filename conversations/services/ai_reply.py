@@ -89,7 +89,7 @@ def ask(message: Message, briefing: Briefing) -> Reply:
 
 
 def provenance(answer: Reply) -> dict[str, Any]:
-    """Return the columns for a reply's model, sources and response time, or a fallback's reason."""
+    """Return the columns for a reply's sources, model and response time, or the fallback reason."""
     if answer.failure:
         return {"fallback_reason": answer.failure[:SHORT]}
     return {"source": answer.sources, "llm_model": answer.model, "reply_ms": answer.ms}
@@ -197,7 +197,7 @@ def reply(message: Message, claim: Claim, *, until_unlocked: bool = False) -> Me
 
 
 def answer(message: Message, claim: Claim) -> Message | None:
-    """Let the AI reply. If this process lost its claim, returns the reply of the other process."""
+    """Generate the AI reply. If the claim was lost, returns the reply of the other process."""
     try:
         return reply(message, claim)
     except ClaimLost:

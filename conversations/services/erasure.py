@@ -66,7 +66,7 @@ def erase_visitor(visitor_id: UUID) -> None:
             return
         keys = _keys(threads)
         _hide(threads)
-        # The caller may reuse the visitor's id for another visitor.
+        # Callers of the API can reuse the visitor's id for another visitor.
         contact = {"external_id": f"erased {visitor_id}", "name": "", "email": "", "phone": ""}
         Visitor.objects.filter(pk=visitor_id).update(**contact, **erased())
     _erase_unsent(keys)
@@ -98,7 +98,7 @@ def purge() -> Iterator[None]:
 
 
 def _hide(threads: "QuerySet[Thread]") -> None:
-    """Hide threads, and delete what must not outlive them, in the caller's transaction."""
+    """Hide threads, and delete the rows that must not outlive them, in the caller's transaction."""
     leads = Lead.objects.filter(thread__in=threads.values("pk"))
     activity.mark_stale(_keys(leads))
     leads.delete()

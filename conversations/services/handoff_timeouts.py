@@ -75,7 +75,7 @@ def _by_minutes(settings: Iterable[tuple[UUID, int | None]]) -> list[tuple[timed
 
 
 def _remind(thread_id: UUID) -> bool:
-    with left_if_locked(f"the reminder of thread {thread_id}"), transaction.atomic():
+    with left_if_locked(f"the reminder for thread {thread_id}"), transaction.atomic():
         thread = _locked(thread_id)
         if thread is None or thread.waiting_since is None:
             return False
@@ -89,7 +89,7 @@ def _remind(thread_id: UUID) -> bool:
 
 
 def _return(thread_id: UUID, *, silent_for: timedelta) -> bool:
-    with left_if_locked(f"the return of thread {thread_id}"), transaction.atomic():
+    with left_if_locked(f"the return to the AI of thread {thread_id}"), transaction.atomic():
         thread = _locked(thread_id)
         if thread is None or not thread.escalated or thread.waiting_since:
             return False

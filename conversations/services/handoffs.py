@@ -1,6 +1,6 @@
 """Record and count the outcomes of visitors' requests for a human agent.
 
-The caller of any function except `outcomes` holds the thread's lock and the transaction.
+For every function except `outcomes`, the caller holds the thread's lock and the transaction.
 """
 
 from collections.abc import Sequence

@@ -66,7 +66,7 @@ def append(
 
 
 def counters(thread: Thread, message_type: MessageType, content: str) -> dict[str, Any]:
-    """Return the values that the next message gives to the columns of its thread."""
+    """Return the columns of the thread that its next message changes, with their new values."""
     changes: dict[str, Any] = {"last_position": thread.last_position + 1}
     if message_type == MessageType.USER_MESSAGE:
         changes["unread_messages_count"] = thread.unread_messages_count + 1
@@ -96,8 +96,8 @@ def page(messages: Messages, thread: Any, *, limit: int, before: Any = None) -> 
     """
     messages = messages.filter(thread=thread)
     if before is not None:
-        # Filter by the id only. With a filter by thread, too, SQLite would read the whole thread
-        # if its statistics are outdated.
+        # Filter by the id only. If a filter by thread were added, SQLite could read the whole
+        # thread when its statistics are outdated.
         its_position = Case(When(thread=thread, then="position"))
         mark = Message.objects.filter(pk=before).values(mark=its_position)
         messages = messages.filter(position__lt=Subquery(mark))

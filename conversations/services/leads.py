@@ -43,7 +43,7 @@ def allowed(thread: Thread, settings: LeadSettings) -> dict[str, str]:
 
 
 def capture(thread: Thread) -> Lead | None:
-    """Create the lead of a locked thread, with its event and email, or update an existing one.
+    """Create the lead of a locked thread, with its event and email, or update the existing lead.
 
     A new lead also escalates the thread if the lead settings require it. Returns None if lead
     collection is off, or if there is no lead yet and no email address or phone number to store.

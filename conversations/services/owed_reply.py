@@ -120,7 +120,8 @@ def _held(claim: Claim) -> QuerySet[OwedReply]:
 def _lapsed() -> QuerySet[OwedReply]:
     """Select replies whose lease has expired.
 
-    This includes leases that end more than 2 * LEASE from now, because the clock was set back.
+    This includes leases that end more than 2 * LEASE from now, which means that the clock was set
+    back.
     """
     ended = Q(claimed_until__lt=Now()) | Q(claimed_until__gt=Now() + 2 * LEASE)
     return OwedReply.objects.filter(ended)

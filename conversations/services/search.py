@@ -90,7 +90,7 @@ def union(messages: str, visitors: str, tags: str) -> str:
 
 SQLITE = union(SQLITE_MESSAGES, SQLITE_VISITORS, SQLITE_TAGS)
 POSTGRESQL = union(POSTGRESQL_MESSAGES, POSTGRESQL_VISITORS, POSTGRESQL_TAGS)
-# PostgreSQL collects the ids first. Otherwise, it may scan the whole list and test each row.
+# PostgreSQL collects the ids first. Otherwise, it may scan all threads and test each one.
 COLLECTED = {"sqlite": "{}", "postgresql": "SELECT unnest(ARRAY({}))"}
 TAGS = {"sqlite": SQLITE_TAGS, "postgresql": POSTGRESQL_TAGS}
 VISITORS = {"sqlite": SQLITE_VISITORS, "postgresql": POSTGRESQL_VISITORS}
@@ -142,7 +142,7 @@ def named(rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None) -> T
 def kept(
     rows: ThreadQuerySet, part: str, text: str, chatbots: Sequence[UUID] | None
 ) -> ThreadQuerySet:
-    """Filter `rows` to the newest threads that the statement `part` finds, by a subquery."""
+    """Filter `rows` with the statement `part` as a subquery, which finds the newest threads."""
     words = words_of(text)
     if not words or (chatbots is not None and not chatbots):
         return rows.none()

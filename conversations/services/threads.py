@@ -32,20 +32,20 @@ CONTACT = {"visitor_name": "name", "visitor_email": "email", "visitor_phone": "p
 def overview(chatbot_id: UUID, columns: Iterable[str]) -> tuple[int, list[Any]]:
     """Return the number of a chatbot's threads, and columns of the chatbot.
 
-    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. A list of
-    threads needs all of this only once, and reads it with one statement.
+    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. One
+    statement reads all of this, once for each list of threads.
     """
     total, *values = OVERVIEW.first(*columns, chatbot=chatbot_id) or (0,)
     return total or 0, values  # NULL before the first thread
 
 
 def contact_of(given: dict[str, Any]) -> dict[str, str]:
-    """Extract the visitor's contact from a body, keyed by the visitor's column names."""
+    """Extract the contact information from a body, keyed by the visitor's column names."""
     return {inside: given[outside] for outside, inside in CONTACT.items() if outside in given}
 
 
 def welcome(chatbot_id: UUID, external_id: str | None, contact: dict[str, str]) -> Visitor:
-    """Find or create the visitor of a new thread, store the contact and count the session."""
+    """Find or create a new thread's visitor, store the contact information, count the session."""
     if external_id is None:
         named: dict[str, Any] = {"external_id": str(new_id()), **contact}
         visitor = Visitor(chatbot_id=chatbot_id, total_sessions=1, **named)
@@ -80,9 +80,9 @@ def create(chatbot_id: UUID, given: dict[str, Any]) -> Thread:
 
 
 def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None = None) -> Thread:
-    """Change a thread and its visitor's contact, as given by ThreadChanges or a form.
+    """Change a thread and its visitor's contact information, as given by ThreadChanges or a form.
 
-    A changed contact may create or update the lead. Raises ThreadNotFound, including when the
+    New contact information may create or update the lead. Raises ThreadNotFound, including when the
     thread does not belong to the given chatbot.
     """
     contact = contact_of(changes)

@@ -59,7 +59,7 @@ class Command(BaseCommand):
     def become(self, part: str) -> None:
         """Replace this process with web or with a worker.
 
-        If the state is bound to this machine, web holds a lock that permits only one web process.
+        In a machine-bound installation, web holds a lock that permits only one web process.
         """
         self.check_version()
         upgrades.check_nothing_missing()
@@ -105,7 +105,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.stdout.write("Stopping.")
         finally:
-            for ending in (signal.SIGINT, signal.SIGTERM):  # the first request to stop is enough
+            for ending in (signal.SIGINT, signal.SIGTERM):  # so that `stop` is not interrupted
                 signal.signal(ending, signal.SIG_IGN)
             family.stop()
             lock.close()
@@ -185,7 +185,7 @@ class Command(BaseCommand):
             lines += [
                 f"  Email     {demo.ADMIN_EMAIL}",
                 f"  Password  {password}",
-                "            (of the admin; shown only once)",
+                "            (for the admin; shown only once)",
             ]
         else:
             lines.append(f"            {self.way_in()}")

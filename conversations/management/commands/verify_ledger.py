@@ -33,7 +33,7 @@ class Command(RecordCommand):
             type=seconds,
             default=GRACE,
             metavar="SECONDS",
-            help="skip messages stored in this many seconds before now, or after a"
+            help="skip messages stored within this many seconds before now or after a"
             " configuration change (default: 300)",
         )
 
@@ -55,7 +55,7 @@ class Command(RecordCommand):
         }
 
     def handle(self, *words: str, **options: Any) -> None:
-        """Print a line for each kind that has gaps, or JSON. Exits with status 1 if any has."""
+        """Print a line for each kind of gap found, or JSON. Exits with status 1 if there is one."""
         if options["json"]:
             super().handle(*words, **options)
         else:
