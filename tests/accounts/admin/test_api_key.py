@@ -71,7 +71,7 @@ def test_a_rotated_key_works_until_its_grace_period_ends(owner: User) -> None:
     assert fresh.expires_at == row.expires_at
     assert abs(old.expires_at - timezone.now() - timedelta(hours=1)) < timedelta(minutes=1)
     page = client.get(reverse("admin:accounts_apikey_change", args=[row.pk])).content.decode()
-    assert f'work until <time datetime="{old.expires_at:%Y-%m-%dT%H:%M}' in page
+    assert f'works until <time datetime="{old.expires_at:%Y-%m-%dT%H:%M}' in page
     assert client.post(address, form).status_code == 302
     assert client.get(address).status_code == 302
     assert ApiKey.objects.count() == 2
