@@ -39,13 +39,13 @@ class Span:
     grace: timedelta
 
     def holds(self, column: str) -> Q:
-        """Select the rows whose column lies in the span."""
+        """Return the condition that a column's value lies in the span."""
         return Q(**{f"{column}__gt": self.after, f"{column}__lte": self.upto})
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: its name, a description of the gap that it finds, and a query for such gaps."""
+    """A rule: its name, a description of the gaps that it finds, and a query for them."""
 
     name: str
     sentence: str
@@ -80,7 +80,7 @@ def reading() -> Iterator[None]:
     """Make PostgreSQL read a span through indexes, because it may otherwise read the whole table.
 
     On PostgreSQL, this is a transaction in which each statement sees everything that was committed
-    before the statement. On SQLite, there is none, because it would block other writers.
+    before the statement. On SQLite, no transaction is used, because it would block other writers.
     """
     if connection.vendor != "postgresql":
         yield
@@ -90,8 +90,8 @@ def reading() -> Iterator[None]:
         yield
 
 
-# Finished attempts are counted. An interrupted one is not, because it is repeated under the same
-# number, unless the interruption made the delivery FAILED.
+# Finished attempts are counted, except for interrupted ones, which are repeated under the same
+# number. An interruption that made the delivery FAILED is counted, because it is not repeated.
 COUNTED = Q(attempts__finished_at__isnull=False) & (
     Q(attempts__interrupted=False) | Q(attempts__status=State.FAILED)
 )
@@ -177,8 +177,8 @@ def _suspicious(span: Span) -> "QuerySet[Any, Any]":
     """Find the deliveries that may break a rule, in one statement for all rules.
 
     If a delivery's n attempts have the numbers from 1 to n, each once, then the sum of 2 ** number
-    is 2 ** (n + 1) - 2, and no other n numbers have this sum. More or fewer numbers may, so their
-    count is checked too.
+    is 2 ** (n + 1) - 2, and no other n numbers have this sum. More or fewer numbers can
+    have the same sum, so their count is checked, too.
     """
     numbers = Sum(_power_of_two(F("attempts__number")), filter=COUNTED, default=0)
     rows = _with_attempts(span, numbers=numbers, odd=Count("attempts", filter=ODD))

@@ -7,12 +7,12 @@ VISIBLE = 4  # characters at a secret's end that stay readable
 
 
 def mask(secret: str) -> str:
-    """Show only the end of a secret, so that secrets can be told apart."""
+    """Mask all but the end of a secret, so that people can tell secrets apart."""
     return MASK + secret[-VISIBLE:]
 
 
 def hide(text: str, secret: str) -> str:
-    """Mask a secret in a string: verbatim, escaped as in JSON, or cut off at the string's end."""
+    """Mask a secret in a string, even if it is escaped as JSON or cut off by the string's end."""
     quoted = json.dumps(secret)[1:-1]
     for form in (secret, quoted, quoted.replace("/", r"\/")):
         text = text.replace(form, mask(secret))

@@ -41,7 +41,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Data(ABC):
-    """The data of an event. Each kind is a frozen dataclass whose docstring is published."""
+    """The data of an event. Each kind is a frozen dataclass; OpenAPI shows its docstring."""
 
     event: ClassVar[Event]
     open_points: ClassVar[tuple[str, ...]] = ()

@@ -32,7 +32,7 @@ def deliver(claim: str, delivery_id: str) -> None:
     Specification: Events, Delivery rules.
     """
     claimed = Claimed(UUID(delivery_id), UUID(claim))
-    if not settings.SENDING:  # from the broker: while sending is off, a worker claims nothing
+    if not settings.SENDING:  # workers claim nothing then, but the broker may still hold a task
         claims.release([claimed])
         return
     try:
@@ -76,7 +76,7 @@ def advance_retry_jobs() -> None:
 def _carry_out(work: Work) -> None:
     try:
         result = attempt.send(work)
-    except Exception as error:  # without free file descriptors, libraries raise any type of error
+    except Exception as error:  # without free file descriptors, libraries raise errors of any type
         if not is_shortage(error):
             raise
         logger.warning(

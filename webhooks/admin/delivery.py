@@ -32,7 +32,7 @@ HELD_NOW = "held: SENDING=off"
 class DeliveryAdmin(
     ReadOnly, RetryAllAdmin, FailuresAdmin, DeliveryPageAdmin, Exporting, ChatbotRows
 ):
-    """Every event that was sent or will be sent, newest first."""
+    """Every delivery, in any state, newest first."""
 
     list_display = (
         at("created_at", "created"),
@@ -78,7 +78,7 @@ class DeliveryAdmin(
     }
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select deliveries of the user's chatbots, and of erased ones in accounts they manage."""
+        """Select the deliveries of the chatbots in `visible_ids`."""
         return rows.filter(chatbot__in=visible_ids(request))
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:

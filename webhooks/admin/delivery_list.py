@@ -3,7 +3,7 @@
 Indexes keep the order of the list for all deliveries, and within each chatbot, each state and each
 class of responses. If the matching rows are exactly one range of an index, a page reads only the
 rows that it shows. Any other page examines a bounded number of rows in the order of an index and
-keeps those that match. If these do not fill the page, it offers to look further back.
+keeps those that match. If too few match to fill the page, the page offers to look further back.
 
 For several chatbots, a database either sorts all of their rows, or reads the rows of all accounts
 in order and drops most of them. So the list first computes how far back the page can reach: for
@@ -44,8 +44,8 @@ SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
 NIL = UUID(int=0)  # sorts before every id
 COUNTED = 10_000  # maximum count of a day's deliveries in the text of an empty list
-FAILURES = 10_000  # maximum number of failures that the page of causes groups, newest first
-OF_ONE = 1_000  # minimum number of failures read for each of several chatbots
+FAILURES = 10_000  # newest failures that the page of causes groups; more for many chatbots
+OF_ONE = 1_000  # lowest limit on the failures read for each of several chatbots
 
 
 class DeliveryList(KeysetChangeList):
@@ -197,7 +197,7 @@ class DeliveryList(KeysetChangeList):
         return found
 
     def chatbots(self, request: HttpRequest, given: dict[str, str]) -> list[UUID] | None:
-        """Return the chatbots whose deliveries can match; None stands for all chatbots."""
+        """Return the chatbots whose deliveries can match, or None for all chatbots."""
         if "chatbot" in given:
             wanted = whole_id(given["chatbot"])
             return [wanted] if wanted else []

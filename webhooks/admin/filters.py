@@ -26,7 +26,7 @@ from webhooks.services.selection import (
 
 
 class AccountFilter(scope.AccountFilter):
-    """Filters by account. A delivery has a column and an index for it."""
+    """Filters by the delivery's own account column."""
 
     queryset = RowFilter.queryset
 

@@ -28,12 +28,12 @@ class Bar:
 
     @property
     def ok_top(self) -> int:
-        """Return the upper edge of the part that succeeded, which starts at the bottom."""
+        """Return the upper edge of the part for successes, which starts at the bottom."""
         return HEIGHT - self.ok
 
     @property
     def failed_top(self) -> int:
-        """Return the upper edge of the part that failed, which is stacked on the other."""
+        """Return the upper edge of the part for failures, which is stacked on the successes."""
         return self.ok_top - self.failed
 
 
@@ -53,7 +53,7 @@ class Bars:
 
     @property
     def most(self) -> int:
-        """Return the number of deliveries in the busiest hour, which has the highest bar."""
+        """Return the number of deliveries in the busiest hour, which has the tallest bar."""
         return max((hour.ok + hour.failed for hour in self.hours), default=0)
 
     @property

@@ -1,6 +1,6 @@
 """Make one attempt: sign the stored bytes with the endpoint's current secret and send them.
 
-`post.Outcome` decides what counts as success, and `schedule` when a failure is retried.
+`post.Outcome` decides what counts as success, and `schedule` decides when a failure is retried.
 
 Specification: Events, Request headers and Delivery rules. Open point: delivery-config.
 """

@@ -13,7 +13,7 @@ from django.db import DataError, IntegrityError, connection
 
 from config.database.locks import is_lock_timeout, is_row_locked
 
-GATHER = 0.004  # seconds to wait for more items, per additional item in the last write
+GATHER = 0.004  # seconds to wait for more items, for each item after the first in the last batch
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -30,8 +30,8 @@ class Batch(Generic[Item, Answer]):
     """One thread that writes the items of many threads.
 
     `write` takes a list of items, and returns an answer or an error for each, in order. It runs in
-    the writer's thread and on the writer's database connection, which is released when no item
-    waits. If it times out waiting for a locked row, it is called again with `leave_locked`, which
+    the writer's thread and on the writer's database connection, which is closed when no items are
+    waiting. If it times out waiting for a locked row, it is called again with `leave_locked`, which
     skips all locked rows, so the other items wait only once, however many rows are locked.
 
     The thread waits up to `patience` seconds for more items, because writing many items costs

@@ -29,7 +29,7 @@ START = timedelta(seconds=3)  # lifetime of a claim whose attempt has not begun
 # Time after an attempt's deadline in which its claim is still valid and settling can be retried
 MARGIN = timedelta(seconds=20)
 WINDOW, WINDOWS = 128, 8  # endpoints in a window, and maximum number of windows read by one claim
-# Bounds on the due deliveries read per endpoint and lane. The number is higher for fewer endpoints.
+# Bounds on the due deliveries read per endpoint and lane: the fewer endpoints, the more of each.
 LEAST_READ, MOST_READ = 8, 64
 ENDPOINTS = NAMESPACE + 1  # namespace of the endpoints' advisory locks
 # PostgreSQL receives these statements in one request and runs them as one transaction, so no lock
@@ -131,6 +131,6 @@ def _write(ids: list[UUID], worker: str, token: UUID) -> list[UUID]:
     taken = free.update(claim=token, claimed_by=worker, claimed_until=time + START)
     if taken == len(ids):
         return ids
-    # Some deliveries have been deleted in the meantime.
+    # Some deliveries have been deleted or changed in the meantime.
     there = set(Delivery.objects.filter(claim=token).values_list("pk", flat=True))
     return [one for one in ids if one in there]

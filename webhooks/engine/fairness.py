@@ -5,7 +5,7 @@ of the contract. Instead, three rules keep slots free for healthy endpoints:
 
 1. Each endpoint has a limit on its attempts in flight, across all workers (see `health`).
 2. Endpoints that have never been tried, or whose last attempt timed out, share half of a worker's
-   slots. No endpoint of any kind gets another slot while it holds more slots than are free.
+   slots. No endpoint, slow or not, gets another slot while it holds more than are free.
 3. The account with the fewest attempts in flight goes first, and within it the endpoint with the
    fewest.
 """
@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from uuid import UUID
 
-REMEMBERED = 10_000  # maximum number of accounts and endpoints whose place in the rotation is kept
+# Number of accounts and endpoints above which the rotation forgets those that are not waiting
+REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,8 @@ class Candidate:
     """A due delivery.
 
     `in_order` marks a first attempt or a manual retry, which waits while another delivery of its
-    thread is in flight. A `suspect` may be killing workers: a worker runs only one at a time.
+    thread is in flight. A `suspect` may be killing workers, so a worker runs only one suspect at a
+    time.
     """
 
     delivery_id: UUID

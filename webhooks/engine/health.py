@@ -19,7 +19,7 @@ from webhooks.engine.work import Result, Work
 from webhooks.models import Endpoint
 
 FRESH = timedelta(seconds=10)  # minimum time between writes for successes that change nothing else
-MOST = 128  # highest limit: over 600 deliveries a second to an endpoint that takes 0.2 s
+MOST = 128  # highest limit: over 600 deliveries a second if the endpoint responds in 0.2 s
 RECORD = (
     *("last_success_at", "last_failure_at", "failing_since", "failures_in_a_row"),
     *("timed_out", "attempts_limit"),
@@ -27,7 +27,11 @@ RECORD = (
 
 
 def changed(tried: int, failing: int, leave_locked: bool) -> "QuerySet[Endpoint]":
-    """Select and lock the endpoints whose records change, among those tried or failing."""
+    """Select and lock the endpoints whose records must be written.
+
+    These are the failing endpoints, and the other tried ones whose records are not up to date.
+    `tried` and `failing` are the numbers of their ids.
+    """
     chatbot = Chatbot._meta.pk
     known = Q(failing_since=None, timed_out=False, attempts_limit=MOST)
     known &= Q(last_success_at__gt=Given("fresh", DateTimeField()))

@@ -1,4 +1,4 @@
-"""Make one POST request under one deadline, with an outcome for anything a receiver may do."""
+"""Make one POST request under one deadline, and return an outcome whatever the receiver does."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from config.outbound.failures import FAILURES, Reason, clean, explain, is_shorta
 from config.outbound.guard import check_url, judge
 from config.outbound.transport import last_request, pieces, session
 
-BODY_SECONDS = 1.0  # seconds to read a body, which is only for people: success needs no body
+BODY_SECONDS = 1.0  # seconds to read a body, which is only shown: the status decides success
 BODY_READ = 16 * 1024  # bytes; after a longer body, the connection is not reused
 BODY_KEPT = 4 * 1024  # bytes at the beginning of a body that an attempt stores
 

@@ -21,8 +21,8 @@ from webhooks.models.delivery import Lane
 SUSPECT = 2  # interruptions after which a delivery is suspected of killing workers
 NOBODY = UUID(int=0)  # sorts before every chatbot
 
-# Each subquery follows the order of an index, so PostgreSQL reads one row for it, whatever it
-# estimates.
+# Each subquery follows the order of an index, so PostgreSQL reads only one row for each, whatever
+# its statistics say.
 GLANCE = """
 SELECT (SELECT d.starts_at FROM webhooks_delivery d
         WHERE d.due_at IS NOT NULL AND d.running_of IS NULL ORDER BY d.starts_at LIMIT 1),
@@ -58,8 +58,8 @@ LEFT JOIN webhooks_endpoint e ON e.chatbot_id = c.id
 ORDER BY place.number
 """  # noqa: S608 - our own constants only
 
-# An endpoint's first due deliveries in a lane. A delivery is skipped while another one of its
-# thread is in flight, unless it is a retry (lane 0).
+# An endpoint's first due deliveries in a lane. Except for automatic retries (lane 0), a delivery is
+# skipped while another delivery of its thread is in flight.
 DUE = """SELECT d.{columns} FROM webhooks_delivery d
     WHERE d.waiting_of = {chatbot} AND d.lane = l.lane AND d.starts_at <= %s
     AND (d.lane = 0 OR NOT EXISTS (SELECT 1 FROM webhooks_delivery r
@@ -108,7 +108,7 @@ def keep_to_indexes() -> None:
 
 
 def glance() -> tuple[datetime | None, UUID | None]:
-    """Return when the next attempt is due (None if nothing waits) and the newest delivery's id.
+    """Return when the next attempt is due (None if there is none) and the newest delivery's id.
 
     Waiting first attempts count as due since LONG_AGO.
     """

@@ -38,7 +38,7 @@ def take_over(dead: set[str]) -> int:
     """Free the claims of dead workers and the claims that have expired.
 
     An attempt that had begun is marked as interrupted and repeated immediately, under the same
-    number. The third interruption ends the delivery as FAILED. Returns how many claims expired
+    number. The third interruption makes the delivery FAILED. Returns how many claims expired
     before an attempt began, not counting those of dead workers.
     """
     current_time = now()
@@ -46,7 +46,7 @@ def take_over(dead: set[str]) -> int:
     with transaction.atomic():
         keep_to_indexes()
         held = Delivery.objects.filter(HELD, gone).defer("body")
-        rows = list(unlocked(held))  # a locked one is taken over later
+        rows = list(unlocked(held))  # a locked row is taken over later
     if not rows:
         return 0
     begun = {

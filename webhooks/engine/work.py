@@ -19,7 +19,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The endpoint as it stood when the attempt began."""
+    """The endpoint as it was when the attempt began."""
 
     url: str
     sealed_secret: str = field(repr=False)
@@ -39,7 +39,7 @@ class Work:
     once: bool  # a test dispatch or a manual retry: no automatic retry follows
     body: bytes = field(repr=False)
     target: Target | None  # None: the webhook was deleted
-    late: timedelta = timedelta(0)  # time from when the attempt was due to its start
+    late: timedelta = timedelta(0)  # time from the due time to the start
     begun: float = field(default_factory=time.monotonic)
 
     def seconds_since_due(self) -> float:
@@ -57,7 +57,7 @@ class Result:
     final: bool = False  # no automatic retry follows
 
     def without_content(self) -> "Result":
-        """Drop the response's content and make the result final, for an erased delivery."""
+        """Return a final result without the response's content, for an erased delivery."""
         if self.outcome is None:
             return replace(self, final=True)
         outcome = replace(self.outcome, response_headers={}, response_body=b"")

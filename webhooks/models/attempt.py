@@ -1,4 +1,4 @@
-"""Attempts: every try, with its response. Specification: Events, Delivery rules, 5."""
+"""The log of attempts: each request and its response. Specification: Events, Delivery rules, 5."""
 
 from django.db import models
 

@@ -1,7 +1,6 @@
 """Deliveries: an event's exact bytes, and the schedule for sending them to the endpoint.
 
-Only `due_at` shows whether another attempt is to be made. `claim` is set while a worker holds the
-delivery.
+Another attempt is made only if `due_at` is set. `claim` is set while a worker holds the delivery.
 Specification: States and transitions, Webhook delivery. Open point: delivery-states.
 """
 
@@ -48,19 +47,19 @@ class Lane(models.IntegerChoices):
 
 
 class NextPosition(models.Func):
-    """The next position. The database assigns it, because the clocks of web machines differ."""
+    """The next position, assigned by the database because the clocks of web machines differ."""
 
     output_field = models.BigIntegerField()
 
     # Any, below: as in the base class
     def as_postgresql(self, *_: Any, **__: Any) -> tuple[str, tuple[str | int, ...]]:
-        """Take the number from the sequence that the migration creates."""
+        """Return SQL that takes the next number of the sequence that the migration creates."""
         return "nextval('webhooks_delivery_position')", ()
 
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: Any
     ) -> tuple[str, tuple[str | int, ...]]:
-        """Take the number that the row will get as its rowid: only one writer runs at a time."""
+        """Return SQL for the rowid that the row will get, as SQLite has one writer at a time."""
         return "(SELECT COALESCE(MAX(rowid), 0) + 1 FROM webhooks_delivery)", ()
 
 
@@ -77,21 +76,22 @@ def generated(
 ) -> "models.GeneratedField":
     """Declare a column that the database computes from other columns of the row.
 
-    The engine finds a chatbot's rows only through such columns, so no other index can serve its
-    statements, and outdated statistics do not change their plans.
+    The engine selects a chatbot's rows only by generated columns. Only one index can serve each of
+    its statements, so outdated statistics do not change a statement's plan.
     """
     return models.GeneratedField(
         expression=models.Case(*cases, default=default), output_field=output, db_persist=True
     )
 
 
-NO_ANSWER = 0  # a value of `answer_class`
+NO_ANSWER = 0  # the `answer_class` if there was no response
 
 
 def failed_answer_class() -> "models.GeneratedField":
-    """Declare a column for the first digit of a failed attempt's code, or NO_ANSWER.
+    """Declare a column for the first digit of the last response's code if the attempt failed.
 
-    It is null before the first attempt and after a success, so its index contains failures only.
+    The value is NO_ANSWER if there was no response. It is null before the first attempt and after a
+    success, so the column's index contains only failures.
     """
     tried = models.Q(attempts_count__gt=0) & ~models.Q(state=State.SUCCESS)
     classes = [
@@ -131,7 +131,7 @@ class Delivery(Row):
     due_at = models.DateTimeField(null=True)
     claim = models.UUIDField(null=True)  # fencing token: only its holder may write
     claimed_by = models.CharField(max_length=64, blank=True)  # the worker's name in `liveness`
-    claimed_until = models.DateTimeField(null=True)  # when the claim expires if not yet released
+    claimed_until = models.DateTimeField(null=True)  # when the claim expires unless released
     retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the test or retry
     position = PositionField(editable=False)  # the order of a thread's events
     # The chatbot's id while the delivery is waiting, and while its attempt is in flight
@@ -153,7 +153,7 @@ class Delivery(Row):
         default=models.F("due_at"),
         output=models.DateTimeField(null=True),
     )
-    # For the log and retry jobs. The indexes of these columns cost nothing if the first attempt
+    # The log and retry jobs use these two columns. Their indexes cost nothing if the first attempt
     # succeeds.
     failed_of = generated(
         models.When(state=State.FAILED, then=models.F("chatbot")),

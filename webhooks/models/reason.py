@@ -6,7 +6,7 @@ from config.outbound.failures import Reason
 
 
 class Refusal(models.TextChoices):
-    """Reasons that arise in this service. Those from the exchange itself are in `Reason`."""
+    """Reasons within this service. `Reason` has those that arise in the exchange itself."""
 
     WEBHOOK_DELETED = "WEBHOOK_DELETED", "webhook deleted"
     SWITCHED_OFF = "SWITCHED_OFF", "webhook switched off"

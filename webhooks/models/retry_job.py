@@ -9,7 +9,7 @@ from config.database.row import Row
 
 
 class JobState(models.TextChoices):
-    """The state of a retry job. A stopped one can be resumed."""
+    """The state of a retry job. A stopped job can be resumed."""
 
     RUNNING = "RUNNING"
     STOPPED = "STOPPED"

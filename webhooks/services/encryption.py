@@ -9,10 +9,10 @@ CHUNK = 500
 
 
 def rotate() -> Iterator[bool]:
-    """Re-encrypt the secrets of all endpoints. Yields, for each, whether no key can decrypt it.
+    """Re-encrypt the secrets of all endpoints. Yields True for each that no key can decrypt.
 
     A secret that is replaced in the meantime is left unchanged: it was sealed with the newest key.
-    After an interruption, or once a missing key is back, run it again from the start.
+    After an interruption, or once a missing key has been put back, run it again from the start.
     """
     rows = Endpoint.objects.order_by("pk").values_list("pk", "sealed_secret")
     for key, sealed in rows.iterator(chunk_size=CHUNK):

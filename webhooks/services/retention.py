@@ -18,7 +18,7 @@ BATCH = 1_000
 
 
 def prunable(before: datetime) -> "QuerySet[Delivery]":
-    """Select finished deliveries without a requested retry that were created before a time."""
+    """Select finished deliveries created before a time, unless a retry has been requested."""
     return Delivery.objects.filter(
         created_at__lt=before,
         state__in=[State.SUCCESS, State.FAILED],

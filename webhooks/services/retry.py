@@ -17,7 +17,7 @@ BATCH = 100  # deliveries per transaction, which on the embedded default blocks 
 
 
 def retryable_alone(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Select the deliveries that may be retried: FAILED, no retry requested, and not erased."""
+    """Select the deliveries that can be retried: FAILED, no retry requested, and not erased."""
     return with_content(deliveries.filter(state=State.FAILED, due_at=None, claim=None))
 
 
@@ -27,7 +27,7 @@ def erased(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
 
 
 def retryable(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Select the deliveries that may be retried in bulk; test dispatches are retried one by one."""
+    """Select the deliveries that can be retried in bulk; test dispatches are retried one by one."""
     return retryable_alone(deliveries).filter(is_test=False)
 
 

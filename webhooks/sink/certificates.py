@@ -1,4 +1,4 @@
-"""The sink's own authority and certificate, valid for this machine only, kept in one folder.
+"""The sink's own certificate and authority, kept in one folder and valid only for this machine.
 
 The authority's key is discarded as soon as it has signed the certificate, so a client that trusts
 the authority trusts only this certificate.
@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 VALID = timedelta(days=365)
-RENEWED = timedelta(days=7)  # time before expiry; a running sink keeps the old certificate
+RENEWED = timedelta(days=7)  # a sink that starts this close to the expiry renews the pair
 NAMES = (
     x509.DNSName("localhost"),
     x509.IPAddress(ipaddress.ip_address("127.0.0.1")),

@@ -43,7 +43,7 @@ class Manner(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How to treat the first `times` requests, or all if it is None. Later ones are accepted."""
+    """How to treat the first `times` requests (None: all of them). Later requests are accepted."""
 
     status: int = 200
     delay: float = 0.0  # seconds before the response
@@ -85,7 +85,7 @@ class Arrival:
 
     @property
     def event(self) -> str | None:
-        """The event that the body names, if it names one."""
+        """The event that the body names; None if the body names none."""
         try:
             envelope = json.loads(self.body)
         except (ValueError, RecursionError):
@@ -214,7 +214,7 @@ class _Handler(BaseHTTPRequestHandler):
     def caller_is_gone(self) -> bool:
         waiting = select.poll()
         waiting.register(self.connection, select.POLLIN)
-        try:  # readable: another request, or the end of the connection
+        try:  # a readable socket has another request, or has been closed
             return bool(waiting.poll(0)) and not self.rfile.peek(1)
         except OSError:
             return True
@@ -238,7 +238,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _advice(error: ssl.SSLError) -> str:
-    """Explain what a caller did wrong; empty for a caller that only connected."""
+    """Explain what a caller did wrong. Returns "" for a caller that only connected."""
     match error.reason:
         case "TLSV1_ALERT_UNKNOWN_CA" | "SSLV3_ALERT_BAD_CERTIFICATE":
             return "a caller does not trust the certificate: was it started with WEBHOOK_CA_BUNDLE?"
