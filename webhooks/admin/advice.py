@@ -1,4 +1,4 @@
-"""Give advice about a failed attempt, from a table with an entry for each kind of failure."""
+"""Advise what to do about a failed attempt: a table with an entry for each kind of failure."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -43,7 +43,7 @@ REASONS: dict[str, str] = {
     Refusal.WEBHOOK_DELETED: "Set up a webhook for the chatbot, then retry.",
     Refusal.SWITCHED_OFF: "Switch the webhook on, then retry.",
     Refusal.ADD_ON_LOST: "The account has lost the add-on: ask a superuser to switch it on.",
-    Refusal.CONTENT_ERASED: "The content was erased, so the delivery cannot be sent again.",
+    Refusal.CONTENT_ERASED: "Its content was erased: it cannot be sent again.",
     Refusal.SECRET_UNREADABLE: "Replace the secret: no key of this service can decrypt the stored "
     "one.",
     Refusal.INTERRUPTED: INTERRUPTED,
