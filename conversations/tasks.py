@@ -35,7 +35,10 @@ def purge_erased(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def check_ledger(claim: str) -> None:
-    """Continue the daily check of the ledger. An incomplete check is due again after a minute."""
+    """Continue the daily check of the ledger.
+
+    An incomplete check is due again one minute after this run began.
+    """
     began, ended = timezone.now(), False
     with left_if_locked("the check of the ledger"):
         ended = ledger.resume(time_budget.begin())

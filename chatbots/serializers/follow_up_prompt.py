@@ -30,7 +30,7 @@ class FollowUpPromptRecord(Record):
 
 
 def part(name: str) -> Any:
-    """Return a field of a pair. "" and null count as absent."""
+    """Declare an optional field of the button or the link. "" and null count as absent."""
     return like(FollowUpPrompt, name, required=False, allow_null=True)
 
 

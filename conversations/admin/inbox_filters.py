@@ -1,6 +1,7 @@
 """The inbox's filters. The live list's poll also applies them.
 
-A filter by tag or lead keeps only the newest threads that match, so its cost is bounded.
+The filter by tag keeps only the newest threads that match, and the filter by lead only the threads
+of the newest leads: at most NEWEST_KEPT in each case, so that the cost is bounded.
 """
 
 from collections.abc import Callable

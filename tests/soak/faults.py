@@ -1,8 +1,8 @@
 """The faults of a soak: their kinds, how they are drawn, and the threads that cause them.
 
-A fault is due when a number of events have been committed, so that a seed gives the same faults on
-fast and slow machines. Each component that fails has its own lane. The faults of one component
-happen one after another, and different components may fail at the same time.
+Each fault is due once a certain number of events has been committed, so that a seed gives the same
+faults on fast and slow machines. Each component that fails has its own lane. The faults of one
+component happen one after another, and different components may fail at the same time.
 """
 
 import random
