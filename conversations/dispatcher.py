@@ -236,8 +236,8 @@ class Dispatcher(threading.Thread):
         """End the process if it is stuck, so that its supervisor restarts it.
 
         It is stuck if no round finishes for STUCK_AFTER seconds or, once it must stop, for
-        `grace()` seconds. The watchdog counts its own sleeps, so the time for which the process is
-        suspended does not count.
+        `grace()` seconds. The watchdog counts its own sleeps, so time during which the process
+        is suspended does not count.
         """
         seen, quiet = self.rounds, 0
         while True:

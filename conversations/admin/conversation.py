@@ -51,7 +51,7 @@ class Bubble:
 
     @property
     def kind(self) -> str:
-        """Return the CSS class that sets the side and the colour."""
+        """Return the CSS class that sets the bubble's side and colour."""
         return KINDS[MessageType(self.message.message_type)]
 
     @property
@@ -172,7 +172,7 @@ def other_threads(thread: Thread) -> "QuerySet[Thread]":
 
 
 def neighbours(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
-    """Find the waiting threads before and after a thread, when the longest wait comes first.
+    """Find the waiting threads before and after a thread. The longest wait comes first.
 
     A thread that is not waiting precedes all waiting ones. Any: a queryset.
     """
