@@ -28,7 +28,8 @@ class ReplyOrigin(models.Model):
     history_length = models.PositiveSmallIntegerField()  # earlier messages in the prompt
     input_tokens = models.PositiveIntegerField(null=True)  # null: the model reported none
     output_tokens = models.PositiveIntegerField(null=True)
-    failed_before = models.CharField(max_length=SHORT, blank=True)  # models and reasons
+    # The models that failed before this one replied, each with the reason.
+    failed_before = models.CharField(max_length=SHORT, blank=True)
 
     def __str__(self) -> str:
         return f"origin of {self.message_id}"
