@@ -11,7 +11,7 @@ from conversations.models import Message, Thread
 
 
 class ThreadNotFound(NotFound):
-    """Raised if the thread does not exist or belongs to another chatbot."""
+    """Raised if the thread does not exist, was erased, or belongs to another chatbot."""
 
     message = "thread not found"
 

@@ -1,6 +1,7 @@
 """Demo data: two accounts with bots and conversations.
 
-A later run reuses the existing rows. Every run issues new API keys and a new admin password.
+A later run reuses existing rows. Every run issues new API keys and sets a new
+admin password.
 """
 
 import secrets

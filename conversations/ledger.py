@@ -1,11 +1,11 @@
 """Check messages, events, deliveries and attempts against each other, and count the gaps by kind.
 
 A message is expected to have a delivery only if its event was provably due: the account has
-webhooks, the endpoint is active and subscribed, and neither has changed since before the message.
-Older configurations are not stored, so nothing can be proved about other messages. Messages older
-than the delivery log are not checked either. The log is assumed to begin with its oldest delivery,
-but no later than a day ago. Erased conversations and chatbots are not checked. Erased deliveries
-can outlive their messages, but their content must be gone.
+webhooks enabled, the endpoint is active and subscribed, and both were last changed before the
+message was stored. Older configurations are not stored, so nothing can be proved about other
+messages. Messages older than the delivery log are not checked either. The log is assumed to begin
+with its oldest delivery, but no later than a day ago. Erased conversations and chatbots are not
+checked. Erased deliveries can outlive their messages, but their content must be gone.
 
 Every other rule compares rows that change in the same transaction, so it holds at any moment.
 """
@@ -187,7 +187,7 @@ TABLES = (
         (
             Rule(
                 "reply_owed_twice",
-                "a reply is still owed although it or its draft is stored",
+                "a reply is still owed although the reply or a draft is stored",
                 _reply_owed_twice,
             ),
         ),
@@ -250,7 +250,7 @@ def spans() -> int:
 def _find(rule: Rule, span: Span) -> set[UUID]:
     """Return the gaps that two readings of a span have in common.
 
-    A single reading may see false gaps, because pruning may delete rows between its statements.
+    A single reading can find false gaps, because pruning can delete rows between its statements.
     """
     ids = _read(rule, span)
     return ids & _read(rule, span) if ids else ids

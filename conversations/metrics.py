@@ -1,8 +1,7 @@
 """The metrics page, with the metrics of the processes and metrics read from the database.
 
-A separate thread reads the database, at most once every METRICS_FRESH seconds, and the page waits
-only briefly for this thread. The page therefore responds even if the database is down or every
-connection is in use.
+A separate thread reads the database, at most once every METRICS_FRESH seconds. The page waits only
+briefly for this thread, so it responds even if the database is down or every connection is in use.
 """
 
 import logging

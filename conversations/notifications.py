@@ -57,7 +57,7 @@ def new_lead(thread: Thread, lead: Lead, settings: LeadSettings) -> None:
             thread_id=thread.pk,
             subject=f"{thread.chatbot.name}: new lead {lead}",
             body=(
-                f"A visitor of {thread.chatbot.name} left contact information.\n\n"
+                f"A visitor to {thread.chatbot.name} left contact information.\n\n"
                 f"Name: {lead.name}\nEmail: {lead.email}\nPhone: {lead.phone}\n\n"
                 f"Conversation: {thread.dashboard_url}\n"
             ),

@@ -51,7 +51,7 @@ class Bubble:
 
     @property
     def kind(self) -> str:
-        """Return the CSS class that sets the side and the colour."""
+        """Return the CSS class that sets the bubble's side and colour."""
         return KINDS[MessageType(self.message.message_type)]
 
     @property
@@ -86,9 +86,9 @@ class Bubble:
         """Name a reply's model and the time it took, or the reason for a fallback."""
         message = self.message
         if message.fallback_reason:
-            return f"fallback text: {message.fallback_reason}"
+            return f"fallback message: {message.fallback_reason}"
         if message.reply_ms is None:
-            return str(message.llm_model or "fallback text")
+            return str(message.llm_model or "fallback message")
         return f"{message.llm_model or 'deleted model'}, {message.reply_ms:,} ms"
 
     @property
@@ -172,9 +172,9 @@ def other_threads(thread: Thread) -> "QuerySet[Thread]":
 
 
 def neighbours(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
-    """Find the waiting threads before and after a thread, in the order of their waits.
+    """Find the waiting threads before and after a thread. The longest wait comes first.
 
-    The longest wait comes first. A thread that is not waiting precedes all others. Any: a queryset.
+    A thread that is not waiting precedes all waiting ones. Any: a queryset.
     """
     waiting = rows.waiting().exclude(pk=thread.pk).order_by("waiting_since", "id")
     if not thread.waiting_since:

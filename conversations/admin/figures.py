@@ -156,7 +156,7 @@ class Chart:
         """Describe the chart in words, for people who cannot see it."""
         total = self.figures.total
         parts = ", ".join(f"{one.label} {total[one.name]:,}" for one in self.series)
-        title = f"{self.title} over {self.figures.span.label}"
+        title = f"{self.title}, {self.figures.span.label}"
         return f"{title}: {parts}. The table below has the same figures."
 
     @property

@@ -76,7 +76,7 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
                 "deliveries failed",
                 f"{total['failed']:,}",
                 f"{log}&state__exact=FAILED",
-                f"of {ended:,} that ended",
+                f"of {ended:,} finished",
                 total["failed"] > 0,
             )
         )

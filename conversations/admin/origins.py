@@ -43,7 +43,7 @@ def _lines(origin: ReplyOrigin, names: dict[Key, str]) -> Iterator[str]:
         return f"“{names.get((row_id, number), 'deleted')} v{number}”"
 
     if origin.failed_before:
-        yield f"Models that failed before: {origin.failed_before}"
+        yield f"Models that failed first: {origin.failed_before}"
     if origin.model_id:
         yield f"Model: {name(origin.model_id, origin.model_version)}"
     if origin.instruction_id:

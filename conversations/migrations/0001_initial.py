@@ -1,7 +1,7 @@
 """The conversation tables, the triggers that count each chatbot's threads, and the search indexes.
 
-Dropping a table drops its triggers. On SQLite, a later migration that rebuilds a table must
-therefore create the triggers again.
+Dropping a table drops its triggers. On SQLite, a later migration that rebuilds a table must create
+the table's triggers again.
 """
 
 import uuid
@@ -64,8 +64,8 @@ SQLITE = (
 # Indexes of the words in messages, in the names and email addresses of visitors, and in tags. Each
 # entry also has a word that identifies its chatbot, so that a search reads only the entries of the
 # chatbots that the user may see. This word begins with "bot:" on PostgreSQL and with U+E000 on
-# SQLite. No word of a text does. The statements in conversations/services/search.py read the
-# indexes.
+# SQLite. No word of a text begins with either of them. The statements in
+# conversations/services/search.py read the indexes.
 POSTGRESQL_SEARCH = (
     # Words are letters and digits, without accents, as SQLite's tokenizer sees them. PostgreSQL's
     # parser would keep an email address, a file name or 12.50 in one piece.

@@ -10,7 +10,8 @@ class ReplyOrigin(models.Model):
     """The origin of an AI message. Its model, response time and fallback reason are in the message.
 
     The ids and numbers refer to the chatbots app's Version, which outlives the row it describes.
-    A number is 0 if there is no version: a bot without general settings uses the defaults.
+    A version is 0 if the row does not exist, as for a bot without general settings, which uses the
+    defaults.
     """
 
     message = models.OneToOneField(
@@ -27,7 +28,8 @@ class ReplyOrigin(models.Model):
     history_length = models.PositiveSmallIntegerField()  # earlier messages in the prompt
     input_tokens = models.PositiveIntegerField(null=True)  # null: the model reported none
     output_tokens = models.PositiveIntegerField(null=True)
-    failed_before = models.CharField(max_length=SHORT, blank=True)  # earlier failures, by model
+    # The models that failed before this one replied, each with the reason.
+    failed_before = models.CharField(max_length=SHORT, blank=True)
 
     def __str__(self) -> str:
         return f"origin of {self.message_id}"

@@ -12,7 +12,8 @@ from config.database.prepared import Given, Update, prepared_update
 class TokenUsage(models.Model):
     """The tokens that one chatbot used with one model on one day (UTC).
 
-    Counted in the transaction that stores the reply, and kept when the message is erased.
+    A reply's tokens are added in the transaction that stores the reply, and are not subtracted when
+    the message is erased.
     `model_id` is not a foreign key, so usage remains when its model is deleted.
     """
 

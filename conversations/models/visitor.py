@@ -45,13 +45,13 @@ class Visitor(ErasableRow):
     """A visitor of one chatbot, identified by an id that the caller gave or that was generated."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="visitors")
-    external_id = models.CharField("visitor id", max_length=SHORT)  # visitorId on the wire
+    external_id = models.CharField("visitor id", max_length=SHORT)  # `visitorId` in the API
     name = models.CharField(max_length=SHORT, blank=True)
     email = models.CharField(max_length=SHORT, blank=True)
     phone = models.CharField(max_length=SHORT, blank=True)
     first_seen_at = models.DateTimeField(default=timezone.now)
     last_seen_at = models.DateTimeField(default=timezone.now)
-    # Stored, so that a busy visitor's messages are never scanned to count them.
+    # Stored, because counting the messages of a busy visitor would read all of them.
     total_sessions = models.PositiveIntegerField(default=0)
     total_messages = models.PositiveIntegerField(default=0)
 

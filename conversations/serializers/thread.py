@@ -26,7 +26,7 @@ def icon(name: str, *, appearance: str = "chatbot.appearance") -> Text:
 
 
 def model_of(key: object, provider: str, title: str) -> dict[str, object] | None:
-    """Build the model part from its columns, or return None if there is no model."""
+    """Build the value of `llm_model` from its columns, or return None if there is no model."""
     return {"id": key, "provider": provider, "title": title} if key else None
 
 

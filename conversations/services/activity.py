@@ -86,7 +86,10 @@ class Range:
         self.chatbots, self.by_minute = chatbots, by_minute
 
     def rows(self, rows: "QuerySet[Any]", chatbot: str) -> "QuerySet[Any]":
-        """Select the rows in the range, each with its `key`. `chatbot` is the lookup of its bot."""
+        """Select the rows in the range, each with its `key`.
+
+        `chatbot` is the lookup for a row's chatbot.
+        """
         if self.chatbots is not None:
             rows = rows.filter(**{f"{chatbot}__in": self.chatbots})
         key = TruncMinute("created_at") if self.by_minute else F(chatbot)
@@ -218,7 +221,7 @@ def stale_hours() -> list[tuple[datetime, tuple[str, ...]]]:
 
 
 def busy_hour(since: datetime) -> datetime | None:
-    """Return the first hour since a given time that has rows to count."""
+    """Return the first hour since a given time that has rows to count, or None."""
     firsts = (
         model._default_manager.filter(pk__gte=first_id_of(since))
         .order_by("pk")

@@ -57,7 +57,7 @@ def ask(message: Message, briefing: Briefing) -> Reply:
     """Return a model's reply, or the bot's fallback if there is no model or every model fails.
 
     Call this outside any transaction, because it releases the database connection. Raises
-    ReplyFailed only if this machine lacked the resources to ask.
+    ReplyFailed only if this machine lacks the resources to ask.
     """
     if briefing.model is None:
         metrics.FAILURES.labels(metrics.NO_DEFAULT_MODEL).inc()

@@ -170,7 +170,7 @@ def _delete_empty(threads: "QuerySet[Any]") -> None:
     """Delete erased threads whose dependent rows are gone, and keep the thread count correct."""
     with transaction.atomic():
         rows = threads.filter(erased_at__isnull=False).order_by("pk").select_for_update()
-        # A trigger subtracts each deleted thread, so add the threads that hiding has subtracted.
+        # A trigger subtracts each deleted thread, so first add those that hiding has subtracted.
         for chatbot, number in Counter(rows.values_list("chatbot", flat=True)).items():
             ThreadCount.objects.filter(chatbot=chatbot).update(threads=F("threads") + number)
         threads.delete()

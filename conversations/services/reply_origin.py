@@ -1,7 +1,7 @@
 """Record the origin of an AI message, and rebuild its prompt byte for byte.
 
 A prompt is a function of versions, which never change, and of the thread's earlier messages, which
-are never edited. The origin therefore stores only references to both.
+are never edited. So the origin stores only references to both.
 """
 
 from typing import Any
@@ -71,7 +71,7 @@ def rebuild(reply: Message) -> list[Turn]:
     Raises ReplyOrigin.DoesNotExist for a message without an origin.
     """
     origin, question = ReplyOrigin.objects.get(message=reply), reply.parent_message
-    assert question  # every reply with an origin has one
+    assert question  # every reply with an origin answers a message
     general = GeneralSettings(**_content(origin.settings_id, origin.settings_version))
     personas = [Persona(**_content(*pair)) for pair in origin.personas]
     instruction = None

@@ -1,7 +1,7 @@
 """Find threads by words in their messages, by their visitor's name or email address, or by tags.
 
 The initial migration creates the indexes: FTS5 tables on SQLite, GIN indexes on PostgreSQL. Each
-entry contains a word that names its chatbot, so the index itself limits a search to the searcher's
+entry contains a word that identifies its chatbot, so the index itself limits a search to the user's
 chatbots, however many entries other chatbots have. No text can contain such a word.
 """
 
@@ -108,7 +108,7 @@ class Hits:
 def find(text: str, chatbots: Sequence[UUID] | None) -> Hits:
     """Find the newest threads and messages that contain all words of a text, in one query.
 
-    `chatbots` are the ids of the chatbots that the searcher may see, or None for all.
+    `chatbots` are the ids of the chatbots that the user may see, or None for all.
     """
     words = words_of(text)
     if not words or (chatbots is not None and not chatbots):

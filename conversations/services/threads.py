@@ -30,7 +30,7 @@ CONTACT = {"visitor_name": "name", "visitor_email": "email", "visitor_phone": "p
 
 
 def overview(chatbot_id: UUID, columns: Iterable[str]) -> tuple[int, list[Any]]:
-    """Return the number of a chatbot's threads, and columns of the chatbot.
+    """Return the number of a chatbot's threads, and the given columns of the chatbot.
 
     The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. One
     statement reads all of this, once for each list of threads.

@@ -41,7 +41,7 @@ MINUTE = 60
 
 
 class Incoming(NamedTuple):
-    """A visitor's message, and what must be known before anything is counted or stored."""
+    """A visitor's message, with the limits that apply to it and the state of its thread."""
 
     content: str
     thread_id: UUID
@@ -97,7 +97,7 @@ class Sent:
 
 
 def receive(chatbot_id: UUID, thread_id: UUID, content: str) -> Incoming:
-    """Read what must be known before a message is sent. Raises ThreadNotFound."""
+    """Read the limits and the thread's state for a visitor's message. Raises ThreadNotFound."""
     found = KNOWN_BEFORE.first(chatbot=chatbot_id, thread=thread_id, content=content)
     if found is None:
         raise ThreadNotFound

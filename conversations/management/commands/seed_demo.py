@@ -7,7 +7,7 @@ from conversations import demo
 
 
 class Command(RecordCommand):
-    help = "Create or reuse demo data. Each run issues new API keys and a new admin password."
+    help = "Create or reuse demo data. Each run issues new API keys and sets a new admin password."
 
     def run(self, **_: Any) -> dict[str, Any]:
         """Seed the data. Without `--json`, returns only the URLs, the login and the API keys."""

@@ -197,7 +197,7 @@ class TestFailure:
         reply = Message.objects.get(message_type=MessageType.AI_MESSAGE)
         assert reply.fallback_reason == self.REASON
         page = admin_client.get(f"/admin/conversations/thread/{thread.pk}/change/")
-        assert f"fallback text: {self.REASON}" in unescape(page.content.decode())
+        assert f"fallback message: {self.REASON}" in unescape(page.content.decode())
 
     def test_the_page_of_the_model_shows_its_last_failure(
         self, failed: None, admin_client: Any

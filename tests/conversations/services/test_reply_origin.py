@@ -211,7 +211,7 @@ def test_the_thread_page_explains_each_ai_message(
         "<summary>Real, ",
         "Instruction: “Support v4”",
         "Model: “Real v1”",
-        "Models that failed before: Main: the model's endpoint answered 500",
+        "Models that failed first: Main: the model's endpoint answered 500",
         "Temperature: 0.5; earlier messages in the prompt: 0",
         "Tokens: 1 in, 1 out",
     ):
