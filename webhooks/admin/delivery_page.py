@@ -120,7 +120,7 @@ def neighbours(delivery: Delivery) -> dict[str, UUID | None]:
 
 
 def tag_of(delivery: Delivery) -> str:
-    """Return the ETag's value, which changes with every change of the delivery."""
+    """Return the ETag's value, which changes whenever the delivery changes."""
     claim = delivery.claim.hex if delivery.claim else ""
     due = delivery.due_at.timestamp() if delivery.due_at else ""
     return f"{delivery.updated_at.timestamp()}-{delivery.attempts_count}-{due}-{claim}"
