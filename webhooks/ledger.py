@@ -114,7 +114,7 @@ ODD = Q(attempts__finished_at=None, attempts__isnull=False, claim=None) | COUNTE
     | Q(attempts__status=State.SUCCESS, attempts__response_code__lt=200)
     | Q(attempts__status=State.SUCCESS, attempts__response_code__gt=299)
 )
-MANY = 50  # attempts; the powers of two of much higher numbers do not fit into 64 bits
+MANY = 50  # attempts; with many more, the powers of two would not fit into 64 bits
 
 
 def _with_attempts(span: Span, **aggregates: Any) -> "QuerySet[Any, Any]":
@@ -189,7 +189,7 @@ def _suspicious(span: Span) -> "QuerySet[Any, Any]":
     return rows.filter(miscounted | Q(odd__gt=0) | untried | many | MISTIMED)
 
 
-def _power_of_two(exponent: Combinable) -> Any:  # Any: the stubs shift only by an int
+def _power_of_two(exponent: Combinable) -> Any:  # Any: the stubs allow only an int
     return Cast(Value(1), BigIntegerField()).bitleftshift(exponent)  # type: ignore[arg-type]
 
 

@@ -20,7 +20,7 @@ from webhooks.services import retention, retry_job
 
 PRUNE = "prune deliveries"
 TELL_OWNERS = "mail owners of failing webhooks"
-BREATHER = 0.5  # seconds for other attempts to finish and free resources
+BREATHER = 0.5  # seconds to wait for other attempts to finish and free resources
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ def prune(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def tell_owners(claim: str) -> None:
-    """Once a minute, email owners about webhooks that keep failing or work again."""
+    """Email owners about webhooks that keep failing or work again, once a minute."""
     # Finish first: if this run dies, the next one finds the remaining endpoints.
     next_due = timezone.now() + timedelta(minutes=1)
     if PeriodicWork.objects.finish(TELL_OWNERS, claim, next_due=next_due):

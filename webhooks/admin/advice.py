@@ -1,4 +1,4 @@
-"""Advise what to do about a failed attempt: a table with an entry for each kind of failure."""
+"""Advise what to do about a failed attempt, by the response's code or the reason of the failure."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from config.outbound.failures import Reason
 from webhooks.models.reason import Refusal
 
-HELD = "Nothing is sent while SENDING=off; what you requested stays due until sending is on again"
+HELD = "Nothing is sent while SENDING=off; deliveries stay due until sending is on again"
 CODES = {
     range(200, 300): "",
     range(300, 400): "Redirects are not followed: enter the final address.",
@@ -43,7 +43,7 @@ REASONS: dict[str, str] = {
     Refusal.WEBHOOK_DELETED: "Set up a webhook for the chatbot, then retry.",
     Refusal.SWITCHED_OFF: "Switch the webhook on, then retry.",
     Refusal.ADD_ON_LOST: "The account has lost the add-on: ask a superuser to switch it on.",
-    Refusal.CONTENT_ERASED: "Its content was erased: it cannot be sent again.",
+    Refusal.CONTENT_ERASED: "The content was erased, so the delivery cannot be sent again.",
     Refusal.SECRET_UNREADABLE: "Replace the secret: no key of this service can decrypt the stored "
     "one.",
     Refusal.INTERRUPTED: INTERRUPTED,
@@ -52,7 +52,7 @@ REASONS: dict[str, str] = {
 
 
 def say_begun(request: HttpRequest, words: str) -> None:
-    """Tell the user that something will be sent, or that sending is off."""
+    """Show a success message or, while sending is off, a warning that nothing is sent."""
     if settings.SENDING:
         messages.success(request, words)
     else:
@@ -60,7 +60,7 @@ def say_begun(request: HttpRequest, words: str) -> None:
 
 
 def advice(code: int | None, reason: str) -> str:
-    """Return advice for a response's code, or for the name of the reason why there is none."""
+    """Return advice for a response's code or, if there was no response, for the reason's name."""
     if code is not None:
         return next((words for codes, words in CODES.items() if code in codes), "")
     return REASONS.get(reason, "").format(seconds=settings.WEBHOOK_TIMEOUT)

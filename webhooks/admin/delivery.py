@@ -82,12 +82,12 @@ class DeliveryAdmin(
         return rows.filter(chatbot__in=visible_ids(request))
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        """Use DeliveryList, whose pages cost no more for several chatbots than for one."""
+        """Use DeliveryList, which bounds the cost of a page."""
         return DeliveryList
 
     @admin.display(description="event")
     def shown_event(self, delivery: Delivery) -> str:
-        """Name the event, and mark a test dispatch."""
+        """Show the event, and mark it if the delivery is a test."""
         return f"{delivery.event}, test" if delivery.is_test else delivery.event
 
     @display(description="state", label=COLOURS)

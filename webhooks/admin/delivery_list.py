@@ -1,12 +1,12 @@
 """The list of deliveries. A page's cost depends neither on their number nor on the filters.
 
-Indexes keep the order of the list for all deliveries, and within each chatbot, each state and each
+Indexes give the order of the list for all deliveries, and within each chatbot, each state and each
 class of responses. If the matching rows are exactly one range of an index, a page reads only the
 rows that it shows. Any other page examines a bounded number of rows in the order of an index and
 keeps those that match. If too few match to fill the page, the page offers to look further back.
 
 For several chatbots, a database either sorts all of their rows, or reads the rows of all accounts
-in order and drops most of them. So the list first computes how far back the page can reach: for
+in order and skips most of them. So the list first computes how far back the page can reach: for
 each chatbot, it looks up the time of the delivery that would complete a page, and the latest of
 these times is the bound.
 """
@@ -39,7 +39,7 @@ from webhooks.models.delivery import State
 from webhooks.services.selection import CLASSES, SUCCEEDED
 
 TABS = (State.FAILED, State.RETRYING, State.PENDING, State.SUCCESS)
-LOOKED_AT = 2_000  # maximum number of index rows to examine if no index serves the filters
+LOOKED_AT = 2_000  # maximum number of rows to examine if no index matches the filters exactly
 SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
 NIL = UUID(int=0)  # sorts before every id
@@ -53,7 +53,7 @@ class DeliveryList(KeysetChangeList):
 
     queryset: "QuerySet[Any]"
     reached: datetime | None = None  # older deliveries were not examined; None if all were
-    made_filters: Any = None  # Any: what Django's list returns
+    made_filters: Any = None  # Any: as Django's `get_filters` returns them
 
     def get_filters(self, request: HttpRequest) -> Any:
         """Create the filters once per page: some read their choices from the database."""
@@ -76,9 +76,9 @@ class DeliveryList(KeysetChangeList):
             self.counts = counts(self.chatbots(request, {}), beside=beside, person=person(request))
 
     def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Annotate the rows with the current time of the clock that is used for due times.
+        """Annotate the rows with the database's current time, for the countdowns.
 
-        This saves a query for the time.
+        Reading the time with the rows saves a query.
         """
         annotated: QuerySet[Any] = rows.annotate(read_at=Now())
         return annotated

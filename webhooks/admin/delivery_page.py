@@ -120,7 +120,7 @@ def neighbours(delivery: Delivery) -> dict[str, UUID | None]:
 
 
 def tag_of(delivery: Delivery) -> str:
-    """Return the ETag's value, which changes with anything that the page shows of a delivery."""
+    """Return the ETag's value, which changes whenever the delivery changes."""
     claim = delivery.claim.hex if delivery.claim else ""
     due = delivery.due_at.timestamp() if delivery.due_at else ""
     return f"{delivery.updated_at.timestamp()}-{delivery.attempts_count}-{due}-{claim}"
@@ -167,7 +167,7 @@ class DeliveryPageAdmin(ScopedAdmin):
     """A delivery with its attempts, and the button that retries it."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the retry button's route, and the one that the script polls."""
+        """Add the routes of the retry button and of the page's updates, which a script polls."""
         routes = row_routes(self, retry=require_POST(self.retry_view), news=self.news_view)
         return [*routes, *super().get_urls()]
 
@@ -255,7 +255,7 @@ class DeliveryPageAdmin(ScopedAdmin):
         return found
 
     def news(self, request: HttpRequest, delivery: Delivery, part: str) -> HttpResponse:
-        """Render a part of a page for its script."""
+        """Render the part of a page that its script replaces."""
         if part == "test":
             test = result_of(delivery)
             template, known = "admin/webhooks/test_result.html", {"test": test}

@@ -51,13 +51,13 @@ class SecretForm(forms.Form):
 
     @property
     def own_secret(self) -> str | None:
-        """The user's own secret; None if one is to be generated."""
+        """Return the user's own secret, or None if the service generates one."""
         given = self.cleaned_data
         return given["secret"] if given["secret_choice"] == OWN else None
 
 
 class EndpointForm(ConflictForm):
-    """The configuration of a chatbot's webhook. It does not change the secret."""
+    """The form for a webhook's configuration, which does not change the secret."""
 
     class Meta:
         model = Endpoint
@@ -77,7 +77,7 @@ class EndpointForm(ConflictForm):
 
 
 class NewEndpointForm(SecretForm, EndpointForm):
-    """The first configuration, with its secret. Specification: Events, 3."""
+    """The form for a first configuration, which includes a secret. Specification: Events, 3."""
 
     field_order = ("url", "events", "is_active", "secret_choice", "secret")
 

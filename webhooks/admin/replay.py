@@ -11,7 +11,7 @@ HMAC = 'openssl dgst -sha256 -hmac "$SECRET" -r | cut -d " " -f 1'
 
 
 def readable(body: bytes | memoryview) -> str:
-    """Decode bytes as UTF-8 for display, and replace invalid ones."""
+    """Decode bytes as UTF-8 for display, and replace invalid bytes."""
     return bytes(body).decode("utf-8", "replace")
 
 

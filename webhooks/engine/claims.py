@@ -26,14 +26,14 @@ from webhooks.engine.work import Claimed
 from webhooks.models import Delivery
 
 START = timedelta(seconds=3)  # lifetime of a claim whose attempt has not begun
-# Time after an attempt's deadline in which its claim is still valid and settling can be retried
+# Time after an attempt's deadline during which its claim is still valid and settling can be retried
 MARGIN = timedelta(seconds=20)
 WINDOW, WINDOWS = 128, 8  # endpoints in a window, and maximum number of windows read by one claim
 # Bounds on the due deliveries read per endpoint and lane: the fewer endpoints, the more of each.
 LEAST_READ, MOST_READ = 8, 64
 ENDPOINTS = NAMESPACE + 1  # namespace of the endpoints' advisory locks
 # PostgreSQL receives these statements in one request and runs them as one transaction, so no lock
-# is held while a busy worker gets round to its next statement. A server crash may undo a claim, but
+# is held while a busy worker prepares the next statement. A server crash may undo a claim, but
 # not the beginning of an attempt, whose commit is durable. With the endpoints locked, the last
 # statement checks the chosen deliveries again. In the meantime, another worker may have attempted
 # one of them, so that its retry is due later, or started other deliveries of the same endpoint.

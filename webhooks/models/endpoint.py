@@ -17,7 +17,7 @@ def all_events() -> list[str]:
 
 
 class Endpoint(Row):
-    """The one webhook configuration of a chatbot."""
+    """The webhook configuration of a chatbot, which has at most one."""
 
     chatbot = models.OneToOneField(Chatbot, on_delete=models.CASCADE, related_name="endpoint")
     url = models.CharField("URL", max_length=LONGEST)
