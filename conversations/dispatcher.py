@@ -116,10 +116,7 @@ class Dispatcher(threading.Thread):
             life.hold()
 
     def run(self) -> None:
-        """Run rounds until told to stop.
-
-        An error that is not a database error ends this thread. `watch` then ends the process.
-        """
+        """Run rounds until told to stop. After a non-database error, `watch` ends the process."""
         while not self.must_stop():
             try:
                 pause = self.round()
@@ -236,8 +233,7 @@ class Dispatcher(threading.Thread):
         """End the process if it is stuck, so that its supervisor restarts it.
 
         It is stuck if no round finishes for STUCK_AFTER seconds or, once it must stop, for
-        `grace()` seconds. The watchdog counts its own sleeps, so time during which the process
-        is suspended does not count.
+        `grace()` seconds. The watchdog counts its own sleeps, not the time of a suspension.
         """
         seen, quiet = self.rounds, 0
         while True:

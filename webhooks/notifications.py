@@ -74,7 +74,7 @@ def tell_that_it_works(endpoint: Endpoint) -> None:
         subject=f"{endpoint.chatbot.name}: the webhook works again",
         body=(
             f"The webhook of {endpoint.chatbot.name} to {host(endpoint)} works again. "
-            f"You were notified on {in_utc(endpoint.owner_told_at)} that it did not.\n\n"
+            f"You were notified of the failure on {in_utc(endpoint.owner_told_at)}.\n\n"
             f"Last success: {in_utc(endpoint.last_success_at)}\n\n"
             "Deliveries that became FAILED in the meantime stay FAILED until they are retried.\n\n"
             f"Webhook: {page_url(endpoint)}\n"
@@ -106,5 +106,5 @@ def page_url(endpoint: Endpoint) -> str:
 
 
 def in_utc(value: datetime | None) -> str:
-    """Format a time for people, to the minute."""
+    """Format a time in UTC to the minute, or return "never" if there is none."""
     return f"{value:%Y-%m-%d %H:%M} UTC" if value else "never"

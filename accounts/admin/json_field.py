@@ -1,12 +1,22 @@
-"""A JSON form field that is as strict as the API."""
+"""Form fields that are as strict as the API."""
 
 from typing import Any
 
 from django import forms
 from django.forms.fields import InvalidJSONInput
+from rest_framework import serializers
 
 from config.api.body import parse
-from config.api.errors import InvalidRequest
+from config.api.errors import InvalidRequest, faults
+
+
+def validated(field: "serializers.Field[Any, Any, Any, Any]", value: Any) -> Any:
+    """Validate a value with an API field. Raises Django's ValidationError instead of DRF's."""
+    try:
+        return field.run_validation(value)
+    except serializers.ValidationError as error:
+        texts = (f"{'.'.join(fault['path'])}: {fault['message']}" for fault in faults(error.detail))
+        raise forms.ValidationError([text.removeprefix(": ") for text in texts]) from None
 
 
 class StrictJson(forms.JSONField):

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from django import forms
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from accounts.admin.json_field import validated
 from chatbots.models import Appearance
 from chatbots.models.appearance import COLOUR
 from config.admin.conflict import SEEN, ConflictForm
+from config.api.fields import Json
 
 # The API accepts any text here (open point: appearance-values), so the form only suggests these.
 SUGGESTED = {
@@ -87,10 +88,7 @@ class AppearanceForm(ConflictForm):
         }
 
     def clean_font_family(self) -> dict[str, Any]:
-        """Require an object, as the API does. An empty text is an empty object."""
+        """Require an object, as the API does. An empty text and null become an empty object."""
         family: Any = self.cleaned_data["font_family"]
-        if family is None:
-            return {}
-        if not isinstance(family, dict):
-            raise forms.ValidationError("Expected object")
-        return family
+        found: dict[str, Any] = validated(Json(), {} if family is None else family)
+        return found

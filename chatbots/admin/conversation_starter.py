@@ -2,17 +2,18 @@
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast, Substr
 from django.http import HttpRequest
 from django.template.defaultfilters import truncatechars
 
+from accounts.admin.json_field import validated
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
 from chatbots.models import ConversationStarter
 from config.admin.conflict import ConflictForm
 from config.admin.dates import at
+from config.api.fields import Json
 
 SHOWN = 80  # characters of a starter shown in a list
 
@@ -42,9 +43,7 @@ class StarterForm(ConflictForm):
 
     def clean_content(self) -> dict[str, Any]:
         """Require an object, as the API does."""
-        content = self.cleaned_data["content"]
-        if not isinstance(content, dict):
-            raise forms.ValidationError("Expected object")
+        content: dict[str, Any] = validated(Json(), self.cleaned_data["content"])
         return content
 
 

@@ -3,24 +3,12 @@
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError as Fault
-from rest_framework.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from accounts.admin.json_field import validated
 from chatbots.models import LeadSettings
 from chatbots.serializers.lead_settings import form_fields, notified_emails
 from config.admin.conflict import ConflictForm
-from config.api.errors import faults
-from config.api.fields import TextList
-
-
-def validated(field: TextList, value: Any) -> Any:
-    """Validate a value with an API field. Raises Django's ValidationError instead of DRF's."""
-    try:
-        return field.run_validation(value)
-    except ValidationError as error:
-        texts = (f"{'.'.join(fault['path'])}: {fault['message']}" for fault in faults(error.detail))
-        raise Fault([text.removeprefix(": ") for text in texts]) from None
 
 
 class Lines(forms.Field):

@@ -47,6 +47,7 @@ def test_a_worker_starts_and_delivers_without_its_broker(
     DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(REDIS_URL=f"redis://127.0.0.1:{free_port()}/0") as worker:
         wait_until(have_ended(1), told=worker.said)
+    assert len(receiver.arrivals) == 1
 
 
 def test_duplicated_or_forged_messages_send_nothing(

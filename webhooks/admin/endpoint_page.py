@@ -29,9 +29,9 @@ from webhooks.payloads import Event
 from webhooks.services import endpoint as service
 
 SHOWN_ONCE = (
-    "This is the only time that the secret is shown. Give it to the receiver: each request carries "
-    "it and is signed with it. If there was a previous secret, it is no longer used: waiting "
-    "deliveries are signed with this one."
+    "This is the only time that the secret is shown. Give it to the receiver: each request "
+    "contains the secret and is signed with it. A previous secret is no longer used: waiting "
+    "deliveries are signed with the new one."
 )
 REPLACING = (
     "The old secret stops working immediately: the receiver rejects every event until it has the "
@@ -39,7 +39,7 @@ REPLACING = (
 )
 PAUSING = (
     "Nothing is sent while the webhook is paused: new events are dropped, and waiting deliveries "
-    "end as FAILED at their next attempt. These can be retried later."
+    "become FAILED at their next attempt. FAILED deliveries can be retried later."
 )
 SET_UP_MEANWHILE = "Not saved: the webhook was set up while you were filling in the form"
 RECENT = timedelta(minutes=10)
@@ -231,7 +231,7 @@ class EndpointPageAdmin(ScopedAdmin):
         raise NotImplementedError
 
     def test_result(self, request: HttpRequest, chatbot: Chatbot) -> dict[str, Any] | None:
-        """Return the result of the test that the URL names; None if it names none."""
+        """Return the result of the test that the URL names, or None if there is no such test."""
         wanted = whole_id(request.GET.get("test", ""))
         if wanted is None:
             return None

@@ -29,7 +29,7 @@ from webhooks.services.retry import PER_SECOND
 from webhooks.services.selection import Selection, names_of
 
 COLOURS = {"RUNNING": "info", "STOPPED": "warning", "DONE": "success"}
-FASTEST = 100  # deliveries a second per endpoint
+FASTEST = 100  # maximum deliveries a second per endpoint
 NOTHING = "No FAILED deliveries match this filter. Tests and erased deliveries are excluded."
 LISTED = 20  # maximum number of endpoints that a page lists
 HELD = "The job waits while SENDING=off; when sending is on again, it continues at its pace"
@@ -44,7 +44,7 @@ class SpeedForm(forms.Form):
         max_value=FASTEST,
         initial=PER_SECOND,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="Start slowly if the receivers were down until just now",
+        help_text="Start slowly if the receivers have only just recovered",
     )
 
 
@@ -136,7 +136,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
     )
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select the jobs whose chatbots the user may all see."""
+        """Select the jobs that concern only chatbots whose deliveries the user may see."""
         parts = RetryPart.objects.filter(job=OuterRef("pk"))
         mine = visible_chatbots(request).values("pk")
         foreign = parts.exclude(chatbot__in=mine)

@@ -90,7 +90,7 @@ def test_pausing_asks_for_confirmation_and_switching_on_does_not(
     pause = reverse("admin:webhooks_endpoint_pause", args=[chatbot.pk])
     text = client.get(pause).content.decode()
     assert URL in text
-    assert "end as FAILED" in text
+    assert "become FAILED" in text
     assert Endpoint.objects.get().is_active
     client.post(pause)
     assert not Endpoint.objects.get().is_active

@@ -19,7 +19,7 @@ def test_the_help_explains_the_defaults(capsys: pytest.CaptureFixture[str]) -> N
     check_help(
         "configure_webhook",
         capsys,
-        "or replace a chatbot's webhook, and switch it on. A new secret is generated",
+        "or replace a chatbot's webhook, and switch it on. Unless a secret is given or kept, a new",
         "keep the current secret",
         "default: all, even if fewer were chosen before",
     )

@@ -308,7 +308,7 @@ def test_the_help_explains_what_the_sink_answers(
         capsys,
         "the result does not change the response",
         "at least 16 characters",
-        "before each response; the service waits for 7.5 s",
+        "wait this long before each response; the service times out after 7.5 s",
         "requires a failure option",
     )
 

@@ -24,8 +24,8 @@ class Command(RecordCommand):
     """`configure_webhook CHATBOT_ID --url URL`."""
 
     help = (
-        "Create or replace a chatbot's webhook, and switch it on. A new secret is generated and "
-        "printed, only this once, unless a secret is given or kept."
+        "Create or replace a chatbot's webhook, and switch it on. Unless a secret is given or "
+        "kept, a new secret is generated and printed, only this once."
     )
 
     def arguments(self, parser: CommandParser) -> None:

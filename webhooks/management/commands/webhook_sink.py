@@ -31,15 +31,17 @@ To receive a chatbot's events here:
 CHATBOT_ID --url {url}{secret}
 
 """
-CHECKING = " --secret -\n\nIt reads the secret from standard input: enter this receiver's secret."
+CHECKING = (
+    " --secret -\n\nThe command reads the secret from standard input: enter this receiver's secret."
+)
 CHECKING_NOTHING = """
 
-It prints the secret. Start this receiver again with --secret - and enter the secret:
-it then reports for each event whether the token and the signature are right."""
+The command prints the secret. Start this receiver again with --secret - and enter the secret:
+the receiver then reports for each event whether the token and the signature are correct."""
 
 
 def port(text: str) -> int:
-    """Parse a port; 0 is any free one. Raises ArgumentTypeError."""
+    """Parse a port; 0 means any free port. Raises ArgumentTypeError."""
     if not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
         raise ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
     return int(text)
@@ -85,7 +87,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--secret",
             metavar="TEXT",
-            help=f"verify with it; at least {signing.MIN_LENGTH} characters; "
+            help=f"secret to verify with; at least {signing.MIN_LENGTH} characters; "
             "- reads it from standard input",
         )
         how = parser.add_mutually_exclusive_group()
@@ -93,14 +95,15 @@ class Command(BaseCommand):
         how.add_argument(
             "--redirect", type=redirect_url, metavar="URL", help="respond with 302 to this URL"
         )
-        how.add_argument("--drip", action="store_true", help="respond byte by byte, without end")
-        how.add_argument("--close", action="store_true", help="hang up without a response")
+        how.add_argument("--drip", action="store_true", help="respond byte by byte, endlessly")
+        how.add_argument("--close", action="store_true", help="disconnect without a response")
         parser.add_argument(
             "--delay",
             type=seconds,
             default=0.0,
             metavar="SECONDS",
-            help=f"before each response; the service waits for {settings.WEBHOOK_TIMEOUT:g} s",
+            help="wait this long before each response; "
+            f"the service times out after {settings.WEBHOOK_TIMEOUT:g} s",
         )
         parser.add_argument(
             "--times",
