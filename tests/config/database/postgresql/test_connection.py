@@ -259,19 +259,38 @@ def test_a_value_that_cannot_be_sent_closes_the_connection(connection: Connectio
     assert connection.closed
 
 
+def terminate(connection: Connection) -> None:
+    """End the session of a connection, as a restart of the server does."""
+    with psycopg.connect(**database.get_connection_params(), autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 10000)", [connection.info.backend_pid])
+
+
 def test_a_terminated_session_is_noticed_before_and_during_a_statement(
     connection: Connection,
 ) -> None:
     assert not connection.has_input()
-    pid = connection.info.backend_pid
-
-    def terminate() -> None:
-        with psycopg.connect(**database.get_connection_params(), autocommit=True) as other:
-            other.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
-
-    ending = threading.Timer(0.2, terminate)
+    ending = threading.Timer(0.2, terminate, [connection])
     ending.start()
     with pytest.raises(psycopg.OperationalError):
         connection.run("SELECT pg_sleep(%s)", [60.0])
     ending.join()
     assert connection.closed
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_session_that_ends_before_the_commit_stores_nothing(
+    connection: Connection, begun: bool
+) -> None:
+    connection.execute("CREATE TABLE lost (id int)")
+    connection.autocommit = False
+    if begun:
+        connection.run("INSERT INTO lost VALUES (%s)", [1])
+    connection.run_later("INSERT INTO lost VALUES (%s)", [2])
+    terminate(connection)
+    with pytest.raises(psycopg.OperationalError):
+        connection.commit()
+    assert connection.closed
+    with psycopg.connect(**database.get_connection_params(), autocommit=True) as other:
+        rows = other.execute("SELECT id FROM lost").fetchall()
+        other.execute("DROP TABLE lost")
+    assert not rows
