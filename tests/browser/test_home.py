@@ -56,7 +56,7 @@ def test_the_figures_are_reached_by_keyboard_and_lead_to_their_lists(
 ) -> None:
     page.goto("/admin/")
     page.get_by_role("link", name="30 days").click()
-    chart = page.get_by_role("img", name="Messages and AI replies over 30 days")
+    chart = page.get_by_role("img", name="Messages and AI replies, 30 days")
     expect(chart).to_be_visible()
     page.locator("summary", has_text="Table: Messages and AI replies").press("Enter")
     expect(page.get_by_role("columnheader", name="Escalations")).to_be_visible()

@@ -159,7 +159,7 @@ def test_the_tables_show_the_figures_of_the_charts(
     assert Counter(deliveries.head) == Counter(["Success", "Retrying", "Pending", "Failed"])
     assert sum(counts[3] for _, counts in deliveries.rows) == 3
     assert page.content.count(b'role="img"') == 2
-    assert "Deliveries by state over" in page.content.decode()
+    assert f"Deliveries by state, {page.context['figures'].span.label}" in page.content.decode()
 
 
 @pytest.mark.slow
