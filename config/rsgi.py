@@ -4,7 +4,7 @@ A thread that read a body itself would wait as long as the client takes to send 
 event loop waits, so a slow client holds a connection and some memory, but neither a thread nor a
 database connection.
 
-The event loop's own thread answers the API's short reads (`config.database.inline`).
+The event loop's own thread answers the API's short requests (`config.database.inline`).
 """
 
 import asyncio
@@ -50,13 +50,10 @@ limit_waits(WEB_LOCK_TIMEOUT)
 metrics.watch_pool()
 metrics.WEB_THREADS.set(settings.WEB_THREADS)
 threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
-# Without PostgreSQL and Redis, one thread handles the API's PUT, PATCH and DELETE requests: they
-# wait for no server, and SQLite has one writer at a time, so more threads would only compete for
-# the interpreter.
-writes = ThreadPoolExecutor(1, thread_name_prefix="writes")
-WRITES = frozenset(("PUT", "PATCH", "DELETE"))
-READS = frozenset(("GET", "HEAD"))
+READS, WRITES = {"GET", "HEAD"}, {"PUT", "PATCH", "DELETE"}
 WITHOUT_SERVERS = not (settings.DATABASE_URL or settings.REDIS_URL)
+# The methods of the API requests that the event loop's thread answers. A POST may wait for a model.
+INLINE = READS | WRITES if WITHOUT_SERVERS else READS
 
 
 class Room:
@@ -99,14 +96,9 @@ class Body:
         self.complete, self.refusal = False, error
 
 
-def is_api_call(scope: Scope, methods: frozenset[str]) -> bool:
-    """Return whether a request calls the API with one of the methods."""
-    return scope.method in methods and scope.path.startswith("/api/")
-
-
-def threads_for(scope: Scope) -> ThreadPoolExecutor:
-    """Return the thread pool that answers a request."""
-    return writes if WITHOUT_SERVERS and is_api_call(scope, WRITES) else threads
+def is_short(scope: Scope) -> bool:
+    """Return whether the event loop's thread may answer a request."""
+    return scope.method in INLINE and scope.path.startswith("/api/")
 
 
 def bound_of(path: str) -> int:
@@ -130,7 +122,10 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     received, most, empty = 0, bound + DISCARDED, 0
     try:
         async with asyncio.timeout(settings.BODY_TIMEOUT):
-            if body.length <= most:
+            if declared is not None and body.length <= SMALL:
+                body.add(await protocol())  # cheaper than part by part
+                received = len(body.kept)
+            elif body.length <= most:
                 async for part in protocol:
                     received += len(part)
                     empty += not part
@@ -236,7 +231,7 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
 
 
 def answer_inline(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
-    """Answer a read on the event loop's thread, as `answer` does. Raises MustWait.
+    """Answer a short request on the event loop's thread, as `answer` does. Raises MustWait.
 
     In a thread that runs an event loop, Django refuses to use the database, and asgiref would give
     each request its own connection. So the loop is hidden from both.
@@ -272,11 +267,11 @@ async def send(protocol: HTTPProtocol, stream: Stream) -> None:
 
 
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:
-    """Receive a whole request, and answer it, in another thread unless it is a short read."""
+    """Receive a whole request, and answer it, in another thread unless it is short."""
     body = await receive(scope, protocol)
     metrics.IN_PROGRESS.inc()
     try:
-        waits = not is_api_call(scope, READS)
+        waits = not is_short(scope)
         if not waits:
             try:
                 stream = answer_inline(scope, protocol, body)
@@ -284,7 +279,7 @@ async def application(scope: Scope, protocol: HTTPProtocol) -> None:
                 waits = True
         if waits:
             run = asyncio.get_running_loop().run_in_executor
-            stream = await run(threads_for(scope), answer, scope, protocol, body)
+            stream = await run(threads, answer, scope, protocol, body)
     finally:
         metrics.IN_PROGRESS.dec()
         room.taken -= body.charged

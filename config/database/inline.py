@@ -1,8 +1,10 @@
-"""Answer short reads on the event loop's own thread.
+"""Answer short requests on the event loop's own thread.
 
-Handing a request to another thread and back costs about as much as answering a short read. But
+Handing a request to another thread and back costs about as much as answering a short one. But
 while the event loop's thread answers a request, it receives nothing. So a request must not wait
 there. It raises MustWait instead, and another thread answers it from the start.
+
+With PostgreSQL or Redis, only reads are answered there, because a commit may wait for any time.
 """
 
 import threading
@@ -10,9 +12,9 @@ import time
 from typing import Any
 
 LONGEST = 0.05  # seconds from its start during which a request may wait here
-# Seconds for which other threads answer all reads after a read took longer than LONGEST here. The
-# pause doubles each time the first read after it is too slow again: the server keeps running the
-# abandoned statement while another thread repeats it.
+# Seconds for which other threads answer all requests after one took longer than LONGEST here. The
+# pause doubles each time the first request after it is too slow again: the server keeps running
+# the abandoned statement while another thread repeats it.
 PAUSE, LONGEST_PAUSE = 1.0, 32.0
 
 
@@ -24,7 +26,7 @@ class MustWait(BaseException):
 
 
 class Inline:
-    """Decides whether the event loop's thread may answer a read.
+    """Decides whether the event loop's thread may answer a request.
 
     That thread never connects to PostgreSQL, because connecting can take a long time. It uses a
     connection that another thread no longer needs.
@@ -54,6 +56,13 @@ class Inline:
         if threading.get_ident() != self.thread:
             return None
         return max(0.0, self.until - time.monotonic())
+
+    def proceed(self) -> None:
+        """Let the request run to its end here. Call this before it writes: it must not write twice.
+
+        From then on, it waits as in any other thread.
+        """
+        self.thread = None
 
     def note(self, seconds: float) -> None:
         """Begin a pause if a request took longer than LONGEST.

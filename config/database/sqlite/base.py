@@ -1,5 +1,6 @@
 """SQLite for processes with many threads, whose writes all wait in one queue."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -7,8 +8,10 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+from django.db import OperationalError
 from django.db.backends.sqlite3 import base, operations
 
+from config.database.inline import LONGEST, MustWait, inline
 from config.database.sqlite.write_queue import WriteQueue
 
 LONG = 10_000  # characters; a statement this long or longer is not cached
@@ -99,6 +102,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     joins_writes = False
     waiting_writes = None
     holds_write_lock = False
+    inline = False  # this is the event loop's connection
 
     def get_connection_params(self) -> dict[str, Any]:
         """Leave all conversion to DatabaseOperations. sqlite3's own converters would run first."""
@@ -110,7 +114,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
             cursor.executemany(sql, rows)
 
     def use_inline(self) -> None:
-        """Do nothing: a read of SQLite waits neither for a server nor for a writer."""
+        """Prepare for a request on the event loop's thread, which waits only briefly for writers.
+
+        A read of SQLite waits neither for a server nor for a writer.
+        """
+        if not self.inline:
+            self.ensure_connection()
+            self.inline = True
+            self._wait_for_other_programs(LONGEST)
 
     def create_cursor(self, name: str | None = None) -> Any:
         """Create a cursor that knows whether this connection holds the write lock."""
@@ -153,21 +164,46 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def without_waiting(self) -> Iterator[None]:
         """Disable waiting for writers outside the queue, such as an operator's sqlite3 shell."""
         self.ensure_connection()
-        self.connection.execute("PRAGMA busy_timeout = 0")
+        self._wait_for_other_programs(0)
         try:
             yield
         finally:
-            seconds = self.settings_dict["OPTIONS"]["timeout"]
-            self.connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+            usual = LONGEST if self.inline else self.settings_dict["OPTIONS"]["timeout"]
+            self._wait_for_other_programs(usual)
+
+    def _wait_for_other_programs(self, seconds: float) -> None:
+        self.connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
 
     def acquire_write_lock(self, timeout: float | None = None) -> None:
         """Wait for the write lock. Raises OperationalError after `timeout` seconds.
 
-        The default is the database's timeout.
+        The default is the database's timeout. On the event loop's thread, it is the time that is
+        left, and MustWait is raised.
         """
         name, options = str(self.settings_dict["NAME"]), self.settings_dict["OPTIONS"]
-        _queue.acquire(name, options["timeout"] if timeout is None else timeout)
+        left = inline.left() if timeout is None else None
+        if left is None:
+            _queue.acquire(name, options["timeout"] if timeout is None else timeout)
+        else:
+            self._acquire_inline(name, left)
         self.holds_write_lock = True
+
+    def _acquire_inline(self, name: str, left: float) -> None:
+        try:
+            _queue.acquire(name, left)
+        except OperationalError:
+            raise MustWait from None
+        try:
+            # A writer outside the queue, such as an operator's sqlite3 shell, may hold SQLite's own
+            # lock for any time.
+            self.connection.execute("BEGIN IMMEDIATE")
+            self.connection.execute("ROLLBACK")
+        except BaseException as error:
+            _queue.release()
+            if isinstance(error, sqlite3.OperationalError):
+                raise MustWait from None
+            raise
+        inline.proceed()
 
     def release_write_lock(self) -> None:
         """Release the write lock, if this connection holds it."""
@@ -198,4 +234,5 @@ class DatabaseWrapper(base.DatabaseWrapper):
         try:
             return super()._close()  # type: ignore[misc] # the stubs lack it
         finally:
+            self.inline = False
             self.release_write_lock()

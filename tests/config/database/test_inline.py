@@ -1,8 +1,10 @@
-"""Short reads are answered on the event loop's thread, which never waits long."""
+"""Short requests are answered on the event loop's thread, which never waits long."""
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,6 +13,7 @@ import requests
 from django.conf import settings
 from django.db import connection, transaction
 
+from accounts.models import Change
 from chatbots.models import Chatbot
 from config.database.inline import LONGEST, PAUSE, Inline, MustWait, inline
 from tests.conftest import Api, caller
@@ -21,6 +24,7 @@ from tests.servers.proxy import Proxy
 
 READS = [each for each in OPERATIONS if each.method == "GET"]
 SHORT = 0.4  # seconds; shorter than a thread's wait for a locked row or for the cache
+for_sqlite = pytest.mark.skipif(not settings.EMBEDDED, reason="a commit may wait for any time")
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite's reads do not wait")
 
 
@@ -65,6 +69,15 @@ def test_a_request_has_one_time_limit_for_all_that_it_waits_for(
     assert own.left() == 0
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(own.left).result() is None, "other threads may wait"
+
+
+def test_a_request_that_writes_runs_to_its_end_in_the_same_thread() -> None:
+    own = Inline()
+    own.begin()
+    own.proceed()
+    assert own.left() is None
+    own.begin()
+    assert own.left() is not None, "the next request may start again"
 
 
 @for_postgresql
@@ -171,6 +184,49 @@ def test_a_cache_that_does_not_answer_delays_no_other_request(api: Api, chatbot:
                 others = [get(web, "/healthz")[1] for _ in range(20)]
                 assert waiting.result()[0] == 200, "limits fail open"
         return others
+
+    assert any_is_short(delays)
+
+
+@contextmanager
+def other_program() -> Iterator[None]:
+    """Lock SQLite's file without the queue, as an operator's sqlite3 shell does."""
+    with closing(sqlite3.connect(connection.settings_dict["NAME"])) as program:
+        program.execute("BEGIN IMMEDIATE")
+        yield
+
+
+@for_sqlite
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("lock", [transaction.atomic, other_program])
+def test_a_change_that_waits_for_another_writer_delays_no_other_request(
+    api: Api, chatbot: Chatbot, lock: Callable[[], AbstractContextManager[None]]
+) -> None:
+    path = f"/api/v1/chatbots/account/{chatbot.account_id}/chatbot/{chatbot.pk}"
+    headers = {"Authorization": f"Bearer {api.key}"}
+
+    def change(web: Web, description: str) -> int:
+        body = {"description": description}
+        return requests.patch(
+            f"{web.address}{path}", json=body, headers=headers, timeout=60
+        ).status_code
+
+    def delays() -> list[float]:
+        with Web(WEB_WORKERS="1", RATE_LIMIT_IP="off") as web, ThreadPoolExecutor(1) as elsewhere:
+            assert change(web, "at once") == 200
+            before = changes()
+            with lock():
+                waiting = elsewhere.submit(change, web, "later")
+                time.sleep(LONGEST)
+                others = [get(web, "/healthz")[1] for _ in range(10)]
+                others += [get(web, "/api/v1/chatbots", api.key)[1]]
+                assert not waiting.done()
+            assert waiting.result() == 200
+            assert changes() == before + 1
+        return others
+
+    def changes() -> int:
+        return Change.objects.filter(object_pk=chatbot.pk).count()
 
     assert any_is_short(delays)
 
