@@ -18,7 +18,7 @@ COLUMNS = {User: "email", LlmModel: "title"}
 
 
 def copies(row: Model, number: int = OFFERED, **columns: str) -> list[Any]:
-    """Store copies of a row, by default more than a select offers. Returns them sorted by name."""
+    """Store copies of a row, by default as many as a select offers. Returns them sorted by name."""
     kind, column = type(row), COLUMNS.get(type(row), "name")
     bulk.copy(row, number, {column: "'zz' || (1000 + s.n) || '@example.com'", **columns})
     return list(kind._default_manager.filter(**{f"{column}__startswith": "zz"}).order_by(column))

@@ -83,7 +83,7 @@ def pytest_collection_finish() -> None:
 
 
 class Api:
-    """A caller of the API, which sends JSON bodies with one key."""
+    """A caller of the API. It sends JSON bodies, and its key if it has one."""
 
     def __init__(self, key: str | None) -> None:
         self.key = key

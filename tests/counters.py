@@ -14,7 +14,7 @@ from config.api.limits import OwnCounters, counters
 
 @once
 def server() -> redis.Redis:
-    """Return a client, cached because tests that replace name lookups could not connect."""
+    """Return a client, cached because a new one cannot connect while name lookups are replaced."""
     return redis.Redis.from_url(settings.REDIS_URL)
 
 

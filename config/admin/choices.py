@@ -20,7 +20,7 @@ OFFERED = 200  # maximum number of rows offered by a select or a filter
 
 
 def beginning_name(name: str) -> str:
-    """Name the query parameter that narrows a select's options, for people without scripts."""
+    """Name the query parameter that narrows a select's options in browsers without scripts."""
     return f"{name}_begins"
 
 

@@ -14,5 +14,5 @@ class TextLines(forms.CharField):
         return text.replace("\r\n", "\n") if text else text
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare the texts regardless of their line breaks."""
+        """Ignore the difference between LF and CRLF line breaks."""
         return bool(super().has_changed(self.to_python(initial), self.to_python(data)))

@@ -39,12 +39,12 @@ def row_routes(model_admin: ModelAdmin, **views: Callable[..., HttpResponse]) ->
 
 
 def bounded(rows: "QuerySet[Any]", cap: int = 1_000) -> str:
-    """Count rows up to a cap, formatted for people. Returns an empty string for 0 rows."""
+    """Count rows up to a cap, formatted for display. Returns an empty string for 0 rows."""
     return in_words(rows.order_by().values("pk")[: cap + 1].count(), cap=cap)
 
 
 def in_words(count: int, cap: int) -> str:
-    """Format a count up to a cap for people. Returns an empty string for 0."""
+    """Format a count up to a cap for display. Returns an empty string for 0."""
     return f"more than {cap:,}" if count > cap else f"{count:,}" if count else ""
 
 

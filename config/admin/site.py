@@ -88,7 +88,7 @@ class Site(UnfoldAdminSite):
     def search(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """Return the results for Ctrl+K, which the function named in ADMIN_SEARCH finds."""
+        """Return the results of Ctrl+K, found by the function named in ADMIN_SEARCH."""
         text = request.GET.get("s", "").strip()[:MOST_LETTERS]
         find = import_string(settings.ADMIN_SEARCH)
         return TemplateResponse(

@@ -15,7 +15,7 @@ DETAIL_LENGTH = 200
 
 
 class Reason(TextChoices):
-    """Why there was no response: a name, and a label for people. NONE if there was a response."""
+    """Why there was no response: a name, and a label for display. NONE if there was a response."""
 
     NONE = "", ""
     TIMEOUT = "TIMEOUT", "timeout"

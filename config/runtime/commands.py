@@ -78,7 +78,7 @@ def find(rows: "QuerySet[Any]", **lookup: Any) -> Any:
 
 
 def in_words(value: Any) -> str:  # Any: a value of a record
-    """Format a record's value for people."""
+    """Format a record's value for display."""
     match value:
         case None:
             return "-"

@@ -127,7 +127,7 @@ class Keyboard(Device):
                 break
             self.page.keyboard.press(key)
         else:
-            raise AssertionError(f"out of reach with Tab: {control}")
+            raise AssertionError(f"not reachable with Tab: {control}")
         assert control.evaluate(IN_SIGHT), f"the focus is hidden: {control}"
 
     def press(self, control: Locator) -> None:

@@ -70,7 +70,7 @@ window.focusWalk = (() => {
       });
       const reached = new Set(stops.map((one) => groupOf(one.control)));
       for (const control of expected)
-        if (control.isConnected && !reached.has(groupOf(control))) found.push(`out of reach with Tab: ${words(control)}`);
+        if (control.isConnected && !reached.has(groupOf(control))) found.push(`not reachable with Tab: ${words(control)}`);
       return found;
     },
   };

@@ -1,4 +1,4 @@
-"""Settings are derived from the environment. An invalid environment prevents a start."""
+"""Settings are derived from the environment. If it is invalid, nothing starts."""
 
 import json
 import shutil

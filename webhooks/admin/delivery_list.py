@@ -231,7 +231,7 @@ def narrowed(given: dict[str, str]) -> dict[str, Any] | None:
 
 
 def is_rare(condition: dict[str, Any]) -> bool:
-    """Return whether so few rows of all accounts match that all of them can be examined."""
+    """Return whether at most LOOKED_AT deliveries match, counting those of all accounts."""
     newest = Delivery.objects.filter(**condition).order_by("-created_at", "-id")
     return not newest.values_list("pk")[LOOKED_AT : LOOKED_AT + 1]
 

@@ -40,7 +40,7 @@ def with_cause(deliveries: "QuerySet[Delivery]", cause: str) -> "QuerySet[Delive
 
 
 def cause_in_words(cause: str) -> str:
-    """Describe a cause for people."""
+    """Describe a cause in words."""
     return f"answer {cause}" if is_code(cause) else WORDS.get(cause) or cause
 
 
@@ -72,7 +72,7 @@ class Selection:
     id: UUID | None = None  # the id of a delivery, a thread or a message
 
     def rows(self) -> "QuerySet[Delivery]":
-        """Return the matching deliveries, of every chatbot."""
+        """Return the matching deliveries, without checking who may see them."""
         rows: QuerySet[Delivery] = Delivery.objects.order_by()
         exact = {"chatbot": self.chatbot, "account": self.account, "event": self.event}
         rows = rows.filter(**{name: value for name, value in exact.items() if value})
@@ -87,7 +87,7 @@ class Selection:
         return with_id(rows, self.id) if self.id else rows
 
     def words(self, names: Mapping[UUID, str] | None = None) -> list[str]:
-        """Describe the filter for people, one phrase per part. Looks up `names` if not given."""
+        """Describe the filter in words, one phrase per part. Looks up `names` if not given."""
         known = names_of([self]) if names is None else names
         parts = {
             "state": State.FAILED,

@@ -120,7 +120,7 @@ class Command(BaseCommand):
             )
 
     def announce(self, part: str) -> None:
-        """Log the version, part, address and mode of this start."""
+        """Log the version, part, address and mode at each start."""
         address = "" if part == "worker" else f"{settings.HOST}:{settings.PORT}"
         mode = "embedded" if settings.EMBEDDED else "PostgreSQL"
         mode += ", Redis" if settings.REDIS_URL else ", no Redis"

@@ -98,7 +98,7 @@ def test_the_page_about_permissions_reaches_every_chatbot(client: Client, chatbo
     assert str(last.pk) not in options
     narrowing = {"email": "", "chatbot_begins": "zz1200", "narrow": "1"}
     page = client.get(WHY, narrowing).text
-    assert "This field is required" not in page, "the form was not submitted yet"
+    assert "This field is required" not in page, "the form has not been submitted yet"
     assert f'<option value="{last.pk}"' in page
     assert f'<option value="{chatbot.pk}"' not in page
     owner = chatbot.account.owner.email

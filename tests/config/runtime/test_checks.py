@@ -1,4 +1,4 @@
-"""System checks warn about a questionable configuration that does not prevent a start."""
+"""System checks warn about a questionable configuration with which the service still starts."""
 
 import os
 from io import StringIO

@@ -204,7 +204,7 @@ def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
 
 
 def servers_of(start: Start) -> list[int]:
-    """Return the ids of the web servers of a start. Their children serve the requests."""
+    """Return the process ids of a service's web servers. Their children serve the requests."""
     named = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family_of(start.process.pid)}
     return [pid for pid in named if b"web_server" in named[pid] and orphans_of(pid)]
 
