@@ -24,7 +24,7 @@ from django.middleware.common import CommonMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from config.api import limits
+from config.api import request_limits
 from config.api.body import REFUSAL
 from config.api.errors import TooManyRequests, plain_response
 from config.database.ids import new_id
@@ -198,10 +198,12 @@ class RequestMiddleware:
         if request.path_info.startswith(self.COUNTED):
             try:
                 address = counted_as(request.META.get("REMOTE_ADDR", ""))
-                limits.count_request(request, "address", address, settings.RATE_LIMIT_IP)
+                request_limits.count_address(request, address)
             except TooManyRequests as refusal:
                 return plain_response(refusal)
-        return self.get_response(request)
+        response = self.get_response(request)
+        request_limits.settle(request)
+        return response
 
 
 def security_headers(*, secure: bool) -> dict[str, str]:

@@ -27,7 +27,7 @@ from granian.rsgi import Scope
 from config import metrics
 from config.api.body import MAX_BYTES, REFUSAL
 from config.api.errors import ApiError, InvalidRequest, Unavailable
-from config.api.limits import COUNTED
+from config.api.request_limits import CALL, Call
 from config.database.connections import release_connection
 from config.database.inline import MustWait, inline
 from config.database.locks import WEB_LOCK_TIMEOUT, limit_waits
@@ -81,7 +81,7 @@ class Body:
     complete: bool = True  # no part of the body is left unread on the connection
     refusal: ApiError | None = None
     charged: int = 0  # bytes reserved in `room`
-    counted: set[str] = field(default_factory=set)  # see COUNTED
+    call: Call = field(default_factory=Call)
 
     def add(self, part: bytes) -> None:
         """Append a part, and reserve memory once the body exceeds SMALL. Raises Unavailable."""
@@ -190,7 +190,7 @@ def environ_of(scope: Scope, body: Body) -> "WSGIEnvironment":
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
         REFUSAL: body.refusal,
-        COUNTED: body.counted,
+        CALL: body.call,
     }
 
 

@@ -7,13 +7,13 @@ import threading
 import time
 import zlib
 from collections import Counter as CounterOf
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 from uuid import UUID
 
 from django.conf import settings
-from django.http import HttpRequest
 
 from config.api.errors import TooManyRequests
 from config.database.inline import MustWait, inline
@@ -21,10 +21,10 @@ from config.environment import Rate
 from config.metrics import Counter, Gauge
 
 Command = tuple[str | int, ...]
+Amount = tuple[str, int, int]  # a counter, what to add to it, and its lifetime in seconds
 
 UNBOUNDED = 2**31 - 1  # connections to Redis; each thread uses at most one at a time
 ASK_AGAIN = 0.5  # seconds between checks of a cache that is down
-COUNTED = "config.counted"  # key in request.META for the names of the limits that have counted it
 SPARE = 5  # seconds by which a counter outlives its window, because machines' clocks differ
 
 REFUSED = Counter("chatbots_refused_calls", "Calls refused by a limit", ["limit"])
@@ -52,12 +52,17 @@ class OwnCounters:
     """Expiring counters in memory, for the calls that this process receives."""
 
     errors = (OSError,)
+    remote = False
     MOST = 100_000  # maximum number of counters; beyond it, the first one to expire is dropped
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.values: dict[str, int] = {}
         self.ends: list[tuple[float, str]] = []  # a heap of expiry times and names
+
+    def add_each(self, amounts: Sequence[Amount]) -> list[int]:
+        """Add to several counters, and return their values."""
+        return [self.add(name, amount, seconds=seconds) for name, amount, seconds in amounts]
 
     def add(self, name: str, amount: int, *, seconds: int) -> int:
         """Add to a counter, and return its value. It expires `seconds` after its creation."""
@@ -85,6 +90,8 @@ class SharedCounters:
     redis-py's own client takes twice the CPU time for one command, and more for a pipeline.
     """
 
+    remote = True
+
     def __init__(self, address: str, *, prefix: str, **options: float) -> None:
         import redis  # a large library, loaded only if Redis is used
 
@@ -99,15 +106,22 @@ class SharedCounters:
 
         Raises redis.RedisError or OSError.
         """
-        key = f"{self.prefix}:count:{name}"
-        return self._run(("SET", key, 0, "EX", seconds, "NX"), ("INCRBY", key, amount))
+        return self.add_each([(name, amount, seconds)])[0]
+
+    def add_each(self, amounts: Sequence[Amount]) -> list[int]:
+        """Add to several counters in one round trip, and return their values. Raises as `add`."""
+        commands: list[Command] = []
+        for name, amount, seconds in amounts:
+            key = f"{self.prefix}:count:{name}"
+            commands += [("SET", key, 0, "EX", seconds, "NX"), ("INCRBY", key, amount)]
+        return [int(reply) for reply in self._run(*commands)[1::2]]
 
     def check(self) -> None:
         """Raise redis.RedisError or OSError if Redis does not answer."""
         self._run(("EXISTS", f"{self.prefix}:count"))
 
-    def _run(self, *commands: Command) -> int:
-        """Send the commands together, and return the reply to the last one."""
+    def _run(self, *commands: Command) -> list[Any]:
+        """Send the commands together, and return the replies."""
         left = inline.left()
         try:
             connection = self.idle.pop()
@@ -128,14 +142,14 @@ class SharedCounters:
     @staticmethod
     def _exchange(
         connection: Any, commands: tuple[Command, ...], within: float | None = None
-    ) -> int:
+    ) -> list[Any]:
         if within is not None and not connection.is_connected:
             raise MustWait
         try:
             connection.send_packed_command(connection.pack_commands(commands))
             if within is not None and not connection.can_read(within):
                 raise Unanswered
-            return int([connection.read_response() for _ in commands][-1])
+            return [connection.read_response() for _ in commands]
         except BaseException:
             connection.disconnect()  # a reply may still arrive; the next exchange reconnects
             raise
@@ -197,26 +211,46 @@ class Counted(NamedTuple):
 
     counter: str
     calls: int
+    seconds: int  # lifetime of the counter
     retry_after: int  # seconds
 
 
 def increment(name: str, key: str, rate: Rate) -> Counted | None:
-    """Add one call to a key's window. Returns None while the cache does not answer.
+    """Add one call to a key's window. Returns None while the cache does not answer."""
+    return increment_each([(name, key, rate)])[0]
+
+
+def increment_each(calls: Sequence[tuple[str, str, Rate]]) -> Sequence[Counted | None]:
+    """Add one call to each window, in one round trip, as `increment` does.
 
     Each key has its own offset, so that the windows of all keys do not begin at the same time.
     """
     if outage.under_way:
-        return None
-    now = int(time.time())
-    passed = (now - zlib.crc32(key.encode())) % rate[1]
-    window = f"{name} {key} {rate[0]}/{rate[1]} {now - passed}"
-    counter = hashlib.sha256(window.encode()).hexdigest()
+        return [None] * len(calls)
+    now, windows = int(time.time()), []
+    for name, key, rate in calls:
+        passed = (now - zlib.crc32(key.encode())) % rate[1]
+        window = f"{name} {key} {rate[0]}/{rate[1]} {now - passed}"
+        counter = hashlib.sha256(window.encode()).hexdigest()
+        windows.append((counter, rate[1] + SPARE, rate[1] - passed))
     try:
-        calls = counters.add(counter, 1, seconds=rate[1] + SPARE)
+        values = counters.add_each([(counter, 1, seconds) for counter, seconds, _ in windows])
     except CACHE_ERRORS as error:
         outage.begin(error)
-        return None
-    return Counted(counter, calls, rate[1] - passed)
+        return [None] * len(calls)
+    return [
+        Counted(counter, value, seconds, retry_after)
+        for (counter, seconds, retry_after), value in zip(windows, values, strict=True)
+    ]
+
+
+def give_back(counted: Counted | None) -> None:
+    """Undo a count."""
+    if counted and not outage.under_way:
+        try:
+            counters.add(counted.counter, -1, seconds=counted.seconds)
+        except CACHE_ERRORS as error:
+            outage.begin(error)
 
 
 def refuse_beyond(name: str, counted: Counted | None, rate: Rate) -> None:
@@ -235,18 +269,6 @@ def count(name: str, key: object, rate: Rate | None) -> None:
         refuse_beyond(name, increment(name, str(key), rate), rate)
 
 
-def count_request(request: HttpRequest, name: str, key: object, rate: Rate | None) -> None:
-    """Count a request only once, even if it starts again in a thread. Raises TooManyRequests."""
-    counted = request.META.setdefault(COUNTED, set())
-    if name not in counted:
-        try:
-            count(name, key, rate)
-        except Unanswered:
-            counted.add(name)
-            raise
-        counted.add(name)
-
-
 @contextmanager
 def taken(name: str, key: object, rate: Rate | None) -> Iterator[Callable[[], None]]:
     """Count one call, and undo the count if the block fails. Without a rate, nothing is counted.
@@ -254,20 +276,12 @@ def taken(name: str, key: object, rate: Rate | None) -> Iterator[Callable[[], No
     Yields a function that undoes the count earlier. Raises TooManyRequests. Open point: send-order.
     """
     counted = increment(name, str(key), rate) if rate else None
-
-    def give_back() -> None:
-        if rate and counted and not outage.under_way:
-            try:
-                counters.add(counted.counter, -1, seconds=rate[1] + SPARE)
-            except CACHE_ERRORS as error:
-                outage.begin(error)
-
     try:
         if rate:
             refuse_beyond(name, counted, rate)
-        yield give_back
+        yield partial(give_back, counted)
     except BaseException:
-        give_back()
+        give_back(counted)
         raise
 
 
