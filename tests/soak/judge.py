@@ -12,14 +12,14 @@ from tests.soak.ledger import Attempt, Delivery
 from tests.soak.listener import Heard
 from tests.soak.run import Story
 
-EXACT = 0.1  # seconds by which the times of two processes may differ
-LATE = 2.0  # seconds after the death of a sender in which a busy receiver may record a request
+EXACT = 0.1  # seconds by which timestamps of two processes may differ
+LATE = 2.0  # seconds that a busy receiver may take to record a request after its sender's death
 INTERRUPTIONS = 3  # interruptions after which a delivery fails
 TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
 TAKEN_OVER = 3.0  # maximum median seconds to take over an attempt, about two on an idle machine
 TO_START = 5.0  # seconds that a worker may take to start
-CONTINUES = 15.0  # seconds at the end of an outage of Redis in which a request must be received
+CONTINUES = 15.0  # seconds before the end of a Redis outage in which a request must arrive
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ def judge(story: Story) -> Verdict:
     for _, thread in groupby(by_place, key=lambda one: one.thread):
         verdict.violations += order([cases[one.id] for one in thread])
     if verdict.taken_over and (seconds := median(verdict.taken_over)) > TAKEN_OVER:
-        verdict.violations.append(f"a living worker took over after {seconds:.1f} s")
+        verdict.violations.append(f"a live worker took over after {seconds:.1f} s")
     return verdict
 
 
@@ -275,7 +275,7 @@ def order(thread: Sequence[Case]) -> Iterator[str]:
         if not (before.attempts and after.attempts and before.heard and after.heard):
             continue
         if before.attempts[0].started > after.attempts[0].started:
-            yield f"delivery {after.delivery.id}: was begun before its thread's earlier event"
+            yield f"delivery {after.delivery.id}: was started before its thread's earlier event"
         smooth = before.attempts[0].status == "SUCCESS"
         if smooth and before.heard[0].at > after.heard[0].at:
             yield f"delivery {after.delivery.id}: was received before its thread's earlier event"
