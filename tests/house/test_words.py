@@ -117,7 +117,7 @@ def names_of_tests(source: str) -> Iterator[tuple[int, str]]:
 
 
 def avoided_in_names(source: str) -> list[tuple[int, str]]:
-    """Find test names that contain a word to avoid or begin with a clause, by line."""
+    """Find test names that contain a word to avoid or begin with a clause, each with its line."""
     return sorted(
         (line, name)
         for line, name in names_of_tests(source)
