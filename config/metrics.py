@@ -58,14 +58,14 @@ def reserve(folder: Path) -> None:
         values.ValueClass = values.MutexValue
 
 
-# A page that adds up processes cannot show creation times, so no page does.
+# A page that sums the metrics of several processes cannot show creation times, so no page does.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 if settings.METRICS_DIR:
     reserve(settings.METRICS_DIR)
 
 IN_PROGRESS = Gauge(
     "chatbots_requests_in_progress",
-    "Requests that were received and not yet answered",
+    "Requests received but not yet answered",
     multiprocess_mode="livesum",
 )
 WEB_THREADS = Gauge(
@@ -118,7 +118,7 @@ def _pool() -> Any:  # psycopg's pool, which Django's types lack
 
 
 class OwnMetrics:
-    """The metrics of all processes that share METRICS_DIR, or of this process if there is none."""
+    """The metrics of all processes that share METRICS_DIR, or of this process if it is not set."""
 
     def collect(self) -> Iterable[Metric]:
         """Add up the files in the folder, if there is one."""

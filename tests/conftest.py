@@ -61,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """For `-n auto`, use one process more than there are cores, because many tests only wait."""
+    """For `-n auto`, use one more process than there are cores, because many tests only wait."""
     return (os.cpu_count() or 1) + 1 if config.option.numprocesses == "auto" else None
 
 

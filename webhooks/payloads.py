@@ -89,7 +89,7 @@ class NewMessage(Data):
 
 @dataclass(frozen=True)
 class EscalatedUser:
-    """The visitor who requested human support."""
+    """The visitor of the escalated thread."""
 
     id: str
     email: str

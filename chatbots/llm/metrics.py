@@ -13,7 +13,9 @@ REPLY_SECONDS = Histogram(
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120),
 )
 FAILURES = Counter(
-    "chatbots_reply_failures", "Times a model gave no reply, or none was asked", ["reason"]
+    "chatbots_reply_failures",
+    "Failed calls to models, and replies for which no model was called",
+    ["reason"],
 )
 
 # Create each series now, at 0: rate() would miss the first event of a series that begins at 1.

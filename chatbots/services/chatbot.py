@@ -32,7 +32,7 @@ LOCKED = prepared(
 def unique_name() -> Iterator[None]:
     """Convert IntegrityError to InvalidRequest: the database decides whether a name is free.
 
-    Only the name can violate a constraint here, because foreign keys are checked at the commit.
+    Only the name can violate a constraint here, because foreign keys are checked at commit.
     """
     try:
         # A single statement needs no transaction of its own. Within the caller's transaction, a

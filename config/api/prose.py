@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about the whole API, in plain strings for the settings."""
+"""The OpenAPI document's texts about the whole API, as plain strings for the settings."""
 
 TITLE = "Chatbot management and conversation service"
 DESCRIPTION = (

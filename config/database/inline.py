@@ -11,10 +11,10 @@ import threading
 import time
 from typing import Any
 
-LONGEST = 0.05  # seconds from its start during which a request may wait here
-# Seconds for which other threads answer all requests after one took longer than LONGEST here. The
-# pause doubles each time the first request after it is too slow again: the server keeps running
-# the abandoned statement while another thread repeats it.
+LONGEST = 0.05  # seconds from a request's start during which it may wait here
+# Seconds for which other threads answer all requests after one took longer than LONGEST here. If
+# the first request after a pause is too slow again, the next pause is twice as long, because the
+# server keeps running the abandoned statement while another thread repeats it.
 PAUSE, LONGEST_PAUSE = 1.0, 32.0
 
 
@@ -86,7 +86,7 @@ class Inline:
         return accepted
 
     def take(self) -> Any:
-        """Take the connection that another thread has left. Raises MustWait if there is none."""
+        """Take the connection that another thread offered. Raises MustWait if there is none."""
         with self.lock:
             taken, self.spare = self.spare, None
             self.wanted = taken is None

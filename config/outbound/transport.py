@@ -35,9 +35,10 @@ from config.outbound.idle import IdleConnections
 Judge = Callable[[Address], None]
 
 KEPT = 1_024  # idle connections: enough for two endpoints per thread of a worker
-HOSTS = 1_024  # hosts whose connection settings urllib3 keeps; they are small
+HOSTS = 1_024  # hosts whose connection settings urllib3 keeps; the settings are small
 AT_ONCE = 0.5  # seconds: a connection that closes sooner was stale; a round trip takes up to 0.3 s
-# Maximum bytes in the heads of a response and its interim responses. Node's client accepts 16 KiB.
+# Maximum bytes in the heads of a response and its interim responses together. Node's client
+# accepts 16 KiB.
 HEAD_BYTES = 32 * 1024
 PIECE_BYTES = 16 * 1024
 

@@ -29,7 +29,7 @@ current: ContextVar[Context] = ContextVar("current", default=OWN_WORK)
 
 @contextmanager
 def acting(context: Context) -> Iterator[None]:
-    """Run the block in a context that later steps may replace, then restore the earlier one."""
+    """Run the block in a context that later steps may replace, then restore the previous one."""
     token = current.set(context)
     try:
         yield

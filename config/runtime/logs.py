@@ -67,7 +67,7 @@ class UnavailableFilter(logging.Filter):
 
 
 class ToldFilter(logging.Filter):
-    """Drop Django's lines that repeat the access log: those without a trace or about a 503.
+    """Drop Django's lines that repeat the access log: those about a 503 or without a stack trace.
 
     Django writes most of them after the request has ended, so they contain no request id.
     """
@@ -83,7 +83,7 @@ class BoundFilter(logging.Filter):
     for example because of an unknown Host header.
     """
 
-    MOST, WINDOW = 10, 10.0  # lines of one kind per window, and its seconds
+    MOST, WINDOW = 10, 10.0  # lines of one kind per window, and the window's seconds
 
     def __init__(self) -> None:
         super().__init__()

@@ -77,7 +77,7 @@ def talk(bots: list[Chatbot], foreign: Chatbot, messages: int) -> None:
 
 
 def half_way(rows: Any, column: str) -> tuple[str, Any]:
-    """Return the query of the page halfway down a list, and the id of the row above that page."""
+    """Return the query string of the page halfway down a list, and the id of the row before it."""
     at, key = rows.order_by(f"-{column}", "-pk").values_list(column, "pk")[rows.count() // 2 - 1]
     return f"after={at.isoformat().replace('+', '%2B')}~{key}", key
 

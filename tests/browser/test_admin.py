@@ -24,7 +24,7 @@ from webhooks.models import Delivery
 
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 
-# The distinct vertical centres of a row's visible cells, in tens of pixels. There is one per line.
+# The distinct vertical centres of a row's visible cells, in tens of pixels: one per line of cells
 MIDDLES = """row => [...new Set([...row.children].map(cell => cell.getBoundingClientRect())
   .filter(box => box.width).map(box => Math.round((box.y + box.height / 2) / 10)))]"""
 # The number of lines that an element's text takes up
@@ -134,7 +134,7 @@ def test_typed_text_survives_the_end_of_the_session(page: Page, thread: Thread) 
 def test_a_chatbot_is_deleted_after_its_name_is_typed(page: Page, thread: Thread) -> None:
     page.goto(reverse("admin:chatbots_chatbot_change", args=[thread.chatbot_id]))
     page.get_by_role("link", name="Delete").click()
-    expect(page.get_by_text("It cannot be undone")).to_be_visible()
+    expect(page.get_by_text("and cannot be undone")).to_be_visible()
     page.get_by_label("To confirm, type the name: Shop").fill("Shop")
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("The chatbot was deleted")).to_be_visible()

@@ -162,7 +162,7 @@ def people() -> dict[str, tuple[User, set[Chatbot]]]:
 
 
 def empty_tables() -> None:
-    """Remove dead rows of earlier tests: PostgreSQL's planner uses the size of a table's file."""
+    """Remove earlier tests' dead rows: PostgreSQL's planner uses the size of a table's file."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE accounts_user CASCADE")

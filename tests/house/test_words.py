@@ -68,7 +68,7 @@ def passages(source: str) -> Iterator[tuple[int, str]]:
 
 
 def avoided_in_python(source: str) -> list[tuple[int, str]]:
-    """Find words to avoid in the comments and docstrings of a module, by line."""
+    """Find words to avoid in the comments and docstrings of a module, each with its line."""
     return sorted(
         found for line, text in passages(source) for found in avoided(text, first_line=line)
     )
@@ -94,19 +94,19 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 
 
 def avoided_in_texts(source: str) -> list[tuple[int, str]]:
-    """Find words to avoid in a module's strings, by the line on which the string begins."""
+    """Find words to avoid in a module's strings, each with the first line of its string."""
     return sorted(
         (line, word) for line, text in texts(source) for _, word in avoided(text, first_line=line)
     )
 
 
 def avoided_in_template(source: str) -> list[tuple[int, str]]:
-    """Find words to avoid in the text of a template, by line. Markup is skipped."""
+    """Find words to avoid in the text of a template, each with its line. Markup is skipped."""
     return list(avoided(MARKUP.sub(lambda mark: re.sub(r"[^\n]", " ", mark[0]), source)))
 
 
 def names_of_tests(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the names of a module's tests, as words, and the ids of their cases, by line."""
+    """Yield the line and the words of each test's name, and of each id of a test's cases."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             yield node.lineno, node.name.removeprefix("test_").replace("_", " ")
@@ -117,7 +117,7 @@ def names_of_tests(source: str) -> Iterator[tuple[int, str]]:
 
 
 def avoided_in_names(source: str) -> list[tuple[int, str]]:
-    """Find test names that contain a word to avoid or begin with a clause, by line."""
+    """Find test names that contain a word to avoid or begin with a clause, each with its line."""
     return sorted(
         (line, name)
         for line, name in names_of_tests(source)

@@ -92,7 +92,7 @@ def dripping(content: str, *, gap: float = 0.05) -> Behaviour:
 
 
 class HeldModel(ModelServer):
-    """A model that holds its first reply until `ready` is set. `then` has the later behaviours."""
+    """A model that holds its first reply until `ready` is set. `then` has its later behaviours."""
 
     def __init__(self, content: str, *then: Behaviour, patience: float) -> None:
         super().__init__()

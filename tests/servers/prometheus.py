@@ -44,9 +44,9 @@ def scrape(addresses: Iterable[str]) -> Scrape:
 
 
 def series(scrapes: Sequence[Scrape]) -> list[dict[str, str]]:
-    """Write scrapes in promtool's notation, and continue the last change.
+    """Write scrapes in promtool's notation, and extrapolate beyond the last one.
 
-    Gauges keep their last value. Counters increase as between the last two scrapes.
+    Gauges keep their last value. Counters keep increasing as between the last two scrapes.
     """
     last, before = scrapes[-1], scrapes[-2]
     written = []
@@ -62,7 +62,7 @@ def series(scrapes: Sequence[Scrape]) -> list[dict[str, str]]:
 
 
 def firing(*scrapes: Scrape) -> set[str]:
-    """Return the alerts that fire after two hours, if the last change of these scrapes continues.
+    """Return the alerts that fire after two hours, if the last change in these scrapes continues.
 
     The names omit the prefix `Chatbots`, which all alerts share.
     """

@@ -239,7 +239,7 @@ def judge(story: Story) -> Verdict:
     for _, thread in groupby(by_place, key=lambda one: one.thread):
         verdict.violations += order([cases[one.id] for one in thread])
     if verdict.taken_over and (seconds := median(verdict.taken_over)) > TAKEN_OVER:
-        verdict.violations.append(f"a living worker took over after {seconds:.1f} s")
+        verdict.violations.append(f"a live worker took over after {seconds:.1f} s")
     return verdict
 
 

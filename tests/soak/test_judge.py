@@ -170,7 +170,7 @@ def waits_until_redis_is_back(story: Story, one: Delivery) -> None:
         (is_received_twice, "without an attempt"),
         (is_interrupted_without_a_fault, "without a fault"),
         (is_tried_again_too_early, "attempt 2 came after 0.49"),
-        (is_taken_over_late, "a living worker took over after 3.2 s"),
+        (is_taken_over_late, "a live worker took over after 3.2 s"),
         (is_left_over, "is still PENDING"),
         (leaves_success, "left SUCCESS"),
         (loses_its_row, "committed, but has no event"),

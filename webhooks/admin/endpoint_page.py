@@ -212,7 +212,7 @@ class EndpointPageAdmin(ScopedAdmin):
         )
 
     def health(self, endpoint: Endpoint) -> dict[str, Any]:
-        """Return the statistics of the last 24 hours, and the number of waiting deliveries."""
+        """Return the statistics for the last 24 hours, and the number of waiting deliveries."""
         hours = self.hours(endpoint.chatbot_id)
         return {
             "ok": sum(hour.ok for hour in hours),

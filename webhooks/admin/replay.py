@@ -29,7 +29,7 @@ def request_headers(endpoint: Endpoint | None, attempt: Attempt | None) -> dict[
     if endpoint and attempt and attempt.started_at < endpoint.secret_made_at:
         token = REPLACED
     signature = (
-        (attempt.signature or "not recorded") if attempt else "computed for the first attempt"
+        (attempt.signature or "not recorded") if attempt else "not computed until the first attempt"
     )
     return signing.headers_of(token=token, signature=signature)
 

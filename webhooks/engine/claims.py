@@ -29,7 +29,7 @@ START = timedelta(seconds=3)  # lifetime of a claim whose attempt has not begun
 # Time after an attempt's deadline during which its claim is still valid and settling can be retried
 MARGIN = timedelta(seconds=20)
 WINDOW, WINDOWS = 128, 8  # endpoints in a window, and maximum number of windows read by one claim
-# Bounds on the due deliveries read per endpoint and lane: the fewer endpoints, the more of each.
+# Bounds on the due deliveries read per endpoint and lane: more are read if fewer endpoints wait.
 LEAST_READ, MOST_READ = 8, 64
 ENDPOINTS = NAMESPACE + 1  # namespace of the endpoints' advisory locks
 # PostgreSQL receives these statements in one request and runs them as one transaction, so no lock

@@ -45,7 +45,7 @@ def cause_in_words(cause: str) -> str:
 
 
 def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Delivery]":
-    """Select deliveries by an id, which is their own or that of their thread or message."""
+    """Select deliveries by their own id, or by the id of their thread or message."""
     rows = Delivery.objects.order_by()
     found = (
         rows.filter(pk=wanted)

@@ -129,7 +129,7 @@ def test_a_change_needs_the_same_queries_with_ten_thousand_versions(chatbot: Cha
     [pruning] = [one["sql"] for one in captured if one["sql"].startswith("DELETE")]
     assert "version_number_unique" in plan(pruning) or "autoindex" in plan(pruning)
     assert Version.objects.filter(row_id=many.pk).count() == 10_000
-    edit(many, "another one")  # the version that it displaces was used by replies, so it is kept
+    edit(many, "another one")  # the version that now drops out has been used, so it is kept
     assert Version.objects.filter(row_id=many.pk).count() == 10_001
 
 

@@ -1,4 +1,4 @@
-"""A long filter reaches every row, through a search or by narrowing its options."""
+"""A long filter can select every row, through a search or by narrowing its options."""
 
 import re
 

@@ -90,7 +90,7 @@ def test_a_row_that_is_missing_in_a_block_is_an_error() -> None:
     chatbot = ChatbotFactory()
     Chatbot.objects.filter(pk=chatbot.pk).delete()
     with pytest.raises(DatabaseError, match="no longer exists"), transaction.atomic(), together():
-        RENAME.write(id=new_id(), name="of no row, which is allowed")
+        RENAME.write(id=new_id(), name="matches no row, which is allowed")
         update_columns(chatbot, ["name"])
 
 

@@ -239,7 +239,7 @@ def test_a_reply_waits_for_no_lock_of_another_account(
         try:
             with transaction.atomic():
                 assert ai_reply.reply(message, claim)
-                with connection.cursor() as cursor:  # check the constraints now, not at the commit
+                with connection.cursor() as cursor:  # check the constraints now, not at commit
                     cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
                 stored.set()
                 in_time.append(go_on.wait(20))
