@@ -66,7 +66,7 @@ class Listener:
         yield from steps(arrival)
 
     def be(self, mood: str, times: int, path: str) -> None:
-        """Set the mood for the next requests to a path, up to this number of times."""
+        """Set the mood for the next `times` requests to a path."""
         with self.lock:
             self.moods[path].extend(itertools.repeat(mood, times))
 
