@@ -46,7 +46,7 @@ def lacking() -> str:
 
 @contextmanager
 def install_lock():
-    """Keep other `make` processes of this tree from installing at the same time."""
+    """Keep other `make` processes in this checkout from installing at the same time."""
     path = LOCKS.parent / "build" / "install.lock"
     path.parent.mkdir(exist_ok=True)
     with path.open("w") as file:

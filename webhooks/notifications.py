@@ -91,7 +91,7 @@ def last_error(endpoint: Endpoint) -> str:
     if newest is None:
         return "not known"
     return newest.last_error or (
-        f"answered {newest.last_code}" if newest.last_code else "not known"
+        f"response {newest.last_code}" if newest.last_code else "not known"
     )
 
 

@@ -83,7 +83,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     )
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select the people of accounts that the person manages."""
+        """Select the people who belong to accounts that the person manages."""
         people = User.objects.belonging_to(managed_accounts(request))
         return rows.filter(pk__in=people.values("pk"))
 

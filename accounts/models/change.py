@@ -51,7 +51,7 @@ def shortened(changes: dict[str, Any] | None) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for name, change in (changes or {}).items():
-        if isinstance(change, dict):  # the change of a many-to-many relation
+        if isinstance(change, dict):  # a change to a many-to-many relation
             found[name] = change
             continue
         old, new = map(document, change)

@@ -53,8 +53,8 @@ class IdempotentViewSet(ApiViewSet):
     def run_claimed(self, claim: idempotency.Claim, request: HttpRequest) -> HttpResponse:
         """Run a request and store its response. Raises TakenOver.
 
-        An action that waits for no network peer commits together with its response, so a crash
-        cannot leave one without the other.
+        Unless the action waits for a network peer, its changes and its response are committed
+        together, so a crash cannot leave one without the other.
         """
         try:
             with nullcontext() if self.action in self.waiting else transaction.atomic():

@@ -149,7 +149,7 @@ def _body(response: requests.Response, most: int) -> bytes:
     packed = b"".join(pieces(response, most=most + 1))
     body = parsing.unpacked(packed, encoding)
     if max(len(packed), len(body)) > most:
-        raise ReplyFailed(f"answer larger than {most // 1024:,} KiB")
+        raise ReplyFailed(f"response larger than {most // 1024:,} KiB")
     return body
 
 

@@ -14,8 +14,8 @@ BYTES = 1024 * 1024  # maximum size of a response, both compressed and decompres
 BOM = b"\xef\xbb\xbf"
 PACKED = ("gzip", "x-gzip", "deflate")
 MOST_TOKENS = 2_147_483_647  # the largest integer that a column can hold
-NOT_UNDERSTOOD = "answer not understood"
-STREAMED = "the model streamed its answer without being asked to"
+NOT_UNDERSTOOD = "invalid response"
+STREAMED = "the model streamed its response without being asked to"
 EVENT_STREAM = "text/event-stream"
 
 # Without a closing tag, the thought extends to the end, because the model was cut off within it.
@@ -92,6 +92,6 @@ def _silence(refusal: object, finished: object) -> str:
     if refusal:
         return "the model refused to answer"
     if finished == "content_filter":
-        return "the provider's content filter withheld the answer"
+        return "the provider's content filter withheld the reply"
     named = isinstance(finished, str) and faults.NAME.fullmatch(finished)
     return f"empty reply ({finished})" if named else "empty reply"

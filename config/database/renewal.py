@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 class Renewal:
     """Renews claims in one thread, which runs only while there are claims.
 
-    `renew` extends the leases of the given claims, every `every` seconds.
+    `renew` is called every `every` seconds, and extends the leases of the given claims.
     """
 
     def __init__(self, renew: Callable[[list[UUID]], object], *, every: float) -> None:

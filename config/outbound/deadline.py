@@ -19,7 +19,7 @@ from typing import Any
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Addresses = tuple[Address, ...]
 
-WAITING = "while waiting for the answer"
+WAITING = "while waiting for the response"
 LOOK_UP_SECONDS = 3.0
 LOOK_UPS = 256  # maximum concurrent look-ups; a dead name server blocks a thread for a long time
 # Of LOOK_UPS, this many are reserved for names whose latest look-up succeeded, so that names

@@ -31,7 +31,7 @@ class Reason(TextChoices):
     CERTIFICATE_NAME = "CERTIFICATE_NAME", "certificate does not match the name"
     CERTIFICATE_NOT_TRUSTED = "CERTIFICATE_NOT_TRUSTED", "certificate not trusted"
     TLS_FAILED = "TLS_FAILED", "TLS failed"
-    ANSWER_NOT_UNDERSTOOD = "ANSWER_NOT_UNDERSTOOD", "answer not understood"
+    ANSWER_NOT_UNDERSTOOD = "ANSWER_NOT_UNDERSTOOD", "invalid response"
 
 
 class AddressNotAllowed(Exception):

@@ -186,7 +186,7 @@ class Family:
     def start(self, name: str, command: list[str]) -> None:
         """Start a process in its own session, so that Ctrl-C reaches only `serve`.
 
-        What remains of an earlier process with this name is killed first.
+        The process group of an earlier process with this name is killed first.
         """
         if name in self.running:
             _end_group(self.running[name])

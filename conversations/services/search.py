@@ -90,7 +90,7 @@ def union(messages: str, visitors: str, tags: str) -> str:
 
 SQLITE = union(SQLITE_MESSAGES, SQLITE_VISITORS, SQLITE_TAGS)
 POSTGRESQL = union(POSTGRESQL_MESSAGES, POSTGRESQL_VISITORS, POSTGRESQL_TAGS)
-# PostgreSQL collects the ids first. Otherwise, it may scan all threads and test each one.
+# Makes PostgreSQL collect the ids first. Otherwise, it may scan all threads and test each one.
 COLLECTED = {"sqlite": "{}", "postgresql": "SELECT unnest(ARRAY({}))"}
 TAGS = {"sqlite": SQLITE_TAGS, "postgresql": POSTGRESQL_TAGS}
 VISITORS = {"sqlite": SQLITE_VISITORS, "postgresql": POSTGRESQL_VISITORS}

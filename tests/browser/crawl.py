@@ -46,7 +46,7 @@ WIDTH = """() => {
   main.style.removeProperty("overflow-x");
   return width;
 }"""
-# Lists the links to other hosts in the page's head. A preconnect, for example, sends no request.
+# Lists the links to other hosts in the page's head. Some, such as a preconnect, send no request.
 FOREIGN = """() => [...document.querySelectorAll("link[href]")]
   .map((link) => new URL(link.href))
   .filter((address) => address.protocol !== "data:" && address.origin !== location.origin)

@@ -135,7 +135,7 @@ def test_200_failures_are_filtered_and_retried_with_a_stop_in_between(
     other = DeliveryFactory(chatbot=shop, **failed | {"last_code": 404})
     page.goto(LOG)
     device.press(page.get_by_role("link", name="Failures by cause"))
-    device.press(page.get_by_role("link", name="answer 503"))
+    device.press(page.get_by_role("link", name="response 503"))
     device.press(page.get_by_role("link", name="Retry all that match"))
     expect(page.get_by_text("200")).to_be_visible()
     expect(page.get_by_text("The receivers see these deliveries again")).to_be_visible()

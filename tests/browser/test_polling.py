@@ -57,7 +57,7 @@ def window(page: Page) -> Iterator[Page]:
 
 
 def await_waits(window: Page, waits: list[int]) -> None:
-    """Wait until the last delays that the page has requested between polls are exactly these."""
+    """Wait until the page's latest delays between polls are exactly these."""
     check = "waits => JSON.stringify(window.waits.slice(-waits.length)) === JSON.stringify(waits)"
     window.wait_for_function(check, arg=waits, timeout=PATIENCE)
 

@@ -15,7 +15,7 @@ from tests.patience import PATIENCE
 from tests.servers.installation import Installation
 from tests.servers.processes import ROOT, free_port, wait_until
 
-ARRIVED = "NEW_MESSAGE: token ok, signature ok; answer: 200"
+ARRIVED = "NEW_MESSAGE: token ok, signature ok; response: 200"
 
 
 def blocks() -> list[str]:

@@ -48,7 +48,7 @@ class Verdict:
 
 @dataclass
 class Case:
-    """One delivery, with its attempts and received requests in order of time."""
+    """One delivery, with its attempts and received requests in chronological order."""
 
     delivery: Delivery
     attempts: list[Attempt]

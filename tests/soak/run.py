@@ -69,7 +69,7 @@ class Soak:
             wait_until(fact, max(0.0, self.deadline - time.monotonic()))  # type: ignore[arg-type]
         except AssertionError:
             said = [f"{each.log.name}: {each.said()[-1_000:]}" for each in self.ground.processes]
-            words = f"the ceiling was reached while waiting for {what}"
+            words = f"the deadline passed while waiting for {what}"
             raise NotInTime("\n".join([words, *said])) from None
 
     def tell(self) -> Story:
@@ -84,11 +84,11 @@ class Soak:
             stack.enter_context(self.tended(made))
             load, lanes = self.strain(furniture, made)
             listener.cheer_up()
-            self.wait(self.nothing_is_left, "deliveries that are not settled")
+            self.wait(self.nothing_is_left, "deliveries to settle")
             failed = {one.id for one in self.ground.ledger.deliveries() if one.state == "FAILED"}
             if failed:
                 self.ground.run("manage.py", "retry_deliveries", "--json")
-                self.wait(self.nothing_is_left, "deliveries that are retried manually")
+                self.wait(self.nothing_is_left, "manual retries to settle")
         story = self.read(listener, load, failed)
         story.errors += self.ground.gaps()
         story.errors += [lane.error for lane in lanes if lane.error]

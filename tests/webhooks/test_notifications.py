@@ -171,7 +171,7 @@ class TestWords:
             "to hooks.example.com does",
             "Failing since: 2026-03-01 08:30 UTC\n",
             "Failures in a row: 7\n",
-            "Last error: answered 503\n",
+            "Last error: response 503\n",
             "Last success: never\n",
             f"http://127.0.0.1:8000{page}\n",
         ):

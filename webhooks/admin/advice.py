@@ -23,7 +23,7 @@ CERTIFICATE = "Install a valid certificate on the receiver, with its whole chain
 NAME = "Check that the host name is correct and resolves everywhere."
 INTERRUPTED = "The service was stopped during the attempts: retry."
 REASONS: dict[str, str] = {
-    Reason.TIMEOUT: "The receiver must respond within {seconds:g} s: answer first, work later.",
+    Reason.TIMEOUT: "The receiver must respond within {seconds:g} s: respond first, work later.",
     Reason.URL_NOT_ALLOWED: "Enter a public https address, or add the receiver's network to "
     "WEBHOOK_ALLOWED_NETWORKS.",
     Reason.NAME_NOT_FOUND: NAME,

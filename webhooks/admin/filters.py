@@ -34,7 +34,7 @@ class AccountFilter(scope.AccountFilter):
 class CodeFilter(DropdownFilter):
     """Filters by the class of the last response's code."""
 
-    title, parameter_name = "last answer", "code"
+    title, parameter_name = "last response", "code"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
         """Offer the classes of codes, and attempts without a response."""

@@ -13,7 +13,7 @@ from django.db import DataError, IntegrityError, connection
 
 from config.database.locks import is_lock_timeout, is_row_locked
 
-GATHER = 0.004  # seconds to wait for more items, for each item after the first in the last batch
+GATHER = 0.004  # seconds to wait for more items, per item beyond the first in the last batch
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

@@ -79,7 +79,7 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
     with transaction.atomic():
         waiting = Delivery.objects.filter(due_at__isnull=False).exclude(updated_at__range=lately)
         waiting.update(due_at=F("due_at") + jump)
-        # A claim without an attempt may then expire too early: its delivery is claimed again.
+        # Also moves recent claims without an attempt. One that then expires too early is repeated.
         old = claimed.exclude(pk__in=begun.filter(delivery__in=claimed).values("delivery"))
         old.update(claimed_until=F("claimed_until") + jump)
 

@@ -6,7 +6,7 @@ from config.outbound.failures import Reason
 
 
 class Refusal(models.TextChoices):
-    """Reasons within this service. `Reason` has those that arise in the exchange itself."""
+    """Reasons that arise within this service. `Reason` has those that arise in the exchange."""
 
     WEBHOOK_DELETED = "WEBHOOK_DELETED", "webhook deleted"
     SWITCHED_OFF = "SWITCHED_OFF", "webhook switched off"

@@ -41,7 +41,7 @@ def with_cause(deliveries: "QuerySet[Delivery]", cause: str) -> "QuerySet[Delive
 
 def cause_in_words(cause: str) -> str:
     """Describe a cause in words."""
-    return f"answer {cause}" if is_code(cause) else WORDS.get(cause) or cause
+    return f"response {cause}" if is_code(cause) else WORDS.get(cause) or cause
 
 
 def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Delivery]":
@@ -94,7 +94,7 @@ class Selection:
             "chatbot": self.chatbot and known.get(self.chatbot, DELETED),
             "account": self.account and known.get(self.account, DELETED),
             "event": self.event,
-            "answer": self.code_class,
+            "response": self.code_class,
             "cause": cause_in_words(self.cause) if self.cause else "",
             "created from": self.since and f"{self.since:%Y-%m-%d %H:%M:%S} UTC",
             "created until": self.until and f"{self.until:%Y-%m-%d %H:%M:%S} UTC",

@@ -81,7 +81,7 @@ class Outage:
             self.lent.clear()
         for connection in connections:
             with (
-                suppress(OperationalError, OSError),  # the connection is already closed
+                suppress(OperationalError, OSError),  # the connection may be closed already
                 socket.socket(fileno=os.dup(connection.pgconn.socket)) as shared,
             ):
                 shared.shutdown(socket.SHUT_RDWR)

@@ -81,7 +81,7 @@ class Cursor(base.SQLiteCursorWrapper):
         return not self.database.holds_write_lock and query.lstrip()[:6].upper() in WRITES
 
     def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
-        """Convert a statement's parameters to the style of sqlite3."""
+        """Convert a statement's placeholders to the style of sqlite3."""
         if param_names is None and len(query) < LONG:
             return with_question_marks(query)
         converted: str = super().convert_query(query, param_names=param_names)
@@ -90,7 +90,7 @@ class Cursor(base.SQLiteCursorWrapper):
 
 @lru_cache(512)
 def with_question_marks(query: str) -> str:
-    """Convert a statement with unnamed parameters."""
+    """Convert the placeholders of a statement with unnamed parameters."""
     return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
 
 

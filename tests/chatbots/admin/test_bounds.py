@@ -1,4 +1,4 @@
-"""A form that exceeds the limit of one of a chatbot's lists shows an error and saves nothing."""
+"""A form that would add more rows to a list than allowed shows an error and saves nothing."""
 
 from typing import Any
 

@@ -101,42 +101,42 @@ def test_a_missing_or_invalid_key_is_named_and_no_request_is_sent(
         pytest.param(saying(""), "empty reply", id="empty content"),
         pytest.param(saying(" \n\0"), "empty reply", id="blank content"),
         pytest.param(saying(None), "empty reply", id="null content"),
-        pytest.param(say.answer(200, b""), "answer not understood", id="empty body"),
-        pytest.param(say.answer(200, b"<html>"), "answer not understood", id="HTML"),
-        pytest.param(say.answer(200, b"[]"), "answer not understood", id="list"),
-        pytest.param(say.answer(200, b"null"), "answer not understood", id="null"),
-        pytest.param(say.answer(200, b'{"choices":[]}'), "answer not understood", id="no choices"),
+        pytest.param(say.answer(200, b""), "invalid response", id="empty body"),
+        pytest.param(say.answer(200, b"<html>"), "invalid response", id="HTML"),
+        pytest.param(say.answer(200, b"[]"), "invalid response", id="list"),
+        pytest.param(say.answer(200, b"null"), "invalid response", id="null"),
+        pytest.param(say.answer(200, b'{"choices":[]}'), "invalid response", id="no choices"),
         pytest.param(
             say.answer(200, b'{"choices":{}}'),
-            "answer not understood",
+            "invalid response",
             id="choices of another type",
         ),
         pytest.param(
             say.answer(200, completion("").replace(b'""', b"[1]")),
-            "answer not understood",
+            "invalid response",
             id="list as content",
         ),
         pytest.param(
             say.answer(200, completion("").replace(b'""', b'"\\ud800"')),
-            "answer not understood",
+            "invalid response",
             id="lone surrogate",
         ),
-        pytest.param(say.answer(200, b"[" * 500_000), "answer not understood", id="deep nesting"),
+        pytest.param(say.answer(200, b"[" * 500_000), "invalid response", id="deep nesting"),
         pytest.param(
-            say.answer(200, completion("a" * 2**20)), "answer larger than", id="too large"
+            say.answer(200, completion("a" * 2**20)), "response larger than", id="too large"
         ),
-        pytest.param(say.endless_body(), "answer larger than 1,024 KiB", id="endless body"),
-        pytest.param(say.bomb(64), "answer larger than 1,024 KiB", id="decompression bomb"),
-        pytest.param(say.bomb(0), "answer not understood", id="compressed empty body"),
+        pytest.param(say.endless_body(), "response larger than 1,024 KiB", id="endless body"),
+        pytest.param(say.bomb(64), "response larger than 1,024 KiB", id="decompression bomb"),
+        pytest.param(say.bomb(0), "invalid response", id="compressed empty body"),
         pytest.param(encoded("gzip", b"no gzip"), "broken compression", id="broken compression"),
         pytest.param(encoded("br", b"?"), "unknown content encoding", id="unknown compression"),
         pytest.param(say.answer(401, KEY.encode()), "endpoint answered 401", id="key rejected"),
         pytest.param(say.redirect("/v1/elsewhere", 307), "endpoint answered 307", id="redirect"),
-        pytest.param(say.answer(204), "answer not understood", id="no content"),
-        pytest.param(say.hang_up(f"{KEY}\r\n".encode()), "answer not understood", id="not HTTP"),
+        pytest.param(say.answer(204), "invalid response", id="no content"),
+        pytest.param(say.hang_up(f"{KEY}\r\n".encode()), "invalid response", id="not HTTP"),
         pytest.param(
             say.repeat(say.head(200, "Content-Type: text/event-stream"), b"data: {}\n\n", gap=0.1),
-            "the model streamed its answer",
+            "the model streamed its response",
             id="streamed",
         ),
         pytest.param(
@@ -186,7 +186,7 @@ def test_a_slow_model_is_cut_off_at_the_timeout(
     settings.LLM_TIMEOUT = 1.0  # long enough to send the request
     server.say(behaviour)
     began = time.monotonic()
-    assert fails(model) == "timeout while waiting for the answer"
+    assert fails(model) == "timeout while waiting for the response"
     assert time.monotonic() - began < SLACK
 
 

@@ -232,7 +232,7 @@ def test_an_invalid_day_redirects_to_the_log(client: Client, day: str) -> None:
         (301, "", "Redirects are not followed"),
         (418, "", "does not accept"),
         (500, "", "look at its own log"),
-        (None, Reason.TIMEOUT, "answer first"),
+        (None, Reason.TIMEOUT, "respond first"),
         (None, Reason.TIMEOUT, "within 2.5 s"),
         (None, Reason.CERTIFICATE_EXPIRED, "with its whole chain."),
         (None, Reason.CERTIFICATE_NOT_TRUSTED, "or add its authority to WEBHOOK_CA_BUNDLE"),

@@ -140,7 +140,7 @@ def test_the_list_and_the_page_describe_a_jobs_filter_in_words(chatbot: Chatbot)
     job = start(selection, None, per_second=1, by="Kim")
     words = (
         f"state: FAILED; chatbot: {chatbot.name}; account: {chatbot.account.name}; "
-        "answer: 5xx; created from: 2020-01-01 00:00:00 UTC"
+        "response: 5xx; created from: 2020-01-01 00:00:00 UTC"
     )
     with CaptureQueriesContext(connection) as one:
         assert words in unescape(client.get(JOBS).text)

@@ -94,7 +94,7 @@ def test_a_delivery_is_printed_and_verified(
     sink = start(*options, given=given)
     assert deliver(sink, **sent).response_code == 200
     token, signature = verdict
-    said = sink.wait_for(f"NEW_LEAD: token {token}, signature {signature}; answer: 200")
+    said = sink.wait_for(f"NEW_LEAD: token {token}, signature {signature}; response: 200")
     assert '"chatbotName": "Grüße \U0001f600"' in said
     sent_signature = signing.signature(sent.get("signed", BODY), sent.get("secret", SECRET))
     assert f"\nX-SIGNATURE: {sent_signature}\n" in said

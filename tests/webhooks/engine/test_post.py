@@ -107,7 +107,7 @@ def test_a_hostile_receiver_gets_no_success_and_no_extra_time(
         (servers.say_nothing, "TIMEOUT", "during the TLS handshake"),
         (servers.half_a_handshake, "TIMEOUT", "during the TLS handshake"),
         (servers.drip_the_handshake, "TIMEOUT", "during the TLS handshake"),
-        (servers.hear_nothing, "TIMEOUT", "while waiting for the answer"),
+        (servers.hear_nothing, "TIMEOUT", "while waiting for the response"),
         (servers.hang_up_at_once, "CONNECTION_CLOSED", ""),
         (servers.speak_plainly, "TLS_FAILED", "wrong version number"),
     ],

@@ -289,7 +289,7 @@ class TestHealth:
         run()
         assert self.health(endpoint) == (True, 1, True)
         delivery.refresh_from_db()
-        assert delivery.last_error == "timeout: while waiting for the answer"
+        assert delivery.last_error == "timeout: while waiting for the response"
 
     def test_a_response_of_a_former_url_does_not_count_for_the_current_one(
         self, receiver: Receiver, delivery: Delivery, endpoint: Endpoint

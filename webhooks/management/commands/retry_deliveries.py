@@ -44,7 +44,7 @@ class Command(RecordCommand):
             "--since",
             type=timestamp,
             metavar="ISO",
-            help="only events since then, such as 2030-01-31T12:00:00Z (default zone: UTC)",
+            help="only events since this time, such as 2030-01-31T12:00:00Z (default zone: UTC)",
         )
         parser.add_argument(
             "--event",

@@ -200,7 +200,7 @@ def _lines(arrival: Arrival) -> str:
     head = (
         f"{arrival.received_at.astimezone():%H:%M:%S} #{arrival.number} "
         f"{arrival.event or 'no event'}: token {arrival.token}, signature {arrival.signature}; "
-        f"answer: {arrival.behaviour}"
+        f"response: {arrival.behaviour}"
     )
     headers = [f"{name}: {value}" for name, value in arrival.headers.items()]
     # Visitors wrote some of this: print nothing that could control the terminal.
