@@ -175,7 +175,7 @@ def redis_url(text: str) -> str:
 def email_url(text: str) -> dict[str, Any]:
     """Parse the URL of an email transport into Django's settings.
 
-    Raises EnvError without quoting the URL.
+    Raises EnvError if it is invalid. The message leaves out the URL, which may contain a password.
     """
     expected = (
         "expected console:, file:/directory, smtp://user:password@host:port/?tls=True "

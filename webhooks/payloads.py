@@ -123,7 +123,7 @@ class ConversationEscalated(Data):
 
     @classmethod
     def sample(cls, context: Context) -> Self:
-        """Return the escalation of a visitor who has left contact information."""
+        """Return a sample escalation by a visitor who has left contact information."""
         name, email, phone = VISITOR
         user = EscalatedUser(
             str(new_id()), email, name, phone, verified=False, created_at=datetime.now(UTC)

@@ -28,7 +28,6 @@ class Rows:
     chatbot: str
     thread: str  # the thread that is read
     threads: tuple[str, ...]  # the threads that messages are sent to: one per connection
-    changed: tuple[str, ...]  # the chatbots that are changed: one per connection
 
 
 @dataclass(frozen=True)
@@ -46,13 +45,12 @@ def make(*, connections: int) -> Rows:
     Plan.objects.update(messages_per_minute=WITHOUT_BOUND, ai_replies_per_minute=WITHOUT_BOUND)
     account = Account.objects.get(name="Acme")
     names = [f"Bench {number}" for number in range(BOTS)]
-    bots = [
+    first, *_ = [
         create_chatbot(
             account, creator_id=account.owner_id, name=name, description="answers questions"
         )
         for name in names
     ]
-    first = bots[0]
     LeadSettingsFactory(chatbot=first)
     talks = [
         converse(first, Talk(f"visitor-{number}", f"Visitor {number}", MESSAGES))
@@ -66,7 +64,6 @@ def make(*, connections: int) -> Rows:
         chatbot=str(first.pk),
         thread=str(talks[0].pk),
         threads=tuple(str(talk.pk) for talk in talks[1:]),
-        changed=tuple(str(bot.pk) for bot in bots[:connections]),
     )
 
 

@@ -1,4 +1,4 @@
-"""Small runs of all benchmarks of delivery at scale work, and are not absurdly slow."""
+"""Every benchmark of delivery at scale runs at a small size and returns plausible figures."""
 
 import pytest
 

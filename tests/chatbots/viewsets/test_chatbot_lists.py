@@ -1,4 +1,4 @@
-"""The lists of chatbots: an account's, the caller's by account, and the caller's in pages."""
+"""The chatbot lists: an account's chatbots, and the caller's, grouped by account or paginated."""
 
 from typing import Any
 

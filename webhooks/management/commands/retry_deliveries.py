@@ -58,8 +58,8 @@ class Command(RecordCommand):
     ) -> dict[str, Any]:
         """Request the attempts, which a worker then makes.
 
-        Raises CommandError while sending is off. Otherwise, all the retries would be sent together
-        when sending resumes.
+        Raises CommandError while sending is off, because the retries would all be sent at once when
+        it resumes.
         """
         if not settings.SENDING:
             raise CommandError("SENDING=off: nothing is retried; run this again when sending is on")
