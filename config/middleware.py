@@ -24,7 +24,7 @@ from django.middleware.common import CommonMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from config.api import request_limits
+from config.api import limits
 from config.api.body import REFUSAL
 from config.api.errors import TooManyRequests, plain_response
 from config.database.ids import new_id
@@ -195,14 +195,17 @@ class RequestMiddleware:
             if request.headers.get("X-Forwarded-Proto") == "https":
                 request.META["wsgi.url_scheme"] = "https"
             request.META["REMOTE_ADDR"] = client_address(request)
-        if request.path_info.startswith(self.COUNTED):
-            try:
+        call = request.META.setdefault(limits.CALL, limits.Call())
+        try:
+            if request.path_info.startswith(self.COUNTED):
                 address = counted_as(request.META.get("REMOTE_ADDR", ""))
-                request_limits.count_address(request, address)
-            except TooManyRequests as refusal:
-                return plain_response(refusal)
-        response = self.get_response(request)
-        request_limits.settle(request)
+                limits.count_address(request, address)
+        except TooManyRequests as refusal:
+            response: HttpResponseBase = plain_response(refusal)
+        else:
+            response = self.get_response(request)
+        if call.early:
+            limits.settle(request)
         return response
 
 

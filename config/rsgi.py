@@ -27,7 +27,7 @@ from granian.rsgi import Scope
 from config import metrics
 from config.api.body import MAX_BYTES, REFUSAL
 from config.api.errors import ApiError, InvalidRequest, Unavailable
-from config.api.request_limits import CALL, Call
+from config.api.limits import CALL, Call
 from config.database.connections import release_connection
 from config.database.inline import MustWait, inline
 from config.database.locks import WEB_LOCK_TIMEOUT, limit_waits

@@ -9,7 +9,7 @@ import redis
 from django.conf import settings
 from django.core.cache import cache
 
-from config.api import request_limits
+from config.api import limits
 from config.api.limits import OwnCounters, counters
 
 
@@ -21,7 +21,7 @@ def server() -> redis.Redis:
 
 def forget() -> None:
     """Empty the test cache, and reset the counters of the rate limits."""
-    request_limits.users.clear()
+    limits.users.clear()
     if isinstance(counters, OwnCounters):
         cache.clear()
         counters.values.clear()

@@ -2,7 +2,6 @@
 
 import hashlib
 import heapq
-import logging
 import threading
 import time
 import zlib
@@ -14,34 +13,28 @@ from typing import Any, NamedTuple, NoReturn
 from uuid import UUID
 
 from django.conf import settings
+from django.http import HttpRequest
 
+from config.api.cache_outage import Outage
 from config.api.errors import TooManyRequests
 from config.database.inline import MustWait, inline
 from config.environment import Rate
-from config.metrics import Counter, Gauge
+from config.metrics import Counter
 
 Command = tuple[str | int, ...]
 Amount = tuple[str, int, int]  # a counter, what to add to it, and its lifetime in seconds
 
 UNBOUNDED = 2**31 - 1  # connections to Redis; each thread uses at most one at a time
-ASK_AGAIN = 0.5  # seconds between checks of a cache that is down
+CALL = "config.call"  # key in request.META for the request's Call
+MOST_USERS = 10_000  # maximum number of remembered keys; beyond it, all are forgotten
 SPARE = 5  # seconds by which a counter outlives its window, because machines' clocks differ
 
 REFUSED = Counter("chatbots_refused_calls", "Calls refused by a limit", ["limit"])
-NAMES = (
-    *("address", "user", "messages", "replies", "in-flight"),
-    *("sign-in", "sign-in-address", "trial"),
-)
+NAMES = {"address", "user", "messages", "replies", "in-flight"}
+NAMES |= {"sign-in", "sign-in-address", "trial"}
 # Create each series now, at 0, because rate() misses the first event of a series that begins at 1.
 for known in NAMES:
     REFUSED.labels(known)
-CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache stopped answering")
-CACHE_UP = Gauge(
-    "chatbots_cache_up", "1 if the cache answers, otherwise 0", multiprocess_mode="livemin"
-)
-CACHE_UP.set(1)
-
-logger = logging.getLogger(__name__)
 
 
 class Unanswered(MustWait):
@@ -165,45 +158,8 @@ def configured() -> SharedCounters | OwnCounters:
 
 counters = configured()
 CACHE_ERRORS = counters.errors
-
-
-class Outage:
-    """Tracks whether the cache is down. During an outage, rates are not limited, and no call waits.
-
-    The first call that fails begins the outage and logs it once. One thread then polls the cache
-    until it answers again.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.under_way = False
-
-    def begin(self, error: Exception) -> None:
-        """Start an outage unless one is under way: log it, count it and start polling the cache."""
-        with self.lock:
-            if self.under_way:
-                return
-            self.under_way = True
-        CACHE_OUTAGES.inc()
-        CACHE_UP.set(0)
-        logger.error("rates are not limited: the cache does not answer (%s)", type(error).__name__)
-        threading.Thread(target=self.watch, name="cache-watch", daemon=True).start()
-
-    def watch(self) -> None:
-        """Poll the cache until it answers again."""
-        answered = False
-        while not answered:
-            time.sleep(ASK_AGAIN)
-            with suppress(*CACHE_ERRORS):
-                counters.check()
-                answered = True
-        with self.lock:
-            self.under_way = False
-        CACHE_UP.set(1)
-        logger.warning("rates are limited again: the cache answers")
-
-
-outage = Outage()
+users: dict[bytes, str] = {}  # the id of each recent key's user, by `digest`
+outage = Outage(counters.check, CACHE_ERRORS)
 
 
 class Counted(NamedTuple):
@@ -215,13 +171,8 @@ class Counted(NamedTuple):
     retry_after: int  # seconds
 
 
-def increment(name: str, key: str, rate: Rate) -> Counted | None:
-    """Add one call to a key's window. Returns None while the cache does not answer."""
-    return increment_each([(name, key, rate)])[0]
-
-
-def increment_each(calls: Sequence[tuple[str, str, Rate]]) -> Sequence[Counted | None]:
-    """Add one call to each window, in one round trip, as `increment` does.
+def increment(*calls: tuple[str, str, Rate]) -> Sequence[Counted | None]:
+    """Add one call to the window of each name and key. Returns None while the cache is down.
 
     Each key has its own offset, so that the windows of all keys do not begin at the same time.
     """
@@ -266,7 +217,83 @@ def count(name: str, key: object, rate: Rate | None) -> None:
     All calls pass while the cache is down: a limit protects the service and must not take it down.
     """
     if rate:
-        refuse_beyond(name, increment(name, str(key), rate), rate)
+        [counted] = increment((name, str(key), rate))
+        refuse_beyond(name, counted, rate)
+
+
+class Call:
+    """What a request has been counted for. It stays the same if another thread starts it again."""
+
+    def __init__(self) -> None:
+        self.counted: set[str] = set()  # names of limits
+        # A user's count that the check of the key has yet to confirm, and the user's id
+        self.early: tuple[str, Counted | None] | None = None
+
+
+def count_address(request: HttpRequest, address: str) -> None:
+    """Count a request by its address, and by its probable user. Raises TooManyRequests.
+
+    The address is counted before the key is checked, so the user is not known yet. But a process
+    remembers the users of recent keys, and counts both in one round trip. `settle` undoes the
+    user's count unless the key turns out to be valid.
+    """
+    call, rate, of_user = request.META[CALL], settings.RATE_LIMIT_IP, settings.RATE_LIMIT_USER
+    if not rate or "address" in call.counted:
+        return
+    windows = [("address", address, rate)]
+    if of_user and (user := users.get(digest(request))):
+        windows.append(("user", user, of_user))
+    try:
+        counted, *early = increment(*windows)
+    except Unanswered:
+        call.counted.update(name for name, _, _ in windows)
+        raise
+    call.counted.add("address")
+    if early:
+        call.early = user, early[0]
+    refuse_beyond("address", counted, rate)
+
+
+def count_user(request: HttpRequest, user: object) -> None:
+    """Count a request by its user, whose key is valid. Raises TooManyRequests."""
+    call, rate = request.META[CALL], settings.RATE_LIMIT_USER
+    if not rate or "user" in call.counted:
+        return
+    if call.early and call.early[0] == str(user):
+        counted, call.early = call.early[1], None
+    else:
+        settle(request)
+        try:
+            [counted] = increment(("user", str(user), rate))
+        except Unanswered:
+            call.counted.add("user")
+            raise
+        remember(request, str(user))
+    call.counted.add("user")
+    refuse_beyond("user", counted, rate)
+
+
+def settle(request: HttpRequest) -> None:
+    """Undo a user's count that was not confirmed, and forget whose key it was."""
+    call = request.META[CALL]
+    if call.early:
+        users.pop(digest(request), None)
+        with suppress(Unanswered):  # the value is not needed
+            give_back(call.early[1])
+        call.early = None
+
+
+def remember(request: HttpRequest, user: str) -> None:
+    """Remember whose key the request has, if that can save a round trip."""
+    if counters.remote:
+        if len(users) >= MOST_USERS:
+            users.clear()
+        users[digest(request)] = user
+
+
+def digest(request: HttpRequest) -> bytes:
+    """Return what identifies the request's key, without containing it."""
+    return hashlib.sha256(request.META.get("HTTP_AUTHORIZATION", "").encode()).digest()
 
 
 @contextmanager
@@ -275,7 +302,7 @@ def taken(name: str, key: object, rate: Rate | None) -> Iterator[Callable[[], No
 
     Yields a function that undoes the count earlier. Raises TooManyRequests. Open point: send-order.
     """
-    counted = increment(name, str(key), rate) if rate else None
+    [counted] = increment((name, str(key), rate)) if rate else [None]
     try:
         if rate:
             refuse_beyond(name, counted, rate)
@@ -321,15 +348,3 @@ def refuse(places: int) -> NoReturn:
 
 
 places = Places()
-
-
-def reachable() -> bool:
-    """Return whether the cache that holds the counters answers."""
-    if outage.under_way:
-        return False
-    try:
-        counters.check()
-    except CACHE_ERRORS as error:
-        outage.begin(error)
-        return False
-    return True

@@ -6,9 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework.viewsets import GenericViewSet
 
 from config.api import body as bodies
+from config.api import limits
 from config.api.errors import MethodNotAllowed, as_api_error, plain_response
 from config.api.operation import OK, Answer, Declared
-from config.api.request_limits import count_user
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_META = f"HTTP_{IDEMPOTENCY_KEY.upper().replace('-', '_')}"  # in request.META
@@ -43,7 +43,7 @@ class ApiViewSet(GenericViewSet[Any]):
     def check(self, request: HttpRequest, **names: str) -> None:
         """Check a request, in the documented order of errors. Raises ApiError."""
         self.authenticate(request, **names)  # 401
-        count_user(request, self.caller.pk)  # 429
+        limits.count_user(request, self.caller.pk)  # 429
         if not self.action:
             raise MethodNotAllowed(self.allowed_methods)  # 405
         self.names = self.open(**names)  # 403, 404; the remaining names are for the method

@@ -60,7 +60,7 @@ class Inline:
     def proceed(self) -> None:
         """Let the request run to its end here. Call this before it writes: it must not write twice.
 
-        From then on, it waits as in any other thread.
+        After this call, it waits as in any other thread.
         """
         self.thread = None
 

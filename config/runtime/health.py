@@ -116,7 +116,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     database = database_state()
     parts = {
         "database": database,
-        "cache": "ok" if limits.reachable() else UNAVAILABLE,
+        "cache": "ok" if limits.outage.cache_answers() else UNAVAILABLE,
         "broker": "ok" if broker_answers() else UNAVAILABLE,
     }
     state = "ok" if set(parts.values()) == {"ok"} else "degraded"

@@ -175,7 +175,7 @@ def waits_until_redis_is_back(story: Story, one: Delivery) -> None:
         (leaves_success, "left SUCCESS"),
         (loses_its_row, "committed, but has no event"),
         (waits_until_redis_is_back, "nothing was received while Redis was away"),
-        (is_begun_after_the_next_of_its_thread, "begun before its thread's earlier event"),
+        (is_begun_after_the_next_of_its_thread, "started before its thread's earlier event"),
     ],
 )
 def test_the_judge_notices_every_falsified_record(

@@ -101,7 +101,7 @@ class DeliveryAdmin(
         planned = 1 if delivery.is_test else 1 + len(settings.WEBHOOK_RETRY_DELAYS)
         return f"{delivery.attempts_count} / {planned}"
 
-    @admin.display(description="last response")
+    @admin.display(description="response")
     def last_answer(self, delivery: Delivery) -> str:
         """Show the last response, or why there was none."""
         return answer_of(delivery)

@@ -19,7 +19,7 @@ HEADING = re.compile(r"<(h3|label)\b[^>]*font-semibold[^>]*>(.*?)</\1>", re.DOTA
 TABS = re.compile(r'<nav class="tabs".*?</nav>', re.DOTALL)
 LOG = reverse("admin:webhooks_delivery_changelist")
 INBOX = reverse("admin:conversations_thread_changelist")
-IN_THE_LOG = "Event, State, Last answer, Cause, Tests, Account, Chatbot, Created (UTC)"
+IN_THE_LOG = "Event, State, Last response, Cause, Tests, Account, Chatbot, Created (UTC)"
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def test_a_filter_is_stored_and_described(chatbot: Chatbot) -> None:
     assert selection.words() == [
         "state: FAILED",
         f"chatbot: {chatbot.name}",
-        "answer: none",
+        "response: none",
         "cause: timeout",
         "created from: 2026-03-01 08:30:00 UTC",
     ]

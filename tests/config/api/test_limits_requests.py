@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.core.handlers.wsgi import WSGIRequest
 from django.test import RequestFactory
 from django.utils import timezone
 
 from accounts import keys
 from accounts.models import ApiKey
 from chatbots.models import Chatbot
-from config.api import limits, request_limits
-from config.api.request_limits import Call, count_address, count_user
+from config.api import limits
+from config.api.limits import Call, count_address, count_user
 from tests.conftest import Api, caller
 
 pytestmark = [
@@ -43,6 +44,13 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     yield recorded
 
 
+def with_key(key: str, call: Call | None = None) -> WSGIRequest:
+    """Return a request with a key, as the middleware passes it to the limits."""
+    request = RequestFactory().get("/", headers={"authorization": f"Bearer {key}"})
+    request.META[limits.CALL] = call or Call()
+    return request
+
+
 def test_a_known_key_takes_one_round_trip_per_request(api: Api, trips: list[int]) -> None:
     assert [api.get(PATH).status_code for _ in range(3)] == [200] * 3
     assert trips == [2, 2, 4, 4]
@@ -58,7 +66,7 @@ def test_both_limits_refuse_as_if_they_were_counted_separately(api: Api, setting
 
 def used(chatbot: Chatbot) -> int:
     """Return how many calls of the chatbot's owner are counted so far, by counting one more."""
-    counted = limits.increment("user", str(chatbot.account.owner_id), settings.RATE_LIMIT_USER)
+    [counted] = limits.increment(("user", str(chatbot.account.owner_id), settings.RATE_LIMIT_USER))
     assert counted
     limits.give_back(counted)
     return counted.calls - 1
@@ -93,12 +101,12 @@ def test_an_unknown_path_does_not_count_for_the_user(api: Api, chatbot: Chatbot)
 def test_a_key_that_now_belongs_to_another_user_counts_for_that_user(
     api: Api, chatbot: Chatbot
 ) -> None:
-    request = RequestFactory().get("/", headers={"authorization": "Bearer x"})
-    request_limits.remember(request, str(chatbot.account.owner_id))
+    request = with_key("x")
+    limits.remember(request, str(chatbot.account.owner_id))
     count_address(request, "192.0.2.1")
     count_user(request, "another")
     assert used(chatbot) == 0
-    counted = limits.increment("user", "another", settings.RATE_LIMIT_USER)
+    [counted] = limits.increment(("user", "another", settings.RATE_LIMIT_USER))
     assert counted
     assert counted.calls == 2
 
@@ -106,9 +114,8 @@ def test_a_key_that_now_belongs_to_another_user_counts_for_that_user(
 def test_a_request_that_starts_again_is_counted_once(chatbot: Chatbot) -> None:
     owner, call = chatbot.account.owner_id, Call()
     for _ in range(2):
-        request = RequestFactory().get("/", headers={"authorization": "Bearer x"})
-        request.META[request_limits.CALL] = call
-        request_limits.remember(request, str(owner))
+        request = with_key("x", call)
+        limits.remember(request, str(owner))
         count_address(request, "192.0.2.2")
         count_user(request, owner)
     assert used(chatbot) == 1
@@ -117,13 +124,13 @@ def test_a_request_that_starts_again_is_counted_once(chatbot: Chatbot) -> None:
 def test_remembered_keys_are_bounded_and_not_kept_as_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(request_limits, "MOST", 3)
-    monkeypatch.setattr(request_limits, "users", {})
+    monkeypatch.setattr(limits, "MOST_USERS", 3)
+    monkeypatch.setattr(limits, "users", {})
     for number in range(10):
-        request = RequestFactory().get("/", headers={"authorization": f"Bearer secret-{number}"})
-        request_limits.remember(request, "someone")
-        assert len(request_limits.users) <= 3
-    assert "secret" not in str(request_limits.users)
+        request = with_key(f"secret-{number}")
+        limits.remember(request, "someone")
+        assert len(limits.users) <= 3
+    assert "secret" not in str(limits.users)
 
 
 def test_every_call_passes_while_the_cache_is_down(

@@ -1,0 +1,67 @@
+"""Detect outages of the cache that counts calls. A limit must not take the service down."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from config.metrics import Counter, Gauge
+
+ASK_AGAIN = 0.5  # seconds between checks of a cache that is down
+
+CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache stopped answering")
+CACHE_UP = Gauge(
+    "chatbots_cache_up", "1 if the cache answers, otherwise 0", multiprocess_mode="livemin"
+)
+CACHE_UP.set(1)
+
+logger = logging.getLogger(__name__)
+
+
+class Outage:
+    """Tracks whether the cache is down. During an outage, rates are not limited, and no call waits.
+
+    The first call that fails begins the outage and logs it once. One thread then polls the cache
+    until it answers again.
+    """
+
+    def __init__(self, check: Callable[[], None], errors: tuple[type[Exception], ...]) -> None:
+        self.check, self.errors = check, errors  # check raises one of the errors if it is down
+        self.lock = threading.Lock()
+        self.under_way = False
+
+    def begin(self, error: Exception) -> None:
+        """Start an outage unless one is under way: log it, count it and start polling the cache."""
+        with self.lock:
+            if self.under_way:
+                return
+            self.under_way = True
+        CACHE_OUTAGES.inc()
+        CACHE_UP.set(0)
+        logger.error("rates are not limited: the cache does not answer (%s)", type(error).__name__)
+        threading.Thread(target=self.watch, name="cache-watch", daemon=True).start()
+
+    def watch(self) -> None:
+        """Poll the cache until it answers again."""
+        answered = False
+        while not answered:
+            time.sleep(ASK_AGAIN)
+            with suppress(*self.errors):
+                self.check()
+                answered = True
+        with self.lock:
+            self.under_way = False
+        CACHE_UP.set(1)
+        logger.warning("rates are limited again: the cache answers")
+
+    def cache_answers(self) -> bool:
+        """Return whether the cache answers now. If it does not, an outage begins."""
+        if self.under_way:
+            return False
+        try:
+            self.check()
+        except self.errors as error:
+            self.begin(error)
+            return False
+        return True
