@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -123,7 +124,8 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     try:
         async with asyncio.timeout(settings.BODY_TIMEOUT):
             if declared is not None and body.length <= SMALL:
-                body.add(await protocol())  # cheaper than part by part
+                with suppress(ProtocolClosed):  # the client has disconnected
+                    body.add(await protocol())  # cheaper than part by part
                 received = len(body.kept)
             elif body.length <= most:
                 async for part in protocol:
@@ -138,6 +140,9 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
         body.refuse(InvalidRequest.at([], f"Not received within {seconds} seconds"))
     except Unavailable as refusal:
         body.refuse(refusal)
+    except BaseException:
+        room.taken -= body.charged
+        raise
     else:
         if received < body.length <= most:
             body.refuse(InvalidRequest.at([], "Ended before its declared length"))

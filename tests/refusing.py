@@ -27,5 +27,7 @@ def refusing(model: type[Model]) -> Iterator[None]:
     """Reject new rows of a model within the block, by a trigger that raises an error."""
     with connection.cursor() as cursor:
         cursor.execute(BEGIN[connection.vendor].format(table=model._meta.db_table))
-        yield
-        cursor.execute(END[connection.vendor].format(table=model._meta.db_table))
+        try:
+            yield
+        finally:
+            cursor.execute(END[connection.vendor].format(table=model._meta.db_table))

@@ -87,6 +87,7 @@ class ApiKeyAdmin(ScopedAdmin):
             "active": "success",
             "revoked": "danger",
             "expired": "warning",
+            "owner inactive": "warning",
             "waiting": "info",
             "replaced": "warning",
         },

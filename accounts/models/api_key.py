@@ -70,7 +70,7 @@ class ApiKey(Row):
 
     @property
     def state(self) -> str:
-        """Return "revoked", "expired", "replaced", "active" or "waiting".
+        """Return "revoked", "expired", "owner inactive", "replaced", "active" or "waiting".
 
         A replaced key works until its grace period ends. A waiting key has not been collected yet.
         """
@@ -78,6 +78,8 @@ class ApiKey(Row):
             return "revoked"
         if self.expires_at and self.expires_at <= timezone.now():
             return "expired"
+        if not self.user.is_active:
+            return "owner inactive"
         if self.replaced_at:
             return "replaced"
         return "active" if self.digest else "waiting"

@@ -1,15 +1,17 @@
 """Django receives only complete requests, however slowly or oddly clients send them."""
 
+import asyncio
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 import requests
 
 from chatbots.models import ConversationStarter
+from config import rsgi
 from config.api.body import MAX_BYTES
 from tests.conftest import Api
 from tests.servers.processes import Web
@@ -101,6 +103,40 @@ def test_a_body_that_breaks_off_does_not_count_as_complete(
     assert (status, headers["connection"]) == (400, "close")
     assert b"Expected complete chunks" in told
     assert not ConversationStarter.objects.exists()
+
+
+@pytest.mark.parametrize("length", [100, 100_000])
+def test_a_body_shorter_than_its_declared_length_is_rejected(
+    web: Web, api: Api, starters: str, length: int
+) -> None:
+    before = len(web.said())
+    with Raw(web) as raw:
+        body = b'{"text": "the beginning"}'
+        raw.send(starters, *as_json(api), f"Content-Length: {length}", body=body)
+        raw.socket.shutdown(socket.SHUT_WR)
+        status, headers, told = raw.response()
+    assert (status, headers["connection"]) == (400, "close")
+    assert b"Ended before its declared length" in told
+    assert not ConversationStarter.objects.exists()
+    assert '"ERROR"' not in web.said()[before:]
+
+
+class Unread:
+    """A request whose body stops arriving because the server stops."""
+
+    method, path, headers = "POST", "/api/v1/chatbots", {"transfer-encoding": "chunked"}
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b"x" * 2 * rsgi.SMALL
+        assert rsgi.room.taken
+        raise asyncio.CancelledError
+
+
+def test_a_body_that_is_never_complete_keeps_no_memory_reserved() -> None:
+    request: Any = Unread()
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(rsgi.receive(request, request))
+    assert rsgi.room.taken == 0
 
 
 def test_a_long_body_in_many_chunks_is_complete(web: Web, api: Api, starters: str) -> None:

@@ -30,7 +30,9 @@ def limited_waits(timeout: str = locks.WORKER_LOCK_TIMEOUT) -> Iterator[None]:
     database: Any = connection  # Any: the stubs lack the pool
     before = dict(database.settings_dict["OPTIONS"])
     locks.limit_waits(timeout)
-    yield
-    database.settings_dict["OPTIONS"].update(before)
-    database.close()
-    database.close_pool()
+    try:
+        yield
+    finally:
+        database.settings_dict["OPTIONS"].update(before)
+        database.close()
+        database.close_pool()
