@@ -107,6 +107,13 @@ def bound_of(path: str) -> int:
     return MAX_BYTES if path.startswith("/api/") else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
 
+async def small(protocol: HTTPProtocol) -> bytes:
+    """Receive a small body at once. Returns nothing if the client disconnects before its end."""
+    with suppress(ProtocolClosed):
+        return bytes(await protocol())
+    return b""
+
+
 async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     """Receive a request's body, up to its bound and within BODY_TIMEOUT.
 
@@ -124,8 +131,7 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     try:
         async with asyncio.timeout(settings.BODY_TIMEOUT):
             if declared is not None and body.length <= SMALL:
-                with suppress(ProtocolClosed):  # the client has disconnected
-                    body.add(await protocol())  # cheaper than part by part
+                body.add(await small(protocol))  # cheaper than part by part
                 received = len(body.kept)
             elif body.length <= most:
                 async for part in protocol:

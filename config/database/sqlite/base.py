@@ -177,8 +177,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def acquire_write_lock(self, timeout: float | None = None) -> None:
         """Wait for the write lock. Raises OperationalError after `timeout` seconds.
 
-        The default is the database's timeout. On the event loop's thread, it is the time that is
-        left, and MustWait is raised.
+        The default is the database's timeout. On the event loop's thread, it is the request's
+        remaining time, and MustWait is raised instead.
         """
         name, options = str(self.settings_dict["NAME"]), self.settings_dict["OPTIONS"]
         left = inline.left() if timeout is None else None
