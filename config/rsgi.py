@@ -11,7 +11,7 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -107,11 +107,10 @@ def bound_of(path: str) -> int:
     return MAX_BYTES if path.startswith("/api/") else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
 
-async def small(protocol: HTTPProtocol) -> bytes:
-    """Receive a small body at once. Returns nothing if the client disconnects before its end."""
+async def whole(protocol: HTTPProtocol) -> AsyncIterator[bytes]:
+    """Yield a body at once, or nothing if the client disconnects before its end."""
     with suppress(ProtocolClosed):
-        return bytes(await protocol())
-    return b""
+        yield await protocol()
 
 
 async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
@@ -130,11 +129,9 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     received, most, empty = 0, bound + DISCARDED, 0
     try:
         async with asyncio.timeout(settings.BODY_TIMEOUT):
-            if declared is not None and body.length <= SMALL:
-                body.add(await small(protocol))  # cheaper than part by part
-                received = len(body.kept)
-            elif body.length <= most:
-                async for part in protocol:
+            if body.length <= most:
+                at_once = declared is not None and body.length <= SMALL  # cheaper
+                async for part in whole(protocol) if at_once else protocol:
                     received += len(part)
                     empty += not part
                     if received <= bound:
