@@ -139,8 +139,7 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
                     elif received > most:
                         break
     except TimeoutError:
-        seconds = f"{settings.BODY_TIMEOUT:g}"
-        body.refuse(InvalidRequest.at([], f"Not received within {seconds} seconds"))
+        body.refuse(InvalidRequest.at([], f"Not received within {settings.BODY_TIMEOUT:g} seconds"))
     except Unavailable as refusal:
         body.refuse(refusal)
     except BaseException:
