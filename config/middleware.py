@@ -204,8 +204,8 @@ class RequestMiddleware:
             response: HttpResponseBase = plain_response(refusal)
         else:
             response = self.get_response(request)
-        if call.early:
-            limits.settle(request)
+        if call.early:  # the key is invalid, or nothing has checked it
+            limits.settle(request, forget=response.status_code in (401, 429))
         return response
 
 

@@ -225,7 +225,7 @@ class Call:
     """What a request has been counted for. It stays the same if another thread starts it again."""
 
     def __init__(self) -> None:
-        self.counted: set[str] = set()  # names of limits
+        self.counted: dict[str, Counted | None] = {}  # by the name of the limit
         # A user's count that the check of the key has yet to confirm, and the user's id
         self.early: tuple[str, Counted | None] | None = None
 
@@ -238,46 +238,46 @@ def count_address(request: HttpRequest, address: str) -> None:
     user's count unless the key turns out to be valid.
     """
     call, rate, of_user = request.META[CALL], settings.RATE_LIMIT_IP, settings.RATE_LIMIT_USER
-    if not rate or "address" in call.counted:
+    if not rate:
         return
-    windows = [("address", address, rate)]
-    if of_user and (user := users.get(digest(request))):
-        windows.append(("user", user, of_user))
-    try:
-        counted, *early = increment(*windows)
-    except Unanswered:
-        call.counted.update(name for name, _, _ in windows)
-        raise
-    call.counted.add("address")
-    if early:
-        call.early = user, early[0]
-    refuse_beyond("address", counted, rate)
+    if "address" not in call.counted:
+        windows = [("address", address, rate)]
+        if of_user and (user := users.get(digest(request))):
+            windows.append(("user", user, of_user))
+        try:
+            call.counted["address"], *early = increment(*windows)
+        except Unanswered:
+            call.counted |= {name: None for name, _, _ in windows}
+            raise
+        if early:
+            call.early = user, early[0]
+    refuse_beyond("address", call.counted["address"], rate)
 
 
 def count_user(request: HttpRequest, user: object) -> None:
     """Count a request by its user, whose key is valid. Raises TooManyRequests."""
     call, rate = request.META[CALL], settings.RATE_LIMIT_USER
-    if not rate or "user" in call.counted:
+    if not rate:
         return
     if call.early and call.early[0] == str(user):
-        counted, call.early = call.early[1], None
-    else:
+        call.counted["user"], call.early = call.early[1], None
+    elif "user" not in call.counted:
         settle(request)
         try:
-            [counted] = increment(("user", str(user), rate))
+            [call.counted["user"]] = increment(("user", str(user), rate))
         except Unanswered:
-            call.counted.add("user")
+            call.counted["user"] = None
             raise
         remember(request, str(user))
-    call.counted.add("user")
-    refuse_beyond("user", counted, rate)
+    refuse_beyond("user", call.counted["user"], rate)
 
 
-def settle(request: HttpRequest) -> None:
-    """Undo a user's count that was not confirmed, and forget whose key it was."""
+def settle(request: HttpRequest, *, forget: bool = True) -> None:
+    """Undo a user's count that was not confirmed, and usually forget whose key it was."""
     call = request.META[CALL]
     if call.early:
-        users.pop(digest(request), None)
+        if forget:
+            users.pop(digest(request), None)
         with suppress(Unanswered):  # the value is not needed
             give_back(call.early[1])
         call.early = None

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base, operations
 
-from config.database.inline import LONGEST, MustWait, inline
+from config.database.inline import MustWait, inline
 from config.database.sqlite.write_queue import WriteQueue
 
 LONG = 10_000  # characters; a statement this long or longer is not cached
@@ -102,7 +102,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     joins_writes = False
     waiting_writes = None
     holds_write_lock = False
-    inline = False  # this is the event loop's connection
 
     def get_connection_params(self) -> dict[str, Any]:
         """Leave all conversion to DatabaseOperations. sqlite3's own converters would run first."""
@@ -114,14 +113,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             cursor.executemany(sql, rows)
 
     def use_inline(self) -> None:
-        """Prepare for a request on the event loop's thread, which waits only briefly for writers.
-
-        A read of SQLite waits neither for a server nor for a writer.
-        """
-        if not self.inline:
-            self.ensure_connection()
-            self.inline = True
-            self._wait_for_other_programs(LONGEST)
+        """Do nothing: a read of SQLite waits neither for a server nor for a writer."""
 
     def create_cursor(self, name: str | None = None) -> Any:
         """Create a cursor that knows whether this connection holds the write lock."""
@@ -155,24 +147,21 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return
         self.acquire_write_lock(0 if at_once else None)
         try:
-            with self.without_waiting() if at_once else nullcontext():
+            with self.waiting_at_most(0) if at_once else nullcontext():
                 yield
         finally:
             self.release_write_lock()
 
     @contextmanager
-    def without_waiting(self) -> Iterator[None]:
-        """Disable waiting for writers outside the queue, such as an operator's sqlite3 shell."""
+    def waiting_at_most(self, seconds: float) -> Iterator[None]:
+        """Limit waiting for writers outside the queue, such as an operator's sqlite3 shell."""
         self.ensure_connection()
-        self._wait_for_other_programs(0)
+        self.connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
         try:
             yield
         finally:
-            usual = LONGEST if self.inline else self.settings_dict["OPTIONS"]["timeout"]
-            self._wait_for_other_programs(usual)
-
-    def _wait_for_other_programs(self, seconds: float) -> None:
-        self.connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+            usual = self.settings_dict["OPTIONS"]["timeout"]
+            self.connection.execute(f"PRAGMA busy_timeout = {int(usual * 1000)}")
 
     def acquire_write_lock(self, timeout: float | None = None) -> None:
         """Wait for the write lock. Raises OperationalError after `timeout` seconds.
@@ -194,10 +183,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         except OperationalError:
             raise MustWait from None
         try:
-            # A writer outside the queue, such as an operator's sqlite3 shell, may hold SQLite's own
-            # lock for any time.
-            self.connection.execute("BEGIN IMMEDIATE")
-            self.connection.execute("ROLLBACK")
+            with self.waiting_at_most(inline.left() or 0):
+                self.connection.execute("BEGIN IMMEDIATE")  # is SQLite's own lock free?
+                self.connection.execute("ROLLBACK")
         except BaseException as error:
             _queue.release()
             if isinstance(error, sqlite3.OperationalError):
@@ -234,5 +222,4 @@ class DatabaseWrapper(base.DatabaseWrapper):
         try:
             return super()._close()  # type: ignore[misc] # the stubs lack it
         finally:
-            self.inline = False
             self.release_write_lock()

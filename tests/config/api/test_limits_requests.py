@@ -13,6 +13,7 @@ from accounts import keys
 from accounts.models import ApiKey
 from chatbots.models import Chatbot
 from config.api import limits
+from config.api.errors import TooManyRequests
 from config.api.limits import Call, count_address, count_user
 from tests.conftest import Api, caller
 
@@ -93,9 +94,23 @@ def test_a_key_that_no_longer_works_does_not_count_for_its_user(
     assert used(chatbot) == 2
 
 
-def test_an_unknown_path_does_not_count_for_the_user(api: Api, chatbot: Chatbot) -> None:
+def test_an_unknown_path_does_not_count_for_the_user(
+    api: Api, chatbot: Chatbot, trips: list[int]
+) -> None:
     assert [api.get(path).status_code for path in (PATH, "/v1/nothing", PATH)] == [200, 404, 200]
+    assert trips == [2, 2, 4, 2, 4], "the key is not forgotten"
     assert used(chatbot) == 2
+
+
+def test_a_refused_call_that_starts_again_is_refused_again(chatbot: Chatbot, settings: Any) -> None:
+    settings.RATE_LIMIT_IP, call = (0, 60), Call()
+    for _ in range(2):
+        request = with_key("x", call)
+        limits.remember(request, str(chatbot.account.owner_id))
+        with pytest.raises(TooManyRequests):
+            count_address(request, "192.0.2.3")
+    limits.settle(request)
+    assert used(chatbot) == 0
 
 
 def test_a_key_that_now_belongs_to_another_user_counts_for_that_user(
