@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from statistics import median
 
-from tests.soak.faults import AWAY, CUTS, DEATHS, STOPS, Fault
+from tests.soak.faults import AWAY, CUTS, DEATHS, PAST_LEASE, STOPS, Fault
 from tests.soak.ground import DELAYS
 from tests.soak.ledger import Attempt, Delivery
 from tests.soak.listener import Heard
@@ -243,6 +243,13 @@ def judge(story: Story) -> Verdict:
     return verdict
 
 
+def every_worker_is_halted(story: Story, since: float, until: float) -> bool:
+    """Return whether each worker was halted past its lease during a part of this time."""
+    halts = [one for one in story.faults if one.kind == PAST_LEASE]
+    lanes = {one.lane for one in halts if one.since < until and one.over > since}
+    return len(lanes) == story.workers
+
+
 def of_the_whole(story: Story) -> Iterator[str]:
     known = {one.message for one in story.deliveries}
     bodies = {one.body for one in story.deliveries}
@@ -259,8 +266,10 @@ def of_the_whole(story: Story) -> Iterator[str]:
     if odd := {code for code in story.answers if code.isdigit()} - {"200", "503"}:
         yield f"the API answered {sorted(odd)}"
     for fault in story.faults:
-        if fault.kind == AWAY and not any(
-            0 < fault.over - one.at < CONTINUES for one in story.heard
+        if (
+            fault.kind == AWAY
+            and not any(0 < fault.over - one.at < CONTINUES for one in story.heard)
+            and not every_worker_is_halted(story, fault.over - CONTINUES, fault.over)
         ):
             yield f"nothing was received while Redis was away, until {fault.over:.0f}"
     yield from story.errors

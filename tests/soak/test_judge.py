@@ -14,7 +14,7 @@ from django.conf import settings
 
 from tests.groups import needs
 from tests.soak import postgres, replies
-from tests.soak.faults import AWAY, CUTS, STOPS, Fault
+from tests.soak.faults import AWAY, CUTS, PAST_LEASE, STOPS, Fault
 from tests.soak.ground import DELAYS, Ground, embedded, servers
 from tests.soak.judge import judge
 from tests.soak.ledger import Delivery
@@ -159,6 +159,18 @@ def waits_until_redis_is_back(story: Story, one: Delivery) -> None:
     ended = max(each.at for each in story.heard) + 16
     away = Fault(1, AWAY, "redis", 0.0, 0.0, ended - 75, ended, ended - 75, ended)
     story.faults = [away, *story.faults]
+
+
+def test_a_redis_outage_may_end_while_every_worker_is_halted(story: Story) -> None:
+    changed = copy(story)
+    waits_until_redis_is_back(changed, plain(story))
+    over = changed.faults[0].over
+    for number in range(story.workers):
+        assert any("Redis was away" in violation for violation in judge(changed).violations)
+        times = (over - 20, over - 20, over - 20, over + 5)
+        halt = Fault(number, PAST_LEASE, f"worker {number}", 0.0, 0.0, *times)
+        changed.faults = [halt, *changed.faults]
+    assert not any("Redis was away" in violation for violation in judge(changed).violations)
 
 
 @pytest.mark.parametrize(
