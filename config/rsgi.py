@@ -82,7 +82,7 @@ class Body:
     complete: bool = True  # no part of the body is left unread on the connection
     refusal: ApiError | None = None
     charged: int = 0  # bytes reserved in `room`
-    call: Call = field(default_factory=Call)
+    call: Call = field(default_factory=Call)  # the same if another thread starts again
 
     def add(self, part: bytes) -> None:
         """Append a part, and reserve memory once the body exceeds SMALL. Raises Unavailable."""

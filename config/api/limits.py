@@ -285,7 +285,7 @@ def settle(request: HttpRequest, *, forget: bool = True) -> None:
 
 def remember(request: HttpRequest, user: str) -> None:
     """Remember whose key the request has, if that can save a round trip."""
-    if counters.remote:
+    if counters.remote and settings.RATE_LIMIT_IP:
         if len(users) >= MOST_USERS:
             users.clear()
         users[digest(request)] = user

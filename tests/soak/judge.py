@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 from statistics import median
 
 from tests.soak.faults import AWAY, CUTS, DEATHS, PAST_LEASE, STOPS, Fault
@@ -243,11 +243,20 @@ def judge(story: Story) -> Verdict:
     return verdict
 
 
-def every_worker_is_halted(story: Story, since: float, until: float) -> bool:
-    """Return whether each worker was halted past its lease during a part of this time."""
-    halts = [one for one in story.faults if one.kind == PAST_LEASE]
-    lanes = {one.lane for one in halts if one.since < until and one.over > since}
-    return len(lanes) == story.workers
+def without_a_worker(story: Story, since: float, until: float) -> float:
+    """Return for how many seconds of this time all workers were halted past their leases."""
+    halts: dict[str, list[Fault]] = {}
+    for one in story.faults:
+        if one.kind == PAST_LEASE:
+            halts.setdefault(one.lane, []).append(one)
+    if len(halts) < story.workers:
+        return 0.0
+    return sum(
+        max(
+            0.0, min(until, *(one.ended for one in each)) - max(since, *(one.began for one in each))
+        )
+        for each in product(*halts.values())
+    )
 
 
 def of_the_whole(story: Story) -> Iterator[str]:
@@ -266,11 +275,10 @@ def of_the_whole(story: Story) -> Iterator[str]:
     if odd := {code for code in story.answers if code.isdigit()} - {"200", "503"}:
         yield f"the API answered {sorted(odd)}"
     for fault in story.faults:
-        if (
-            fault.kind == AWAY
-            and not any(0 < fault.over - one.at < CONTINUES for one in story.heard)
-            and not every_worker_is_halted(story, fault.over - CONTINUES, fault.over)
-        ):
+        if fault.kind != AWAY:
+            continue
+        last = CONTINUES + without_a_worker(story, fault.since, fault.over)
+        if not any(0 < fault.over - one.at < last for one in story.heard):
             yield f"nothing was received while Redis was away, until {fault.over:.0f}"
     yield from story.errors
 
