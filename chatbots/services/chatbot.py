@@ -5,27 +5,45 @@ Open point: name-unique.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from auditlog.context import disable_auditlog
-from django.db import IntegrityError, connection, transaction
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, connection, transaction
 from django.db.models import UUIDField
+from django.utils import timezone
 
 from accounts.models import Account
 from accounts.quotas import take_chatbot
-from chatbots.access import ChatbotNotFound
+from chatbots.access import ChatbotNotFound, OpenChatbot
 from chatbots.models import Appearance, Chatbot, GeneralSettings, Localization
 from chatbots.models.localization import DEFAULT_LOCALE
 from config.api.errors import InvalidRequest
 from config.database.erasable import erased
-from config.database.prepared import Given, prepared
-from config.database.row import save_changes
-from config.database.trail import record_deletion
+from config.database.prepared import Given, Update, prepared, prepared_update
+from config.database.trail import record_deletion, record_update
 
-LOCKED = prepared(
-    lambda: Chatbot.objects.select_for_update(no_key=True).filter(pk=Given("chatbot", UUIDField()))
-)
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+COLUMNS = tuple(field.attname for field in Chatbot._meta.concrete_fields)
+
+
+def given_chatbot() -> "QuerySet[Chatbot]":
+    """Select a given chatbot."""
+    return Chatbot.objects.filter(pk=Given("chatbot", UUIDField()))
+
+
+def unless_changed(*names: str) -> Update:
+    """Build an UPDATE of the named columns that finds no row if one of them has another value."""
+    fields: Any = {name: Chatbot._meta.get_field(name) for name in (*names, "updated_at")}
+    seen: Any = {name: Given(f"seen {name}", fields[name]) for name in names}
+    new = {name: Given(f"new {name}", field) for name, field in fields.items()}
+    return Update(given_chatbot().filter(**seen), new, COLUMNS)
+
+
+CHATBOT = prepared(given_chatbot)
+CHANGE = prepared_update(unless_changed)
 
 
 @contextmanager
@@ -76,13 +94,34 @@ def erase_chatbot(chatbot: Chatbot) -> bool:
     return True
 
 
-def update_chatbot(chatbot_id: UUID, changes: Mapping[str, Any]) -> Chatbot:
-    """Apply changes, given by column name.
+def read_chatbot(chatbot_id: UUID) -> Chatbot:
+    """Read a chatbot. Raises ChatbotNotFound."""
+    chatbot = CHATBOT.first(chatbot=chatbot_id)
+    if chatbot is None:
+        raise ChatbotNotFound
+    return chatbot
+
+
+def update_chatbot(seen: OpenChatbot | Chatbot, changes: Mapping[str, Any]) -> Chatbot:
+    """Apply changes, given by column name, to a chatbot whose values have been seen.
+
+    It needs no lock, because no rule concerns more than one column. The UPDATE compares the columns
+    that it replaces with the values seen, so the audit trail is exact. If one of them has changed
+    in the meantime, they are read again.
 
     Raises ChatbotNotFound, and InvalidRequest if the new name is taken.
     """
-    with unique_name(), transaction.atomic():
-        chatbot = LOCKED.first(chatbot=chatbot_id)
-        if chatbot is None:
-            raise ChatbotNotFound
-        return save_changes(chatbot, changes)
+    new = {f"new {name}": value for name, value in changes.items()}
+    while changes:
+        old = {name: getattr(seen, name) for name in sorted(changes)}
+        given = {f"seen {name}": value for name, value in old.items()} | new
+        differs = old != changes
+        with unique_name(), transaction.atomic() if differs else nullcontext():
+            given |= {"chatbot": seen.pk, "new updated_at": timezone.now()}
+            if row := CHANGE.first(*old, **given):
+                changed = Chatbot.from_db(DEFAULT_DB_ALIAS, COLUMNS, row)
+                if differs:
+                    record_update(Chatbot(**old), changed, old)
+                return changed
+        seen = read_chatbot(seen.pk)
+    return read_chatbot(seen.pk)

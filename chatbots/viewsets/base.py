@@ -61,16 +61,17 @@ class CallerViewSet(IdempotentViewSet):
     def open_chatbot(self, *, account_id: str | None = None) -> OpenChatbot:
         """Return the path's chatbot if the key gives access to it.
 
-        Raises ChatbotNotFound, including when the chatbot is not in the given account, or
-        ChatbotForbidden.
+        Raises ChatbotForbidden, or ChatbotNotFound if the chatbot does not exist or is not in the
+        given account.
         """
-        if not self.found or self.found[0] is None:
+        is_open, *columns = self.found or (False, None)
+        if columns[0] is None:
             raise ChatbotNotFound
-        opened = OpenChatbot(*self.found[:3])
+        opened = OpenChatbot(*columns)
         if account_id is not None and account_id.lower() != str(opened.account_id):
             raise ChatbotNotFound
         current.set(current.get()._replace(account=str(opened.account_id)))
-        if not self.found[3]:
+        if not is_open:
             raise ChatbotForbidden
         return opened
 

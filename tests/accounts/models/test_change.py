@@ -93,14 +93,14 @@ def test_the_trail_names_the_rows_that_an_operation_changes_and_its_caller(
 def test_a_change_through_the_api_has_the_old_and_new_value(chatbot: Chatbot) -> None:
     name = chatbot.name
     with acting(Context(person=chatbot.account.owner_id, via="API key cbk_x")):
-        update_chatbot(chatbot.pk, {"name": "Shop", "description": chatbot.description})
+        update_chatbot(chatbot, {"name": "Shop", "description": chatbot.description})
     change = entries_of(chatbot)[-1]
     assert (change.changes, change.object_repr) == ({"name": [name, "Shop"]}, "Shop")
 
 
 def test_saving_the_same_values_is_not_a_change(chatbot: Chatbot) -> None:
     before, saved_at = entries_of(chatbot), chatbot.updated_at
-    update_chatbot(chatbot.pk, {"name": chatbot.name, "is_active": chatbot.is_active})
+    update_chatbot(chatbot, {"name": chatbot.name, "is_active": chatbot.is_active})
     assert entries_of(chatbot) == before
     chatbot.refresh_from_db()
     assert chatbot.updated_at > saved_at
@@ -156,7 +156,7 @@ def test_each_text_of_a_set_has_its_own_entry(chatbot: Chatbot) -> None:
     assert entries_of(row)[-1].changes == {"texts.homeTitle": ["a", "c"]}
 
 
-def test_long_values_are_cut(chatbot: Chatbot) -> None:
+def test_long_values_are_truncated(chatbot: Chatbot) -> None:
     row = PersonaFactory(chatbot=chatbot, instructions="x" * 65_535)
     assert len(json.dumps(entries_of(row)[0].changes)) < 2_000
 
@@ -184,7 +184,7 @@ def test_no_secret_and_no_email_address_is_recorded(chatbot: Chatbot) -> None:
 def test_a_change_outlives_the_person_who_made_it(chatbot: Chatbot) -> None:
     user = UserFactory(name="Kim")
     with acting(Context(person=user.pk, via="admin")):
-        update_chatbot(chatbot.pk, {"name": "Shop"})
+        update_chatbot(chatbot, {"name": "Shop"})
     delete_user(user)
     change = entries_of(chatbot)[-1]
     assert change.actor is not None

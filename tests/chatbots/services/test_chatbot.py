@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from accounts.models import Change
 from chatbots.access import ChatbotNotFound
 from chatbots.models import Chatbot, GeneralSettings
 from chatbots.services.chatbot import erase_chatbot, update_chatbot
@@ -63,4 +64,32 @@ def test_an_erased_chatbot_cannot_be_changed(chatbot: Chatbot) -> None:
     erase_chatbot(chatbot)
     for changes in ({"name": "new"}, {}):
         with pytest.raises(ChatbotNotFound):
-            update_chatbot(chatbot.pk, changes)
+            update_chatbot(chatbot, changes)
+
+
+def described(chatbot: Chatbot) -> list[list[str]]:
+    """Return the old and new values of each recorded change to a chatbot's description."""
+    entries = Change.objects.filter(object_pk=str(chatbot.pk), action=Change.Action.UPDATE)
+    return [entry.changes["description"] for entry in entries if "description" in entry.changes]
+
+
+def test_each_concurrent_change_records_the_value_that_it_replaced(
+    api: Api, chatbot: Chatbot
+) -> None:
+    path = f"/v1/chatbots/account/{chatbot.account_id}/chatbot/{chatbot.pk}"
+    change = [partial(api.patch, path, {"description": f"no. {n}"}) for n in range(MANY)]
+    assert {answer.status_code for answer in at_once(change)} == {200}
+    followed_by = dict(described(chatbot))
+    value, values = chatbot.description, []
+    while value in followed_by:
+        value = followed_by.pop(value)
+        values.append(value)
+    assert sorted(values) == sorted(f"no. {n}" for n in range(MANY))
+    assert Chatbot.objects.get().description == values[-1]
+
+
+def test_a_change_to_values_seen_too_early_starts_from_the_current_ones(chatbot: Chatbot) -> None:
+    Chatbot.objects.update(name="renamed", description="in between")
+    changed = update_chatbot(chatbot, {"description": "new"})
+    assert (changed.name, changed.description) == ("renamed", "new")
+    assert described(chatbot) == [["in between", "new"]]
