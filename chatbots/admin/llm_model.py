@@ -72,15 +72,16 @@ class LlmModelAdmin(SharedRows):
         """Describe whether the model is asked, or skipped after repeated failures."""
         if not model.is_active:
             return "inactive: not asked"
+        following = next((row for row in model.successors() if row.is_active), None)
         if model.failures_in_a_row < SKIPPED_AFTER:
-            return "asked first" if model.next_model else "asked"
+            return "asked first" if following else "asked"
         failed = f"failed at least {SKIPPED_AFTER} times in a row"
-        if not model.next_model:
-            return f"{failed}; still asked, because no next model is chosen"
+        if not following:
+            return f"{failed}; still asked, because no active model follows it"
         if model.skipped_until is None or model.skipped_until <= timezone.now():
             return f"{failed}; the next reply tries it again"
         until = f"{model.skipped_until:%H:%M:%S} UTC"
-        return f"{failed}; skipped until {until}, then tried once; {model.next_model} answers"
+        return f"{failed}; skipped until {until}, then tried once; {following} answers"
 
     def get_urls(self) -> list[URLPattern]:
         """Add the route for the button on a model's page."""

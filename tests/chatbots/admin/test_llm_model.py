@@ -1,6 +1,7 @@
 """LLM models in the admin. The default model and models in use cannot be deleted."""
 
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from chatbots.llm.fallback import SKIPPED_AFTER
 from chatbots.models import Chatbot, LlmModel
 from conversations.models import Draft, Message
 from conversations.models.message import MessageType
@@ -136,3 +138,29 @@ def test_a_model_can_name_only_variables_for_keys(name: str, accepted: bool) -> 
     model: LlmModel = LlmModelFactory.build(key_variable=name)
     with nullcontext() if accepted else pytest.raises(ValidationError, match="LLM_API_KEY_"):
         model.clean_fields()
+
+
+FAILED = f"failed at least {SKIPPED_AFTER} times in a row"
+
+
+@pytest.mark.parametrize(
+    ("active", "failures", "next_is_active", "state"),
+    [
+        (False, 0, True, "inactive: not asked"),
+        (True, 0, True, "asked first"),
+        (True, SKIPPED_AFTER - 1, False, "asked"),
+        (True, SKIPPED_AFTER, False, f"{FAILED}; still asked, because no active model follows it"),
+        (True, SKIPPED_AFTER, True, f"{FAILED}; skipped until 12:00:00 UTC, then tried once;"),
+    ],
+)
+def test_the_page_of_a_model_says_whether_it_is_asked(
+    client: Client, active: bool, failures: int, next_is_active: bool, state: str
+) -> None:
+    model: LlmModel = LlmModelFactory(
+        is_active=active,
+        next_model=LlmModelFactory(is_active=next_is_active),
+        failures_in_a_row=failures,
+        skipped_until=datetime(2999, 1, 1, 12, tzinfo=UTC),
+    )
+    page = client.get(reverse("admin:chatbots_llmmodel_change", args=[model.pk]))
+    assert state in page.text
