@@ -18,7 +18,7 @@ from tests.browser.devices import Device
 from tests.factories.conversations import LeadFactory, ThreadFactory
 from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
 from tests.servers import certificates
-from tests.servers.behaviours import answer
+from tests.servers.behaviors import answer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.models import Delivery, Endpoint, RetryJob
@@ -155,7 +155,7 @@ def test_200_failures_are_filtered_and_retried_with_a_stop_in_between(
     assert len(receiver.arrivals) == 200
 
 
-def test_a_button_that_is_pressed_while_there_is_news_still_works(
+def test_a_button_that_is_pressed_during_a_refresh_still_works(
     page: Page, shop: Chatbot, endpoint: Endpoint
 ) -> None:
     for _ in range(5):
@@ -209,7 +209,7 @@ def test_a_lead_whose_name_is_a_formula_is_exported_as_text(
     device.press(page.get_by_role("link", name="Export"))
     with page.expect_download() as started:
         device.press(page.get_by_role("link", name="CSV"))
-    expect(page.get_by_text("Complete: 1 rows.")).to_be_visible()
+    expect(page.get_by_text("Complete: 1 row.")).to_be_visible()
     file = tmp_path / "leads.csv"
     started.value.save_as(file)
     with file.open(encoding="utf-8-sig", newline="") as lines:
@@ -232,13 +232,13 @@ def test_a_download_that_does_not_start_is_reported(page: Page, shop: Chatbot) -
         page.clock.run_for(1_000)
         return words in (status.text_content() or "")
 
-    wait_until(lambda: said_later("may have blocked the download, or it failed: try again."))
+    wait_until(lambda: said_later("blocked the download, or the download failed. Try again."))
     with page.expect_download():
         link.click()
-    wait_until(lambda: said_later("Complete: 1 rows."))
+    wait_until(lambda: said_later("Complete: 1 row."))
 
 
-def test_a_change_of_state_is_told_to_screen_readers(page: Page, shop: Chatbot) -> None:
+def test_a_change_of_state_is_announced_to_screen_readers(page: Page, shop: Chatbot) -> None:
     delivery = DeliveryFactory(chatbot=shop)
     page.goto(reverse("admin:webhooks_delivery_change", args=[delivery.pk]))
     said = page.locator("#live-said")

@@ -4,13 +4,14 @@
 const sheet = document.getElementById("export");
 const shownProgress = document.getElementById("export-progress");
 const INTERVAL = 1000, SELDOM = 10000, PATIENCE = 60; // ms between polls; polls without progress before the page says so
-const STUCK = "No progress for a minute. The browser may have blocked the download, or it failed: try again.";
+const STUCK = "No progress for a minute. The browser may have blocked the download, or the download failed. Try again.";
+const counted = (rows) => `${rows.toLocaleString()} ${rows === 1 ? "row" : "rows"}`;
 let poll;
 
 const ENDS = {
-  done: (rows) => `Complete: ${rows} rows.`,
-  incomplete: (rows) => `Incomplete: the database did not answer after ${rows} rows. Export again.`,
-  stopped: (rows) => `Stopped after ${rows} rows.`,
+  done: (rows) => `Complete: ${counted(rows)}.`,
+  incomplete: (rows) => `Incomplete: the database did not answer after ${counted(rows)}. Export again.`,
+  stopped: (rows) => `Stopped after ${counted(rows)}.`,
 };
 
 async function follow(ticket, left, seen) {
@@ -20,7 +21,7 @@ async function follow(ticket, left, seen) {
     const answer = await fetch(`${sheet.dataset.progress}?ticket=${ticket}`, { cache: "no-store" });
     const { rows, state } = await answer.json();
     const ended = ENDS[state];
-    said = ended ? ended(rows.toLocaleString()) : state === "running" ? `${rows.toLocaleString()} rows sent` : "Starting…";
+    said = ended ? ended(rows) : state === "running" ? `${counted(rows)} sent` : "Starting…";
     if (ended) {
       words.textContent = said;
       bar.max = 1;
