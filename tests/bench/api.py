@@ -87,7 +87,7 @@ def check(call: Call, mine: list[bytes], other: list[bytes]) -> None:
 
 
 def comparable(call: Call, body: bytes) -> Any:
-    """Parse a response. In responses to writes, replace each valid VARYING value by its name."""
+    """Parse a response. In a response to a write, replace valid VARYING values with their names."""
     return settled(orjson.loads(body)) if call.writes else orjson.loads(body)
 
 
@@ -129,6 +129,7 @@ def compare(call: Call, key: str, servers: tuple[Web, Web], *, size: float) -> d
         role.run(call, key, 0.5 * size)
         role.a_second.clear()
         role.cpu_ms.clear()
+        role.load_ms.clear()
     for number in range(max(2, round(ROUNDS * size))):
         turn = roles if number % 2 else roles[::-1]
         heard = [role.run(call, key, SECONDS * size) for role in turn]

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from django.db import connection
-
 from accounts.models import Account, Plan
 from accounts.services import api_key
 from chatbots.models import Chatbot
@@ -11,6 +9,7 @@ from chatbots.services.chatbot import create_chatbot
 from conversations import demo
 from conversations.demo import Talk, converse
 from conversations.models import Thread, Visitor
+from tests.bench import bulk
 from tests.factories.accounts import AccountFactory, PlanFactory
 from tests.factories.chatbots import ChatbotFactory, LeadSettingsFactory
 from tests.factories.conversations import ThreadFactory
@@ -57,7 +56,7 @@ def make(*, connections: int) -> Rows:
         for number in range(connections + 1)
     ]
     add_threads(first)
-    take_statistics()
+    bulk.settle()
     return Rows(
         key=api_key.issue(account.owner)[1],
         account=str(account.pk),
@@ -65,12 +64,6 @@ def make(*, connections: int) -> Rows:
         thread=str(talks[0].pk),
         threads=tuple(str(talk.pk) for talk in talks[1:]),
     )
-
-
-def take_statistics() -> None:
-    """Take the database's statistics, as both databases do regularly in production."""
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
 
 
 def add_threads(chatbot: Chatbot) -> None:
