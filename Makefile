@@ -5,7 +5,7 @@ OURS := config accounts chatbots webhooks conversations
 MADE := .venv build staticfiles .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 # The first suitable interpreter creates the environment. Each is tested by running it, because a name on the path may
-# be a shim without an interpreter. The environment's own Python comes first: the environment is usually complete.
+# be a shim without an interpreter. The environment's own Python comes first, because the environment usually exists.
 CANDIDATES = $(or $(PYTHON),$(wildcard $(PY)) python3.13 python3.12 python3.11 python3)
 
 # Packages are installed uncompiled, which saves seconds and space. Each module is compiled once, when first imported.
@@ -16,8 +16,9 @@ unexport PYTHONDONTWRITEBYTECODE
 run: base
 	@exec $(PY) manage.py serve
 
-# One process more than there are cores, at most eight: each has its own servers and database. The files run in the order
-# that tests/conftest.py sets, slowest first. Leaves out the slow tests, which ARGS="-m slow" runs; ARGS="-m ''" runs all.
+# Uses one more process than there are cores, at most eight, each with its own stand-in servers and database. The files
+# run in the order that tests/conftest.py sets, slowest first. Leaves out the slow tests: ARGS="-m slow" runs only them,
+# and ARGS="-m ''" runs all tests.
 # ALL_LOOKS=1 ARGS="-m '' tests/browser" inspects the admin in every look, for each role.
 test: dev
 	@exec $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder $(ARGS)

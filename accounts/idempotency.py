@@ -67,9 +67,9 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     """Return the response stored for a key, or claim the key.
 
     If the original request is still running, waits for it without holding a database connection.
-    Raises InvalidRequest if the key is malformed or was used with a different body, TooManyRequests
-    if too many requests are already waiting, and ApiError if the original request does not finish
-    in time.
+    Raises InvalidRequest if the key is malformed or was used with a different body. Raises
+    TooManyRequests if too many requests are already waiting, and ApiError if the original request
+    does not finish in time.
     """
     if not KEY.fullmatch(key):
         raise InvalidRequest.at(
@@ -81,7 +81,7 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     if found:
         return found
     pause, deadline = LOOK_FIRST, time.monotonic() + settings.LLM_TIMEOUT + LONGER
-    # A retry takes a slot, because like the original request, it mostly waits for a model.
+    # A retry takes a slot because, like the original request, it mostly waits for a model.
     with limits.places.one(account_id):
         while time.monotonic() < deadline:
             release_connection()
@@ -177,7 +177,7 @@ def discard(claim: Claim) -> None:
 
 
 def forget() -> Iterator[int]:
-    """Delete rows older than KEPT_FOR, even without a response. Yields the size of each batch."""
+    """Delete rows older than KEPT_FOR, with or without a response. Yields each batch's size."""
     old = StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR)
     return delete_unlocked(old.order_by("created_at"))
 

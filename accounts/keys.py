@@ -15,7 +15,7 @@ from typing import NamedTuple
 ALPHABET = digits + ascii_letters
 MARK = "cbk"
 PUBLIC_LENGTH = 8
-SECRET_LENGTH = 43  # random characters out of 62: 256 bits
+SECRET_LENGTH = 43  # random characters from an alphabet of 62: 256 bits
 CHECK_LENGTH = 6
 
 
@@ -55,7 +55,7 @@ def make(prefix: str = "") -> NewKey:
 
 
 def well_formed(text: str) -> bool:
-    """Return whether a string has the length, prefix and checksum of a key."""
+    """Return whether a string has a key's length, begins with MARK and ends with its checksum."""
     if len(text) != len(MARK) + PUBLIC_LENGTH + SECRET_LENGTH + CHECK_LENGTH + 2:
         return False
     if not text.isascii() or not text.startswith(f"{MARK}_"):

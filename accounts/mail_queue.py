@@ -100,7 +100,7 @@ def send(mail_id: str, claim: str) -> None:
     if not held.update(claim=token, claimed_until=until, tries=F("tries") + 1):
         return
     mail = Mail.objects.select_related("invitation").filter(pk=mail_id).first()
-    if mail is None:  # the invitation has just been withdrawn
+    if mail is None:  # deleted in the meantime, for example with its invitation or thread
         return
     if mail.tries > MOST_TRIES:
         _fail(mail, token, error="the process ended during the last attempt to send it", delay=None)
@@ -126,8 +126,9 @@ def send(mail_id: str, claim: str) -> None:
 def build(mail: Mail) -> EmailMessage:
     """Build an email with its headers. Raises Unsendable.
 
-    The recipient and subject must be printable: Python breaks a header wherever `str.splitlines`
-    would, and the text after some of these characters would become a new header.
+    The recipient and subject must be printable. Python breaks a header at every character that
+    `str.splitlines` treats as a line break, and the text after some of these would become a new
+    header.
     """
     if not (mail.to + mail.subject).isprintable():
         raise Unsendable("recipient and subject must be one line of printable characters")

@@ -1,6 +1,6 @@
 """Middleware for pages. The API uses no cookies, so its requests bypass Django's own middleware.
 
-Each class that replaces one of Django's is its subclass, so that Django's system checks find it.
+A class that replaces one of Django's is a subclass of it, so that Django's system checks find it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -85,7 +85,7 @@ class ContentSecurityPolicyMiddleware:
     """Restrict pages to content and scripts that this service serves.
 
     Inline scripts never run, and no text is evaluated as a script. Styles may be inline: the
-    admin's theme sets widths and colours that way. JSON needs no policy, because browsers do not
+    admin's theme sets widths and colors that way. JSON needs no policy, because browsers do not
     run it.
     """
 

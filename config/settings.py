@@ -252,7 +252,7 @@ CACHES: dict[str, dict[str, Any]] = {
     if REDIS_URL
     else {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-        "OPTIONS": {"MAX_ENTRIES": 100_000},  # Django's 300 would evict form tokens still in use
+        "OPTIONS": {"MAX_ENTRIES": 100_000},  # Django's default would evict form tokens in use
     },
 }
 CELERY_BROKER_URL = REDIS_URL or "waking://localhost"  # in-process: config/runtime/broker.py

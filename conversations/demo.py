@@ -1,7 +1,6 @@
 """Demo data: two accounts with bots and conversations.
 
-A later run reuses existing rows. Every run issues new API keys and sets a new
-admin password.
+A later run reuses existing rows. Every run issues new API keys and sets a new admin password.
 """
 
 import secrets
@@ -87,7 +86,7 @@ Our menu has eight vegetarian and five vegan dishes, and they are marked.
 Every dish can be made without gluten or nuts: tell us about allergies when you order.
 Main courses cost between 14 and 26 euros, and the lunch menu costs 12.50 euros.
 You can pay by card or in cash.
-We deliver within five kilometres from 18:00 to 21:30, and delivery costs 3 euros.
+We deliver within five kilometers from 18:00 to 21:30, and delivery costs 3 euros.
 You can order takeaway until 21:30, and it is ready in 20 minutes.
 You can call us on 555 0102 or write to hello@table.example.
 There is a car park under Market Square, and parking costs 2 euros an hour.
@@ -141,7 +140,7 @@ def furnish(chatbot: Chatbot, facts: str) -> None:
     Persona.objects.create(
         chatbot=chatbot,
         title="Shop assistant",
-        description="Knows the catalogue and the delivery terms.",
+        description="Knows the catalog and the delivery terms.",
         instructions="Speak like a helpful shop assistant.",
     )
     FollowUpPrompt.objects.create(

@@ -182,14 +182,14 @@ class Dispatcher(threading.Thread):
             recovery.take_over(self.lives[-1].dead(claimers))
 
     def make_replies(self) -> None:
-        """Claim and generate owed replies that no live process is generating."""
+        """Claim owed replies that no live process is generating, and start their tasks."""
         if time.monotonic() - self.outage_at < RENEWED_AFTER:
             return
         for message_id, token in owed_reply.claim(liveness.ME, most=self.replies):
             self.start_task(conversation_tasks.make_reply, str(message_id), str(token))
 
     def send_mails(self) -> None:
-        """Claim and send due emails."""
+        """Claim due emails, and start the tasks that send them."""
         if not settings.SENDING:
             return
         for mail_id, claim in mail_queue.claim(max(1, self.reserved)):

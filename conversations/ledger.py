@@ -1,11 +1,11 @@
 """Check messages, events, deliveries and attempts against each other, and count the gaps by kind.
 
-A message is expected to have a delivery only if its event was provably due: the account has
-webhooks enabled, the endpoint is active and subscribed, and both were last changed before the
-message was stored. Older configurations are not stored, so nothing can be proved about other
-messages. Messages older than the delivery log are not checked either. The log is assumed to begin
-with its oldest delivery, but no later than a day ago. Erased conversations and chatbots are not
-checked. Erased deliveries can outlive their messages, but their content must be gone.
+A message must have a delivery only if its event was provably due. That is, the account has webhooks
+enabled, the endpoint is active and subscribed, and neither has changed since the message was
+stored. Older configurations are not stored, so nothing can be proved about other messages. Messages
+older than the delivery log are not checked either. The log is assumed to begin with its oldest
+delivery, but no later than a day ago. Erased conversations and chatbots are not checked. Erased
+deliveries can outlive their messages, but their content must be gone.
 
 Every other rule compares rows that change in the same transaction, so it holds at any moment.
 """

@@ -24,7 +24,7 @@ def record(name: str, *words: UUID | str) -> Any:
 
 
 def check_rejection(name: str, *words: UUID | str, message: str) -> None:
-    """Assert that a command rejects its input with this message and a non-zero exit."""
+    """Assert that a command rejects its input with this message and a non-zero exit code."""
     with pytest.raises(CommandError) as refusal:
         run(name, *words)
     assert message in str(refusal.value)

@@ -1,7 +1,7 @@
 """Choose the database and cache of the tests, before Django reads its settings.
 
 These are the embedded default, or the servers that TEST_DATABASE_URL and TEST_REDIS_URL name. The
-developer's environment and .env do not configure the service under test.
+variables that this module sets override the developer's environment and .env.
 """
 
 import os

@@ -63,7 +63,7 @@ def keep() -> None:
         """Return the statements that empty the tables.
 
         On PostgreSQL, the few rows that a test usually leaves are deleted, and unchanged tables are
-        skipped. TRUNCATE would create new files for all tables and indexes, and wait until these
+        skipped. TRUNCATE would create new files for all tables and indexes, and wait until they
         are on disk.
         """
         if connection.vendor == "postgresql" and not any((found := filled()).values()):

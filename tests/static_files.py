@@ -1,7 +1,7 @@
 """Find the static files of the packages only once, for all test clients.
 
-A service creates its middleware once, but each test client creates its own, and the search for all
-files takes longer than most requests.
+The service creates its middleware once, but each test client creates its own, and the search for
+all files takes longer than most requests.
 """
 
 from typing import Any

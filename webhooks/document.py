@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 
 from config.api.examples import Schema, example
-from config.api.naming import camel, capitalised
+from config.api.naming import camel, capitalized
 from webhooks.payloads import KINDS, Data
 from webhooks.signing import headers_of
 
@@ -88,7 +88,7 @@ def operation(kind: type[Data], schemas: dict[str, Schema]) -> Schema:
         "required": ["event", "data"],
     }
     return {
-        "operationId": f"receive{capitalised(kind.event)}",
+        "operationId": f"receive{capitalized(kind.event)}",
         "summary": str(kind.__doc__).removesuffix("."),
         "tags": ["Events"],
         "security": [],

@@ -77,7 +77,7 @@ class Table:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Make PostgreSQL read a span through indexes, because it may otherwise read the whole table.
+    """Make PostgreSQL read a span through indexes. Otherwise, it may read the whole table.
 
     On PostgreSQL, this is a transaction in which each statement sees everything that was committed
     before the statement. On SQLite, no transaction is used, because it would block other writers.
@@ -220,7 +220,8 @@ TABLES = (
             ),
             Rule(
                 "schedule_contradicts_state",
-                "a delivery that must still be sent has no due time, or a SUCCESS has one",
+                "a delivery that must still be sent has no due time, a SUCCESS has one, or a claim "
+                "never expires",
                 _schedule_contradicts_state,
             ),
             Rule(

@@ -20,9 +20,9 @@ from webhooks.models.delivery import State
 def tell_owners() -> None:
     """Email the owner of each endpoint that keeps failing, or works again after such an email.
 
-    An endpoint keeps failing if it failed, and failed again at least
-    WEBHOOK_FAILURE_MAIL_AFTER later, with no success in between. Each email is stored in the
-    transaction that sets or clears `owner_told_at`, so even several workers store it only once.
+    An endpoint keeps failing if it failed, and failed again at least WEBHOOK_FAILURE_MAIL_AFTER
+    later, with no success in between. Each email is stored in the transaction that sets or clears
+    `owner_told_at`, so even several workers store it only once.
     """
     after = settings.WEBHOOK_FAILURE_MAIL_AFTER
     if after is None:
@@ -42,7 +42,7 @@ def tell_owners() -> None:
         what = f"the email about endpoint {endpoint.pk}"
         with left_if_locked(what), transaction.atomic():
             if not as_read.update(owner_told_at=told_at):
-                continue  # the endpoint has changed since, or another worker has sent the email
+                continue  # the endpoint has changed since, or another worker has stored the email
             if told_at:
                 tell_that_it_fails(endpoint)
             else:

@@ -74,7 +74,7 @@ class NewMessage(Data):
 
     @classmethod
     def sample(cls, context: Context) -> Self:
-        """Return a visitor's question."""
+        """Return a sample question from a visitor."""
         return cls(
             chatbot_id=context.chatbot_id,
             thread_id=new_id(),
@@ -161,7 +161,7 @@ class NewLead(Data):
 
     @classmethod
     def sample(cls, context: Context) -> Self:
-        """Return a lead that was captured just now."""
+        """Return a sample lead, captured at the current time."""
         return cls(
             chatbot_id=context.chatbot_id,
             chatbot_name=context.chatbot_name,

@@ -32,7 +32,7 @@ def deliver(claim: str, delivery_id: str) -> None:
     Specification: Events, Delivery rules.
     """
     claimed = Claimed(UUID(delivery_id), UUID(claim))
-    if not settings.SENDING:  # workers claim nothing then, but the broker may still hold a task
+    if not settings.SENDING:  # from the broker: workers claim no deliveries while sending is off
         claims.release([claimed])
         return
     try:

@@ -69,7 +69,7 @@ class PlanFilter(RowFilter):
 
 @admin.register(Account)
 class AccountAdmin(AccountRows):
-    """Superusers change the owner, plan and add-on; an account's managers only see them."""
+    """Only superusers can change the owner, plan and add-on. Managers can only view them."""
 
     account_path = "pk"
     key = ("name", "id")
@@ -90,11 +90,11 @@ class AccountAdmin(AccountRows):
         return super().get_queryset(request).select_related("plan", "owner")
 
     def get_list_filter(self, request: HttpRequest) -> Any:
-        """Let superusers filter by plan. Other staff see the few accounts that they manage."""
+        """Offer the filter only to superusers. Other staff manage too few accounts to need it."""
         return self.list_filter if person(request).is_superuser else ()
 
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """Ask for a new account's owner by email address. The plan determines the add-on."""
+        """Ask for a new account's owner by email address, and leave the add-on to the plan."""
         return self.fields if obj else ("name", "owner_email", "plan", "mail_on_escalation")
 
     def get_form(

@@ -25,7 +25,7 @@ KEY_WARNING = (
     "the key on your server."
 )
 REVOKED = "Calls with a revoked key are refused immediately. This cannot be undone."
-NOT_ROTATABLE = "{} cannot be rotated: it no longer works, or it has already been replaced"
+NOT_ROTATABLE = "{} cannot be rotated: it does not work, or it has already been replaced"
 
 
 def holders(request: HttpRequest) -> "QuerySet[User]":
@@ -93,7 +93,7 @@ class ApiKeyAdmin(ScopedAdmin):
         },
     )
     def state(self, key: ApiKey) -> str:
-        """Show the key's state as a coloured label."""
+        """Show the key's state as a colored label."""
         return key.state
 
     @admin.display(description="last used", empty_value="never")
@@ -217,7 +217,7 @@ class ApiKeyAdmin(ScopedAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show the form that issues a key, then issue it. Submitting it twice issues one key."""
+        """Show the form, then issue the key. Submitting the form twice issues only one key."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         given = {"email": person(request).email, "account": request.GET.get("account")}

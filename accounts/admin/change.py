@@ -22,7 +22,7 @@ admin.site.unregister(Change)  # the library's own page is not scoped and looks 
 
 @admin.register(Change)
 class ChangeAdmin(ReadOnly, AccountRows):
-    """Superusers see all changes, managers the changes in their accounts, others none."""
+    """Superusers see all changes. Managers see only the changes in their accounts."""
 
     key = ("-timestamp", "-id")
     id_columns = ("object_pk",)
@@ -54,7 +54,7 @@ class ChangeAdmin(ReadOnly, AccountRows):
         label={"added": "success", "changed": "info", "deleted": "danger"},
     )
     def action_in_words(self, change: Change) -> str:
-        """Show the action as a coloured label."""
+        """Show the action as a colored label."""
         return WORDS.get(change.action, "seen")
 
     @display(description="what")

@@ -65,7 +65,7 @@ class InvitationInline(PagedInline):
         return bool(request.user.has_perm("accounts.add_membership"))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Forbid changes: the email has stated the role. Withdraw the invitation instead."""
+        """Forbid changes: the email already states the role. Withdraw the invitation instead."""
         return False
 
     has_add_permission = has_delete_permission = has_view_permission

@@ -73,5 +73,5 @@ class MailAdmin(ReadOnly, AccountRows):
         },
     )
     def shown_state(self, mail: Mail) -> str:
-        """Show the state as a coloured label."""
+        """Show the state as a colored label."""
         return mail.state

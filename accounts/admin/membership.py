@@ -33,7 +33,7 @@ class MembershipInline(PagedInline):
     """The members of an account. New members are invited.
 
     A member's name, staff status and last sign-in are shown only to people who may also see them
-    on the member's own page, because members may also belong to accounts that others manage.
+    on the member's own page. Members may also belong to accounts that others manage.
     """
 
     model = Membership

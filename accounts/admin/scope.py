@@ -1,6 +1,7 @@
 """Limit every admin page to the rows that the signed-in staff member may see.
 
-Model permissions decide which pages a person can open; this module decides which rows they show.
+Model permissions decide which pages a person can open. This module decides which rows the pages
+show.
 The roles come from accounts/permissions.py and apply to whole queries, not row by row.
 """
 
@@ -85,9 +86,10 @@ def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "Q
 
 
 def holds(user: User, permission: str) -> Exists:
-    """Build a condition that checks a user's model permission, so a poll needs only one query.
+    """Build a condition that checks a user's model permission as part of another query.
 
-    `has_perm` would need two more queries, which read all of the user's permissions.
+    Polled views use it, because `has_perm` would need two more queries, which read all of the
+    user's permissions.
     """
     app, codename = permission.split(".")
     holders = Q(user=user.pk) | Q(group__user=user.pk)
@@ -283,7 +285,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     ) -> tuple["QuerySet[Any]", bool]:
         """Search by a complete id if `id_columns` is set, else by `search_fields`.
 
-        Django would match each word separately with the beginning of a name, so a search for
+        Django would match each word separately against the beginning of a name, so a search for
         "Corner shop" would find nothing.
         """
         text = search_term.strip()

@@ -57,9 +57,10 @@ class PersonChangeForm(ConflictForm):
 
 @admin.register(User)
 class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the stubs' own generics
-    """Superusers create and change people; managers see the email addresses in their accounts.
+    """Superusers create and change people. Managers see the people in their accounts.
 
-    Managers see a person's name and times only if they manage all of the person's accounts.
+    Managers see each person's email address, and the name and times only if they manage all of the
+    person's accounts.
     """
 
     key = ("email", "id")

@@ -51,7 +51,7 @@ GROUPS = {"Agents": AGENTS, "Account admins": ACCOUNT_ADMINS}
 
 
 def make_groups(apps, schema_editor):
-    """Create the groups and their permissions, which Django creates only after all migrations."""
+    """Create the groups and their permissions. Django adds permissions only after all migrations."""
     ContentType = apps.get_model("contenttypes", "ContentType")
     Permission = apps.get_model("auth", "Permission")
     Group = apps.get_model("auth", "Group")

@@ -30,7 +30,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return self.alive().filter(replaced_at=None)
 
     def revoke(self) -> int:
-        """Revoke the keys immediately. Returns the number of keys that were not revoked already."""
+        """Revoke the keys immediately. Returns the number of keys that were not already revoked."""
         return update_rows(self.filter(revoked_at=None), revoked_at=timezone.now())
 
 

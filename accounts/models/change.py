@@ -19,7 +19,7 @@ from config.database.prepared import insert
 from config.runtime.context import current, current_person, current_via
 from config.runtime.logs import masked
 
-KEPT = 500  # maximum characters of each value; versions hold the full text of instructions
+KEPT = 500  # characters kept of each value; versions hold the full text of instructions
 # Masking a value of 1 MiB takes 40 ms, so only its beginning is masked. A secret that is cut off
 # at that point lies far beyond the characters that are kept.
 MASKED = 8 * KEPT

@@ -6,11 +6,11 @@ from django.db import models
 from accounts.models.account import Account
 from config.database.ids import new_id
 
-SMALLEST = 1024  # bytes counted for any smaller response, which also limits the number of rows
+SMALLEST = 1024  # smaller responses count as this many bytes, which bounds the number of rows
 
 
 class StoredAnswer(models.Model):
-    """The response to one caller's key on one route. It has no status while the request runs."""
+    """The response for a caller, route and key. It has no status while the request runs."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -29,7 +29,7 @@ class StoredAnswer(models.Model):
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
-        indexes = [  # the first includes the size, so an account's total is read from the index
+        indexes = [  # the first includes the size, so an account's total needs only the index
             models.Index(fields=["account", "created_at", "size"], name="answers_of_an_account"),
             models.Index(
                 fields=["thread_id"],

@@ -1,4 +1,4 @@
-"""Invite people into accounts, and make them members when they accept."""
+"""Invite people to accounts, and make them members when they accept."""
 
 from django.db import transaction
 

@@ -8,7 +8,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from accounts.admin.json_field import validated
 from chatbots.models import Appearance
-from chatbots.models.appearance import COLOUR
+from chatbots.models.appearance import COLOR
 from config.admin.conflict import SEEN, ConflictForm
 from config.api.fields import Json
 
@@ -19,14 +19,14 @@ SUGGESTED = {
     "default_mode": ("closed", "open"),
     "icon_shape": ("circle", "square"),
 }
-COLOURS = tuple(
+COLORS = tuple(
     field.name
     for field in Appearance._meta.concrete_fields
-    if COLOUR in getattr(field, "validators", ())
+    if COLOR in getattr(field, "validators", ())
 )
 FIELDSETS = (
     (None, {"fields": ("welcome_message", "input_placeholder_text", "tooltip", "external_link")}),
-    ("Colours", {"fields": (*COLOURS, "show_background", "enable_dark_mode")}),
+    ("Colors", {"fields": (*COLORS, "show_background", "enable_dark_mode")}),
     ("Window", {"fields": ("default_mode", "chat_height", "font_size", "right_to_left_mode")}),
     ("Bubble", {"fields": ("icon_size", "icon_shape", "icon_position", "bubble_icon_src")}),
     (
@@ -81,8 +81,8 @@ class AppearanceForm(ConflictForm):
         widgets = {
             **{name: SuggestingInput(suggested) for name, suggested in SUGGESTED.items()},
             **{
-                name: UnfoldAdminTextInputWidget(attrs={"data-colour": "", "maxlength": 7})
-                for name in COLOURS
+                name: UnfoldAdminTextInputWidget(attrs={"data-color": "", "maxlength": 7})
+                for name in COLORS
             },
             "welcome_message": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
         }

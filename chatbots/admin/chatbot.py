@@ -91,7 +91,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
 
     @display(description="state", label={"active": "success", "off": "danger"})
     def active(self, chatbot: Chatbot) -> str:
-        """Show whether the bot is active, as a coloured label."""
+        """Show whether the bot is active, as a colored label."""
         return "active" if chatbot.is_active else "off"
 
     fields = ("account", "name", "description", "is_active")

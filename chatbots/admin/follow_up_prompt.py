@@ -12,7 +12,7 @@ from config.api.errors import Refused
 
 
 class TypeField(forms.ChoiceField):
-    """The type of a prompt. It is not stored, because it follows from which texts are filled in."""
+    """The type of a prompt. It is not stored, because the texts that are filled in determine it."""
 
     widget = UnfoldAdminSelectWidget
 

@@ -54,7 +54,7 @@ class GeneralInline(SettingsInline):
     """How the bot behaves."""
 
     model = GeneralSettings
-    verbose_name = "behaviour"
+    verbose_name = "behavior"
     fields = (*(n for n in GeneralSettings.own_fields() if n != "chat_start"), SEEN)
 
 

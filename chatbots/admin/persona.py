@@ -1,4 +1,4 @@
-"""The admin for personas. Staff create them here; the API only changes them."""
+"""The admin for personas. Staff create them here. The API can only change them."""
 
 from typing import Any
 

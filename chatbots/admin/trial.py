@@ -1,4 +1,4 @@
-"""The page "Try it": a chat with a bot's saved settings. Nothing is stored."""
+"""The page "Try it": a chat with a bot, using its saved settings. Nothing is stored."""
 
 from typing import Any
 

@@ -43,8 +43,8 @@ def compare(old: str, new: str) -> list[Line]:
 
     Texts with more than COMPARED lines are not compared: all old lines are returned as removed and
     all new ones as added. In a text with 200 lines or more, difflib's `autojunk` heuristic, on by
-    default, starts no match at a frequent line, such as an empty one. Without it, comparing two
-    texts full of such lines would take a minute.
+    default, never starts a match at a frequent line, such as an empty one. Without it, comparing
+    two texts full of such lines would take a minute.
     """
     before, after = old.split("\n"), new.split("\n")
     if max(len(before), len(after)) > COMPARED:

@@ -126,7 +126,7 @@ def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
             if belongs or not added
             else ", which has no effect without membership in the account."
         ),
-        f"The action needs {needs(action)}.",
+        f"The action requires {needs(action)}.",
     ]
     if not user.is_active:
         lines.insert(

@@ -7,13 +7,13 @@ from django.db import models
 
 from chatbots.models.base import ChatbotSettings, flag, long_text, text, whole
 
-COLOUR_FORM = r"#(?:[0-9a-fA-F]{3}){1,2}"
-COLOUR = RegexValidator(rf"^{COLOUR_FORM}\Z", "enter a colour such as #1a2b3c")
+COLOR_FORM = r"#(?:[0-9a-fA-F]{3}){1,2}"
+COLOR = RegexValidator(rf"^{COLOR_FORM}\Z", "enter a color such as #1a2b3c")
 
 
-def colour(default: str, *, label: str) -> Any:
-    """Declare a column for a colour: #rrggbb or #rgb."""
-    return models.CharField(label, max_length=7, default=default, validators=[COLOUR])
+def color(default: str, *, label: str) -> Any:
+    """Declare a column for a color: #rrggbb or #rgb."""
+    return models.CharField(label, max_length=7, default=default, validators=[COLOR])
 
 
 class Appearance(ChatbotSettings):
@@ -23,10 +23,10 @@ class Appearance(ChatbotSettings):
     welcome_message = long_text()
     input_placeholder_text = text()
     external_link = text()
-    brand_primary_color = colour("#2563eb", label="brand primary colour")
-    brand_text_color = colour("#ffffff", label="brand text colour")
-    brand_icon_bg_color = colour("#2563eb", label="brand icon background")
-    link_color = colour("#1d4ed8", label="link colour")
+    brand_primary_color = color("#2563eb", label="brand primary color")
+    brand_text_color = color("#ffffff", label="brand text color")
+    brand_icon_bg_color = color("#2563eb", label="brand icon background")
+    link_color = color("#1d4ed8", label="link color")
     show_background = flag(True)
     watermark_brand_info_show = flag(label="show the watermark")
     hide_watermark_service = flag(label="hide the service's watermark")

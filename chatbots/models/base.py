@@ -88,5 +88,5 @@ def long_text(default: str = "") -> Any:
 
 
 def whole(default: int, *, label: str | None = None) -> Any:
-    """Declare a column for an integer that is never negative."""
+    """Declare a column for a non-negative integer."""
     return models.PositiveIntegerField(label, default=default)

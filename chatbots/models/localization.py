@@ -20,7 +20,7 @@ def complete(locale_code: str, texts: dict[str, str]) -> dict[str, str]:
 
 
 class LocalizationQuerySet(models.QuerySet["Localization"]):
-    """Adds the order in which text sets are preferred for system messages."""
+    """Orders text sets by preference for system messages."""
 
     def spoken_first(self) -> "LocalizationQuerySet":
         """Put the set used for system messages first: English, or else the oldest.

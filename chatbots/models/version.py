@@ -26,7 +26,8 @@ NEWEST_KEPT = 200  # versions of each row
 class Version(Row):
     """A row's content after one change, and who made the change. The content is never modified.
 
-    `row_id` is not a foreign key: the versions of a deleted row are kept as long as its chatbot.
+    `row_id` is not a foreign key, because versions outlive their row. Deleting the chatbot deletes
+    them.
     """
 
     chatbot = models.ForeignKey(
@@ -139,9 +140,9 @@ class VersionedRow(models.Model):
         """Store the current version, and prune the version that it displaces.
 
         Each new version displaces at most one from the newest NEWEST_KEPT. The displaced version is
-        deleted if no reply has used it. The versions of language models, which belong to no
-        chatbot, are all kept: replies do not mark them as used, and there are few of them, because
-        only superusers and the environment change models.
+        deleted if no reply has used it. All versions of language models, which belong to no
+        chatbot, are kept, because replies do not mark them as used. There are few of them: only
+        superusers and the environment change models.
         """
         chatbot_id = getattr(self, "chatbot_id", None)
         if chatbot_id and self.version > NEWEST_KEPT:

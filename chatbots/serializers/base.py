@@ -7,18 +7,18 @@ from typing import Any
 from django.db import models
 from rest_framework import serializers
 
-from chatbots.models.appearance import COLOUR, COLOUR_FORM
+from chatbots.models.appearance import COLOR, COLOR_FORM
 from chatbots.models.base import ChatbotSettings
 from config.api.fields import Flag, Json, Number, Text, Whole
 from config.api.serializers import Record, Shape
 
 
-class Colour(Text):
-    """A colour as #rrggbb or #rgb. Open point: appearance-values."""
+class Color(Text):
+    """A color as #rrggbb or #rgb. Open point: appearance-values."""
 
-    FORM = re.compile(COLOUR_FORM)
-    PATTERN = f"^{COLOUR_FORM}$"
-    default_error_messages = {"form": "Expected a colour such as #1a2b3c"}
+    FORM = re.compile(COLOR_FORM)
+    PATTERN = f"^{COLOR_FORM}$"
+    default_error_messages = {"form": "Expected a color such as #1a2b3c"}
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
@@ -39,8 +39,8 @@ def like(model: type[models.Model], name: str, **options: Any) -> Any:
             return Number(**{bound.code: bound.limit_value for bound in bounds}, **options)
         case models.JSONField():
             return Json(**options)
-        case models.CharField() as column if COLOUR in column.validators:
-            return Colour(allow_blank=False, **options)
+        case models.CharField() as column if COLOR in column.validators:
+            return Color(allow_blank=False, **options)
         case models.CharField() | models.TextField() as column:
             return Text(max_length=column.max_length, **options)
         case column:

@@ -20,7 +20,7 @@ def make_default(model: LlmModel) -> None:
 
 
 def keep_environment_model() -> None:
-    """Make the model that the environment names the default, if it names one.
+    """Make the environment's model the default, if the environment names one.
 
     Otherwise, deactivate a model that an earlier environment named. If no default is left, the
     built-in model becomes the default.

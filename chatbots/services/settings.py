@@ -1,7 +1,7 @@
 """Read and change a chatbot's single row of one kind of settings, created on demand.
 
-Writers lock the chatbot. If two readers race to create the row, one of them succeeds, because the
-chatbot column is unique, and the other reads that row. Open points: defaults, lead-repeat.
+Writers lock the chatbot. The chatbot column is unique, so if two readers race to create the row,
+one of them succeeds and the other reads that row. Open points: defaults, lead-repeat.
 """
 
 from collections.abc import Mapping

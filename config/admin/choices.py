@@ -84,7 +84,7 @@ class RowSelect(AutocompleteSelect):
 
 
 class SearchSelect(AutocompleteSelect):
-    """The select of a filter whose rows a script searches."""
+    """A filter's select, which a script makes searchable."""
 
     template_name = "unfold/widgets/select.html"
 
@@ -101,7 +101,7 @@ class RowFilter(DropdownFilter):
     """Filters a list by a related row, such as a chatbot.
 
     The filter offers the first rows and the selected one. If there may be more, a script turns the
-    select into a search of all rows, and without scripts, a field narrows the options.
+    select into a search of all rows. Without scripts, a text field narrows the options.
     """
 
     template = "admin/row_filter.html"

@@ -44,8 +44,8 @@ REFUSED = ("This request was refused", "Go back and try again.")
 def previous_page(request: HttpRequest) -> str:
     """Return the path of the admin page that led here; empty if there was none.
 
-    If the referrer is the same page, it is returned only for a POST, which leads back to its form.
-    For a GET, the page would link to itself.
+    If the referrer is the requested page itself, it is returned only after a POST, because it then
+    contains the submitted form. After a GET, the error page would link to itself.
     """
     try:
         origin = urlsplit(request.META.get("HTTP_REFERER", ""))

@@ -55,7 +55,7 @@ def chunks(
 
 
 def plain(value: Any) -> Any:
-    """Convert a column's value to one that JSON can hold."""
+    """Convert a column's value to one that JSON can represent."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return str(value) if isinstance(value, UUID) else value
@@ -177,7 +177,7 @@ class Exporting(ModelAdmin):
     """Adds the routes that export a list. The list's template links to them with its filters."""
 
     export_columns: ClassVar[Mapping[str, str]] = {}  # lookups, by the column's name in the file
-    # Unlike the columns that a list may be ordered by, these columns never change.
+    # The values of these columns never change, so rows keep their order during an export.
     export_key: tuple[str, ...] = ("-created_at", "-id")
 
     def get_urls(self) -> list[URLPattern]:

@@ -31,7 +31,7 @@ class PagedFormSet(PaginationInlineFormSet):
 
 
 class PagedInline(TabularInline):
-    """A list of rows, in pages because there may be many. Without rows, it shows `empty_text`."""
+    """A paginated list of related rows. If there are none, it shows `empty_text`."""
 
     formset = PagedFormSet
     template_after = "admin/inline_empty.html"

@@ -1,4 +1,4 @@
-"""Our own pages in the admin's layout, and the one page that shows a secret."""
+"""Our own pages in the admin's layout, including the one that shows a new secret."""
 
 import logging
 import re

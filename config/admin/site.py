@@ -66,8 +66,8 @@ class Site(UnfoldAdminSite):
     ) -> Callable[..., HttpResponseBase]:
         """Return to the form after signing in, if the session had ended when it was submitted.
 
-        Django would redirect to the URL that the form posts to. The URLs of most buttons are not
-        pages.
+        Django would redirect to the URL that the form posts to, but most buttons post to URLs that
+        are not pages.
         """
         guarded: Callable[..., HttpResponseBase] = super().admin_view(view, cacheable)
 

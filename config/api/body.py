@@ -1,7 +1,7 @@
 """Read and write bodies as strict JSON. Open points: body-bounds, status-closed.
 
 `config.rsgi` has already received the whole body, or refused one that is too slow, incomplete or
-too large for the memory left. A body over MAX_BYTES is refused here.
+too large for the remaining memory. A body over MAX_BYTES is refused here.
 """
 
 import datetime

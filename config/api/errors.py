@@ -160,7 +160,7 @@ def is_temporary(error: BaseException) -> bool:
 
 
 def as_api_error(error: Exception) -> ApiError:
-    """Translate an exception from Django or DRF into an error of the contract."""
+    """Translate an exception into an error of the contract. An unexpected one is logged."""
     match error:
         case ApiError():
             return error

@@ -7,7 +7,7 @@ from uuid import NAMESPACE_URL, uuid5
 Schema = dict[str, Any]
 
 MOMENT = "2026-01-15T09:30:00.000Z"
-COLOUR = "#2563eb"
+COLOR = "#2563eb"
 VALUES: dict[str, Any] = {
     "EscalatedUserPayload.name": "Ada Example",
     "LeadDetailsPayload.name": "Ada Example",
@@ -113,7 +113,7 @@ def of_type(schema: Schema, schemas: dict[str, Schema], name: str) -> Any:
         case "string", "date-time":
             return MOMENT
         case "string", _ if schema.get("pattern", "").startswith("^#"):
-            return COLOUR
+            return COLOR
         case "boolean", _:
             return False
         case "integer", _:

@@ -23,7 +23,7 @@ class Text(serializers.CharField):
     """A string, kept unchanged. Unless it may be blank, it must contain more than white space."""
 
     # Describes a string that must not be blank, for the OpenAPI document. In JSON Schema, \s does
-    # not include the separators U+001C to U+001F and U+0085, which str.isspace() does.
+    # not match the separators U+001C to U+001F and U+0085, but str.strip() removes them.
     PATTERN = r"[^\s\x1c-\x1f\x85]"
     default_error_messages = {
         **expected("string"),
@@ -154,7 +154,7 @@ class TextList(serializers.ListField):
         super().__init__(**options)
 
     def run_validation(self, data: Any = serializers.empty) -> Any:
-        """Check the length first, because checking half a million invalid items takes a minute."""
+        """Check the length first, because validating thousands of invalid items is slow."""
         if isinstance(data, list) and self.max_length is not None and len(data) > self.max_length:
             self.fail("max_length", max_length=self.max_length)
         return super().run_validation(data)

@@ -172,7 +172,7 @@ class Counted(NamedTuple):
 
 
 def increment(*calls: tuple[str, str, Rate]) -> Sequence[Counted | None]:
-    """Add one call to the window of each name and key. Returns None while the cache is down.
+    """Add one call to the window of each name and key. Each result is None while the cache is down.
 
     Each key has its own offset, so that the windows of all keys do not begin at the same time.
     """
@@ -222,11 +222,11 @@ def count(name: str, key: object, rate: Rate | None) -> None:
 
 
 class Call:
-    """What a request has been counted for. It stays the same if another thread starts it again."""
+    """The counts of a request. They stay valid if the request starts again in another thread."""
 
     def __init__(self) -> None:
         self.counted: dict[str, Counted | None] = {}  # by the name of the limit
-        # A user's count that the check of the key has yet to confirm, and the user's id
+        # The probable user's id and count, which the check of the key has yet to confirm
         self.early: tuple[str, Counted | None] | None = None
 
 
@@ -273,7 +273,7 @@ def count_user(request: HttpRequest, user: object) -> None:
 
 
 def settle(request: HttpRequest, *, forget: bool = True) -> None:
-    """Undo a user's count that was not confirmed, and usually forget whose key it was."""
+    """Undo a user's count that was not confirmed. `forget` also drops the remembered user."""
     call = request.META[CALL]
     if call.early:
         if forget:
@@ -292,7 +292,7 @@ def remember(request: HttpRequest, user: str) -> None:
 
 
 def digest(request: HttpRequest) -> bytes:
-    """Return what identifies the request's key, without containing it."""
+    """Return a digest that identifies the request's key without revealing it."""
     return hashlib.sha256(request.META.get("HTTP_AUTHORIZATION", "").encode()).digest()
 
 

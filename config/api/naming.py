@@ -4,9 +4,9 @@
 def camel(name: str) -> str:
     """Convert a Python name to its name on the wire: `created_at` to `createdAt`."""
     first, _, rest = name.partition("_")
-    return first + capitalised(rest)
+    return first + capitalized(rest)
 
 
-def capitalised(name: str) -> str:
-    """Capitalise the words of a name and join them: `NEW_LEAD` to `NewLead`."""
+def capitalized(name: str) -> str:
+    """Capitalize the words of a name and join them: `NEW_LEAD` to `NewLead`."""
     return "".join(word.capitalize() for word in name.split("_"))

@@ -10,7 +10,7 @@ from drf_spectacular.plumbing import get_lib_doc_excludes
 from config.api import fields as wire
 from config.api.error_schemas import REQUEST_ID_HEADER, RESPONSES, schemas
 from config.api.examples import Schema, example
-from config.api.naming import camel, capitalised
+from config.api.naming import camel, capitalized
 from config.api.operation import OK, Declared
 from config.api.serializers import Record, Shape
 
@@ -85,7 +85,7 @@ class OperationSchema(AutoSchema):
         """
         resource = type(self.view).__name__.removesuffix("ViewSet")
         verb, _, rest = self.view.action.partition("_")
-        words = capitalised(rest) or (f"{resource}s" if verb == "list" else resource)
+        words = capitalized(rest) or (f"{resource}s" if verb == "list" else resource)
         named = f"{VERBS.get(verb, verb)}{words}"
         first = next(name for name, to in self.view.action_map.items() if to == self.view.action)
         return named if self.method.lower() == first else f"{named}By{self.method.capitalize()}"

@@ -2,9 +2,9 @@
 
 Handing a request to another thread and back costs about as much as answering a short one. But
 while the event loop's thread answers a request, it receives nothing. So a request must not wait
-there. It raises MustWait instead, and another thread answers it from the start.
+there. It raises MustWait instead, and starts again in another thread.
 
-With PostgreSQL or Redis, only reads are answered there, because a commit may wait for any time.
+With PostgreSQL or Redis, only reads are answered there, because a commit may wait indefinitely.
 """
 
 import threading
@@ -21,7 +21,7 @@ PAUSE, LONGEST_PAUSE = 1.0, 32.0
 class MustWait(BaseException):
     """Raised on the event loop's thread instead of waiting.
 
-    It is not an Exception, so that an `except Exception` does not catch it before the web server.
+    It is not an Exception, so that no `except Exception` catches it before the web server does.
     """
 
 

@@ -138,9 +138,9 @@ def insist(
 ) -> Answer:
     """Retry a write while its row is locked or the database does not answer.
 
-    `until` is a time on the monotonic clock. After it, or once the worker has been asked to stop,
-    the error is raised. With `while_stopping`, the retries continue while the worker stops. Use it
-    for claims that expire before the worker has to exit.
+    `until` is a time on the monotonic clock. After that time, or once the worker has been asked to
+    stop, the error is raised. With `while_stopping`, the retries continue while the worker stops.
+    Use it for claims that expire before the worker has to exit.
     """
     waiting, pauses = threading.Event(), chain(PAUSES, repeat(PAUSES[-1]))
     while True:

@@ -100,7 +100,7 @@ class _Answer(http.client.HTTPResponse):
         while True:
             version, status, text = super()._read_status()  # type: ignore[misc] # no public hook
             if status == http.client.SWITCHING_PROTOCOLS:
-                raise http.client.HTTPException("switched to another protocol unasked")
+                raise http.client.HTTPException("unrequested switch to another protocol")
             if not 100 <= status < 200:
                 return version, status, text
             left(WAITING)  # many responses may be buffered, and reading them checks no deadline
@@ -178,7 +178,7 @@ class _Pool(HTTPConnectionPool):
 
     # Any: an override that passes on a dozen arguments of urllib3
     def _make_request(self, conn: Any, *args: Any, **kwargs: Any) -> Any:
-        """Send a request. If the peer has just closed the kept socket, send the request again."""
+        """Send a request, and send it again if the peer had already closed the kept socket."""
         try:
             return super()._make_request(conn, *args, **kwargs)
         except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):

@@ -31,7 +31,7 @@ ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
     *("message", "asctime", "request_id", "facts", "bounded"),
     *("request", "status_code"),  # in Django's own lines; the access log covers both
 }
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def masked(text: str) -> str:
@@ -157,8 +157,8 @@ class LogStream:
         self.logger = logger
 
     def write(self, text: str) -> int:
-        """Log a string without its terminal colours."""
-        if words := COLOURS.sub("", text).strip():
+        """Log a string without its terminal colors."""
+        if words := COLORS.sub("", text).strip():
             self.logger.info(words)
         return len(text)
 

@@ -32,7 +32,7 @@ class Interrupt(threading.Event):
         return True
 
     def clear(self) -> None:
-        """Clear the event unless it is final. Granian may call this just after a signal."""
+        """Clear the event unless it is final. Granian may call this right after a signal."""
         if not self.final:
             super().clear()
 

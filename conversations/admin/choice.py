@@ -52,7 +52,7 @@ class Choice:
 
     @property
     def query(self) -> str:
-        """Return the parameters for links to lists of the rows that the figures count."""
+        """Return `parameters` as the end of a query string, or "" if the user chose neither."""
         return f"&{urlencode(self.parameters)}" if self.narrowed else ""
 
     @property

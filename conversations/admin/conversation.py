@@ -51,7 +51,7 @@ class Bubble:
 
     @property
     def kind(self) -> str:
-        """Return the CSS class that sets the bubble's side and colour."""
+        """Return the CSS class that sets the bubble's side and color."""
         return KINDS[MessageType(self.message.message_type)]
 
     @property
@@ -77,7 +77,7 @@ class Bubble:
 
     @property
     def reaction(self) -> tuple[str, str] | None:
-        """Return the visitor's reaction as a label and a CSS class ("" if it is unknown)."""
+        """Return the visitor's reaction as a label and a CSS class, "" for an unknown reaction."""
         given = self.message.reaction
         return THUMBS.get(counter(given) or "", (given, "")) if given else None
 
@@ -171,7 +171,7 @@ def other_threads(thread: Thread) -> "QuerySet[Thread]":
     return rows.latest_first()[:OTHER_THREADS]
 
 
-def neighbours(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
+def neighbors(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
     """Find the waiting threads before and after a thread. The longest wait comes first.
 
     A thread that is not waiting precedes all waiting ones. Any: a queryset.

@@ -135,11 +135,11 @@ def stored(
 
 @dataclass(frozen=True)
 class Series:
-    """An entry in a chart's legend: its column, label and colour."""
+    """An entry in a chart's legend: its column, label and color."""
 
     name: str
     label: str
-    colour: str
+    color: str
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Chart:
             {
                 "label": one.label,
                 "data": [counts[number] for _, counts in rows],
-                "backgroundColor": one.colour,
+                "backgroundColor": one.color,
             }
             for number, one in enumerate(self.series)
         ]

@@ -32,7 +32,7 @@ LISTED = 10  # maximum number of rows in a table
 
 @dataclass(frozen=True)
 class Card:
-    """A figure that links to the list of the rows that it counts."""
+    """A figure that links to a list of related rows."""
 
     label: str
     figure: str

@@ -1,7 +1,7 @@
 """The inbox's filters. The live list's poll also applies them.
 
 The filter by tag keeps only the newest threads that match, and the filter by lead only the threads
-of the newest leads: at most NEWEST_KEPT in each case, so that the cost is bounded.
+of the newest leads. Each keeps at most NEWEST_KEPT of them, which bounds its cost.
 """
 
 from collections.abc import Callable

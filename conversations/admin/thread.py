@@ -117,7 +117,7 @@ class ThreadDetailAdmin(ScopedAdmin):
         before = request.GET.get("before")
         draft = conversation.chosen_draft(thread, request)
         excerpt = conversation.newest(thread, before)
-        previous, following = conversation.neighbours(self.get_queryset(request), thread)
+        previous, following = conversation.neighbors(self.get_queryset(request), thread)
         return page(
             self,
             request,

@@ -1,4 +1,4 @@
-"""Format how long a visitor has waited. A long wait gets a remark and a colour."""
+"""Format how long a visitor has waited. A long wait gets a remark and a color."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Model replies that came too late. Only staff see them, and can edit and send them."""
+"""Model replies that came too late. Only staff can see, edit and send them."""
 
 from django.db import models
 

@@ -10,7 +10,7 @@ class ReplyOrigin(models.Model):
     """The origin of an AI message. Its model, response time and fallback reason are in the message.
 
     The ids and numbers refer to the chatbots app's Version, which outlives the row it describes.
-    A version is 0 if the row does not exist, as for a bot without general settings, which uses the
+    A version is 0 if the row does not exist. For example, a bot without general settings uses the
     defaults.
     """
 

@@ -9,7 +9,8 @@ class ThreadCount(models.Model):
     """The number of a chatbot's threads, not counting erased ones.
 
     Database triggers update it in the transaction that inserts or deletes a thread, so it is
-    correct for cascades and bulk statements too. Each insertion locks the chatbot's count until it
+    correct for cascades and bulk statements too. Erasing a thread at first only hides its row, so
+    `services/erasure.py` adjusts the count. Each insertion locks the chatbot's count until it
     commits, so threads of the same chatbot are created one at a time. Other chatbots are not
     affected. On SQLite, a migration that rebuilds the threads table drops the triggers and must
     create them again.

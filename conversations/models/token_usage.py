@@ -13,8 +13,8 @@ class TokenUsage(models.Model):
     """The tokens that one chatbot used with one model on one day (UTC).
 
     A reply's tokens are added in the transaction that stores the reply, and are not subtracted when
-    the message is erased.
-    `model_id` is not a foreign key, so usage remains when its model is deleted.
+    the message is erased. `model_id` is not a foreign key, so usage remains when its model is
+    deleted.
     """
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="token_usages")

@@ -1,7 +1,7 @@
 """Hand a conversation to a human agent, and back to the AI.
 
-`visitor_message` calls `request` if a follow-up prompt escalates. `leads` calls `request` for a new
-lead if the lead settings require it. The API calls `toggle`.
+`visitor_message` calls `request` for a message that is the text of an escalating follow-up prompt.
+`leads` calls it for a new lead if the lead settings require that. The API calls `toggle`.
 
 Specification: States and transitions, Thread.escalated. Open points: escalated-event, system-type.
 """

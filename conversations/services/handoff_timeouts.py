@@ -89,7 +89,7 @@ def _remind(thread_id: UUID) -> bool:
 
 
 def _return(thread_id: UUID, *, silent_for: timedelta) -> bool:
-    with left_if_locked(f"the return to the AI of thread {thread_id}"), transaction.atomic():
+    with left_if_locked(f"the return of thread {thread_id} to the AI"), transaction.atomic():
         thread = _locked(thread_id)
         if thread is None or not thread.escalated or thread.waiting_since:
             return False

@@ -106,7 +106,7 @@ class Hits:
 
 
 def find(text: str, chatbots: Sequence[UUID] | None) -> Hits:
-    """Find the newest threads and messages that contain all words of a text, in one query.
+    """Find the newest messages, visitors and tags that contain all words of a text, in one query.
 
     `chatbots` are the ids of the chatbots that the user may see, or None for all.
     """

@@ -32,8 +32,8 @@ CONTACT = {"visitor_name": "name", "visitor_email": "email", "visitor_phone": "p
 def overview(chatbot_id: UUID, columns: Iterable[str]) -> tuple[int, list[Any]]:
     """Return the number of a chatbot's threads, and the given columns of the chatbot.
 
-    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. One
-    statement reads all of this, once for each list of threads.
+    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. A list of
+    threads reads all of this with one statement, not once for each thread.
     """
     total, *values = OVERVIEW.first(*columns, chatbot=chatbot_id) or (0,)
     return total or 0, values  # NULL before the first thread
@@ -45,7 +45,7 @@ def contact_of(given: dict[str, Any]) -> dict[str, str]:
 
 
 def welcome(chatbot_id: UUID, external_id: str | None, contact: dict[str, str]) -> Visitor:
-    """Find or create a new thread's visitor, store the contact information, count the session."""
+    """Find or create a thread's visitor, store the contact information and count the session."""
     if external_id is None:
         named: dict[str, Any] = {"external_id": str(new_id()), **contact}
         visitor = Visitor(chatbot_id=chatbot_id, total_sessions=1, **named)

@@ -108,9 +108,9 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
     """Send a visitor's message, and wait for the AI reply.
 
     With a `message_id`, the call can be repeated after a process has died, and nothing is done
-    twice. Raises TooManyRequests, MessagesLimitReached or Refused, with nothing stored or counted,
-    Unavailable if the message is stored but the reply has to wait, and ThreadNotFound if the thread
-    was erased in the meantime.
+    twice. Raises TooManyRequests, MessagesLimitReached or Refused, with nothing stored or counted.
+    Raises Unavailable if the message is stored but the reply has to wait, and ThreadNotFound if the
+    thread was erased in the meantime.
     """
     begun = find(incoming, message_id)
     if begun:

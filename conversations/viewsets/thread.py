@@ -36,7 +36,7 @@ def threads_of_page(threads: ThreadQuerySet, *, backwards: bool = False) -> Thre
     """Select a page, counted from the last thread if `backwards`.
 
     Selects the ids of the page first, so a row before the page costs only an index entry and no
-    joins. FIRST_PAGE does not, because PostgreSQL plans the simpler statement faster.
+    joins. FIRST_PAGE omits this step, because PostgreSQL plans the simpler statement faster.
     """
     found = threads.latest_first()
     return found.filter(pk__in=page(found.reverse() if backwards else found).values("pk"))

@@ -87,7 +87,7 @@ def test_a_malformed_key_costs_no_query(api: Api, django_assert_num_queries: Any
 def test_a_revoked_or_expired_key_costs_the_same_query_as_an_unknown_one(
     api: Api, chatbot: Chatbot
 ) -> None:
-    """Each key causes the same single statement, so timing does not reveal former keys."""
+    """Each lookup runs the same single statement, so timing does not reveal former keys."""
     owner = chatbot.account.owner
     ended = {name: api_key.issue(owner) for name in ("revoked", "expired", "switched off")}
     api_key.revoke(ended["revoked"][0])

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LOGIN = reverse("admin:login")
 MANY = 20
 FLOOD = 150
-WAIT_FOR_A_CONNECTION = 15.0  # seconds before an API call without a connection gets a 503
+WAIT_FOR_A_CONNECTION = 15.0  # seconds until a call without one gets a 503 in production
 
 
 class Hashes:
@@ -74,7 +74,7 @@ def test_concurrent_sign_ins_hash_few_passwords_at_a_time_and_hold_no_pooled_con
     assert not any(hashes.connected)
 
 
-def test_a_password_that_was_set_earlier_still_works() -> None:
+def test_a_password_hashed_by_djangos_own_hasher_still_works() -> None:
     user = UserFactory()
     user.password = hashers.PBKDF2PasswordHasher().encode("right-password-1", "salt", 1000)
     user.save()

@@ -31,7 +31,7 @@ def thread(chatbot: Chatbot) -> Thread:
     return ThreadFactory(chatbot=chatbot)
 
 
-def test_the_same_key_and_body_return_the_stored_answer(api: Api, chatbot: Chatbot) -> None:
+def test_the_same_key_and_body_return_the_stored_response(api: Api, chatbot: Chatbot) -> None:
     path = instructions(chatbot)
     first = api.post(path, INSTRUCTION, Idempotency_Key="one")
     again = api.post(path, INSTRUCTION, Idempotency_Key="one")
@@ -63,7 +63,9 @@ def test_a_used_key_with_another_body_is_rejected(api: Api, chatbot: Chatbot) ->
 
 
 @pytest.mark.parametrize("key", ["", "two words", "é", "x" * 256, "tab\there"])
-def test_a_key_that_is_not_visible_ascii_is_rejected(api: Api, chatbot: Chatbot, key: str) -> None:
+def test_a_key_that_is_empty_too_long_or_not_visible_ascii_is_rejected(
+    api: Api, chatbot: Chatbot, key: str
+) -> None:
     answer = api.post(instructions(chatbot), INSTRUCTION, Idempotency_Key=key)
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["path"] == ["Idempotency-Key"]
@@ -96,7 +98,7 @@ def test_a_used_key_gives_no_access_to_another_caller(
     assert Api("garbage").post(path, INSTRUCTION, Idempotency_Key="one").status_code == 401
 
 
-def test_two_permitted_callers_with_the_same_key_each_get_their_own_answer(
+def test_two_permitted_callers_with_the_same_key_each_get_their_own_response(
     api: Api, chatbot: Chatbot
 ) -> None:
     path, other = instructions(chatbot), member(chatbot, role=Role.SUPER_ADMIN)
@@ -105,14 +107,16 @@ def test_two_permitted_callers_with_the_same_key_each_get_their_own_answer(
     assert Instruction.objects.count() == 2
 
 
-def test_a_stored_answer_is_not_returned_to_a_caller_who_has_lost_access(chatbot: Chatbot) -> None:
+def test_a_stored_response_is_not_returned_to_a_caller_who_has_lost_access(
+    chatbot: Chatbot,
+) -> None:
     path, added = instructions(chatbot), member(chatbot, added=True)
     assert added.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 200
     ChatbotMember.objects.all().delete()
     assert added.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 403
 
 
-def test_rate_limits_apply_before_a_stored_answer_is_returned(
+def test_rate_limits_apply_before_a_stored_response_is_returned(
     settings: Any, api: Api, chatbot: Chatbot
 ) -> None:
     settings.RATE_LIMIT_USER = (1, 86_400)
@@ -123,9 +127,7 @@ def test_rate_limits_apply_before_a_stored_answer_is_returned(
     assert api.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 200
 
 
-def test_an_invalid_body_is_stored_as_an_answer_but_an_exceeded_quota_is_not(
-    api: Api, thread: Thread
-) -> None:
+def test_a_400_is_stored_but_a_429_for_an_exceeded_quota_is_not(api: Api, thread: Thread) -> None:
     path = path_of(thread)
     bad = [api.post(path, {"content": ""}, Idempotency_Key="bad").content for _ in range(2)]
     assert bad[0] == bad[1]
@@ -151,7 +153,7 @@ def test_other_methods_ignore_the_header(api: Api, thread: Thread) -> None:
 @pytest.mark.parametrize(
     ("age", "kept"), [(timedelta(hours=23), True), (timedelta(25 / 24), False)]
 )
-def test_an_answer_is_kept_for_a_day(
+def test_a_response_is_kept_for_a_day(
     api: Api, chatbot: Chatbot, age: timedelta, kept: bool
 ) -> None:
     path = instructions(chatbot)
@@ -273,7 +275,7 @@ def test_a_process_that_dies_midway_does_not_block_the_key(
     said_once(slow)
 
 
-def test_an_expired_claim_is_taken_over_and_its_late_answer_is_not_stored(
+def test_an_expired_claim_is_taken_over_and_its_late_response_is_not_stored(
     chatbot: Chatbot,
 ) -> None:
     caller_id = chatbot.account.owner_id

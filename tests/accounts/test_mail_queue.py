@@ -1,4 +1,4 @@
-"""Queued emails are sent, retried after failures, and given up after the last try."""
+"""Queued emails are sent, retried after temporary failures, and fail after the last try."""
 
 import errno
 import threading
@@ -55,7 +55,7 @@ def stored(mail: Mail) -> Mail:
     return mail
 
 
-def test_a_mail_is_sent_once(server: MailServer, mail: Mail) -> None:
+def test_an_email_is_sent_once(server: MailServer, mail: Mail) -> None:
     [(mail_id, claim)] = mail_queue.claim(4)
     for _ in range(3):
         mail_queue.send(mail_id, claim)
@@ -67,7 +67,7 @@ def test_a_mail_is_sent_once(server: MailServer, mail: Mail) -> None:
 
 
 @pytest.mark.parametrize("trouble", [BUSY, HANGS_UP])
-def test_a_rejected_mail_is_retried_with_growing_delays_and_then_given_up(
+def test_a_rejected_email_is_retried_with_growing_delays_and_then_fails(
     server: MailServer, mail: Mail, trouble: bytes
 ) -> None:
     server.answers.extend([trouble] * 5)
@@ -83,7 +83,7 @@ def test_a_rejected_mail_is_retried_with_growing_delays_and_then_given_up(
     assert not server.mails
 
 
-def test_an_unreachable_server_does_not_lose_a_mail(settings: Any, mail: Mail) -> None:
+def test_an_unreachable_server_does_not_lose_an_email(settings: Any, mail: Mail) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
     send_all()
@@ -92,7 +92,7 @@ def test_an_unreachable_server_does_not_lose_a_mail(settings: Any, mail: Mail) -
 
 @pytest.mark.parametrize("column", ["subject", "to"])
 @pytest.mark.parametrize("separator", HEADER_BREAKS, ids=ascii)
-def test_a_mail_that_cannot_be_built_is_given_up_immediately(
+def test_an_email_that_cannot_be_built_fails_immediately(
     server: MailServer, mail: Mail, column: str, separator: str
 ) -> None:
     """Django accepts a quoted address that contains a line separator."""
@@ -103,7 +103,7 @@ def test_a_mail_that_cannot_be_built_is_given_up_immediately(
     assert not server.mails
 
 
-def test_a_mail_with_text_that_cannot_be_encoded_is_given_up_immediately(
+def test_an_email_with_text_that_cannot_be_encoded_fails_immediately(
     server: MailServer, mail: Mail
 ) -> None:
     Mail.objects.update(to="a" * 70 + "é@example.com")
@@ -112,7 +112,7 @@ def test_a_mail_with_text_that_cannot_be_encoded_is_given_up_immediately(
     assert not server.mails
 
 
-def test_a_mail_that_the_server_rejects_permanently_is_given_up_immediately(
+def test_an_email_that_the_server_rejects_permanently_fails_immediately(
     server: MailServer, mail: Mail
 ) -> None:
     server.answers.append(NEVER)
@@ -121,7 +121,7 @@ def test_a_mail_that_the_server_rejects_permanently_is_given_up_immediately(
     assert "550" in mail.error
 
 
-def test_a_mail_that_kills_the_process_at_every_try_is_given_up(
+def test_an_email_that_kills_the_process_on_every_try_fails_in_the_end(
     server: MailServer, mail: Mail
 ) -> None:
     for tries in range(1, 6):
@@ -136,7 +136,7 @@ def test_a_mail_that_kills_the_process_at_every_try_is_given_up(
     assert not server.mails
 
 
-def test_bad_mails_of_one_account_do_not_delay_other_accounts(server: MailServer) -> None:
+def test_bad_emails_of_one_account_do_not_delay_other_accounts(server: MailServer) -> None:
     bad, good = AccountFactory(), AccountFactory()
     for _ in range(8):
         Mail.objects.create(account=bad, to="kim@example.com", subject="a\x0cBcc: b", body="b")
@@ -158,7 +158,7 @@ def test_accounts_are_served_in_turn(mail: Mail) -> None:
     assert sorted(map(str, accounts)) == sorted(map(str, [*[flood] * 3, *others]))
 
 
-def test_the_next_mail_is_found_through_an_index(mail: Mail) -> None:
+def test_the_next_email_is_found_through_an_index(mail: Mail) -> None:
     due = Mail.objects.filter(due_at__isnull=False, due_at__lte=timezone.now())
     plan = due.filter(account_id__gt=mail.account_id).order_by("account_id", "due_at", "id")
     with connection.cursor() as cursor:
@@ -167,7 +167,7 @@ def test_the_next_mail_is_found_through_an_index(mail: Mail) -> None:
     assert "mail_due_by_account" in plan[:1].explain()
 
 
-def test_old_finished_mails_are_deleted(mail: Mail, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_finished_emails_are_deleted(mail: Mail, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "BATCH", 2)
     old = timezone.now() - timedelta(days=31)
     for state, due, made in (
@@ -184,7 +184,7 @@ def test_old_finished_mails_are_deleted(mail: Mail, monkeypatch: pytest.MonkeyPa
     assert left == ["PENDING", "RETRYING", "SENT"]
 
 
-def test_a_claim_never_exceeds_the_limit_of_mails_in_progress(mail: Mail) -> None:
+def test_a_claim_never_exceeds_the_limit_of_emails_in_progress(mail: Mail) -> None:
     for _ in range(5):
         mail.pk = new_id()
         mail.save(force_insert=True)
@@ -216,7 +216,7 @@ class SlowServer(MailServer):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_slow_mail_is_not_claimed_by_another_worker(
+def test_a_slow_email_is_not_claimed_by_another_worker(
     settings: Any, monkeypatch: pytest.MonkeyPatch, mail: Mail
 ) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"

@@ -47,14 +47,14 @@ def test_no_text_breaks_a_header(text: str) -> None:
     assert header_names(one_line(text)) == EXPECTED
 
 
-def test_an_address_listed_several_times_gets_one_mail(account: Account) -> None:
+def test_an_address_listed_several_times_gets_one_email(account: Account) -> None:
     given = ["b@example.com", "A@example.com", *["a@EXAMPLE.com"] * 50, "B@example.com"]
     write(account, given, subject="s", body="b")
     written = Mail.objects.order_by("pk").values_list("to", flat=True)
     assert list(written) == ["b@example.com", "A@example.com"]
 
 
-def test_an_account_sends_a_limited_number_of_mails_an_hour(account: Account, caplog: Any) -> None:
+def test_an_account_sends_a_limited_number_of_emails_an_hour(account: Account, caplog: Any) -> None:
     addresses = [f"{number}@example.com" for number in range(60)]
     for _ in range(4):
         write(account, addresses, subject="s", body="b")
@@ -68,7 +68,7 @@ def test_an_account_sends_a_limited_number_of_mails_an_hour(account: Account, ca
 
 
 @pytest.mark.parametrize("character", "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", ids=ascii)
-def test_a_line_break_in_a_visitors_name_becomes_a_space_in_the_mail(
+def test_a_line_break_in_a_visitors_name_becomes_a_space_in_the_email(
     api: Api, chatbot: Chatbot, character: str
 ) -> None:
     address = "sales@example.com"

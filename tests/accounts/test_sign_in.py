@@ -69,7 +69,7 @@ def test_other_names_and_addresses_are_not_blocked(person: User, name: str, addr
 @pytest.mark.parametrize(
     "name", ["ANN@example.com", " ann@example.com ", "\uff41nn@example.com", "ANn@Example.com"]
 )
-def test_the_spelling_of_a_name_does_not_matter_for_its_count(person: User, name: str) -> None:
+def test_all_spellings_of_a_name_share_one_count(person: User, name: str) -> None:
     for _ in range(5):
         sign_in("wrong")
     assert TOLD in sign_in("wrong", name=name).content.decode()

@@ -62,7 +62,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     known = [*MEASURES, *OF_SERVICE, "report"]
     parser.add_argument("measures", nargs="*", metavar="MEASURE", help=", ".join(known))
-    parser.add_argument("--size", type=float, default=1.0, help="share of the full size")
+    parser.add_argument("--size", type=float, default=1.0, help="fraction of the full size")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument(
         "--keep", action="store_true", help="store the figures in docs/benchmarks.json"

@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 LEFT, WIDTH, RIGHT = 150, 560, 60  # widths of the names, the longest bar and the figures
 BAR, GAP, GROUP = 14, 3, 14  # heights of a bar, the gap below it, and the gap below a group
 TOP, BOTTOM = 64, 28
-COLOURS = {"PostgreSQL and Redis": "#2f6db3", "embedded default": "#d08a1d"}
+COLORS = {"PostgreSQL and Redis": "#2f6db3", "embedded default": "#d08a1d"}
 STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#57606a}"
     ".title{font-weight:600;fill:#24292f}"
@@ -16,7 +16,7 @@ STYLE = (
 
 
 class Bar(NamedTuple):
-    """One bar: group, series, value, the range of the value over all rounds, and target."""
+    """One bar: its group, series and value, the value's range over all rounds, and the target."""
 
     group: str
     series: str
@@ -55,8 +55,8 @@ def chart(title: str, bars: list[Bar]) -> str:
 
 def legend() -> Iterator[str]:
     x = LEFT
-    for series, colour in COLOURS.items():
-        yield f'<rect x="{x}" y="36" width="12" height="12" fill="{colour}"/>'
+    for series, color in COLORS.items():
+        yield f'<rect x="{x}" y="36" width="12" height="12" fill="{color}"/>'
         yield f'<text x="{x + 18}" y="47">{escape(series)}</text>'
         x += 180
     yield f'<path d="M{x} 36v12" stroke="#c0392b" stroke-width="2"/>'
@@ -79,7 +79,7 @@ def drawn(bar: Bar, y: float) -> Iterator[str]:
     middle = y + BAR / 2
     yield (
         f'<rect x="{LEFT}" y="{y}" width="{at(bar.value) - LEFT:.1f}" height="{BAR}"'
-        f' fill="{COLOURS[bar.series]}"/>'
+        f' fill="{COLORS[bar.series]}"/>'
     )
     yield f'<path d="M{at(bar.least):.1f} {middle}H{at(bar.most):.1f}" stroke="#888"/>'
     yield f'<path d="M{at(bar.goal):.1f} {y}v{BAR}" stroke="#c0392b" stroke-width="2"/>'

@@ -32,9 +32,9 @@ def memory(group: int) -> int:
 
 
 def measure(size: float) -> dict[str, Any]:
-    """Start one export to warm up, then measure a second. Returns rows, seconds and megabytes.
+    """Start one export to warm up, then measure another. Returns rows, seconds and megabytes.
 
-    Asserts that the second export has all rows.
+    Asserts that the measured export has all rows.
     """
     count = round(DELIVERIES * size)
     row = DeliveryFactory(chatbot=ChatbotFactory(), state="SUCCESS", due_at=None, last_code=200)

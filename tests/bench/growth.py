@@ -208,7 +208,7 @@ def many_bots(web: Web, size: float) -> dict[str, float]:
 
 
 def reads_of(chatbot: Chatbot, ids: dict[str, str]) -> dict[str, bytes]:
-    """Return a request for each GET operation, by the name of the operation."""
+    """Return a request for each GET operation, keyed by the operation's name."""
     key = api_key.issue(chatbot.account.owner)[1]
     return {
         str(each): wire.request("GET", each.path.format(**ids), key)
@@ -218,7 +218,7 @@ def reads_of(chatbot: Chatbot, ids: dict[str, str]) -> dict[str, bytes]:
 
 
 def measure(size: float) -> dict[str, Any]:
-    """Measure the reads on large and small amounts of data. Returns all figures."""
+    """Measure reads with large and with small amounts of data. Returns all figures."""
     Plan.objects.update(messages_per_minute=999_999_999)
     chatbot = ChatbotFactory()
     requests = reads_of(chatbot, ids_of(chatbot))

@@ -1,4 +1,4 @@
-"""How long verify_ledger takes for a million messages, each with its delivery and attempt."""
+"""The duration of verify_ledger for a million messages, each with a delivery and an attempt."""
 
 import time
 from datetime import timedelta
@@ -75,7 +75,7 @@ def fill(messages: int) -> Chatbot:
 
 
 def measure(size: float) -> dict[str, Any]:
-    """Store the rows, and check the ledger. Returns the number of messages and the seconds.
+    """Store the rows, and check the ledger. Returns the number of messages and the seconds taken.
 
     Asserts that the check finds no gap.
     """

@@ -1,4 +1,4 @@
-"""The benchmarks of the delivery engine: seconds, shares of a core, ratios within one run.
+"""The benchmarks of the delivery engine: delays, rates, CPU time, and ratios within one run.
 
 Each benchmark takes the receivers and a size (1 is full size), runs a worker as an operator would,
 and returns its figures by name.
@@ -27,7 +27,7 @@ Figures = dict[str, float]
 Post = Callable[..., requests.Response]
 
 SLOTS = 512  # a worker's slots: the default of WORKER_CONCURRENCY
-POOL = 32  # threads of a plain pool; more threads make it slower
+POOL = 32  # threads in each pool for comparison; more threads make it slower
 LEAST = 0.025  # seconds; shorter times are rounded up, because their ratios vary by chance
 
 
@@ -133,7 +133,7 @@ def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
 def fairness(sink: Sink, size: float) -> Figures:
     """Measure delays of healthy receivers without, then with 3,000 deliveries to hanging ones."""
     figures: Figures = {}
-    # the hanging endpoints have either never been tried, or succeeded a moment ago
+    # The hanging endpoints have either never been tried, or succeeded a moment ago.
     for name, known in (("untried", False), ("known", True)):
         alone, beside = (load.percentile(took, 0.99) for took in hang(sink, size, known=known))
         figures |= {

@@ -180,7 +180,7 @@ def timed_claim() -> float:
 
 
 def stale_statistics(sink: Sink, size: float) -> Figures:
-    """Compare claiming a burst with statistics of an empty queue and with fresh statistics."""
+    """Measure claims from a burst with statistics of an empty queue, then with fresh ones."""
     if connection.vendor != "postgresql":
         return {}
     figures: Figures = {}

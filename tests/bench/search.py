@@ -123,7 +123,7 @@ def measure(size: float) -> dict[str, float]:
     """Time searches by people who see all bots, the largest bot, a few bots, and a small one.
 
     The scope `account` lists every bot, as for the manager of one large account.
-    `search_best_p95_ms` uses the best round of each search, to leave out other load on the machine.
+    `search_best_p95_ms` uses the best round of each search, to exclude other load on the machine.
     """
     bots = [bot.pk for bot in fill(round(MESSAGES * size))]
     some = {"largest": bots[:1], "three": bots[2:5], "small": bots[9:10]}

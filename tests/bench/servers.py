@@ -90,7 +90,7 @@ def memory_mib(process: Process) -> float:
 
 
 def database_connections(process: Process) -> int:
-    """Count the database connections except ours, or on SQLite the server's open database files."""
+    """Count other database connections, or on SQLite how often the server has the file open."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(

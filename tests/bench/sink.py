@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple, Self
 
 from tests.servers import certificates
-from tests.servers.behaviours import Arrival, Step, answer, drip_headers, stall
+from tests.servers.behaviors import Arrival, Step, answer, drip_headers, stall
 from tests.servers.receiver import Receiver
 
 LATE, FIFTH, SLOW = 0.05, 0.2, 0.5  # seconds before a receiver responds

@@ -78,7 +78,8 @@ def test_the_service_answers_as_its_floor_does() -> None:
     assert set(figures) == set(REACHED)
     for found in figures.values():
         assert 0.001 < found["ratio_least"] <= found["ratio"] <= found["ratio_most"]
-    # The system counts a server's time in steps of 10 ms, about as long as a few requests take.
+    # The kernel counts CPU time in steps of 10 ms, about the time of a few requests. Only sums over
+    # all requests are precise enough to compare.
     load, service = (
         sum(found[name] for found in figures.values()) for name in ("load_cpu_ms", "service_cpu_ms")
     )

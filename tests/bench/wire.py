@@ -147,7 +147,7 @@ def load(
 
 
 def note(heard: Heard, connection: Connection, head: bytes, body: bytes, *, kept: bool) -> None:
-    """Count a response. Record a wrong one. Keep the first body, or with `kept` all bodies."""
+    """Count a response, and record a wrong one. Keep the first body, or with `kept` all bodies."""
     heard.responses += 1
     if not head.startswith(OK):
         heard.wrong.append(head + b"\r\n\r\n" + body)

@@ -19,14 +19,14 @@ HEIGHT = 900
 MOST_STOPS = 400  # presses of Tab after which a page counts as a focus trap
 FOCUS = Path(__file__).with_name("focus.js").read_text()
 INSPECTION = Axe().axe_script + Path(__file__).with_name("inspection.js").read_text()
-# Selectors of what can be opened on a page: tabs of a form, the filter panel, collapsed sections.
+# Selectors for the parts of a page that open: tabs of a form, the filter panel, collapsed sections.
 TABS = ":is(#tabs-items, #tabs-dropdown) > [role=tab]"
 OTHER_TABS = "#tabs-items + div > [x-on\\:click]"
 FILTERS = "[x-on\\:click='filterOpen = true']"
 FOLDED = "#content details:not([open])"
 UNFOLD = "all => all.forEach((one) => { one.open = true; })"
 COMMAND = "[x-data*=searchCommand]"
-# Disables animations: axe could measure the contrast of a colour that is still fading in.
+# Disables animations: axe could measure the contrast of a color that is still fading in.
 STILL = """const still = new CSSStyleSheet();
 still.replaceSync(`*, *::before, *::after {
   animation: none !important; transition: none !important;
@@ -56,7 +56,7 @@ CLOSED = ".narrow-only[aria-label=Menu], [x-data*=openTheme] > a, [x-data*=openU
 
 @dataclass(frozen=True)
 class Look:
-    """A window width and a colour scheme."""
+    """A window width and a color scheme."""
 
     width: int
     scheme: str
@@ -111,7 +111,7 @@ class Crawler:
         self.page.emulate_media(color_scheme=look.scheme, reduced_motion="reduce")
 
     def visit(self, address: str, look: Look) -> None:
-        """Open a page with a look's width and colour scheme."""
+        """Open a page with a look's width and color scheme."""
         self.become(look, at=address)
         self.page.goto(address, wait_until="load")
         self.page.wait_for_function("!document.documentElement.hasAttribute('x-cloak')")
@@ -119,7 +119,7 @@ class Crawler:
     def resize(self, look: Look) -> None:
         """Show the open page at another width."""
         self.page.set_viewport_size({"width": look.width, "height": HEIGHT})
-        self.page.evaluate(SETTLED)  # charts are drawn again
+        self.page.evaluate(SETTLED)  # charts are redrawn
 
     def states(self, *, shell: bool = True) -> Iterator[str]:
         """Bring the open page into each of its states, and yield the name of each state.

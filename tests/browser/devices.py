@@ -48,7 +48,7 @@ def drag(handle: Locator, row: Locator, *, below: bool) -> None:
 
 @dataclass
 class Device:
-    """A window with a look (a width and a colour scheme), and the means to operate it."""
+    """A window with a look (a width and a color scheme), and the means to operate it."""
 
     page: Page
     look: Look

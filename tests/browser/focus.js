@@ -21,7 +21,7 @@ window.focusWalk = (() => {
   // Only one radio button of a group and one tab of a list is a stop; arrow keys lead to the others.
   const groupOf = (control) =>
     control.type === "radio" ? `${control.form?.id} ${control.name}` : control.closest("[role=tablist]") ?? control;
-  const visible = (colour) => !/^(transparent|rgba\(.*, 0\))$/.test(colour);
+  const visible = (color) => !/^(transparent|rgba\(.*, 0\))$/.test(color);
   const styleOf = (control) => {
     const styles = [];
     for (let one = control, up = 0; one && up < 3; one = one.parentElement, up++) {

@@ -13,7 +13,7 @@ window.inspection = (() => {
   const seen = new WeakMap();
 
   const shown = (one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true });
-  // The properties by which axe judges an element: colours, sizes, its own text, name and role
+  // The properties by which axe judges an element: colors, sizes, its own text, name and role
   const looksOf = (one) => {
     const style = getComputedStyle(one);
     const texts = [...one.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.data);

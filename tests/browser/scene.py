@@ -24,7 +24,7 @@ from webhooks.signing import signature
 URL = "https://shop.example/hooks/chat"
 MINUTE = timedelta(minutes=1)
 WAITING = (  # minutes of waiting, visitor, text, tags, important
-    (24, "Anna Berg", "I was charged twice and nobody answers my mails.", ["billing"], True),
+    (24, "Anna Berg", "I was charged twice and no one answers my emails.", ["billing"], True),
     (9, "Ben Castle", "Can I change the address? The parcel leaves today.", ["shipping"], False),
     (2, "", "is it open on sunday", [], False),
 )
@@ -42,7 +42,7 @@ FAILURES = (  # status code, milliseconds, body
 
 
 def figures(shop: Chatbot) -> None:
-    """Store the counts of activity for the last 30 hours and the last 30 days."""
+    """Store activity counts for the last 30 hours and the last 30 days."""
     now = timezone.now()
     for number in range(30):
         for hours, begins_at in (

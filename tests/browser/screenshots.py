@@ -57,10 +57,10 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="only pages that match this regular expression")
     parser.add_argument(
-        "--docs", action="store_true", help="take only the pictures of docs/admin.md"
+        "--docs", action="store_true", help="take only the pictures for docs/admin.md"
     )
     parser.add_argument(
-        "--look", choices=[str(look) for look in LOOKS], help="only this width and colour scheme"
+        "--look", choices=[str(look) for look in LOOKS], help="only this width and color scheme"
     )
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def shop() -> Chatbot:
 
 
 def take(folder: Path, only: str, looks: list[Look]) -> list[str]:
-    """Take a screenshot of each page in each look, which is a width and a colour scheme.
+    """Take a screenshot of each page in each look, which is a width and a color scheme.
 
     Returns the errors that the pages reported.
     """

@@ -24,7 +24,7 @@ from webhooks.models import Delivery
 
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 
-# The distinct vertical centres of a row's visible cells, in tens of pixels: one per line of cells
+# The distinct vertical centers of a row's visible cells, in tens of pixels: one per line of cells
 MIDDLES = """row => [...new Set([...row.children].map(cell => cell.getBoundingClientRect())
   .filter(box => box.width).map(box => Math.round((box.y + box.height / 2) / 10)))]"""
 # The number of lines that an element's text takes up

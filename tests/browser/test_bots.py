@@ -70,14 +70,14 @@ def test_the_preview_follows_the_fields_and_warns_of_unreadable_text(
     expect(preview).to_contain_text("<b>Ahoy</b>")
     head = preview.locator(".widget-head")
     expect(head).to_have_css("background-color", "rgb(37, 99, 235)")
-    colour = page.get_by_role("textbox", name="Brand primary colour").first
-    device.write(colour, "#00ff00")
+    color = page.get_by_role("textbox", name="Brand primary color").first
+    device.write(color, "#00ff00")
     expect(head).to_have_css("background-color", "rgb(0, 255, 0)")
-    # Tests cannot operate the browser's colour picker, so they send its input event instead
-    page.get_by_label("Pick: Brand primary colour").evaluate(
+    # Tests cannot operate the browser's color picker, so they send its input event instead
+    page.get_by_label("Pick: Brand primary color").evaluate(
         "picker => { picker.value = '#ffff00'; picker.dispatchEvent(new Event('input')); }"
     )
-    expect(colour).to_have_value("#ffff00")
+    expect(color).to_have_value("#ffff00")
     expect(head).to_have_css("background-color", "rgb(255, 255, 0)")
     expect(preview.get_by_role("status")).to_contain_text("contrast 1.1, at least 4.5 is needed")
     device.press(preview.get_by_role("button", name="Right to left"))

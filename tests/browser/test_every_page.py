@@ -1,6 +1,6 @@
 """Every page is accessible, fits its window, can be used by keyboard and reports no error.
 
-A look is a width and a colour scheme. Each page is inspected in one look, and the looks alternate.
+A look is a width and a color scheme. Each page is inspected in one look, and the looks alternate.
 Of the pages that share a template and differ only in text, only the first is inspected. If the same
 form adds and changes rows, the page that adds rows is checked only for its width. Responses to
 forms are inspected only as they open. With ALL_LOOKS=1, each page is inspected completely, in all
@@ -187,7 +187,7 @@ def test_no_page_of_an_invitation_has_a_serious_fault(
 
 @pytest.mark.slow
 def test_the_api_reference_has_no_serious_fault(crawler: Crawler, db: None) -> None:
-    """Use one look, because the page has only one set of colours and an inspection takes seconds.
+    """Use one look, because the page has only one set of colors and an inspection takes seconds.
 
     Keep one operation per tag, because the page shows all operations in the same way.
     """

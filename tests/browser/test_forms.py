@@ -52,17 +52,17 @@ def sign_in(device: Device, person: User) -> None:
 def test_a_failed_save_moves_the_focus_to_the_first_error(device: Device, shop: Chatbot) -> None:
     page = device.page
     page.goto(f"{reverse('admin:chatbots_chatbot_change', args=[shop.pk])}#appearance")
-    colours = [
-        page.get_by_role("textbox", name=f"Brand {name} colour").first
+    colors = [
+        page.get_by_role("textbox", name=f"Brand {name} color").first
         for name in ("text", "primary")
     ]
-    for colour in colours:
-        device.write(colour, "red")
+    for color in colors:
+        device.write(color, "red")
     device.press(page.get_by_role("button", name="Save", exact=True))
     expect(page.get_by_text("Please correct the errors below")).to_be_visible()
     expect(page.locator("[role=tab]", has_text="Appearance")).to_have_text("Appearance 2 errors")
-    expect(colours[1]).to_be_focused()
-    expect(colours[1]).to_be_in_viewport()
+    expect(colors[1]).to_be_focused()
+    expect(colors[1]).to_be_in_viewport()
 
 
 @pytest.mark.slow
@@ -131,9 +131,7 @@ def test_an_agent_whose_session_has_ended_signs_in_and_comes_back_to_the_convers
     expect(box).to_have_value("Let me look")
 
 
-def test_the_text_of_a_form_survives_a_failure_of_the_service(
-    page: Page, instruction: Instruction
-) -> None:
+def test_the_text_of_a_form_survives_an_error_page(page: Page, instruction: Instruction) -> None:
     page = page.context.new_page()  # errors in this window do not fail the test
     page.goto(change_page(instruction))
     text = page.get_by_label("Instruction", exact=False).last

@@ -132,7 +132,7 @@ def test_a_focused_tab_keeps_the_focus_while_new_rows_are_offered(
 
 @pytest.fixture
 def heard(page: Page) -> Callable[[], list[str]]:
-    """Record changes of live regions, and return a function that polls and returns new changes."""
+    """Record changes to live regions, and return a function that polls and returns new changes."""
     page.add_init_script(
         "window.heard = [];"
         "document.addEventListener('DOMContentLoaded', () => {"
@@ -283,7 +283,7 @@ def test_a_lost_connection_is_shown_and_the_page_recovers(
     expect(page.get_by_label("Reply as Kim")).to_have_value("half a sentence")
 
 
-def test_the_count_of_unread_messages_is_labelled_where_the_list_has_no_headings(
+def test_the_count_of_unread_messages_is_labeled_where_the_list_has_no_headings(
     page: Page, thread: Thread
 ) -> None:
     Thread.objects.update(unread_messages_count=3)

@@ -141,9 +141,7 @@ def test_fields_are_ordered_with_alt_and_an_arrow(device: Device, shop: Chatbot)
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("three_fields")
-def test_fields_are_ordered_with_buttons_where_nothing_else_works(
-    device: Device, shop: Chatbot
-) -> None:
+def test_fields_are_ordered_with_the_up_and_down_buttons(device: Device, shop: Chatbot) -> None:
     page = device.page
     open_form(page, shop)
     down = row(page, "City").get_by_role("button", name="Down")

@@ -76,9 +76,7 @@ def test_a_hidden_page_polls_every_15_seconds(window: Page, shop: Chatbot, name:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
-def test_polls_that_fail_become_rarer_up_to_30_seconds(
-    window: Page, shop: Chatbot, name: str
-) -> None:
+def test_failing_polls_back_off_to_30_seconds(window: Page, shop: Chatbot, name: str) -> None:
     opened, soon, address = PAGES[name]
     window.goto(opened(shop))
     await_waits(window, [soon] * 2)

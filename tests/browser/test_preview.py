@@ -19,7 +19,7 @@ def preview(page: Page, shop: Chatbot) -> Locator:
 
 
 @pytest.mark.slow
-def test_each_switch_of_the_preview_changes_it_and_back(preview: Locator) -> None:
+def test_each_switch_of_the_preview_turns_on_and_off(preview: Locator) -> None:
     widget, window = preview.locator("[data-widget]"), preview.locator(".widget-window")
     white = "rgb(255, 255, 255)"
 

@@ -31,7 +31,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-def test_a_user_signs_in_and_out(page: Page, person: User) -> None:
+def test_a_user_signs_in_and_sees_the_form_again_without_a_session(
+    page: Page, person: User
+) -> None:
     page.goto("/admin/login/")
     page.get_by_label("Email").fill(person.email.upper())
     page.get_by_label("Password").fill(PASSWORD)

@@ -68,7 +68,7 @@ def test_every_section_of_a_form_is_open_and_the_form_is_saved(plain: Page, shop
     plain.goto(reverse("admin:chatbots_chatbot_change", args=[shop.pk]))
     plain.get_by_label("Name", exact=False).first.fill("Corner shop")
     expect(plain.get_by_label("Welcome message").first).to_be_visible()
-    for section in ("Behaviour", "Appearance", "Follow-up prompts", "Members"):
+    for section in ("Behavior", "Appearance", "Follow-up prompts", "Members"):
         expect(plain.get_by_role("heading", name=section)).to_be_visible()
     plain.get_by_role("button", name="Save", exact=True).click()
     assert Chatbot.objects.get(pk=shop.pk).name == "Corner shop"

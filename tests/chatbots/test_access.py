@@ -44,7 +44,7 @@ def holder(chatbot: Chatbot, *, owner: bool, role: Any, permissions: Any, added:
 
 
 def opened(user: User, chatbot: Chatbot) -> OpenChatbot:
-    """Open a chatbot with a new API key of a user."""
+    """Open a chatbot with a new API key of the user."""
     key, viewset = {"Authorization": f"Bearer {api_key.issue(user)[1]}"}, CallerViewSet()
     with acting(Context()):
         request = RequestFactory().get("/", headers=key)
@@ -174,7 +174,7 @@ def analyze() -> None:
 
 
 def chatbots_read(rows: "QuerySet[Any]") -> int:
-    """Return how many rows of chatbots PostgreSQL reads for a query, including rejected rows."""
+    """Return how many chatbot rows PostgreSQL reads for a query, including rejected ones."""
 
     def read(node: dict[str, Any]) -> int:
         below = sum(map(read, node.get("Plans", [])))

@@ -162,7 +162,7 @@ def test_a_database_url_is_a_postgresql_url(text: str) -> None:
     "text",
     [
         *("canary", "sqlite:///canary", "postgresql://u:canary@h", "postgresql://u:canary@h:x/n"),
-        *("postgresql://u:canary@h/n?colour=red", "postgresql://u:canary@[h/n"),
+        *("postgresql://u:canary@h/n?color=red", "postgresql://u:canary@[h/n"),
     ],
 )
 def test_an_invalid_database_url_is_rejected_and_not_quoted(text: str) -> None:

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP 
 
 TIMEOUT = 4  # seconds in which a body must arrive, in these tests
 SLOW = 600  # clients that send slowly
-HELD = 64 * 1024 * 1024  # copied from config.rsgi, which creates thread pools on import
+HELD = 64 * 1024 * 1024  # copied, because importing config.rsgi changes the process's settings
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ class Service:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The processes of `make run` with the demo, and without rate limits."""
+    """The processes of `make run`, with the demo data and without rate limits."""
     with Installation(tmp_path_factory.mktemp("service")) as made:
         made.environment |= {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
         made.command("migrate", "-v0")

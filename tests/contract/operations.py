@@ -38,7 +38,7 @@ CLOSED = {
 
 
 class Operation(NamedTuple):
-    """One method of one path. `may` has the names of permitted callers, as in `callers`."""
+    """One method of one path. `may` is the set of permitted callers, named as in `callers`."""
 
     method: str
     path: str
@@ -157,7 +157,7 @@ def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
 
 
 def all_rows() -> dict[str, list[Any]]:
-    """Read all rows of the project's own tables, except when keys were last used."""
+    """Read all rows of the tables of APPS, but ignore when each key was last used."""
     return {
         model.__name__: [
             row | ({"last_used_at": None} if model is ApiKey else {})

@@ -48,7 +48,7 @@ KINDS = {  # the model that an id refers to, by the id's name in paths and bodie
     "thread": Thread,
     "message": Message,
 }
-# Ids in bodies and queries. `instructionId` and `before` are optional, so CALLS has extra calls.
+# Ids in bodies and queries. CALLS adds calls for the optional `instructionId` and `before`.
 NAMED = {"threadId", "instructionId", "before"}
 SELECT = f"{BOT}/instructions/select-instruction"
 OLDER = f"{CHAT}/thread/{{thread}}/messages?before={{message}}"
@@ -67,7 +67,7 @@ def places(operation: Operation) -> list[str]:
 
 
 def cells(operation: Operation) -> list[dict[str, str]]:
-    """List the combinations of id kinds: all ids of one kind, or all own ids but one of any kind.
+    """List the combinations of id kinds: all ids of one kind, or one id of any kind among own ids.
 
     A combination maps the name of each id to a kind.
     """
@@ -88,7 +88,7 @@ def missing(name: str) -> tuple[int, dict[str, Any]]:
 
 
 def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
-    """Return the expected status and body by the order of checks. The body of a success is None.
+    """Apply the checks in order. Returns the expected status and body, which is None for a success.
 
     Open points: order-of-checks, roles, permissions, foreign-chatbot, ids.
     """
@@ -135,7 +135,7 @@ class World:
             SIBLING: ids_of(ChatbotFactory(account=chatbot.account)),
             FOREIGN: {name: self.foreign.keys_of(model)[0] for name, model in KINDS.items()},
             MISSING: dict.fromkeys(KINDS, "0190a000-0000-7000-8000-000000000000"),
-            # Without hyphens, which uuid.UUID would accept
+            # Without hyphens, a form that uuid.UUID accepts but the API rejects
             MALFORMED: {name: key.replace("-", "") for name, key in own.items()},
         }
         self.callers = callers(chatbot, stranger)

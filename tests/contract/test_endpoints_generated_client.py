@@ -1,4 +1,4 @@
-"""A client generated from the OpenAPI document can do the main job, and parses every response."""
+"""A client generated from the OpenAPI document holds a conversation and parses the responses."""
 
 import importlib
 import subprocess
@@ -92,8 +92,8 @@ def test_a_generated_client_parses_the_lists(call: Calls, account: UUID, bot: UU
 def test_a_generated_client_reads_and_changes_settings(call: Calls, bot: UUID) -> None:
     texts = call("localization", "list_localizations", "LocalizationSetsAnswer", bot)
     assert texts.count == len(texts.data) == 1
-    colour = call.models.AppearanceInput(link_color="#123456")
-    call("appearance", "update_appearance", "AppearanceAnswer", bot, body=colour)
+    color = call.models.AppearanceInput(link_color="#123456")
+    call("appearance", "update_appearance", "AppearanceAnswer", bot, body=color)
     seen = call("appearance", "get_appearance", "AppearanceAnswer", bot)
     assert seen.link_color == "#123456"
     order = call.models.InstructionInput(title="Manners", instruction="Be kind.", is_active=True)
@@ -102,7 +102,7 @@ def test_a_generated_client_reads_and_changes_settings(call: Calls, bot: UUID) -
 
 
 @pytest.mark.proves("Threads and messages")
-def test_a_generated_client_does_the_main_job(call: Calls, bot: UUID) -> None:
+def test_a_generated_client_holds_a_conversation(call: Calls, bot: UUID) -> None:
     models = call.models
     begun = call("threads", "create_thread", "OneThreadAnswer", bot, body=models.ThreadInput())
     thread = begun.thread.id

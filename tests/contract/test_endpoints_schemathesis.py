@@ -25,7 +25,7 @@ RANDOM = ("examples", "fuzzing", "stateful") if EXAMPLES else ("examples", "fuzz
 
 
 def document_without_keys() -> dict[str, Any]:
-    """Return the document without Idempotency-Key, because reusing a key can rightly be a 400."""
+    """Return the document without Idempotency-Key, because a reused key may rightly cause a 400."""
     document: dict[str, Any] = json.loads((ROOT / "openapi.json").read_text())
     for methods in document["paths"].values():
         for operation in methods.values():

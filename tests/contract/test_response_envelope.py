@@ -166,7 +166,7 @@ class TestOrder:
 @pytest.fixture
 def broken_personas(chatbot: Chatbot) -> Any:
     """Create a persona, then rename a column, so that any query for personas fails."""
-    row = PersonaFactory(chatbot=chatbot, title="a title that nobody is told")
+    row = PersonaFactory(chatbot=chatbot, title="a title that no client may see")
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE chatbots_persona RENAME COLUMN title TO lost")
     return row

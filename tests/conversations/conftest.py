@@ -32,7 +32,7 @@ def here(base: str, thread: Thread) -> str:
 
 @pytest.fixture
 def send(api: Api, here: str) -> Send:
-    """Return a function that sends a message, and returns the messages of the response.
+    """Return a function that sends a message and returns the response's messages.
 
     The function asserts that the message is accepted.
     """

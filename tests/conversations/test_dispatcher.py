@@ -82,7 +82,7 @@ def all_work_is_done() -> bool:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_sends_mails_and_does_periodic_work() -> None:
+def test_a_worker_sends_emails_and_does_periodic_work() -> None:
     bad = AccountFactory()
     for _ in range(5):  # more than a worker sends at a time
         Mail.objects.create(account=bad, to="x@example.com", subject="\x0cBcc: y@z.a", body="B")
@@ -97,7 +97,7 @@ def test_a_worker_sends_mails_and_does_periodic_work() -> None:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_deliveries_and_mails_are_held_until_sending_is_on_again(
+def test_deliveries_and_emails_are_held_until_sending_is_on_again(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
@@ -117,7 +117,7 @@ def test_deliveries_and_mails_are_held_until_sending_is_on_again(
             wait_until(lambda: server.mails, told=worker.said)
 
 
-def test_the_documented_commands_mark_held_deliveries_and_mails_as_failed(db: None) -> None:
+def test_the_documented_commands_mark_held_deliveries_and_emails_as_failed(db: None) -> None:
     DeliveryFactory(due_at=now())
     DeliveryFactory(state="RETRYING", due_at=now())
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
@@ -201,7 +201,7 @@ def test_a_process_that_was_suspended_as_a_whole_does_not_count_as_hanging(tmp_p
 @pytest.mark.parametrize(
     ("concurrency", "slots"), [(1, 1), (2, 2), (4, 3), (8, 6), (32, 28), (64, 60)]
 )
-def test_up_to_four_threads_are_reserved_for_mails_and_periodic_work(
+def test_up_to_four_threads_are_reserved_for_emails_and_periodic_work(
     concurrency: int, slots: int
 ) -> None:
     assert Dispatcher(concurrency).slots == slots

@@ -11,7 +11,7 @@ from django.utils import timezone
 from config.runtime import liveness
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers import certificates
-from tests.servers.behaviours import answer
+from tests.servers.behaviors import answer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.models import Delivery

@@ -129,7 +129,7 @@ def test_without_a_receiver_no_event_is_recorded(send: Send, change: Any) -> Non
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_staff_get_a_mail_about_an_escalation_if_the_account_wants_it(
+def test_staff_get_an_email_about_an_escalation_if_the_account_wants_it(
     api: Api, here: str, chatbot: Chatbot, wanted: bool
 ) -> None:
     owner = chatbot.account.owner

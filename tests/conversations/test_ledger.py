@@ -204,6 +204,6 @@ def test_deliveries_in_flight_and_failed_ones_are_not_gaps(
     assert found() == {}
 
 
-def test_messages_within_the_grace_are_left_out(exchanged: list[dict[str, Any]]) -> None:
+def test_messages_within_the_grace_period_are_skipped(exchanged: list[dict[str, Any]]) -> None:
     lose_delivery()
     assert found(grace=timedelta(minutes=5)) == {}

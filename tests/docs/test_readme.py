@@ -44,7 +44,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 @pytest.fixture
 def terminal(installation: Installation, tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Return a function that runs a block in the background, and returns the file of its output."""
+    """Return a function that runs a block in the background and returns its output file."""
     running = []
 
     def run(block: str) -> Path:

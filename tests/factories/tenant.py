@@ -116,7 +116,10 @@ class Tenant:
         return [visitor, thread, message, delivery, attempt, draft, lead, job]
 
     def changes(self) -> list[Model]:
-        """Return the entries of two creations: the account's, and a user's, without an account."""
+        """Return the entries for the creation of the account and of a user.
+
+        The entry for the user names no account.
+        """
         return [
             Change.objects.get(object_pk=str(row.pk), action=Change.Action.CREATE)
             for row in (self.account, self.member)

@@ -1,4 +1,4 @@
-"""An endpoint at the receiver's address, and lock timeouts like those of a worker."""
+"""An endpoint at the receiver's address, and the lock timeout of a worker."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.behaviours import Arrival, Step, answer, stall
+from tests.servers.behaviors import Arrival, Step, answer, stall
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.models import Delivery, Endpoint
@@ -18,7 +18,7 @@ BESIDE = 10
 
 
 class Poison:
-    """A behaviour that kills the worker sending the request.
+    """A behavior that kills the worker sending the request.
 
     The first two times, it waits until all other requests have arrived. Later, it waits for half a
     second.

@@ -26,7 +26,7 @@ def broker() -> Any:
 
 
 class Callers:
-    """Requests with one key to one service."""
+    """Sends requests to a web server, all with the same API key."""
 
     def __init__(self, web: Web, key: str | None) -> None:
         self.web, self.headers = web, {"Authorization": f"Bearer {key}"}

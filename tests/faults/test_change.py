@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
 from tests.patience import PATIENCE
-from tests.servers.behaviours import Arrival, Behaviour, Step, answer
+from tests.servers.behaviors import Arrival, Behavior, Step, answer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks import sealing, signing
@@ -26,19 +26,19 @@ def changed() -> threading.Event:
 
 
 @pytest.fixture
-def held(changed: threading.Event) -> Behaviour:
-    """A behaviour that responds with 503 once the change has been made."""
+def held(changed: threading.Event) -> Behavior:
+    """A behavior that responds with 503 once the change has been made."""
 
-    def behaviour(arrival: Arrival) -> Iterator[Step]:
+    def behavior(arrival: Arrival) -> Iterator[Step]:
         changed.wait(PATIENCE)
         yield from answer(503)(arrival)
 
-    return behaviour
+    return behavior
 
 
 @pytest.mark.proves("Request headers", "Delivery rules/5")
 def test_the_next_attempt_uses_the_new_secret_and_the_new_address(
-    receiver: Receiver, endpoint: Endpoint, held: Behaviour, changed: threading.Event
+    receiver: Receiver, endpoint: Endpoint, held: Behavior, changed: threading.Event
 ) -> None:
     receiver.on("/hook", held)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
@@ -60,7 +60,7 @@ def test_the_next_attempt_uses_the_new_secret_and_the_new_address(
 
 
 def test_no_delivery_fails_while_the_encryption_keys_are_rotated(
-    receiver: Receiver, endpoint: Endpoint, held: Behaviour, changed: threading.Event, settings: Any
+    receiver: Receiver, endpoint: Endpoint, held: Behavior, changed: threading.Event, settings: Any
 ) -> None:
     endpoints = [endpoint, *(EndpointFactory(url=receiver.url("/hook")) for _ in range(4))]
     [old] = settings.ENCRYPTION_KEYS

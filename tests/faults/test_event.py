@@ -1,4 +1,4 @@
-"""If a web process is killed while it stores a message and an event, both exist or neither."""
+"""If a web process is killed while it stores a message and an event, both exist or neither does."""
 
 import pytest
 import requests

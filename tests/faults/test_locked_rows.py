@@ -42,7 +42,7 @@ pytestmark = [
     pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks"),
 ]
 HELD = 8.0  # seconds, more than the lease of an owed reply
-SOON = 7.0  # seconds in which a delivery arrives even on a busy machine, less than HELD
+SOON = 7.0  # seconds within which a delivery arrives even on a busy machine, less than HELD
 DUE = timedelta(seconds=2)  # until locked rows are due, so that the worker is running by then
 
 
@@ -113,7 +113,7 @@ def sent() -> int:
     return Mail.objects.filter(state="SENT").count()
 
 
-def test_only_a_locked_mail_waits(service: Service) -> None:
+def test_only_a_locked_email_waits(service: Service) -> None:
     service.mails.ready.set()
     account = mail(due_at=timezone.now() + DUE).account
     with locked(Mail.objects.all()):
@@ -127,7 +127,7 @@ def test_only_a_locked_mail_waits(service: Service) -> None:
     assert len(service.mails.mails) == 3
 
 
-def test_a_mail_that_is_locked_while_it_is_sent_is_sent_once(service: Service) -> None:
+def test_an_email_that_is_locked_while_it_is_sent_is_sent_once(service: Service) -> None:
     mail()
     service.start()
     service.wait_until(lambda: Mail.objects.filter(tries=1).exists())
@@ -171,7 +171,7 @@ def test_only_a_locked_owed_reply_waits(service: Service, thread: Thread) -> Non
     assert not OwedReply.objects.exists()
 
 
-def test_a_reply_that_is_locked_while_it_is_made_is_made_once(
+def test_a_reply_that_is_locked_while_it_is_generated_is_generated_once(
     service: Service, thread: Thread
 ) -> None:
     message = owed(thread)
@@ -219,7 +219,7 @@ def test_only_a_locked_part_of_a_retry_job_waits(service: Service) -> None:
     assert len([one for one in service.receiver.arrivals if one.path == "/retried"]) == 2
 
 
-def test_only_a_locked_thread_is_reminded_late(service: Service) -> None:
+def test_only_the_reminder_for_a_locked_thread_is_late(service: Service) -> None:
     service.mails.ready.set()
     since = timezone.now() - timedelta(hours=2)
     waiting = {"escalated": True, "waiting_since": since}

@@ -70,7 +70,8 @@ def erased_thread(number: int) -> Thread:
     return thread
 
 
-# For each kind of periodic work: a function that creates a row to prune, and the columns of its age
+# For each kind of periodic work: a function that creates a row to prune, and the columns that
+# determine its age
 PRUNED: dict[str, tuple[Callable[[int], Any], tuple[str, ...]]] = {
     account_tasks.PRUNE_MAILS: (lambda _: made_mail(due_at=None), ("created_at",)),
     account_tasks.CLEAR_SESSIONS: (
@@ -118,7 +119,7 @@ def test_a_locked_row_does_not_hold_up_the_pruning_of_others(name: str) -> None:
 
 @pytest.mark.usefixtures("limits")
 @pytest.mark.parametrize("model", [Visitor, Chatbot])
-def test_a_thread_whose_lock_ends_late_is_not_deleted_before_its_deliveries(
+def test_a_thread_that_is_unlocked_late_is_not_deleted_before_its_deliveries_are_erased(
     endpoint: Endpoint, model: Any
 ) -> None:
     thread = ThreadFactory(chatbot=endpoint.chatbot)
@@ -150,7 +151,7 @@ def test_a_thread_whose_lock_ends_late_is_not_deleted_before_its_deliveries(
 
 
 @pytest.mark.usefixtures("limits")
-def test_work_whose_row_is_locked_when_it_ends_is_finished_once_it_is_free() -> None:
+def test_finishing_work_waits_until_its_locked_row_is_free() -> None:
     claim, row = begin_work("sweep"), PeriodicWork.objects.filter(name="sweep")
     later = timezone.now() + timedelta(days=1)
 
@@ -184,14 +185,14 @@ def test_locked_work_does_not_hold_up_the_claims_of_others() -> None:
     assert [name for name, _ in PeriodicWork.objects.claim()] == ["dust"]
 
 
-def test_locked_mails_do_not_hold_up_the_claims_of_others() -> None:
+def test_locked_emails_do_not_hold_up_the_claims_of_others() -> None:
     mails = [made_mail() for _ in range(3)]
     with locked(Mail.objects.filter(pk__in=[one.pk for one in mails[:2]])):
         assert [key for key, _ in mail_queue.claim(8)] == [str(mails[2].pk)]
     assert {key for key, _ in mail_queue.claim(8)} == {str(one.pk) for one in mails[:2]}
 
 
-def test_a_locked_owed_reply_does_not_let_the_leases_of_others_end(
+def test_a_locked_owed_reply_does_not_let_the_leases_of_others_expire(
     endpoint: Endpoint,
 ) -> None:
     threads = ThreadFactory.create_batch(2, chatbot=endpoint.chatbot)
@@ -202,7 +203,7 @@ def test_a_locked_owed_reply_does_not_let_the_leases_of_others_end(
         assert OwedReply.objects.get(pk=other.message_id).claimed_until > timezone.now()
 
 
-def test_a_process_does_not_claim_the_replies_that_it_makes_itself(endpoint: Endpoint) -> None:
+def test_a_process_does_not_claim_the_replies_that_it_is_generating(endpoint: Endpoint) -> None:
     claim = owed_reply.record(MessageFactory(thread=ThreadFactory(chatbot=endpoint.chatbot)))
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     with owed_reply.renewal.of(claim.token):
@@ -210,7 +211,7 @@ def test_a_process_does_not_claim_the_replies_that_it_makes_itself(endpoint: End
     assert len(owed_reply.claim("1", most=8)) == 1
 
 
-def test_a_locked_endpoint_does_not_hold_up_the_mails_about_others(
+def test_a_locked_endpoint_does_not_hold_up_the_emails_about_others(
     endpoint: Endpoint, limits: None
 ) -> None:
     EndpointFactory()
@@ -275,7 +276,7 @@ def test_a_reply_is_stored_when_its_thread_is_free(
 
 
 @pytest.mark.usefixtures("limits")
-def test_a_locked_thread_does_not_count_as_a_failed_try_of_its_reply(endpoint: Endpoint) -> None:
+def test_a_locked_thread_does_not_count_as_a_failed_attempt_to_reply(endpoint: Endpoint) -> None:
     thread = ThreadFactory(chatbot=endpoint.chatbot, escalated=True)
     message = MessageFactory(thread=thread)
     owed_reply.record(message)

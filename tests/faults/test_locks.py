@@ -50,7 +50,7 @@ claims.claim("77", slots=8)
 BROKEN, TAKEN = Result(outcome=Outcome(1, 503)), Result(outcome=Outcome(1, 200))
 
 
-def test_a_worker_halted_within_a_claim_stops_the_others_only_for_seconds(
+def test_a_worker_halted_within_a_claim_does_not_stop_the_others_for_long(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
     with Worker() as worker:
@@ -88,7 +88,7 @@ def in_a_thread(call: Callable[..., object], *args: Any) -> threading.Thread:
     return thread
 
 
-def test_a_stopping_worker_does_not_release_an_attempt_that_is_just_starting(
+def test_a_stopping_worker_does_not_release_an_attempt_that_is_starting(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)

@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 AT_ONCE = 40  # concurrent requests, far more than the pool has connections
-GIVEN_UP = 2.0  # seconds in which a response must arrive
+GIVEN_UP = 2.0  # seconds within which a response must arrive
 PROBED = 1.0
 PATH = "/api/v1/chatbots"
 

@@ -22,7 +22,7 @@ from tests.factories.conversations import ThreadFactory
 from tests.factories.webhooks import EndpointFactory
 from tests.groups import needs
 from tests.patience import PATIENCE
-from tests.servers.behaviours import Arrival, Step, answer
+from tests.servers.behaviors import Arrival, Step, answer
 from tests.servers.model import HeldModel, saying
 from tests.servers.processes import Web, Worker, wait_until
 from tests.servers.receiver import Receiver
@@ -89,7 +89,7 @@ def replies() -> list[str]:
     ],
     ids=["the model's reply", "the fallback"],
 )
-def test_a_worker_makes_the_reply_of_a_killed_web_process(
+def test_a_worker_generates_the_reply_of_a_killed_web_process(
     caller: Caller, model: HeldModel, then: Any, expected: str
 ) -> None:
     model.say(model.held, then)
@@ -132,7 +132,7 @@ def lapse() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ended", [True, False], ids=["after", "before"])
-def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
+def test_a_halted_process_returns_the_reply_of_the_web_process_that_took_over(
     caller: Caller, model: HeldModel, ended: bool
 ) -> None:
     """The halted process resumes either before or after the other process stores the reply."""
@@ -173,7 +173,7 @@ def renewed() -> bool:
 
 
 @pytest.mark.slow
-def test_a_worker_that_takes_over_leaves_one_reply_and_one_answer(
+def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
     caller: Caller, model: HeldModel
 ) -> None:
     with Worker() as worker, Web() as halted:

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import connection
 
 from tests.factories.webhooks import DeliveryFactory
-from tests.servers.behaviours import answer
+from tests.servers.behaviors import answer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.proxy import Proxy
 from tests.servers.receiver import Receiver
@@ -19,7 +19,7 @@ from webhooks.models import Attempt, Delivery, Endpoint
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
 STOPPED_WITHIN = 40.0  # seconds with the default LLM_TIMEOUT, as docs/deployment.md says
 ATTEMPTS = 40  # attempts to connect, far more than a pool makes before it gives up
-NOTICED = 3.0  # seconds in which even a busy machine notices a signal
+NOTICED = 3.0  # seconds within which even a busy machine notices a signal
 
 
 @pytest.fixture
@@ -86,7 +86,10 @@ def test_a_worker_outlives_a_silent_database_and_then_delivers(
 def test_a_worker_never_stops_trying_to_connect(
     receiver: Receiver, endpoint: Endpoint, proxy: Proxy
 ) -> None:
-    """A pool that has given up connects again only on a request, so no request may wait long."""
+    """A pool that has given up tries again only when it is asked for a connection.
+
+    So the worker must keep asking.
+    """
     with worker_through(proxy, DJANGO_SETTINGS_MODULE="tests.servers.settings") as worker:
         wait_until(lambda: "is ready" in worker.said(), told=worker.said)
         proxy.fail("cut")

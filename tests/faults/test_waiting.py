@@ -83,7 +83,11 @@ def test_reads_do_not_queue_behind_waiting_sends(api: Api, thread: Thread, model
 
 
 def soon(request: Callable[[], requests.Response]) -> requests.Response:
-    """Send a request again if a slow one before it has made threads answer for a while."""
+    """Send a request, and repeat it if it times out.
+
+    After a slow request, the event loop answers none itself for a while, and the only thread is
+    busy.
+    """
     for _ in range(2):
         with suppress(requests.Timeout):
             return request()
@@ -95,7 +99,7 @@ def soon(request: Callable[[], requests.Response]) -> requests.Response:
 @pytest.mark.skipif(
     "connection.vendor != 'sqlite'", reason="with PostgreSQL, threads answer changes"
 )
-def test_embedded_reads_and_changes_do_not_need_a_thread_of_the_sends(
+def test_embedded_reads_and_changes_do_not_wait_for_a_thread_that_a_send_occupies(
     api: Api, thread: Thread, model: Any
 ) -> None:
     with Web(LLM_TIMEOUT=str(LONG), WEB_THREADS="1") as web:

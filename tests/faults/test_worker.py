@@ -13,7 +13,7 @@ from django.conf import settings
 
 from config.models import PeriodicWork
 from tests.factories.webhooks import DeliveryFactory
-from tests.servers.behaviours import answer, stall
+from tests.servers.behaviors import answer, stall
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.engine.queue import now
@@ -65,7 +65,7 @@ def test_a_worker_killed_at_any_point_loses_nothing(
     receiver: Receiver, endpoint: Endpoint, settings: Any, point: str, arrivals: int
 ) -> None:
     """The next worker resumes the delivery immediately, or leaves finished work unchanged."""
-    settings.WEBHOOK_TIMEOUT = 600.0  # no lease ends meanwhile
+    settings.WEBHOOK_TIMEOUT = 600.0  # no lease expires during the test
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point=point) as doomed:
         assert doomed.wait() == -signal.SIGKILL, doomed.said()
@@ -84,7 +84,7 @@ def test_a_worker_killed_at_any_point_loses_nothing(
 
 
 @pytest.mark.slow
-def test_a_worker_killed_between_two_tries_does_not_hasten_the_next_one(
+def test_a_worker_killed_between_two_attempts_does_not_hasten_the_next_one(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
     receiver.on("/hook", BROKEN, OK)
@@ -107,7 +107,7 @@ def test_a_worker_killed_between_two_tries_does_not_hasten_the_next_one(
 def test_after_a_worker_is_killed_during_a_request_the_retry_follows_immediately(
     receiver: Receiver, endpoint: Endpoint, settings: Any
 ) -> None:
-    settings.WEBHOOK_TIMEOUT = 600.0  # no lease ends meanwhile
+    settings.WEBHOOK_TIMEOUT = 600.0  # no lease expires during the test
     receiver.on("/hook", stall(), OK)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker() as doomed:
@@ -166,7 +166,7 @@ def test_the_death_of_one_of_two_workers_is_noticed_immediately(
 ) -> None:
     if settings.EMBEDDED:
         pytest.skip("the embedded default has one worker")
-    settings.WEBHOOK_TIMEOUT = 600.0  # no lease ends meanwhile
+    settings.WEBHOOK_TIMEOUT = 600.0  # no lease expires during the test
     receiver.on("/hook", *[stall(), OK, OK] * DEATHS)
     seconds = []
     with ExitStack() as stack:

@@ -36,7 +36,7 @@ def public(body: list[ast.stmt], path: str = "") -> Iterator[tuple[str, Definiti
 
 
 def overrides(module: str, name: str) -> bool:
-    """Return whether a method overrides a method of a base class, which documents both."""
+    """Return whether a method overrides a base class's method, whose docstring covers both."""
     owner_name, _, method = name.rpartition(".")
     if not owner_name:
         return False
@@ -100,7 +100,7 @@ def test_every_public_module_class_and_function_has_a_docstring() -> None:
 
 
 def test_a_docstring_says_more_than_the_name() -> None:
-    """Viewsets and serializers are exempt, because the OpenAPI document has their docstrings."""
+    """Viewsets and serializers are exempt, because the OpenAPI document shows their docstrings."""
     found = [
         f"{place(path, node)} {name}"
         for path in modules(*PACKAGES)
@@ -108,7 +108,7 @@ def test_a_docstring_says_more_than_the_name() -> None:
         for name, node in public(tree(path).body)
         if (docstring := ast.get_docstring(node)) and echoes(f"{path.stem} {name}", docstring)
     ]
-    assert not found, "says what the name says:\n" + "\n".join(found)
+    assert not found, "docstrings that only repeat the name:\n" + "\n".join(found)
 
 
 def test_a_definition_without_a_docstring_is_found_with_its_line() -> None:

@@ -14,7 +14,7 @@ HEADINGS = conformance.read_index(ROOT / "docs" / "specification-index.toml")
 
 # Folders whose files mirror no module, document or heading, and what their tests are about.
 ACROSS = {
-    "browser": "work of staff in a real browser, which crosses pages of several apps",
+    "browser": "staff workflows in a real browser, which span pages of several apps",
     "faults": "faults in one part of the installation; the file is named after the part",
     "house": "rules that the whole source follows",
     "service": "the whole service as an operator runs it, from start to stop",

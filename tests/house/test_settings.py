@@ -12,7 +12,7 @@ STATED_IN_WORDS = {"ALLOWED_HOSTS"}
 
 
 def defaults() -> dict[str, object]:
-    """Return the default of each variable that settings.py reads by env.<kind>("NAME", default)."""
+    """Return the default of each variable that settings.py reads as env.<kind>("NAME", default)."""
     return {
         str(call.args[0].value): ast.literal_eval(call.args[1])
         for call in ast.walk(tree(SETTINGS))

@@ -76,7 +76,7 @@ class Installation:
         return json.loads(done.stdout) if "--json" in words else done.stdout
 
     def start(self) -> str:
-        """Start the service, and wait until it prints its welcome. Returns its output."""
+        """Start the service, and wait until it prints its welcome message. Returns its output."""
         self.log.write_bytes(b"")
         self.running = Forked("manage.py", "serve", environment=self.environment, out=self.log)
         wait_until(lambda: "Press Ctrl-C to stop." in self.said(), told=self.said)

@@ -1,4 +1,4 @@
-"""A real mail server that accepts, rejects or hangs up, as configured."""
+"""A real mail server that accepts emails, rejects them or hangs up, as configured."""
 
 import socketserver
 import threading

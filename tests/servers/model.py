@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from tests.servers.behaviours import Arrival, Behaviour, Step, answer, head
+from tests.servers.behaviors import Arrival, Behavior, Step, answer, head
 from tests.servers.receiver import Receiver
 
 Messages = list[dict[str, str]]
@@ -29,8 +29,8 @@ class ModelServer(Receiver):
         """The parsed bodies of all received requests."""
         return [orjson.loads(arrival.body) for arrival in self.arrivals]
 
-    def say(self, *plan: Behaviour) -> None:
-        """Set the behaviours for successive requests. The last one is repeated."""
+    def say(self, *plan: Behavior) -> None:
+        """Set the behaviors for successive requests. The last one is repeated."""
         self.on(PATH, *plan)
 
 
@@ -54,47 +54,47 @@ def completion(
     return orjson.dumps(said | {"usage": counts} if usage else said)
 
 
-def replying(reply: Callable[[Messages], str], *, delay: float = 0.0) -> Behaviour:
-    """Return a behaviour that replies with the result of a function of the messages."""
+def replying(reply: Callable[[Messages], str], *, delay: float = 0.0) -> Behavior:
+    """Return a behavior that replies with the result of a function of the messages."""
 
-    def behaviour(arrival: Arrival) -> Iterator[Step]:
+    def behavior(arrival: Arrival) -> Iterator[Step]:
         body = completion(reply(orjson.loads(arrival.body)["messages"]), usage=True)
         yield delay
         yield head(200, "Content-Type: application/json", length=len(body)) + body
 
-    return behaviour
+    return behavior
 
 
-def saying(content: Content, *, delay: float = 0.0, **how: str) -> Behaviour:
+def saying(content: Content, *, delay: float = 0.0, **how: str) -> Behavior:
     return answer(200, completion(content, **how), "Content-Type: application/json", delay=delay)
 
 
-def failing(status: int, error: dict[str, Any], *headers: str) -> Behaviour:
-    """Return a behaviour that responds with an error in OpenAI's format."""
+def failing(status: int, error: dict[str, Any], *headers: str) -> Behavior:
+    """Return a behavior that responds with an error in OpenAI's format."""
     return answer(status, orjson.dumps({"error": error}), *headers)
 
 
-def encoded(encoding: str, body: bytes) -> Behaviour:
+def encoded(encoding: str, body: bytes) -> Behavior:
     return answer(200, body, f"Content-Encoding: {encoding}")
 
 
-def dripping(content: str, *, gap: float = 0.05) -> Behaviour:
-    """Return a behaviour that sends a valid reply byte by byte."""
+def dripping(content: str, *, gap: float = 0.05) -> Behavior:
+    """Return a behavior that sends a valid reply byte by byte."""
     body = completion(content)
 
-    def behaviour(arrival: Arrival) -> Iterator[Step]:
+    def behavior(arrival: Arrival) -> Iterator[Step]:
         yield head(200, length=len(body))
         for byte in body:
             yield bytes([byte])
             yield gap
 
-    return behaviour
+    return behavior
 
 
 class HeldModel(ModelServer):
-    """A model that holds its first reply until `ready` is set. `then` has its later behaviours."""
+    """A model that holds its first reply until `ready` is set. `then` has its later behaviors."""
 
-    def __init__(self, content: str, *then: Behaviour, patience: float) -> None:
+    def __init__(self, content: str, *then: Behavior, patience: float) -> None:
         super().__init__()
         self.content, self.patience = content, patience
         self.ready = threading.Event()

@@ -95,7 +95,7 @@ class Worker(Process):
 
 
 # These ports are below those that the system assigns to clients, and differ between parallel test
-# processes. So no other process takes a port before a server listens on it, or while it restarts.
+# processes. So no other process takes a port before its server listens or while it restarts.
 TURN = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
 PORTS = itertools.cycle(SystemRandom().sample(range(16_384 + TURN, 32_768, 16), 500))
 
@@ -157,7 +157,7 @@ class Web(Process):
 
 
 def a_session_waits_for_a_transaction() -> bool:
-    """Return whether a PostgreSQL session of this database waits for another's row lock."""
+    """Return whether a PostgreSQL session of this database waits for another's transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(

@@ -46,7 +46,7 @@ def scrape(addresses: Iterable[str]) -> Scrape:
 def series(scrapes: Sequence[Scrape]) -> list[dict[str, str]]:
     """Write scrapes in promtool's notation, and extrapolate beyond the last one.
 
-    Gauges keep their last value. Counters keep increasing as between the last two scrapes.
+    Gauges keep their last value. Counters keep increasing as they did between the last two scrapes.
     """
     last, before = scrapes[-1], scrapes[-2]
     written = []

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import BinaryIO, Self
 
 from tests.patience import PATIENCE
-from tests.servers.behaviours import CLOSE, FOR_EVER, RESET, Arrival, Behaviour, answer
+from tests.servers.behaviors import CLOSE, FOR_EVER, RESET, Arrival, Behavior, answer
 
 Greeting = Callable[["Receiver", socket.socket], socket.socket | None]
 
@@ -53,8 +53,8 @@ class Receiver:
         self.connections = 0
         self.stopping = threading.Event()
         self._tell = tell or self.arrivals.append
-        self._plans: dict[str, deque[Behaviour]] = {}
-        self._default: deque[Behaviour] = deque([answer()])
+        self._plans: dict[str, deque[Behavior]] = {}
+        self._default: deque[Behavior] = deque([answer()])
         self._arrived = threading.Condition()
         self._open: set[socket.socket] = set()
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -76,15 +76,15 @@ class Receiver:
     def url(self, path: str = "/", host: str | None = None) -> str:
         return f"{'https' if self.context else 'http'}://{host or self.host}:{self.port}{path}"
 
-    def on(self, path: str, *plan: Behaviour) -> None:
-        """Set the behaviours for successive requests to a path. The last one is repeated."""
+    def on(self, path: str, *plan: Behavior) -> None:
+        """Set the behaviors for successive requests to a path. The last one is repeated."""
         self._plans[path] = deque(plan)
 
     def wait_for(self, count: int, seconds: float = PATIENCE) -> list[Arrival]:
-        """Wait for this many arrivals. Returns all arrivals. Asserts that they are in time."""
+        """Wait for this many arrivals. Returns all arrivals. Asserts that they come in time."""
         with self._arrived:
             enough = self._arrived.wait_for(lambda: len(self.arrivals) >= count, seconds)
-        assert enough, f"{len(self.arrivals)} of {count} requests came within {seconds} s"
+        assert enough, f"{len(self.arrivals)} of {count} requests arrived within {seconds} s"
         return list(self.arrivals)
 
     def _accept(self) -> None:
@@ -117,11 +117,11 @@ class Receiver:
         with sock.makefile("rb") as file:
             while arrival := read_request(file, number):
                 plan = self._plans.get(arrival.path, self._default)
-                behaviour = plan.popleft() if len(plan) > 1 else plan[0]
+                behavior = plan.popleft() if len(plan) > 1 else plan[0]
                 with self._arrived:
                     self._tell(arrival)
                     self._arrived.notify_all()
-                for step in behaviour(arrival):
+                for step in behavior(arrival):
                     if not self._do(sock, step):
                         return
 

@@ -1,4 +1,4 @@
-"""The settings for processes that tests start: the test database, and crash points."""
+"""The settings for processes that tests start: the test database, long timeouts, crash points."""
 
 import os
 

@@ -21,7 +21,7 @@ from tests.factories.conversations import ThreadFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.patience import PATIENCE
 from tests.servers import prometheus
-from tests.servers.behaviours import answer
+from tests.servers.behaviors import answer
 from tests.servers.broker import Broker
 from tests.servers.model import ModelServer, saying
 from tests.servers.processes import Web, Worker, free_port, wait_until
@@ -131,7 +131,7 @@ def all_settled() -> bool:
 def locked(seconds: float) -> Iterator[None]:
     """Block writes to deliveries and general settings, or on SQLite to the entire database.
 
-    The block lasts at least this many seconds, even if the `with` body ends sooner.
+    The lock lasts at least this many seconds, even if the `with` block ends sooner.
     """
     if connection.vendor == "postgresql":
         connect, begin = psycopg.connect(**connection.get_connection_params()), LOCK

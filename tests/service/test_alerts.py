@@ -1,4 +1,4 @@
-"""Each alert fires when its fault is caused on the real service, and only then.
+"""Each alert fires when its fault occurs in a real service, and only then.
 
 Web and a worker are scraped before and during a fault. promtool evaluates the rules over these
 scrapes, as if the fault lasted. Each test names all alerts that must fire, and no other alert may
@@ -25,7 +25,7 @@ from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory
 from tests.patience import PATIENCE
 from tests.servers import certificates, prometheus
-from tests.servers.behaviours import answer, stall
+from tests.servers.behaviors import answer, stall
 from tests.servers.broker import Broker
 from tests.servers.model import ModelServer, failing, saying
 from tests.servers.processes import Web, wait_until

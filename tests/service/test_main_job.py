@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from tests.servers import certificates
-from tests.servers.behaviours import Arrival, answer
+from tests.servers.behaviors import Arrival, answer
 from tests.servers.installation import Installation
 from tests.servers.processes import wait_until
 from tests.servers.receiver import Receiver

@@ -33,7 +33,7 @@ from tests.factories.staff import signed_in, superuser
 from tests.factories.webhooks import DeliveryFactory
 from tests.groups import needs
 from tests.servers import certificates
-from tests.servers.behaviours import Arrival, Behaviour, Step, head
+from tests.servers.behaviors import Arrival, Behavior, Step, head
 from tests.servers.model import ModelServer, saying
 from tests.servers.processes import Web, wait_until
 from tests.servers.receiver import Receiver
@@ -96,14 +96,14 @@ def decoded(text: str) -> Iterator[str]:
             yield base64.b64decode(coded[: len(coded) // 4 * 4]).decode("latin-1")
 
 
-def quoting(status: int, name: str) -> Behaviour:
-    """Return a behaviour that echoes a header of the request, as debug pages do."""
+def quoting(status: int, name: str) -> Behavior:
+    """Return a behavior that echoes a header of the request, as debug pages do."""
 
-    def behaviour(arrival: Arrival) -> Iterator[Step]:
+    def behavior(arrival: Arrival) -> Iterator[Step]:
         said = arrival.header(name) or ""
         yield head(status, f"X-Said: {said}", length=len(said)) + said.encode()
 
-    return behaviour
+    return behavior
 
 
 class Talk:
@@ -307,7 +307,7 @@ def test_no_secret_appears_in_any_output(chatbot: Chatbot, sown: Sown) -> None:
         talk.meet_errors()
         wait_until(lambda: not Delivery.objects.filter(due_at__isnull=False).exists())
         said = {
-            "an answer": "".join(talk.said),
+            "a response": "".join(talk.said),
             "OpenAPI": requests.get(f"{service.address}/openapi.json", timeout=20).text,
             "metrics": requests.get(f"{service.address}/metrics", timeout=20).text,
             "the admin": pages(),

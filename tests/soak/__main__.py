@@ -1,6 +1,6 @@
 """Prove that nothing is lost: `python -m tests.soak [deliveries | replies | models] [--servers]`.
 
-Runs the service on the embedded default and on its own PostgreSQL and Redis servers, sends messages
+Runs the service on the embedded default and on its own PostgreSQL and Redis servers. Sends messages
 through the API while parts of the service or a model fail, and checks that no webhook or reply is
 missing.
 """

@@ -201,7 +201,7 @@ def kill(process: Process, fault: Fault) -> None:
 
 
 def stop(worker: Worker) -> None:
-    """Send SIGTERM to a worker and wait for it to exit, for long enough on a busy machine."""
+    """Send SIGTERM to a worker, and wait up to STOPPED_WITHIN seconds for it to exit."""
     worker.signal(signal.SIGTERM)
     worker.wait(STOPPED_WITHIN)
 

@@ -19,7 +19,7 @@ TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
 TAKEN_OVER = 3.0  # maximum median seconds to take over an attempt, about two on an idle machine
 TO_START = 5.0  # seconds that a worker may take to start
-CONTINUES = 15.0  # seconds; a request must arrive this shortly before a Redis outage ends
+CONTINUES = 15.0  # seconds before the end of a Redis outage in which a request must arrive
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def judge(story: Story) -> Verdict:
 
 
 def without_a_worker(story: Story, since: float, until: float) -> float:
-    """Return for how many seconds of this time all workers were halted past their leases."""
+    """Count the seconds from `since` to `until` in which PAST_LEASE faults halted all workers."""
     halts: dict[str, list[Fault]] = {}
     for one in story.faults:
         if one.kind == PAST_LEASE:

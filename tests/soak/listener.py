@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Self
 
 from tests.servers import certificates
-from tests.servers.behaviours import Arrival, Behaviour, Step, answer, hang_up, reset, stall
+from tests.servers.behaviors import Arrival, Behavior, Step, answer, hang_up, reset, stall
 from tests.servers.receiver import Receiver
 
 FINE = "fine"
-MOODS: dict[str, tuple[int | None, Behaviour]] = {
+MOODS: dict[str, tuple[int | None, Behavior]] = {
     FINE: (200, answer(delay=0.02)),
     "slow": (200, answer(delay=0.7)),
     "500": (500, answer(500)),

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import requests
 
-from tests.servers.behaviours import Arrival, Step, answer, hang_up, reset, stall
+from tests.servers.behaviors import Arrival, Step, answer, hang_up, reset, stall
 from tests.servers.model import ModelServer, dripping, failing, saying
 from tests.servers.processes import wait_until
 from tests.soak.ground import Ground
@@ -98,7 +98,7 @@ class Visitors:
 
 
 def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
-    """Run the soak until the first model has failed this often, and return the report."""
+    """Run the soak until the first model has failed `faults` times, and return the report."""
     began = time.monotonic()
     with ExitStack() as stack:
         listener = stack.enter_context(Listener(BOTS))
@@ -120,7 +120,7 @@ def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
 
 
 def report(ground: Ground, visitors: Visitors, met: dict[str, str]) -> dict[str, Any]:
-    """Return the report on the messages whose request hit a fault. Any: JSON."""
+    """Return the report: replies, faults, missed replies and violated rules. Any: JSON."""
     missed: Counter[str] = Counter()
     slowest = 0.0
     for content, fault in met.items():

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for one run, in a new folder and on a free port, that tests can crash."""
+"""A PostgreSQL server that tests can crash, in a new folder and on a free port."""
 
 import os
 import pwd

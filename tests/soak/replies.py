@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 import requests
 
-from tests.servers.behaviours import Arrival, Behaviour, Step, answer, stall
+from tests.servers.behaviors import Arrival, Behavior, Step, answer, stall
 from tests.servers.model import ModelServer, saying
 from tests.servers.processes import wait_until
 from tests.soak import ledger
@@ -52,7 +52,7 @@ class Seen:
 
 
 class Moody(ModelServer):
-    """A model that takes seconds, and sometimes fails or hangs."""
+    """A model that takes seconds to reply, and sometimes fails or hangs."""
 
     def __init__(self, seen: Seen) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Moody(ModelServer):
         content = orjson.loads(arrival.body)["messages"][-1]["content"]
         self.seen.asked[content] += 1
         rng = random.Random(content)
-        broken: list[Behaviour] = [answer(500), stall()]
+        broken: list[Behavior] = [answer(500), stall()]
         mood = rng.choice(broken) if rng.random() < 0.05 else None
         yield from (mood or saying(f"re: {content}", delay=rng.uniform(0.3, 3.0)))(arrival)
 

@@ -1,4 +1,4 @@
-"""A mask shows only the end of a secret, and replaces it wherever a text quotes the secret."""
+"""A mask shows only the end of a secret, and replaces the secret wherever a text quotes it."""
 
 import json
 

@@ -15,7 +15,7 @@ from config.models import PeriodicWork
 from config.outbound.failures import Reason
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers import certificates
-from tests.servers.behaviours import answer
+from tests.servers.behaviors import answer
 from tests.servers.mail import MailServer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
@@ -74,7 +74,7 @@ class TestWhen:
         fails_for(timedelta(seconds=31))
         assert subjects() == []
 
-    def test_an_outage_sends_one_mail_and_its_end_sends_one(self) -> None:
+    def test_an_outage_causes_one_email_and_its_end_another(self) -> None:
         endpoint = fails_for(ONE_HOUR)
         assert subjects() == [FAILS]
         Endpoint.objects.update(last_failure_at=BEGAN + 3 * ONE_HOUR, failures_in_a_row=70)
@@ -91,12 +91,12 @@ class TestWhen:
         fails_anew(endpoint)
         assert subjects() == [FAILS]
 
-    def test_without_a_mail_about_the_outage_there_is_no_mail_about_its_end(self) -> None:
+    def test_without_an_email_about_the_outage_there_is_no_email_about_its_end(self) -> None:
         works(fails_for(timedelta(minutes=59)))
         assert subjects() == []
 
     @pytest.mark.parametrize("told", [False, True])
-    def test_an_inactive_webhook_causes_no_mail_until_it_is_active_again(self, told: bool) -> None:
+    def test_an_inactive_webhook_causes_no_email_until_it_is_active_again(self, told: bool) -> None:
         endpoint = fails_for(
             ONE_HOUR, owner_told_at=BEGAN + ONE_HOUR if told else None, is_active=False
         )
@@ -106,7 +106,7 @@ class TestWhen:
         Endpoint.objects.update(is_active=True)
         assert subjects() == [WORKS if told else FAILS]
 
-    def test_an_account_without_the_add_on_gets_no_mail(self) -> None:
+    def test_an_account_without_the_add_on_gets_no_email(self) -> None:
         account = fails_for(ONE_HOUR).chatbot.account
         account.webhooks_enabled = False
         account.save()
@@ -119,7 +119,7 @@ class TestWhen:
         works(endpoint)
         assert subjects() == []
 
-    def test_no_mail_is_sent_while_notifications_are_off(self, settings: Any) -> None:
+    def test_no_email_is_sent_while_notifications_are_off(self, settings: Any) -> None:
         settings.WEBHOOK_FAILURE_MAIL_AFTER = None
         works(fails_for(ONE_HOUR, owner_told_at=BEGAN))
         fails_for(ONE_HOUR)
@@ -133,7 +133,7 @@ class TestWhen:
             pytest.param({"is_active": False}, id="switched off"),
         ],
     )
-    def test_a_change_between_reading_and_writing_prevents_the_mail(
+    def test_a_change_between_reading_and_writing_prevents_the_email(
         self, meanwhile: dict[str, Any]
     ) -> None:
         fails_for(ONE_HOUR)
@@ -155,7 +155,7 @@ class TestWhen:
 class TestWords:
     """The text of the emails to the owner."""
 
-    def test_the_mail_names_the_webhook_the_time_and_the_cause_but_no_secret(self) -> None:
+    def test_the_email_names_the_webhook_the_time_and_the_cause_but_no_secret(self) -> None:
         endpoint = fails_for(ONE_HOUR)
         DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", last_reason=Reason.TIMEOUT)
         DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", last_code=503)
@@ -186,7 +186,7 @@ class TestWords:
         tell_owners()
         assert "Last error: timeout\n" in Mail.objects.get().body
 
-    def test_the_second_mail_gives_the_time_and_the_failed_deliveries(self) -> None:
+    def test_the_second_email_gives_the_times_and_mentions_the_failed_deliveries(self) -> None:
         works(fails_for(ONE_HOUR, owner_told_at=BEGAN + ONE_HOUR))
         tell_owners()
         body = Mail.objects.get().body
@@ -198,12 +198,12 @@ class TestWords:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_sends_one_mail_about_the_outage_and_one_about_its_end(settings: Any) -> None:
+def test_a_worker_sends_one_email_about_the_outage_and_one_about_its_end(settings: Any) -> None:
     """Outages are reported after a second, and the test makes each check due."""
     settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
 
     def a_minute_passes() -> None:
-        # a run in progress would end by setting the due time to a minute later
+        # A run in progress would end by setting the due time to a minute later.
         idle = PeriodicWork.objects.filter(name=TELL_OWNERS, claimed_until=None)
         wait_until(lambda: idle.update(due_at=timezone.now()), told=worker.said)
 

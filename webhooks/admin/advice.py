@@ -1,4 +1,4 @@
-"""Advise what to do about a failed attempt, by the response's code or the reason of the failure."""
+"""Advice on a failed attempt, by the response's code or by the reason for the failure."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -21,7 +21,7 @@ CODES = {
 REACHABLE = "Check that the receiver is running and accepts connections from outside."
 CERTIFICATE = "Install a valid certificate on the receiver, with its whole chain."
 NAME = "Check that the host name is correct and resolves everywhere."
-INTERRUPTED = "The service was stopped during the attempts: retry."
+INTERRUPTED = "A worker stopped unexpectedly three times during an attempt: retry."
 REASONS: dict[str, str] = {
     Reason.TIMEOUT: "The receiver must respond within {seconds:g} s: respond first, work later.",
     Reason.URL_NOT_ALLOWED: "Enter a public https address, or add the receiver's network to "

@@ -17,7 +17,7 @@ from config.admin.export import Exporting
 from config.admin.keyset import whole_id
 from webhooks.admin.advice import say_begun
 from webhooks.admin.delivery_list import DeliveryList
-from webhooks.admin.delivery_page import COLOURS, DeliveryPageAdmin, answer_of, visible_ids
+from webhooks.admin.delivery_page import COLORS, DeliveryPageAdmin, answer_of, visible_ids
 from webhooks.admin.failures import FailuresAdmin
 from webhooks.admin.filters import AccountFilter, CauseFilter, CodeFilter
 from webhooks.admin.retry_job import RetryAllAdmin
@@ -90,9 +90,9 @@ class DeliveryAdmin(
         """Show the event, and mark it if the delivery is a test."""
         return f"{delivery.event}, test" if delivery.is_test else delivery.event
 
-    @display(description="state", label=COLOURS)
+    @display(description="state", label=COLORS)
     def shown_state(self, delivery: Delivery) -> str:
-        """Show the state as a coloured label."""
+        """Show the state as a colored label."""
         return delivery.state
 
     @admin.display(description="attempts")

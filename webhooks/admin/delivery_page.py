@@ -35,7 +35,7 @@ from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.models.delivery import State
 from webhooks.services.retry import retry, retryable_alone
 
-COLOURS = {
+COLORS = {
     State.PENDING.value: "info",
     State.RETRYING.value: "warning",
     State.SUCCESS.value: "success",
@@ -107,7 +107,7 @@ def time_left(delivery: Delivery) -> SafeString | str:
     return countdown(delivery.due_at, now())
 
 
-def neighbours(delivery: Delivery) -> dict[str, UUID | None]:
+def neighbors(delivery: Delivery) -> dict[str, UUID | None]:
     """Return the ids of the chatbot's next older and next newer deliveries."""
     rows = Delivery.objects.filter(chatbot=delivery.chatbot_id).values_list("pk", flat=True)
     at, key = delivery.created_at, delivery.pk
@@ -152,7 +152,7 @@ def history(delivery: Delivery, endpoint: Endpoint | None) -> dict[str, Any]:
         "last": last,
         "endpoint": endpoint,
         "url": url,
-        "colour": COLOURS[delivery.state],
+        "color": COLORS[delivery.state],
         "headers": request_headers(endpoint, last),
         "matches": matches,
         "verdict": verdict,
@@ -209,7 +209,7 @@ class DeliveryPageAdmin(ScopedAdmin):
             indented=indented(delivery.body),
             curl="" if erased or not url else curl_line(url, delivery.body),
             filters=request.GET.get("_changelist_filters", ""),  # the filters of the log
-            **neighbours(delivery),
+            **neighbors(delivery),
             **known,
         )
 

@@ -58,5 +58,5 @@ class EndpointAdmin(ReadOnly, EndpointPageAdmin, ChatbotRows):
         },
     )
     def state(self, endpoint: Endpoint) -> str:
-        """Show the state as a coloured label."""
+        """Show the state as a colored label."""
         return state_of(endpoint)

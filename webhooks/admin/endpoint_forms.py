@@ -25,7 +25,7 @@ class SecretForm(forms.Form):
 
     secret_choice = forms.ChoiceField(
         label="Secret",
-        choices=[(MAKE, "Make one for me"), (OWN, "Use my own")],
+        choices=[(MAKE, "Generate one for me"), (OWN, "Use my own")],
         initial=MAKE,
         widget=UnfoldAdminRadioSelectWidget,
     )

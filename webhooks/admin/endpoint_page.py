@@ -53,7 +53,7 @@ def page_url(chatbot_id: UUID) -> str:
 
 @cache
 def samples() -> dict[str, str]:
-    """Return the documented programs that verify a signature, by language."""
+    """Return sample programs that verify a signature, by language."""
     folder = settings.BASE_DIR / "docs" / "samples"
     return {name: (folder / f"verify.{kind}").read_text() for name, kind in SAMPLES.items()}
 

@@ -28,7 +28,7 @@ from webhooks.services import retry_job as service
 from webhooks.services.retry import PER_SECOND
 from webhooks.services.selection import Selection, names_of
 
-COLOURS = {"RUNNING": "info", "STOPPED": "warning", "DONE": "success"}
+COLORS = {"RUNNING": "info", "STOPPED": "warning", "DONE": "success"}
 FASTEST = 100  # maximum deliveries a second per endpoint
 NOTHING = "No FAILED deliveries match this filter. Tests and erased deliveries are excluded."
 LISTED = 20  # maximum number of endpoints that a page lists
@@ -44,7 +44,7 @@ class SpeedForm(forms.Form):
         max_value=FASTEST,
         initial=PER_SECOND,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="Start slowly if the receivers have only just recovered",
+        help_text="Start slowly if the receivers may still be recovering",
     )
 
 
@@ -157,9 +157,9 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
         """Describe the filter."""
         return "; ".join(job.words)
 
-    @display(description="state", label=COLOURS)
+    @display(description="state", label=COLORS)
     def shown_state(self, job: RetryJob) -> str:
-        """Show the state as a coloured label."""
+        """Show the state as a colored label."""
         return job.state
 
     @admin.display(description="retried")

@@ -1,4 +1,4 @@
-"""Record the health of receivers, as shown by attempts that have just finished.
+"""Record the health of receivers, as shown by finished attempts.
 
 A success ends a series of failures. The failures after it are counted, and the first of them sets
 `failing_since`. Each success raises the limit on attempts in flight by one, up to MOST, and a

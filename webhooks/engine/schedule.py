@@ -214,9 +214,9 @@ def _settle_all(
 ) -> list[bool | Exception]:
     """Record the results of attempts whose claims still hold. Returns whether each claim held.
 
-    The deliveries' rows are locked in the order of their ids, to avoid deadlocks.
-    With `leave_locked`, an attempt whose delivery another session has locked gets RowLocked, and
-    the health of a locked endpoint is left unchanged.
+    The deliveries' rows are locked in the order of their ids, to avoid deadlocks. With
+    `leave_locked`, the answer for a delivery that another session has locked is RowLocked, and the
+    health of a locked endpoint is left unchanged.
     """
     with transaction.atomic():
         ended_at = now()

@@ -1,7 +1,7 @@
 """Delete old, finished deliveries in batches.
 
 Once a day, `webhooks.tasks.prune` deletes those that are older than WEBHOOK_RETENTION_DAYS.
-`accounts.tasks` prunes sessions, emails and the audit trail.
+`accounts.tasks` deletes old rows of other kinds, such as sessions, emails and the audit trail.
 """
 
 from collections.abc import Iterator

@@ -12,7 +12,7 @@ from webhooks.models import Delivery
 from webhooks.models.delivery import State
 from webhooks.services.erasure import with_content
 
-PER_SECOND = 10  # retries per second for each endpoint, whose receiver may have only just recovered
+PER_SECOND = 10  # retries per second for each endpoint, whose receiver may still be recovering
 BATCH = 100  # deliveries per transaction, which on the embedded default blocks all other writes
 
 

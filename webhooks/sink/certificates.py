@@ -35,7 +35,7 @@ class Certificates:
 
 
 def certificates(folder: Path) -> Certificates:
-    """Return a folder's certificates. Creates them at first use, and renews them before expiry."""
+    """Return a folder's certificates. Creates them on first use, and renews them before expiry."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = Certificates(folder / "ca.pem", folder / "server.pem")
     with (folder / "lock").open("a") as lock:

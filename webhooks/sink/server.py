@@ -42,7 +42,7 @@ class Manner(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Behaviour:
+class Behavior:
     """How to treat the first `times` requests (None: all of them). Later requests are accepted."""
 
     status: int = 200
@@ -51,9 +51,9 @@ class Behaviour:
     manner: Manner = Manner.ANSWER
     times: int | None = None
 
-    def at(self, number: int) -> "Behaviour":
+    def at(self, number: int) -> "Behavior":
         """Return how to treat the request with this number; the first is 1."""
-        return self if self.times is None or number <= self.times else Behaviour()
+        return self if self.times is None or number <= self.times else Behavior()
 
     def __str__(self) -> str:
         """Describe the response in a few words."""
@@ -80,7 +80,7 @@ class Arrival:
     body: bytes
     token: Verdict
     signature: Verdict
-    behaviour: Behaviour
+    behavior: Behavior
     received_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -117,11 +117,11 @@ class Sink(ThreadingTCPServer):
     request_queue_size = 128
 
     def __init__(
-        self, port: int, *, chain: Path, behaviour: Behaviour, secret: str | None = None
+        self, port: int, *, chain: Path, behavior: Behavior, secret: str | None = None
     ) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(chain)
-        self.behaviour, self.secret = behaviour, secret
+        self.behavior, self.secret = behavior, secret
         self.numbers: Iterator[int] = count(1)
         self.stopping = threading.Event()
         self.happened: SimpleQueue[Arrival | Mishap] = SimpleQueue()
@@ -169,7 +169,7 @@ class Sink(ThreadingTCPServer):
             )
         shown = {name: headers[name] for name in SHOWN if name in headers}
         number = next(self.numbers)
-        arrival = Arrival(number, path, shown, body, token, signature, self.behaviour.at(number))
+        arrival = Arrival(number, path, shown, body, token, signature, self.behavior.at(number))
         self.happened.put(arrival)
         return arrival
 
@@ -192,22 +192,22 @@ class _Handler(BaseHTTPRequestHandler):
                 self.answer(self.server.arrive(self.path, self.headers, body))
 
     def answer(self, arrival: Arrival) -> None:
-        behaviour = arrival.behaviour
-        if self.server.stopping.wait(behaviour.delay) or behaviour.manner is Manner.CLOSE:
+        behavior = arrival.behavior
+        if self.server.stopping.wait(behavior.delay) or behavior.manner is Manner.CLOSE:
             self.close_connection = True
             return
-        if behaviour.delay and self.caller_is_gone():
+        if behavior.delay and self.caller_is_gone():
             gone = f"#{arrival.number}: the caller hung up before the response"
             self.server.happened.put(Mishap(gone))
             self.close_connection = True
             return
-        self.send_response(behaviour.status)
-        if behaviour.location:
-            self.send_header("Location", behaviour.location)
-        if behaviour.manner is Manner.DRIP:
+        self.send_response(behavior.status)
+        if behavior.location:
+            self.send_header("Location", behavior.location)
+        if behavior.manner is Manner.DRIP:
             self.drip()
             return
-        if behaviour.status not in WITHOUT_BODY:
+        if behavior.status not in WITHOUT_BODY:
             self.send_header("Content-Length", "0")
         self.end_headers()
 

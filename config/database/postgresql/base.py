@@ -74,7 +74,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     ) -> tuple[list[tuple[Any, ...]], int]:
         """Run a statement without Django's cursor. Returns the rows it reads, and the row count.
 
-        The server parses and plans the statement once per connection.
+        The server parses the statement only once per connection.
         """
         self.ensure_connection()
         self.validate_no_broken_transaction()
@@ -115,7 +115,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
         """Take a live connection from the pool. Raises OperationalError if there is none.
 
-        The event loop's thread takes the connection that another thread has left, or raises
+        The event loop's thread takes the connection that another thread has offered, or raises
         MustWait.
         """
         self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
@@ -155,10 +155,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return nullcontext()
 
     def unspoiled(self, connection: psycopg.Connection[Any]) -> bool:
-        """Return whether a pooled connection is known to work without a round trip.
+        """Return whether a pooled connection is known to work, without a round trip.
 
-        True if the server has just responded to this process and has not closed this connection.
-        The socket of a closed connection would be readable.
+        True if the server responded to this process very recently and has not closed this
+        connection. The socket of a closed connection would be readable.
         """
         if time.monotonic() - self.answered_at > RECENT:
             return False

@@ -62,7 +62,7 @@ class Connection(psycopg.Connection[Any]):
         return bool(self.polls[select.POLLIN](0))
 
     def run(self, sql: str, values: list[Any], *, until: float | None = None) -> Found:
-        """Run a statement that the server parses and plans only once per connection.
+        """Run a statement that the server parses only once per connection.
 
         Raises psycopg.Error. With `until`, a time on the monotonic clock, raises MustWait if the
         server has not answered by then, if the connection fails, or if a cursor would be needed.
@@ -185,7 +185,7 @@ class Connection(psycopg.Connection[Any]):
         return result
 
     def next_result(self, until: float | None) -> PGresult | None:
-        """Return the next part of a result, or None at its end. libpq alone would wait forever."""
+        """Return the next part of a result, or None at its end. libpq would wait forever."""
         while self.pgconn.is_busy():
             self.wait_for(select.POLLIN, until)
         return self.pgconn.get_result()

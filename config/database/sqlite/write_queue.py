@@ -23,7 +23,7 @@ class WriteQueue:
 
     The threads of a process wait for a lock of this process. The thread that gets it then waits for
     the other processes, for at most one write of each. It holds the byte NEXT while it waits for
-    the byte WRITER, so that a process that has just written cannot overtake it. SQLite's own lock
+    the byte WRITER, so that the process that wrote last cannot overtake it. SQLite's own lock
     keeps the data correct. Without the lock file, the queue orders only the threads of one process.
     """
 

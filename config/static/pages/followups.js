@@ -1,5 +1,5 @@
-// Follow-up prompts: show only the texts of the chosen type, and keep the order. A hidden text is sent empty. Choosing its
-// type again restores it.
+// Follow-up prompts: show only the texts of the chosen type, and let the user reorder the rows. A hidden text is sent
+// empty. Choosing its type again restores it.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -39,7 +39,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const rows = () => [...group.querySelectorAll("tbody.form-group:not(.empty-form)")].filter((row) => rankOf(row));
   const rankOf = (row) => row.querySelector('[name$="-rank"]');
 
-  // Reuse the page's own numbers in the new order: rows on other pages keep theirs.
+  // Assign this page's numbers to its rows in the new order, so that rows on other pages keep theirs.
   function number() {
     const ranks = rows().map((row) => Number(rankOf(row).value) || 0).sort((a, b) => a - b);
     let last = -1;

@@ -30,7 +30,7 @@ function replace(page) {
   if (footer && newFooter) footer.replaceWith(newFooter);
 }
 
-// Show the current list. Unless the user asked for it, a row that was focused in the meantime keeps the focus.
+// Show the current list. Unless the user asked for it, the list stays if a row was focused or selected in the meantime.
 async function refresh(asked) {
   const answer = await fetch(location.href, { cache: "no-store" });
   if (answer.redirected) return location.reload();

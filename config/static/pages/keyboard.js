@@ -31,7 +31,7 @@ function reachable(item, name) {
   item.addEventListener("keydown", press);
 }
 
-// A part that has just been opened becomes visible a few frames later.
+// A part of the page becomes visible a few frames after it is opened.
 function focusOnceShown(control, frames = 30) {
   control.focus();
   if (document.activeElement !== control && frames) requestAnimationFrame(() => focusOnceShown(control, frames - 1));

@@ -39,7 +39,7 @@ document.addEventListener("DOMContentLoaded", () => {
     return made;
   }
 
-  const labelled = (name, control) => make("label", { className: "name" }, name, control);
+  const labeled = (name, control) => make("label", { className: "name" }, name, control);
 
   const order = reorderable(list, {
     one: ".lead-field",
@@ -50,7 +50,7 @@ document.addEventListener("DOMContentLoaded", () => {
   function rowOf(field, isNew = false) {
     const row = make("fieldset", { className: "lead-field" });
     const label = make("input", { className: "box", value: field.display_label ?? "" });
-    const key = make("input", { className: "box code", value: field.field_name ?? "", pattern: "[a-z_][a-z0-9_]*", title: "lower-case letters, digits and underscores" });
+    const key = make("input", { className: "box code", value: field.field_name ?? "", pattern: "[a-z_][a-z0-9_]*", title: "lowercase letters, digits and underscores" });
     const type = make("select", { className: "box" }, ...Object.entries(TYPES).map(([value, name]) => make("option", { value, textContent: name, selected: value === field.field_type })));
     const required = make("input", { type: "checkbox", checked: Boolean(field.required) });
     const placeholder = make("input", { className: "box", value: field.placeholder_text ?? "" });
@@ -60,7 +60,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const legend = make("legend", { className: "unseen" });
     const duplicate = make("span", { className: "state bad", textContent: "another field has this key" });
     const mover = order.handle(row, "the field");
-    row.append(legend, mover, labelled("Label", label), labelled("Key", key), labelled("Type", type), labelled("Placeholder", placeholder),
+    row.append(legend, mover, labeled("Label", label), labeled("Key", key), labeled("Type", type), labeled("Placeholder", placeholder),
       make("label", {}, required, " Required"), up, down, remove, hidden, duplicate);
     row.field = field;
     let derived = isNew || !field.field_name || field.field_name === keyOf(field.display_label ?? "", field);
@@ -93,8 +93,8 @@ document.addEventListener("DOMContentLoaded", () => {
     const input = (type, placeholder) => make(type === "textarea" ? "textarea" : "input", { className: "box", disabled: true, placeholder: placeholder ?? "" });
     const standard = STANDARD.filter(([name]) => document.querySelector(`[name="${prefix}${name}"]`)?.checked);
     preview.replaceChildren(
-      ...standard.map(([, name]) => labelled(name, input("text"))),
-      ...fields.filter((one) => one.display_label).map((one) => labelled(`${one.display_label}${one.required ? " *" : ""}`, input(one.field_type, one.placeholder_text))),
+      ...standard.map(([, name]) => labeled(name, input("text"))),
+      ...fields.filter((one) => one.display_label).map((one) => labeled(`${one.display_label}${one.required ? " *" : ""}`, input(one.field_type, one.placeholder_text))),
     );
     if (!preview.childElementCount) preview.textContent = "The form asks for nothing.";
     add.disabled = fields.length >= MOST;

@@ -1,4 +1,4 @@
-// The live preview of a chatbot's appearance, and a colour picker beside each colour.
+// The live preview of a chatbot's appearance, and a color picker beside each color.
 "use strict";
 
 (() => {
@@ -12,15 +12,15 @@
   const field = (name) => document.getElementById(`id_${PREFIX}${name}`);
   const value = (name) => field(name)?.value.trim() ?? "";
 
-  function whole(colour) {
-    const found = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(colour);
+  function whole(color) {
+    const found = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(color);
     if (!found) return null;
     const digits = found[1].length === 3 ? [...found[1]].map((digit) => digit + digit).join("") : found[1];
     return `#${digits.toLowerCase()}`;
   }
 
-  function luminance(colour) {
-    const parts = [1, 3, 5].map((start) => parseInt(colour.slice(start, start + 2), 16) / 255);
+  function luminance(color) {
+    const parts = [1, 3, 5].map((start) => parseInt(color.slice(start, start + 2), 16) / 255);
     const [red, green, blue] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   }
@@ -31,7 +31,7 @@
   }
 
   function pickers(changed) {
-    for (const text of document.querySelectorAll(`input[data-colour][id^="id_${PREFIX}"]`)) {
+    for (const text of document.querySelectorAll(`input[data-color][id^="id_${PREFIX}"]`)) {
       const picker = document.createElement("input");
       picker.type = "color";
       picker.className = "picker";
@@ -51,7 +51,7 @@
 
   function warnings(theme) {
     const pairs = [
-      ["brand_text_color", value("brand_primary_color"), "The text on the brand colour"],
+      ["brand_text_color", value("brand_primary_color"), "The text on the brand color"],
       ["brand_text_color", value("brand_icon_bg_color"), "The symbol on the bubble"],
       ["link_color", BUBBLE[theme], "A link in a message"],
     ];
@@ -74,8 +74,8 @@
       const theme = state.dark ? "dark" : "light";
       const set = (name, text) => widget.style.setProperty(`--w-${name}`, text);
       for (const [name, source] of [["brand", "brand_primary_color"], ["on-brand", "brand_text_color"], ["icon", "brand_icon_bg_color"], ["link", "link_color"]]) {
-        const colour = whole(value(source));
-        if (colour) set(name, colour);
+        const color = whole(value(source));
+        if (color) set(name, color);
       }
       set("paper", PAPER[theme]);
       set("soft", BUBBLE[theme]);

@@ -1,4 +1,4 @@
-// A secret is shown once: a page restored from the browser's cache redirects to the masked form.
+// A secret is shown once: if the browser restores this page from its cache, it redirects to a page with the masked secret.
 "use strict";
 
 const shown = document.getElementById("secret");

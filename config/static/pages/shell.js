@@ -57,7 +57,8 @@ document.addEventListener("alpine:init", () => {
   }));
 });
 
-// The theme calls this function when the page has loaded. The theme's own version reverses the tabs that do not fit.
+// The theme calls this function when the page has loaded. The theme's own version reverses the order of the tabs
+// that do not fit.
 function tabNavigation() {
   const list = document.getElementById("tabs-items"), more = document.getElementById("tabs-dropdown");
   if (!list || !more) return;

@@ -1,4 +1,4 @@
-// Runs before anything is painted. Sets the chosen colours, and hides the page until its scripts
+// Runs before anything is painted. Sets the chosen colors, and hides the page until its scripts
 // have arranged it. If they fail, the page is shown as it is.
 "use strict";
 

@@ -1,4 +1,4 @@
-// Show times, which the pages contain in UTC, in the browser's time zone, and count down to events.
+// Show the UTC times on a page in the browser's time zone, and count down to events.
 "use strict";
 
 const ORDINARY = { dateStyle: "medium", timeStyle: "medium" };

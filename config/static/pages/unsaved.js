@@ -19,7 +19,7 @@ document.addEventListener("DOMContentLoaded", () => {
     return;
   }
   const name = `${performance.timeOrigin} ${Math.random()}`;
-  let changed = Boolean(form.querySelector("[aria-invalid=true]")); // a save has just failed
+  let changed = Boolean(form.querySelector("[aria-invalid=true]")); // the last save failed
   const tell = (now) => channel.postMessage({ name, changed: now });
   const note = () => {
     if (!changed) tell((changed = true));

@@ -193,7 +193,7 @@ class Command(BaseCommand):
         if key:
             lines += [
                 f"  Key       {key}",
-                f'            (labelled "{KEY_LABEL}"; the next start replaces it)',
+                f'            (labeled "{KEY_LABEL}"; the next start replaces it)',
                 "",
                 "  Try:",
                 f'  curl -H "Authorization: Bearer {key}" {api}/v1/chatbots/my-chatbots',

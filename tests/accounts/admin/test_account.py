@@ -13,7 +13,7 @@ from tests.factories.staff import signed_in, superuser
 pytestmark = pytest.mark.django_db
 
 
-def test_a_new_account_gets_the_add_on_of_its_plan_and_an_owner_found_by_email() -> None:
+def test_a_new_account_gets_the_add_on_of_its_plan_and_a_new_owner() -> None:
     plan = PlanFactory(name="Scale", webhooks_by_default=True)
     client = signed_in(superuser())
     client.post(

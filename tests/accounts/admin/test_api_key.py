@@ -77,7 +77,7 @@ def test_a_rotated_key_works_until_its_grace_period_ends(owner: User) -> None:
     assert ApiKey.objects.count() == 2
 
 
-def test_rotating_without_a_grace_period_ends_the_old_key_at_once(owner: User) -> None:
+def test_rotating_without_a_grace_period_invalidates_the_old_key_immediately(owner: User) -> None:
     row, key = api_key.issue(owner)
     address = reverse("admin:accounts_apikey_rotate", args=[row.pk])
     client = signed_in(owner)
@@ -143,7 +143,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("kind", "may"), OTHERS)
-def test_a_manager_handles_keys_only_of_people_who_belong_to_no_other_account(
+def test_a_manager_sees_and_revokes_only_keys_of_people_in_no_other_account(
     owner: User, kind: str, may: bool
 ) -> None:
     """The keys of people who belong to other accounts open those accounts, too."""
@@ -180,13 +180,13 @@ def test_a_key_issued_by_another_person_is_shown_only_to_its_owner(owner: User, 
 
 @pytest.mark.parametrize("issuer", ["manager", "superuser"])
 @pytest.mark.parametrize(
-    "fault", ["no account", "another account", "no staff member", "cannot sign in"]
+    "fault", ["no account", "another account", "not a member", "cannot sign in"]
 )
 def test_a_key_for_another_person_needs_an_account_that_both_belong_to(
     owner: User, issuer: str, fault: str
 ) -> None:
     account = owner.owned_accounts.get()
-    other = person("stranger" if fault == "no staff member" else "member", owner)
+    other = person("stranger" if fault == "not a member" else "member", owner)
     if fault == "cannot sign in":
         User.objects.filter(pk=other.pk).update(is_staff=False)
     if fault == "another account":

@@ -51,7 +51,7 @@ def link(email: str) -> str:
 
 
 @pytest.mark.parametrize("email", ["known@example.com", "KNOWN@example.com", "new@example.com"])
-def test_an_address_becomes_a_member_only_by_accepting(
+def test_an_invited_person_becomes_a_member_only_by_accepting(
     manager: Client, account: Account, email: str, default_model: Any
 ) -> None:
     known = UserFactory(email="known@example.com")
@@ -148,7 +148,7 @@ def test_a_person_cannot_be_invited_twice(email: str, told: str) -> None:
     assert not Mail.objects.exists()
 
 
-def test_invitations_count_towards_the_mail_limit_of_an_account(
+def test_invitations_count_towards_the_email_limit_of_an_account(
     manager: Client, account: Account
 ) -> None:
     Mail.objects.bulk_create(

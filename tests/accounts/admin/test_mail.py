@@ -12,7 +12,7 @@ MAILS = reverse("admin:accounts_mail_changelist")
 pytestmark = pytest.mark.django_db
 
 
-def test_an_account_links_to_its_own_mails() -> None:
+def test_an_account_links_to_its_own_emails() -> None:
     mine, other = AccountFactory(name="Acme"), AccountFactory(name="Globex")
     for account in (mine, other):
         Mail.objects.create(account=account, to="a@b.example", subject=f"to {account}", body="x")

@@ -13,7 +13,7 @@ from tests.factories.staff import signed_in, superuser
 @pytest.mark.parametrize(
     ("told", "shown"), [(0, "not yet"), (80, "at 80% of the quota")], ids=["not yet", "at 80%"]
 )
-def test_a_month_shows_when_the_owner_was_notified_of_it(
+def test_a_month_shows_whether_the_owner_was_notified(
     chatbot: Chatbot, told: int, shown: str
 ) -> None:
     month = timezone.now().date().replace(day=1)

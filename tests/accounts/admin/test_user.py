@@ -90,7 +90,7 @@ def test_a_person_can_be_created_with_a_password_and_changed() -> None:
     assert (kim.name, kim.is_staff, kim.check_password(secret)) == ("Kim B.", True, True)
 
 
-def test_a_deleted_person_loses_access_and_stays_in_the_audit_log(
+def test_a_deleted_person_loses_access_and_stays_in_the_history(
     ann: User, default_model: Any
 ) -> None:
     account = MembershipFactory(user=staff(ann, ACCOUNT_ADMINS), role="SUPER_ADMIN").account
@@ -118,7 +118,7 @@ def test_an_account_owner_cannot_be_deleted(account: Account) -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one writer at a time")
-def test_a_person_added_twice_at_the_same_time_is_a_form_error() -> None:
+def test_adding_a_person_twice_at_the_same_time_is_a_form_error() -> None:
     client, pages = signed_in(superuser()), []
     given = {"email": "kim@example.com", "name": "Kim", "usable_password": "false"}
 

@@ -1,4 +1,4 @@
-"""An account keeps its newest stored answers, up to a size limit."""
+"""An account keeps its newest stored responses, up to a size limit."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.proves("Threads and messages")
 
 @pytest.fixture
 def little_room(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Limit the stored bytes per account, and prune after each stored answer. Returns the limit."""
+    """Limit the stored bytes per account, and prune after each response. Returns the limit."""
     monkeypatch.setattr(idempotency, "PRUNED_EVERY", 1)
     monkeypatch.setattr(idempotency, "MAX_KEPT", 20 * SMALLEST)
     return 20 * SMALLEST
@@ -35,7 +35,7 @@ def end_claims() -> None:
 @pytest.mark.parametrize(
     ("length", "kept"), [pytest.param(1, 20, id="small"), pytest.param(5_000, 3, id="large")]
 )
-def test_an_account_keeps_its_newest_answers_up_to_a_limit(
+def test_an_account_keeps_its_newest_responses_up_to_a_limit(
     little_room: int, chatbot: Chatbot, length: int, kept: int
 ) -> None:
     path, api = instructions(chatbot), caller(chatbot.account.owner)
@@ -51,7 +51,7 @@ def test_an_account_keeps_its_newest_answers_up_to_a_limit(
     assert sum(max(len(row.body or b""), SMALLEST) for row in answers) <= little_room
     again = [api.post(path, body, Idempotency_Key=key) for key in ("24", "0")]
     assert [answer.status_code for answer in again] == [200, 200]
-    # The request with the key "0" ran again, because its answer had been pruned
+    # The request with the key "0" ran again, because its response had been pruned
     assert Instruction.objects.filter(chatbot=chatbot).count() == 26
 
 
@@ -85,7 +85,7 @@ def test_pruning_never_deletes_an_unanswered_request(little_room: int, chatbot: 
     assert StoredAnswer.objects.exclude(status=None).count() == 1
 
 
-def test_an_answer_that_another_request_waits_for_survives_concurrent_pruning(
+def test_a_response_that_another_request_waits_for_survives_concurrent_pruning(
     little_room: int, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner, account = chatbot.account.owner_id, chatbot.account_id

@@ -12,7 +12,7 @@ from tests.factories.accounts import UserFactory
 
 @pytest.mark.django_db
 @pytest.mark.skipif(settings.EMBEDDED, reason="SQLite locks the whole database")
-def test_a_rotation_locks_keys_but_no_people() -> None:
+def test_a_rotation_locks_keys_but_not_their_owners() -> None:
     issue(UserFactory())
     with CaptureQueriesContext(connection) as made:
         assert len([*rotate(ApiKey.objects.all(), grace_hours=1)]) == 1

@@ -22,7 +22,7 @@ DAY = timedelta(days=1)
 
 
 def changed(*, days: float) -> Change:
-    """Record a change as if it had been made some days ago."""
+    """Record a change as if it had been made this many days ago."""
     with in_trail():
         AccountFactory()
     found = Change.objects.latest("id")
@@ -41,20 +41,20 @@ def run() -> timedelta:
 
 
 @pytest.mark.parametrize(("days", "kept"), [(729.9, True), (730.1, False), (0, True)])
-def test_a_change_is_deleted_after_its_retention(days: float, kept: bool) -> None:
+def test_a_change_is_deleted_after_its_retention_period(days: float, kept: bool) -> None:
     row = changed(days=days)
     assert timedelta(hours=23) < run() <= DAY
     assert Change.objects.filter(pk=row.pk).exists() is kept
 
 
-def test_the_retention_is_a_setting(settings: Any) -> None:
+def test_the_retention_period_is_a_setting(settings: Any) -> None:
     settings.AUDIT_RETENTION_DAYS = 7
     kept, old = changed(days=6), changed(days=8)
     run()
     assert list(Change.objects.filter(pk__in=[kept.pk, old.pk])) == [kept]
 
 
-def test_a_pruning_that_takes_too_long_continues_a_minute_later(
+def test_pruning_that_takes_too_long_continues_a_minute_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(locks, "BATCH", 2)
@@ -69,7 +69,7 @@ def test_a_pruning_that_takes_too_long_continues_a_minute_later(
     assert left == [3, 1, 0]
 
 
-def test_the_pruning_reads_the_range_of_an_index() -> None:
+def test_pruning_reads_a_range_of_an_index() -> None:
     changed(days=1000)
     with CaptureQueriesContext(connection) as asked:
         list(change.prune(timezone.now()))

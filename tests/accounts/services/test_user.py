@@ -34,7 +34,7 @@ def test_a_person_is_found_through_the_index(way: str, django_assert_num_queries
 
 
 @pytest.mark.parametrize("name", ["Ann", ""])
-def test_nothing_of_a_deleted_persons_address_is_kept(name: str) -> None:
+def test_no_part_of_a_deleted_persons_address_is_kept(name: str) -> None:
     user = UserFactory(email="ann@example.com", name=name)
     delete_user(user)
     [kept] = User.objects.filter(pk=user.pk).values()

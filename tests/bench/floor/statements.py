@@ -55,7 +55,8 @@ WHERE id = %s AND erased_at IS NULL
 AND account_id = (SELECT id FROM accounts_account WHERE id = %s AND owner_id = %s)
 RETURNING id, name, description, is_active, created_by_user_id, created_at, updated_at"""
 
-# Locks the thread, and reads everything that a send needs. SQLite, with one writer, needs no lock.
+# Locks the thread, and reads what is needed to store the message. SQLite has only one writer, so it
+# needs no lock.
 SEND = """SELECT t.visitor_id, t.escalated, t.anonymous, v.email, v.phone, t.last_position,
 t.visitor_messages_count, c.account_id, p.messages_per_minute, p.ai_replies_per_minute,
 p.monthly_messages, g.limit_messages_per_conversation, g.max_messages_per_conversation,

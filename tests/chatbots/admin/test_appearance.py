@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from chatbots.admin.appearance import COLOURS, FIELDSETS
+from chatbots.admin.appearance import COLORS, FIELDSETS
 from chatbots.models import Appearance, Chatbot
 from tests.factories.staff import signed_in, superuser
 from tests.pages import submit
@@ -12,7 +12,7 @@ from tests.pages import submit
 def test_the_form_has_every_setting_once() -> None:
     shown = [name for _, options in FIELDSETS for name in options["fields"]]
     assert sorted(shown) == sorted([*Appearance.own_fields(), "seen_at"])
-    assert len(COLOURS) == 4
+    assert len(COLORS) == 4
 
 
 @pytest.mark.slow

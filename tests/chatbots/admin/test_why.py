@@ -29,7 +29,7 @@ def asked(client: Client, chatbot: Chatbot, email: str, action: Action) -> str:
         ("MEMBER", False, Action.USE_CHATBOT, False, "being added to the chatbot or the role"),
         ("MEMBER", True, Action.USE_CHATBOT, True, "being added to the chatbot or the role"),
         ("SUPER_ADMIN", False, Action.USE_CHATBOT, True, "the role OWNER or the role SUPER_ADMIN"),
-        ("MEMBER", True, Action.ERASE, False, "needs the role OWNER or the role SUPER_ADMIN"),
+        ("MEMBER", True, Action.ERASE, False, "requires the role OWNER or the role SUPER_ADMIN"),
         ("MEMBER", False, Action.ENTER_ACCOUNT, True, "the role MEMBER or the role OWNER"),
         ("MEMBER", False, Action.LIST_ACCOUNT_CHATBOTS, False, "the permission CHATBOT_VIEW or"),
     ],

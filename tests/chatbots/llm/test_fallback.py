@@ -14,7 +14,7 @@ from django.utils import timezone
 from chatbots.llm.exchange import AllFailed, Reply, Turn
 from chatbots.llm.fallback import SKIPPED_AFTER, ask_in_turn, note, to_ask
 from chatbots.models import LlmModel
-from tests.servers.behaviours import Behaviour, answer, reset, stall
+from tests.servers.behaviors import Behavior, answer, reset, stall
 from tests.servers.model import ModelServer, dripping, failing, saying
 
 pytestmark = pytest.mark.django_db
@@ -68,7 +68,7 @@ def reply(model: LlmModel) -> Reply:
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_the_next_model_answers_within_the_same_deadline(
-    model: LlmModel, first: ModelServer, settings: Any, fault: Behaviour
+    model: LlmModel, first: ModelServer, settings: Any, fault: Behavior
 ) -> None:
     settings.LLM_TIMEOUT = 3.0
     first.say(fault)
@@ -137,7 +137,7 @@ def test_a_model_that_fails_repeatedly_is_skipped_and_then_tried_once(
     assert (model.failures_in_a_row, model.skipped_until) == (0, None)
 
 
-def test_a_success_ends_a_row_of_failures(model: LlmModel, first: ModelServer) -> None:
+def test_a_success_resets_the_count_of_failures(model: LlmModel, first: ModelServer) -> None:
     broken, well = answer(500), saying("well")
     first.say(broken, broken, well, broken, broken, well)
     said = [reply(model).content for _ in range(6)]

@@ -52,7 +52,7 @@ def test_a_rejection_without_json_gives_its_status(body: Any) -> None:
         (413, "Request Entity Too Large"),
     ],
 )
-def test_a_prompt_that_is_too_long_is_recognised_in_the_errors_of_many_servers(
+def test_a_prompt_that_is_too_long_is_recognized_in_the_errors_of_many_servers(
     status: int, text: str
 ) -> None:
     assert refusal(status, text.encode()).remedy is Remedy.LESS_HISTORY

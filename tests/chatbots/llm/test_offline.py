@@ -1,3 +1,5 @@
+"""The built-in model: its answers are sentences from the facts or fixed phrases."""
+
 import re
 import time
 

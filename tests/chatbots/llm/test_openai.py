@@ -9,8 +9,8 @@ import pytest
 
 from chatbots.llm.exchange import Model, ReplyFailed, Turn
 from chatbots.llm.fallback import ask
-from tests.servers import behaviours as say
-from tests.servers.behaviours import Behaviour
+from tests.servers import behaviors as say
+from tests.servers.behaviors import Behavior
 from tests.servers.model import (
     PATH,
     ModelServer,
@@ -96,7 +96,7 @@ def test_a_missing_or_invalid_key_is_named_and_no_request_is_sent(
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "reason"),
+    ("behavior", "reason"),
     [
         pytest.param(saying(""), "empty reply", id="empty content"),
         pytest.param(saying(" \n\0"), "empty reply", id="blank content"),
@@ -162,15 +162,15 @@ def test_a_missing_or_invalid_key_is_named_and_no_request_is_sent(
     ],
 )
 def test_every_bad_response_fails_the_reply_with_a_reason(
-    server: ModelServer, model: Model, behaviour: Behaviour, reason: str
+    server: ModelServer, model: Model, behavior: Behavior, reason: str
 ) -> None:
-    server.say(behaviour)
+    server.say(behavior)
     assert reason in fails(model)
     assert len(server.arrivals) == 1, "the model is asked only once"
 
 
 @pytest.mark.parametrize(
-    "behaviour",
+    "behavior",
     [
         pytest.param(say.stall(), id="silent"),
         pytest.param(saying("late", delay=600.0), id="late"),
@@ -181,10 +181,10 @@ def test_every_bad_response_fails_the_reply_with_a_reason(
     ],
 )
 def test_a_slow_model_is_cut_off_at_the_timeout(
-    server: ModelServer, model: Model, settings: Any, behaviour: Behaviour
+    server: ModelServer, model: Model, settings: Any, behavior: Behavior
 ) -> None:
     settings.LLM_TIMEOUT = 1.0  # long enough to send the request
-    server.say(behaviour)
+    server.say(behavior)
     began = time.monotonic()
     assert fails(model) == "timeout while waiting for the response"
     assert time.monotonic() - began < SLACK
@@ -206,7 +206,7 @@ def test_an_unreachable_endpoint_fails_with_a_reason(base_url: str, reason: str)
 
 
 @pytest.mark.parametrize(
-    "behaviour",
+    "behavior",
     [
         pytest.param(say.hang_up(), id="closed"),
         pytest.param(say.hang_up(say.head(200, length=99) + b"{"), id="closed within the body"),
@@ -215,9 +215,9 @@ def test_an_unreachable_endpoint_fails_with_a_reason(base_url: str, reason: str)
     ],
 )
 def test_a_closed_connection_fails_with_a_reason(
-    server: ModelServer, model: Model, behaviour: Behaviour
+    server: ModelServer, model: Model, behavior: Behavior
 ) -> None:
-    server.say(behaviour)
+    server.say(behavior)
     assert fails(model, pauses=()).startswith("connection closed")
     assert len(server.arrivals) == 1
 
@@ -233,9 +233,7 @@ OVERLOADED = say.answer(503, b"", "Retry-After: 0")
         pytest.param(say.hang_up(), id="closed"),
     ],
 )
-def test_a_temporary_failure_is_retried(
-    server: ModelServer, model: Model, fault: Behaviour
-) -> None:
+def test_a_temporary_failure_is_retried(server: ModelServer, model: Model, fault: Behavior) -> None:
     server.say(fault, saying("at last"))
     assert ask(model, TURNS, temperature=0).content == "at last"
     first, second = server.questions
@@ -259,7 +257,7 @@ def test_a_retry_waits_as_long_as_the_endpoint_asks(server: ModelServer, model: 
     ],
 )
 def test_retries_are_few_and_stop_at_the_deadline_of_the_reply(
-    server: ModelServer, model: Model, fault: Behaviour, times: int
+    server: ModelServer, model: Model, fault: Behavior, times: int
 ) -> None:
     server.say(fault)
     assert "the model's endpoint answered" in fails(model)

@@ -9,7 +9,7 @@ import pytest
 from chatbots.llm.exchange import Model, ReplyFailed, Turn
 from chatbots.llm.fallback import ask
 from chatbots.llm.parsing import without_thoughts
-from tests.servers.behaviours import Behaviour, answer
+from tests.servers.behaviors import Behavior, answer
 from tests.servers.model import ModelServer, completion, encoded, saying
 
 
@@ -24,7 +24,7 @@ def text(content: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "reply"),
+    ("behavior", "reply"),
     [
         pytest.param(saying("  yes\n"), "yes", id="surrounding white space"),
         pytest.param(saying("Zeile 1\nZeile 2 😀"), "Zeile 1\nZeile 2 😀", id="two lines"),
@@ -40,9 +40,9 @@ def text(content: str) -> dict[str, str]:
     ],
 )
 def test_responses_that_official_clients_accept_are_accepted(
-    server: ModelServer, behaviour: Behaviour, reply: str
+    server: ModelServer, behavior: Behavior, reply: str
 ) -> None:
-    server.say(behaviour)
+    server.say(behavior)
     model = Model("compatible", "gpt-test", server.base_url)
     assert ask(model, [Turn("user", "Well?")], temperature=0).content == reply
 

@@ -94,7 +94,7 @@ def test_versions_of_texts_are_bounded_and_those_of_models_are_not(
 
 
 @pytest.mark.usefixtures("three_kept")
-def test_a_version_that_was_pruned_cannot_be_used_or_restored(chatbot: Chatbot) -> None:
+def test_a_pruned_version_cannot_be_used_or_restored(chatbot: Chatbot) -> None:
     row = InstructionFactory(chatbot=chatbot)
     oldest = Version.objects.get(row_id=row.pk)
     edit(row, "2", "3", "4")
@@ -129,7 +129,7 @@ def test_a_change_needs_the_same_queries_with_ten_thousand_versions(chatbot: Cha
     [pruning] = [one["sql"] for one in captured if one["sql"].startswith("DELETE")]
     assert "version_number_unique" in plan(pruning) or "autoindex" in plan(pruning)
     assert Version.objects.filter(row_id=many.pk).count() == 10_000
-    edit(many, "another one")  # the version that now drops out has been used, so it is kept
+    edit(many, "another one")  # the next version to prune has been used, so it is kept
     assert Version.objects.filter(row_id=many.pk).count() == 10_001
 
 
@@ -172,7 +172,7 @@ def test_a_reply_waits_for_the_pruning_of_a_version_that_it_uses(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one writer at a time")
 @pytest.mark.parametrize("commits", ENDS)
-def test_a_pruning_waits_for_a_reply_that_uses_the_version(chatbot: Chatbot, commits: bool) -> None:
+def test_pruning_waits_for_a_reply_that_uses_the_version(chatbot: Chatbot, commits: bool) -> None:
     row = InstructionFactory(chatbot=chatbot)
     oldest = Version.objects.get(row_id=row.pk)
     edit(row, "2", "3")

@@ -8,12 +8,12 @@ from tests.chatbots.shapes import APPEARANCE, NOT_SETTABLE, WRONG, check, settab
 from tests.conftest import Api
 
 pytestmark = pytest.mark.proves("Appearance and localization", "Appearance")
-COLOURS = ["brandPrimaryColor", "brandTextColor", "brandIconBgColor", "linkColor"]
+COLORS = ["brandPrimaryColor", "brandTextColor", "brandIconBgColor", "linkColor"]
 LONG = {"welcomeMessage"}
 SHORT = [
     name
     for name in settable(APPEARANCE)
-    if APPEARANCE[name] is str and name not in {*COLOURS, *LONG}
+    if APPEARANCE[name] is str and name not in {*COLORS, *LONG}
 ]
 put = pytest.mark.proves("Endpoints named without shape")
 
@@ -38,7 +38,7 @@ def test_the_appearance_is_returned(
     record = answer.json()["data"]
     check(record, APPEARANCE)
     assert (record["id"], record["chatbotId"]) == (str(row.pk), str(chatbot.pk))
-    assert all(record[name].startswith("#") for name in COLOURS)
+    assert all(record[name].startswith("#") for name in COLORS)
 
 
 def test_a_missing_row_is_created_on_demand(api: Api, there: str, row: Appearance) -> None:
@@ -58,7 +58,7 @@ def test_every_field_can_be_set_and_is_stored(api: Api, there: str) -> None:
         dict: {"name": "Inter", "sizes": [1]},
     }
     body = {name: values[APPEARANCE[name]] for name in settable(APPEARANCE)}
-    body |= dict.fromkeys(COLOURS, "#1a2B3c")
+    body |= dict.fromkeys(COLORS, "#1a2B3c")
     answer = api.put(there, body)
     assert (answer.status_code, answer.json()["message"]) == (200, "success")
     for record in (answer.json()["data"], api.get(there).json()["data"]):
@@ -104,7 +104,7 @@ def test_length_limits_count_characters(api: Api, there: str, name: str, bound: 
 
 @pytest.mark.proves("Appearance/record")
 @put
-@pytest.mark.parametrize("name", COLOURS)
+@pytest.mark.parametrize("name", COLORS)
 @pytest.mark.parametrize(
     ("value", "status"),
     [
@@ -122,9 +122,7 @@ def test_length_limits_count_characters(api: Api, there: str, name: str, bound: 
         (" ", 400),
     ],
 )
-def test_a_colour_is_rrggbb_or_rgb(
-    api: Api, there: str, name: str, value: str, status: int
-) -> None:
+def test_a_color_is_rrggbb_or_rgb(api: Api, there: str, name: str, value: str, status: int) -> None:
     answer = api.put(there, {name: value})
     assert answer.status_code == status
     if status == 200:

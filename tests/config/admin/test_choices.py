@@ -142,7 +142,7 @@ def test_a_search_finds_only_rows_that_the_person_may_choose(
         assert texts(manager, field, "") == [row.name]
 
 
-def test_a_search_returns_the_rows_by_name(manager: Client, chatbot: Chatbot) -> None:
+def test_a_search_returns_the_rows_sorted_by_name(manager: Client, chatbot: Chatbot) -> None:
     names = [bot.name for bot in copies(chatbot)]
     assert texts(manager, "chatbots.persona.chatbot", "zz1") == names[:20]
 

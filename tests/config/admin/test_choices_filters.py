@@ -1,4 +1,4 @@
-"""A long filter can select every row, through a search or by narrowing its options."""
+"""A long filter can select any row, through a search or by narrowing its options."""
 
 import re
 
@@ -141,7 +141,7 @@ def test_a_person_with_many_chatbots_reaches_the_last(chatbot: Chatbot) -> None:
         assert narrowed(client, address, "chatbot", "zz1200") == [str(last.pk)]
 
 
-def test_a_filter_costs_the_same_queries_with_any_number_of_rows(
+def test_a_filter_needs_the_same_number_of_queries_for_any_number_of_rows(
     client: Client, chatbot: Chatbot
 ) -> None:
     def cost(address: str, query: dict[str, str]) -> int:

@@ -100,7 +100,7 @@ def test_each_tab_of_a_chatbot_is_checked(client: Client, chatbot: Chatbot) -> N
     assert (chatbot.name, chatbot.generalsettings.description) == ("mine", "")
 
 
-def test_a_form_without_a_time_is_saved(client: Client, row: Instruction, address: str) -> None:
+def test_a_form_without_seen_at_is_saved(client: Client, row: Instruction, address: str) -> None:
     submit(client, address, instruction="mine", seen_at="")
     row.refresh_from_db()
     assert row.instruction == "mine"
@@ -130,7 +130,7 @@ def test_models_starters_plans_and_accounts_are_checked(client: Client, chatbot:
         assert client.post(address, fields_of(answer)).status_code == 302
 
 
-def test_a_person_whose_row_has_no_time_is_checked(client: Client) -> None:
+def test_a_person_is_checked_although_the_row_has_no_updated_at(client: Client) -> None:
     shown = UserFactory(name="Ann")
     address = reverse("admin:accounts_user_change", args=[shown.pk])
     form = fields_of(client.get(address))

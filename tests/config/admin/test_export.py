@@ -189,7 +189,7 @@ def test_the_progress_counts_the_rows_that_were_sent(
     assert progress(client) == {"rows": 5, "state": "done"}
 
 
-def test_the_progress_is_shown_to_the_same_person_only(running: Iterator[bytes]) -> None:
+def test_the_progress_is_shown_only_to_the_same_person(running: Iterator[bytes]) -> None:
     list(running)
     assert progress(signed_in(superuser())) == {"rows": 0, "state": "waiting"}
 

@@ -52,7 +52,7 @@ class Texts(HTMLParser):
 
 
 def count_activity(chatbot: Chatbot, now: datetime) -> None:
-    """Store FIGURE messages and deliveries for one recent hour and one recent day."""
+    """Store activity counts of FIGURE for one recent hour and one recent day."""
     for hours, begins in ((HOUR, now - 4 * ONE_HOUR), (DAY, now - 3 * ONE_DAY)):
         hour = begins.replace(minute=0, second=0, microsecond=0)
         Activity.objects.create(
@@ -130,7 +130,7 @@ def test_no_page_shows_a_figure_without_separators(client: Client, tenant: Tenan
     }
 
 
-def test_the_page_of_a_conversation_and_of_its_delivery_group_digits(
+def test_the_pages_of_a_conversation_and_its_delivery_group_digits(
     client: Client, tenant: Tenant
 ) -> None:
     message, attempt = Message.objects.latest("pk"), Attempt.objects.latest("pk")

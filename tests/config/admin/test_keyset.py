@@ -88,7 +88,7 @@ def test_a_filter_is_kept_on_the_next_page(client: Client, chatbot: Chatbot) -> 
     assert {row.state for row in Delivery.objects.filter(pk__in=rows)} == {"FAILED"}
 
 
-def test_a_page_needs_the_same_queries_at_any_number_of_rows(
+def test_a_page_needs_the_same_number_of_queries_for_any_number_of_rows(
     client: Client, chatbot: Chatbot
 ) -> None:
     def queries(address: str) -> list[str]:

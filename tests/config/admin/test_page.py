@@ -34,7 +34,7 @@ def test_a_failed_form_can_be_submitted_again(transactional_db: None) -> None:
 
 
 @pytest.mark.slow
-def test_every_header_of_a_table_has_a_text(default_model: Any) -> None:
+def test_every_table_header_has_text(default_model: Any) -> None:
     client, found = signed_in(superuser()), 0
     home = ("/admin/?span=30d", client.get("/admin/?span=30d"))
     for address, page in [home, *opened(client, Tenant("mine"))]:

@@ -27,7 +27,7 @@ def written_out(moment: datetime) -> str:
 
 
 @pytest.mark.parametrize("moment", MOMENTS, ids=str)
-def test_a_time_is_cut_to_milliseconds_in_utc(moment: datetime) -> None:
+def test_a_time_is_truncated_to_milliseconds_in_utc(moment: datetime) -> None:
     assert dumps(moment) == f'"{written_out(moment)}"'.encode()
 
 

@@ -17,8 +17,8 @@ def new_class(request: pytest.FixtureRequest) -> Iterator[None]:
     made = [type("Novel", (request.param,), {"code": NOVEL})]
     yield
     made.clear()
-    # Only the garbage collector deletes a class. The document, which other tests compare, would
-    # still list its code.
+    # Until the garbage collector deletes the class, the document that other tests compare would
+    # list its code.
     gc.collect()
     assert NOVEL not in codes()
 

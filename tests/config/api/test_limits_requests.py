@@ -1,4 +1,4 @@
-"""The address and the user of a request are counted together, and as if they were not."""
+"""The address and the user of a request are counted in one round trip, as if each had its own."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,7 +33,7 @@ def limited(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def trips(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Record how many commands each round trip to Redis has."""
+    """Record the number of commands in each round trip to Redis."""
     recorded: list[int] = []
     exchange = limits.SharedCounters._exchange
 
@@ -66,7 +66,7 @@ def test_both_limits_refuse_as_if_they_were_counted_separately(api: Api, setting
 
 
 def used(chatbot: Chatbot) -> int:
-    """Return how many calls of the chatbot's owner are counted so far, by counting one more."""
+    """Return the number of counted calls of the chatbot's owner. Counts one more and undoes it."""
     [counted] = limits.increment(("user", str(chatbot.account.owner_id), settings.RATE_LIMIT_USER))
     assert counted
     limits.give_back(counted)

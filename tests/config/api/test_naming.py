@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.api.naming import camel, capitalised
+from config.api.naming import camel, capitalized
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,5 @@ def test_a_field_is_camel_case_on_the_wire(name: str, outside: str) -> None:
 @pytest.mark.parametrize(
     ("name", "joined"), [("", ""), ("NEW_LEAD", "NewLead"), ("my_chatbots", "MyChatbots")]
 )
-def test_every_word_of_a_joined_name_has_a_capital(name: str, joined: str) -> None:
-    assert capitalised(name) == joined
+def test_every_word_of_a_joined_name_is_capitalized(name: str, joined: str) -> None:
+    assert capitalized(name) == joined

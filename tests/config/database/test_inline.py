@@ -24,7 +24,7 @@ from tests.servers.proxy import Proxy
 
 READS = [each for each in OPERATIONS if each.method == "GET"]
 SHORT = 0.4  # seconds; shorter than a thread's wait for a locked row or for the cache
-for_sqlite = pytest.mark.skipif(not settings.EMBEDDED, reason="a commit may wait for any time")
+for_sqlite = pytest.mark.skipif(not settings.EMBEDDED, reason="a commit may wait indefinitely")
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite's reads do not wait")
 
 
@@ -56,7 +56,7 @@ def test_after_a_long_read_threads_answer_for_a_while(monkeypatch: pytest.Monkey
     own.begin()
 
 
-def test_a_request_has_one_time_limit_for_all_that_it_waits_for(
+def test_a_request_has_one_time_limit_for_everything_that_it_waits_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     own, now = Inline(), time.monotonic()
@@ -108,11 +108,11 @@ def get(web: Web, path: str, key: str = "") -> tuple[int, float]:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("web", ["6/3600s"], indirect=True)
-def test_a_read_that_is_answered_from_the_start_again_is_counted_once(
+def test_a_read_that_starts_again_in_a_thread_is_counted_once(
     web: Web, api: Api, chatbot: Chatbot
 ) -> None:
-    # A thread answers the first request and leaves its connection. The first request with the
-    # other key begins on the event loop, which must not record the key's use.
+    # A thread answers the first request and leaves its connection to the event loop. The first
+    # request with the other key begins on the event loop, which must not record the key's use.
     other = caller(chatbot.account.owner)
     keys = [api.key] * 2 + [other.key] * 5
     assert [get(web, "/api/v1/chatbots", key)[0] for key in keys] == [200] * 6 + [429]
@@ -232,7 +232,7 @@ def test_a_change_that_waits_for_another_writer_delays_no_other_request(
 
 
 def blocked() -> Any:
-    """Return whether another session waits for a lock."""
+    """Count the sessions of this database that wait for a lock."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"

@@ -133,7 +133,7 @@ def test_threads_share_a_statement() -> None:
         assert list(threads.map(run, range(8))) == [account] * 8
 
 
-def test_a_page_has_its_limit_and_offset_given() -> None:
+def test_a_page_takes_its_limit_and_offset_as_values() -> None:
     account = AccountFactory()
     for name in "abcde":
         ChatbotFactory(name=name, account=account)
@@ -239,7 +239,7 @@ def test_inserted_rows_are_complete() -> None:
     assert FollowUpPrompt.objects.count() == 3
 
 
-def test_a_row_is_inserted_with_its_documents() -> None:
+def test_a_row_is_inserted_with_its_json_values() -> None:
     chatbot = ChatbotFactory()
     Appearance.objects.filter(chatbot=chatbot).delete()
     insert(Appearance(chatbot=chatbot, font_family={"a": ["ä", None, 1.5]}))
@@ -265,7 +265,7 @@ def test_only_the_rows_of_the_queryset_are_deleted() -> None:
     assert Persona.objects.get() == kept
 
 
-def test_a_row_of_a_model_that_saves_itself_is_refused() -> None:
+def test_a_row_of_a_model_with_its_own_save_method_is_refused() -> None:
     with pytest.raises(TypeError, match="Account"):
         insert(Account(name="a", owner=AccountFactory().owner))
 

@@ -123,5 +123,5 @@ def test_a_block_within_a_block_adds_to_it() -> None:
             renamed("inner")
         with together():
             insert(FollowUpPrompt(chatbot=account.chatbots.get(), link_text="outer"))
-    assert len(queries) == (6 if settings.EMBEDDED else 4), "three of them read"
+    assert len(queries) == (6 if settings.EMBEDDED else 4), "three of them are reads"
     assert FollowUpPrompt.objects.count() == 2

@@ -18,7 +18,7 @@ SLACK = 10  # seconds, for a machine under load
 
 @pytest.fixture
 def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Make lookups hang, except for `quick.example.com`, and return a list of looked-up names."""
+    """Make lookups hang, except for `quick.example.com`, and record the names looked up."""
     asked, released = [], threading.Event()
 
     def ask(host: bytes, *args: Any, **kwargs: Any) -> list[Any]:
@@ -62,7 +62,7 @@ def test_each_thread_has_its_own_deadline() -> None:
 
 
 def test_the_addresses_of_a_name_share_the_remaining_time() -> None:
-    """The first address accepts no connection, and the second one does."""
+    """The first address accepts no connection, but the second one does."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         port = full.getsockname()[1]
         waiting = [socket.socket() for _ in range(4)]
@@ -92,7 +92,7 @@ def test_a_silent_name_server_is_cut_off_at_the_deadline(slow_names: list[str]) 
     assert time.monotonic() - began < SLACK
 
 
-def test_a_look_up_has_a_shorter_limit_than_the_deadline(
+def test_a_lookup_has_a_shorter_limit_than_the_deadline(
     slow_names: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deadline, "LOOK_UP_SECONDS", 0.2)
@@ -117,7 +117,7 @@ def test_many_unanswered_names_do_not_block_other_names(
             assert look_up("quick.example.com") == (LOOPBACK,)
         for each in late:
             each.result()
-    assert slow_names.count("slow7.example.com") == 1, "concurrent callers share one look-up"
+    assert slow_names.count("slow7.example.com") == 1, "concurrent callers share one lookup"
 
 
 def test_known_names_can_be_looked_up_while_unanswered_ones_fill_the_limit(
@@ -159,7 +159,7 @@ def raising(host: bytes | str, *args: Any, **kwargs: Any) -> NoReturn:
     raise socket.gaierror(socket.EAI_AGAIN, "try again")
 
 
-def test_the_number_of_concurrent_look_ups_is_limited(
+def test_the_number_of_concurrent_lookups_is_limited(
     slow_names: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deadline, "LOOK_UPS", 3)

@@ -85,7 +85,7 @@ def test_a_detail_is_one_short_line_whatever_the_peer_sends() -> None:
     assert len(explain(error).detail) <= 200
 
 
-def test_every_reason_except_none_has_a_text() -> None:
+def test_every_reason_except_none_has_a_label() -> None:
     assert [reason for reason in Reason if not reason.label] == [Reason.NONE]
     assert issubclass(requests.exceptions.RequestException, FAILURES)
 

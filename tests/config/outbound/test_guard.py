@@ -41,7 +41,7 @@ def test_a_public_address_of_this_machine_is_rejected(monkeypatch: pytest.Monkey
         guard.judge(ipaddress.ip_address("127.0.0.1"))
 
 
-def test_an_address_of_this_machine_is_recognised() -> None:
+def test_an_address_of_this_machine_is_recognized() -> None:
     assert guard.is_own(ipaddress.ip_address("127.0.0.1"))
     assert not guard.is_own(ipaddress.ip_address("8.8.8.8"))
     assert not guard.is_own(ipaddress.ip_address("2606:4700:4700::1111"))

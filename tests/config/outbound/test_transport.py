@@ -18,9 +18,9 @@ from config.outbound import idle, transport
 from config.outbound.deadline import TcpSocket, within
 from config.outbound.failures import FAILURES, AddressNotAllowed, Reason, explain
 from config.outbound.transport import pieces, session
-from tests.servers import behaviours as say
+from tests.servers import behaviors as say
 from tests.servers import certificates
-from tests.servers.behaviours import Arrival, Behaviour, Step
+from tests.servers.behaviors import Arrival, Behavior, Step
 from tests.servers.receiver import Receiver, hear_nothing
 
 TIMEOUT = 1.0  # seconds; long enough to send the request even if the exchange times out
@@ -75,7 +75,7 @@ def test_a_connection_serves_several_requests_in_turn(
 def test_a_connection_that_the_peer_closes_is_not_reused(
     receiver: Receiver,
     client: requests.Session,
-    first: Behaviour,
+    first: Behavior,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(transport, "AT_ONCE", SLACK)  # the next request may arrive before the close
@@ -89,7 +89,7 @@ def test_a_connection_that_the_peer_closes_is_not_reused(
 def test_a_kept_connection_that_the_peer_has_closed_is_not_a_failure(
     receiver: Receiver,
     client: requests.Session,
-    end: Callable[[], Behaviour],
+    end: Callable[[], Behavior],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(transport, "AT_ONCE", SLACK)
@@ -101,7 +101,7 @@ def test_a_kept_connection_that_the_peer_has_closed_is_not_a_failure(
 
 @pytest.mark.parametrize("end", [say.hang_up, say.reset])
 def test_a_new_connection_that_the_peer_closes_is_an_immediate_failure(
-    receiver: Receiver, client: requests.Session, end: Callable[[], Behaviour]
+    receiver: Receiver, client: requests.Session, end: Callable[[], Behavior]
 ) -> None:
     receiver.on("/", end())
     with pytest.raises(FAILURES) as caught:
@@ -280,11 +280,11 @@ def test_requests_beyond_the_number_of_kept_connections_do_not_wait(
     for at_once in (40, 4):
         together = threading.Barrier(at_once)
 
-        def behaviour(arrival: Arrival, together: threading.Barrier = together) -> Iterator[Step]:
+        def behavior(arrival: Arrival, together: threading.Barrier = together) -> Iterator[Step]:
             together.wait(60)
             yield say.head(200, length=0)
 
-        receiver.on("/", behaviour)
+        receiver.on("/", behavior)
         with ThreadPoolExecutor(at_once) as threads:
             ask = partial(get, client, receiver.url(), seconds=60.0)
             answers = [each.result() for each in [threads.submit(ask) for _ in range(at_once)]]

@@ -1,4 +1,4 @@
-"""System checks warn about a questionable configuration with which the service still starts."""
+"""System checks warn about questionable settings that do not prevent the service from starting."""
 
 import os
 from io import StringIO
@@ -93,7 +93,7 @@ def test_the_admin_warns_about_a_demo_that_is_open_to_the_network(
 
 
 @pytest.mark.parametrize("exposed", [True, False])
-def test_the_start_warns_about_a_demo_that_is_open_to_the_network(
+def test_serve_warns_about_a_demo_that_is_open_to_the_network(
     db: None, settings: object, exposed: bool
 ) -> None:
     settings.EXPOSED = exposed  # type: ignore[attr-defined]

@@ -81,7 +81,7 @@ def test_a_service_is_not_ready_while_a_migration_is_missing() -> None:
 
 
 @pytest.mark.parametrize(("sending", "reported"), [(True, "on"), (False, "off")])
-def test_held_mails_and_deliveries_are_reported_and_keep_the_service_ready(
+def test_held_emails_and_deliveries_are_reported_and_the_service_stays_ready(
     settings: Any, sending: bool, reported: str
 ) -> None:
     settings.SENDING = sending

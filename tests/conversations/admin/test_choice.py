@@ -80,7 +80,7 @@ def test_an_account_is_chosen_by_its_id_if_names_are_equal(default_model: object
         assert choice(client, account=bot.account_id).chatbots == [bot.pk]
 
 
-def test_ids_of_links_are_understood_and_shown_as_names(bots: list[Chatbot]) -> None:
+def test_ids_in_links_are_accepted_and_shown_as_names(bots: list[Chatbot]) -> None:
     found = choice(signed_in(superuser()), chatbot=bots[3].pk, account=bots[3].account_id)
     assert (found.chatbots, found.chatbot.text, found.account.text) == (
         [bots[3].pk],

@@ -16,7 +16,7 @@ from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 
 
-def test_the_hours_are_those_of_the_chatbot_whether_counted_or_current(chatbot: Chatbot) -> None:
+def test_stored_and_live_hours_count_only_the_chatbots_deliveries(chatbot: Chatbot) -> None:
     EndpointFactory(chatbot=chatbot)
     foreign = ChatbotFactory()
     counted = hour_of(timezone.now()) - timedelta(hours=5)

@@ -115,7 +115,7 @@ def test_names_are_shown_as_text(client: Client, chatbot: Chatbot) -> None:
     assert "<b>x" not in client.get(SEARCH, {"s": "anna"}).content.decode()
 
 
-def test_a_search_has_few_results_and_the_same_queries_at_any_number_of_rows(
+def test_a_search_returns_few_results_and_needs_the_same_queries_at_any_number_of_rows(
     client: Client, chatbot: Chatbot
 ) -> None:
     def queries(text: object) -> int:
@@ -134,5 +134,5 @@ def test_a_search_has_few_results_and_the_same_queries_at_any_number_of_rows(
     assert len(found(client, "shop")) == MOST
 
 
-def test_strangers_are_asked_to_sign_in() -> None:
+def test_anonymous_users_are_asked_to_sign_in() -> None:
     assert "/login/" in Client().get(SEARCH, {"s": "anna"})["Location"]

@@ -139,7 +139,7 @@ def test_the_last_hour_is_counted_live(client: Client, chatbot: Chatbot) -> None
 
 
 def test_hours_that_are_not_counted_yet_are_counted_live(client: Client, chatbot: Chatbot) -> None:
-    """The worker counts an hour some minutes after it ends."""
+    """A worker counts an hour within a few minutes after it ends."""
     now = timezone.now()
     before_last = hour_of(now) - 2 * ONE_HOUR
     Activity.objects.create(chatbot=chatbot, hours=HOUR, begins_at=before_last, messages=7)
@@ -328,7 +328,7 @@ def test_the_home_page_needs_the_same_few_queries_at_any_volume(
 
 
 @pytest.mark.parametrize("sending", [True, False])
-def test_the_home_page_says_that_deliveries_and_mails_are_held(
+def test_the_home_page_says_whether_deliveries_and_emails_are_held(
     client: Client, settings: Any, sending: bool
 ) -> None:
     settings.SENDING = sending

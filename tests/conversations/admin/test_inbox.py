@@ -221,7 +221,7 @@ def test_an_escalation_shows_the_visitors_last_words(client: Client, chatbot: Ch
         (3_000, 'bad">2 days ‼ too long<'),
     ],
 )
-def test_a_long_wait_has_a_sign_a_text_and_a_colour(
+def test_a_long_wait_has_a_sign_a_text_and_a_color(
     client: Client, chatbot: Chatbot, minutes: int, words: str
 ) -> None:
     talk(chatbot, "waits", MessageType.USER_MESSAGE, escalated=True, minutes=minutes)
@@ -307,7 +307,7 @@ def test_a_poll_without_news_has_no_body_and_few_queries(client: Client, chatbot
         assert len(asked) <= 4
 
 
-def test_a_poll_reports_changes_of_the_users_own_chatbots_only(
+def test_a_poll_reports_only_changes_in_the_users_own_chatbots(
     client: Client, chatbot: Chatbot
 ) -> None:
     thread = talk(chatbot, "asks", MessageType.USER_MESSAGE)
@@ -322,7 +322,7 @@ def test_a_poll_reports_changes_of_the_users_own_chatbots_only(
     assert f'data-rows="{row}"' in client.get(f"{INBOX}?view=waiting").content.decode()
 
 
-def test_a_poll_of_a_person_without_the_permission_shows_nothing(chatbot: Chatbot) -> None:
+def test_a_poll_by_a_person_without_the_permission_shows_nothing(chatbot: Chatbot) -> None:
     escalation.toggle(talk(chatbot, "asks").pk)
     person = staff(chatbot.account.owner, AGENTS)
     person.groups.clear()

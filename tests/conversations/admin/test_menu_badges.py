@@ -44,7 +44,7 @@ def test_the_badges_count_only_the_users_own_rows(client: Client, chatbot: Chatb
     assert badges(signed_in(superuser())) == ["3", "7"]
 
 
-def test_the_badge_of_the_deliveries_counts_the_failures_of_the_last_day(
+def test_the_deliveries_badge_counts_the_failures_of_the_last_day(
     client: Client, chatbot: Chatbot
 ) -> None:
     failed = {"chatbot": chatbot, "state": "FAILED", "due_at": None}

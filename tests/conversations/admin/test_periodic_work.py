@@ -30,7 +30,7 @@ def test_a_superuser_sees_all_periodic_work() -> None:
     assert client.get(work).status_code == 200
 
 
-def test_other_staff_see_none(chatbot: Chatbot) -> None:
+def test_other_staff_see_no_periodic_work(chatbot: Chatbot) -> None:
     client: Client = signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
     assert LIST not in client.get(HOME).content.decode()
     assert client.get(LIST).status_code == 403

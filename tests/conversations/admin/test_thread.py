@@ -207,7 +207,7 @@ def test_the_page_says_who_took_the_thread_over_and_when(
 def test_a_stale_page_overwrites_only_what_it_changes(client: Client, thread: Thread) -> None:
     Thread.objects.filter(pk=thread.pk).update(internal_notes="one\ntwo")
     form = fields_of(client.get(at(thread)))
-    del form["important"]  # from a button; browsers do not send an unchecked checkbox
+    del form["important"]  # from a button's form; browsers do not send an unchecked checkbox
     update(thread.pk, {"internal_notes": "a colleague's", "important": True})
     client.post(at(thread, "details"), form | {"title": "new"})
     thread.refresh_from_db()
@@ -226,7 +226,7 @@ def test_a_title_that_is_too_long_is_rejected_and_kept_in_the_form(
     assert Thread.objects.get(pk=thread.pk).title == ""
 
 
-def test_the_page_links_to_the_conversations_that_wait_before_and_after(
+def test_the_page_links_to_the_previous_and_the_next_waiting_conversation(
     client: Client, chatbot: Chatbot
 ) -> None:
     def links(thread: Thread) -> dict[str, str]:
@@ -269,7 +269,7 @@ def test_a_draft_is_deleted_once_it_is_used_as_an_answer(
 ) -> None:
     form = fields_of(client.get(at(thread), {"draft": str(draft.pk)}))
     assert form["content"] == "came too late"
-    assert set(form["draft"]) == {str(draft.pk)}  # every form with a draft has this one
+    assert set(form["draft"]) == {str(draft.pk)}  # each form with a draft field has this draft
     client.post(at(thread, "reply"), {"content": form["content"], "draft": str(draft.pk)})
     assert not Draft.objects.exists()
     assert kinds(thread)[-1] == "AGENT_MESSAGE"

@@ -69,7 +69,7 @@ def test_a_poll_names_the_other_agents(client: Client, thread: Thread) -> None:
     assert again.json()["others"] == [colleague.get_full_name()]
 
 
-def test_a_poll_of_a_foreign_thread_or_without_the_permission_is_a_redirect(
+def test_a_poll_of_a_foreign_thread_or_without_the_permission_is_redirected(
     client: Client, agent: User, thread: Thread
 ) -> None:
     assert client.get(at(ThreadFactory())).status_code == 302
@@ -77,7 +77,7 @@ def test_a_poll_of_a_foreign_thread_or_without_the_permission_is_a_redirect(
     assert client.get(at(thread)).status_code == 302
 
 
-def test_an_answer_to_an_outdated_page_is_held_back_with_its_text(
+def test_an_answer_from_an_outdated_page_is_held_back_and_its_text_is_kept(
     client: Client, thread: Thread
 ) -> None:
     MessageFactory(thread=thread)
@@ -96,7 +96,7 @@ def test_an_answer_to_an_outdated_page_is_held_back_with_its_text(
 
 
 @pytest.mark.parametrize("after", ["", "x", "-1", "9" * 30])
-def test_a_poll_after_an_unknown_message_is_harmless(
+def test_a_poll_after_an_unknown_position_is_harmless(
     client: Client, thread: Thread, after: str
 ) -> None:
     MessageFactory(thread=thread)

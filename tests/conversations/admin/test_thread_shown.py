@@ -36,7 +36,7 @@ def test_the_visitors_contact_details_are_shown_even_without_the_right_to_answer
 
 
 @pytest.mark.parametrize(
-    ("reaction", "shown", "colour"),
+    ("reaction", "shown", "color"),
     [
         ("POSITIVE", "thumb up", "good"),
         ("negative", "thumb down", "bad"),
@@ -45,14 +45,14 @@ def test_the_visitors_contact_details_are_shown_even_without_the_right_to_answer
         (None, None, ""),
     ],
 )
-def test_a_reaction_is_a_word_with_a_colour(
-    client: Client, thread: Thread, reaction: str | None, shown: str | None, colour: str
+def test_a_reaction_is_a_word_with_a_color(
+    client: Client, thread: Thread, reaction: str | None, shown: str | None, color: str
 ) -> None:
     MessageFactory(thread=thread, message_type=MessageType.AI_MESSAGE, reaction=reaction)
     found = re.findall(
         r'Reaction: <span class="state (\w*)">(.*?)</span>', text_of(client, at(thread))
     )
-    assert found == ([(colour, shown)] if shown else [])
+    assert found == ([(color, shown)] if shown else [])
 
 
 def test_the_deliveries_of_the_thread_are_counted_in_words(client: Client, thread: Thread) -> None:

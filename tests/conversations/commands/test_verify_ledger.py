@@ -23,7 +23,7 @@ def fails(*words: str) -> str:
     return output.getvalue()
 
 
-def test_the_help_names_the_grace(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_names_the_grace_option(capsys: pytest.CaptureFixture[str]) -> None:
     check_help("verify_ledger", capsys, "--grace SECONDS")
 
 
@@ -52,5 +52,5 @@ def test_only_the_first_ids_are_shown(chatbot: Chatbot) -> None:
 
 
 @pytest.mark.parametrize("grace", ["-1", "many", "86401"])
-def test_an_invalid_grace_is_a_clear_error(grace: str) -> None:
+def test_an_invalid_grace_period_is_a_clear_error(grace: str) -> None:
     check_rejection("verify_ledger", f"--grace={grace}", message="not a number from 0")

@@ -19,7 +19,7 @@ from tests.factories.accounts import UserFactory
 from tests.factories.chatbots import InstructionFactory, PersonaFactory
 from tests.factories.conversations import MessageFactory
 from tests.factories.webhooks import EndpointFactory
-from tests.servers.behaviours import Arrival, answer
+from tests.servers.behaviors import Arrival, answer
 from tests.servers.model import ModelServer, dripping, failing, replying, saying
 from webhooks.models import Delivery
 
@@ -71,7 +71,7 @@ def test_the_prompt_is_built_from_the_settings(
     ]
 
 
-def test_a_reply_is_cut_to_the_longest_length_of_a_message(asked: ModelServer, send: Send) -> None:
+def test_a_reply_is_cut_to_the_maximum_length_of_a_message(asked: ModelServer, send: Send) -> None:
     asked.say(saying("x" * 70_000))
     assert len(send()[1]["content"]) == 65_535
 

@@ -116,7 +116,9 @@ def test_writes_to_an_erased_conversation_are_rejected(
 
 
 @pytest.mark.parametrize("gone", ["conversation", "visitor", "chatbot"])
-def test_stored_answers_for_retries_are_deleted_too(chatbot: Chatbot, api: Api, gone: str) -> None:
+def test_stored_responses_for_retries_are_deleted_too(
+    chatbot: Chatbot, api: Api, gone: str
+) -> None:
     base = f"/v1/chatting/{chatbot.pk}"
     contact = {"visitorId": "anna", "visitorEmail": "anna@example.com"}
     created = api.post(f"{base}/threads", contact, Idempotency_Key="1").json()
@@ -138,7 +140,7 @@ def test_stored_answers_for_retries_are_deleted_too(chatbot: Chatbot, api: Api, 
     assert b"my secret" not in kept
     again = api.post(f"{path}/message", {"content": "my secret"}, Idempotency_Key="1")
     assert again.status_code == 404
-    if gone != "chatbot":  # the stored answers of other conversations remain
+    if gone != "chatbot":  # the stored responses of other conversations remain
         same = api.post(f"{base}/threads", {"visitorId": "ben"}, Idempotency_Key="2")
         assert same.json() == other
 

@@ -1,4 +1,4 @@
-"""Reminders about visitors who wait too long, and silent threads that return to the AI."""
+"""Reminders about visitors who wait too long, and idle threads that return to the AI."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -29,7 +29,7 @@ def shop(chatbot: Chatbot) -> Chatbot:
 
 
 def waits(chatbot: Chatbot, *, minutes: int) -> Thread:
-    """Create a thread whose visitor has waited for a person for some minutes."""
+    """Create a thread whose visitor has been waiting for a person for this many minutes."""
     thread = ThreadFactory(chatbot=chatbot)
     MessageFactory(thread=thread)
     escalation.toggle(thread.pk)
@@ -104,7 +104,7 @@ def test_each_account_has_its_own_setting(shop: Chatbot) -> None:
     assert Mail.objects.get().thread_id == mine.pk
 
 
-def test_an_answered_conversation_returns_to_the_ai_after_a_silence(shop: Chatbot) -> None:
+def test_an_answered_conversation_that_is_idle_returns_to_the_ai(shop: Chatbot) -> None:
     silent, active, unanswered = (waits(shop, minutes=60) for _ in range(3))
     for thread in (silent, active):
         agent_message.answer(thread.pk, agent=shop.account.owner, content="Here I am")

@@ -1,4 +1,4 @@
-"""Statistics of requests for a person: first answers, resolved requests, returning visitors."""
+"""Statistics on requests for a person: first answers, resolved requests, returning visitors."""
 
 from datetime import timedelta
 
@@ -21,7 +21,7 @@ def outcomes(*chatbots: Chatbot) -> Outcomes:
 
 
 def asks_again(thread: Thread) -> None:
-    """Store another message of the thread's visitor."""
+    """Store another message from the thread's visitor."""
     history.append(Thread.objects.get(pk=thread.pk), MessageType.USER_MESSAGE, "Hello?")
 
 
@@ -47,7 +47,7 @@ def test_the_figures_count_what_became_of_the_requests(chatbot: Chatbot) -> None
     assert outcomes() == Outcomes(0, 0, None, 0, 0)
 
 
-def test_a_request_that_went_back_to_the_ai_stays_unanswered(chatbot: Chatbot) -> None:
+def test_a_request_whose_thread_returned_to_the_ai_stays_unanswered(chatbot: Chatbot) -> None:
     thread = ThreadFactory(chatbot=chatbot)
     for _ in range(3):  # asked, returned to the AI, asked again
         escalation.toggle(thread.pk)
@@ -62,7 +62,7 @@ def test_a_takeover_by_staff_is_not_a_request(chatbot: Chatbot) -> None:
     assert outcomes(chatbot).asked == 0
 
 
-def test_a_visitor_who_writes_after_a_week_did_not_come_back(chatbot: Chatbot) -> None:
+def test_a_visitor_who_writes_after_a_week_does_not_count_as_returning(chatbot: Chatbot) -> None:
     thread = ThreadFactory(chatbot=chatbot)
     escalation.toggle(thread.pk)
     threads.update(thread.pk, {"resolved": True})
@@ -71,7 +71,7 @@ def test_a_visitor_who_writes_after_a_week_did_not_come_back(chatbot: Chatbot) -
     assert outcomes(chatbot).came_back == 0
 
 
-def test_a_request_after_the_first_has_a_row_of_its_own(chatbot: Chatbot) -> None:
+def test_each_request_has_its_own_row(chatbot: Chatbot) -> None:
     thread = ThreadFactory(chatbot=chatbot)
     for _ in range(3):  # asked, returned to the AI, asked again
         escalation.toggle(thread.pk)

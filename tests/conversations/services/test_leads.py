@@ -155,7 +155,7 @@ def test_an_escalation_contains_no_withdrawn_contact_details(
 
 
 @pytest.mark.parametrize("on", [True, False])
-def test_every_notification_address_gets_a_mail_if_enabled(
+def test_every_notification_address_gets_an_email_if_enabled(
     api: Api, base: str, chatbot: Chatbot, on: bool
 ) -> None:
     addresses = ["sales@example.com", "boss@example.com"]

@@ -23,7 +23,7 @@ from tests.conversations.conftest import Send
 from tests.factories.accounts import UserFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.patience import PATIENCE
-from tests.servers.behaviours import answer
+from tests.servers.behaviors import answer
 from tests.servers.model import ModelServer
 from tests.servers.model import replying as replying_by
 from tests.servers.processes import wait_until
@@ -168,7 +168,7 @@ def test_a_clock_that_was_set_back_delays_no_reply(thread: Thread) -> None:
     assert len(owed_reply.claim("1", most=8)) == 1
 
 
-def test_one_account_gets_at_most_half_of_the_replies_of_a_worker(thread: Thread) -> None:
+def test_one_account_gets_at_most_half_of_a_workers_replies(thread: Thread) -> None:
     for _ in range(10):
         owed(thread, ago=9)
     other = owed(ThreadFactory())
@@ -228,7 +228,7 @@ def test_a_shortage_of_file_descriptors_is_not_a_failure_of_the_model(
 def test_a_reply_waits_for_no_lock_of_another_account(
     model: ModelServer, send: Send, thread: Thread
 ) -> None:
-    """Another account's reply by the same model is stored, but not yet committed."""
+    """Another account's reply from the same model is stored, but not yet committed."""
     other = ThreadFactory()
     GeneralSettings.objects.update(llm_model=LlmModel.objects.get(title="Real"))
     message = MessageFactory(thread=other)
@@ -259,10 +259,10 @@ def test_a_reply_waits_for_no_lock_of_another_account(
 
 @ON_SERVERS
 @pytest.mark.django_db(transaction=True)
-def test_a_model_that_is_deleted_while_its_reply_is_stored_does_not_lose_the_reply(
+def test_a_reply_is_not_lost_if_its_model_is_deleted_while_it_is_stored(
     model: ModelServer, send: Send
 ) -> None:
-    """The reply looks up the model, then waits for a lock while the model is deleted."""
+    """The model is deleted while the transaction that stores its reply waits for a lock."""
     locked = threading.Event()
 
     def delete() -> None:

@@ -20,7 +20,7 @@ from conversations.models.message import MessageType
 from conversations.services import erasure, reply_origin
 from tests.conversations.conftest import Send
 from tests.factories.chatbots import InstructionFactory, PersonaFactory
-from tests.servers.behaviours import answer
+from tests.servers.behaviors import answer
 from tests.servers.model import ModelServer, completion, failing, replying, saying
 
 AWKWARD = f'ß {lookup("GRINNING FACE")} \r\n\t"quotes" {{braces}} \u2028 \\ '
@@ -34,7 +34,7 @@ def latest() -> Message:
 
 
 def edits(chatbot: Chatbot) -> Iterator[None]:
-    """Change an instruction, a persona and the general settings in turn."""
+    """Change an instruction, two personas and the general settings in turn."""
     instruction = InstructionFactory(chatbot=chatbot, is_active=True)
     persona, other = PersonaFactory(chatbot=chatbot), PersonaFactory(chatbot=chatbot)
     rng = random.Random(7)
@@ -139,7 +139,7 @@ def test_a_fallback_records_the_model_that_was_asked(asked: ModelServer, send: S
     ],
     ids=str,
 )
-def test_an_invalid_count_of_tokens_is_ignored(asked: ModelServer, send: Send, usage: Any) -> None:
+def test_an_invalid_token_count_is_ignored(asked: ModelServer, send: Send, usage: Any) -> None:
     body = completion("answered").replace(
         b'"object"', b'"usage": %s, "object"' % orjson.dumps(usage)
     )

@@ -52,7 +52,7 @@ def one_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("one_kept")
 @pytest.mark.django_db(transaction=True)
-def test_a_version_is_kept_from_before_the_model_is_asked(
+def test_a_version_in_use_is_kept_while_the_model_replies(
     asked: ModelServer, send: Send, chatbot: Chatbot
 ) -> None:
     row = InstructionFactory(chatbot=chatbot, is_active=True)

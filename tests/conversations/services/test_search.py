@@ -1,4 +1,4 @@
-"""Search: words in messages, names, email addresses and tags, in the searcher's chatbots."""
+"""Search finds words in messages, names, email addresses and tags of the given chatbots."""
 
 import pytest
 from django.db import connection

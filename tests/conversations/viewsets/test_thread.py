@@ -84,7 +84,7 @@ def test_length_limits_count_characters(api: Api, base: str) -> None:
     assert (thread["visitorId"], thread["title"]) == (body["visitorId"], body["title"])
 
 
-def test_a_returning_visitor_is_recognised(api: Api, base: str) -> None:
+def test_a_returning_visitor_is_recognized(api: Api, base: str) -> None:
     first = api.post(f"{base}/threads", {"visitorId": "v", "visitorName": "Anna"}).json()
     second = api.post(f"{base}/threads", {"visitorId": "v"}).json()
     assert second["data"]["thread"]["visitorName"] == "Anna"

@@ -284,7 +284,7 @@ def test_the_page_of_an_erased_delivery_says_so_and_offers_no_retry(
     assert Delivery.objects.get(pk=row.pk).due_at is None
 
 
-def test_the_page_links_to_the_conversation_at_the_message(
+def test_the_page_links_to_the_message_in_its_conversation(
     client: Client, failed: Delivery
 ) -> None:
     thread, message = uuid4(), uuid4()

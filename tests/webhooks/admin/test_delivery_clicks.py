@@ -12,7 +12,7 @@ from django.urls import reverse
 from tests.factories.staff import signed_in, superuser
 from tests.factories.webhooks import DeliveryFactory
 from tests.patience import PATIENCE
-from tests.servers.behaviours import Arrival, Step, answer
+from tests.servers.behaviors import Arrival, Step, answer
 from tests.servers.processes import Web, Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.models import Delivery, Endpoint

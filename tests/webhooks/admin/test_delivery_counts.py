@@ -46,7 +46,7 @@ def deliveries(chatbot: Chatbot) -> None:
 
 
 @pytest.mark.usefixtures("deliveries")
-def test_the_tabs_count_what_needs_attention(client: Client) -> None:
+def test_the_tabs_count_failed_and_retrying_deliveries(client: Client) -> None:
     assert tabs(client) == ["Failed 3", "Retrying 2", "Pending", "Success", "All"]
     assert tabs(client, "?state__exact=PENDING")[:2] == ["Failed 3", "Retrying 2"]
     assert tabs(signed_in(superuser()))[:2] == ["Failed 4", "Retrying 3"]
@@ -80,7 +80,7 @@ def test_counts_are_capped_and_read_from_indexes(client: Client, chatbot: Chatbo
 
 
 @pytest.mark.usefixtures("deliveries")
-def test_the_tabs_of_an_empty_list_have_their_counts(client: Client, chatbot: Chatbot) -> None:
+def test_the_tabs_of_an_empty_list_still_have_counts(client: Client, chatbot: Chatbot) -> None:
     for query in ("?state__exact=SUCCESS", "?state__exact=SUCCESS&after="):
         with CaptureQueriesContext(connection) as made:
             assert tabs(client, query)[:2] == ["Failed 3", "Retrying 2"]

@@ -1,4 +1,4 @@
-"""A delivery's page, its search in the log, and the section that a script keeps up to date."""
+"""A delivery's page with the section that a script keeps up to date, and the log's search."""
 
 import re
 
@@ -46,7 +46,7 @@ def test_a_page_links_to_the_chatbots_older_and_newer_deliveries(
     assert 'rel="next"' not in client.get(page_of(last)).content.decode()
 
 
-def test_a_page_shows_the_response_to_each_attempt_and_milliseconds(
+def test_a_page_shows_each_attempt_with_its_response_and_its_time_to_the_millisecond(
     client: Client, chatbot: Chatbot
 ) -> None:
     delivery = DeliveryFactory(chatbot=chatbot, attempts_count=2)

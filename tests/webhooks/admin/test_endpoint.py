@@ -78,7 +78,7 @@ def test_an_invalid_configuration_is_rejected_and_the_input_is_kept(
     assert not Endpoint.objects.exists()
 
 
-def test_a_typed_secret_without_its_choice_is_questioned_and_not_shown_again(
+def test_a_secret_typed_without_choosing_use_my_own_is_rejected_and_not_shown_again(
     client: Client, address: str, chatbot: Chatbot
 ) -> None:
     EndpointFactory(chatbot=chatbot)

@@ -41,7 +41,7 @@ class TestSecret:
         assert sealing.unseal(Endpoint.objects.get().sealed_secret) == SECRET
         assert "by Sam" in client.get(address).content.decode()
 
-    def test_the_new_secret_is_shown_once_and_the_page_says_who_made_it(
+    def test_the_new_secret_is_shown_once_and_its_creator_is_recorded(
         self, client: Client, page: str, address: str, chatbot: Chatbot
     ) -> None:
         shown = client.post(page, fields_of(client.get(page)))

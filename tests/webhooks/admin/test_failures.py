@@ -84,7 +84,7 @@ def test_the_log_can_be_filtered_by_account(chatbot: Chatbot) -> None:
 
 
 def plan_of(statement: str) -> str:
-    """Return the plan of a statement. On PostgreSQL, it includes the actual rows of each step."""
+    """Return the plan of a statement. On PostgreSQL, it has the actual row count of each step."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(f"EXPLAIN QUERY PLAN {statement}")

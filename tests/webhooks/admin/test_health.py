@@ -46,7 +46,7 @@ class TestHealth:
             ({"sealed_secret": "not sealed with any key"}, "secret cannot be decrypted"),
         ],
     )
-    def test_one_word_describes_the_state(
+    def test_the_list_and_the_page_show_the_state(
         self, client: Client, address: str, endpoint: Endpoint, fields: dict[str, Any], state: str
     ) -> None:
         Endpoint.objects.update(**fields)

@@ -44,7 +44,7 @@ def test_a_second_run_changes_nothing(old_key: list[Endpoint]) -> None:
     assert sealed() == before
 
 
-def test_a_secret_that_no_key_opens_is_reported_and_does_not_stop_the_others(
+def test_a_secret_that_no_key_can_decrypt_is_reported_and_the_others_are_rotated(
     old_key: list[Endpoint], settings: Any
 ) -> None:
     Endpoint.objects.filter(pk=old_key[0].pk).update(sealed_secret="sealed with no known key")

@@ -35,10 +35,10 @@ Start = Callable[..., RunningSink]
 
 @pytest.fixture
 def start(tmp_path: Path, settings: Any) -> Iterator[Start]:
-    """Return a function that starts a sink to which the settings let this process deliver."""
+    """Return a function that starts a sink, and let this process deliver to the sink."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
     running = []
-    state_dir = tmp_path / "it's a state"  # a shell would split this name
+    state_dir = tmp_path / "it's a state"  # a name that a shell command must quote
     state_dir.mkdir()
 
     def begin(*options: str, given: str = "", stdin: int | None = None) -> RunningSink:
@@ -299,7 +299,7 @@ def test_invalid_options_are_rejected_with_the_rule(options: list[str], words: s
         call_command("webhook_sink", *options)
 
 
-def test_the_help_explains_what_the_sink_answers(
+def test_the_help_explains_how_the_sink_responds(
     capsys: pytest.CaptureFixture[str], settings: Any
 ) -> None:
     settings.WEBHOOK_TIMEOUT = 7.5

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from tests.servers.behaviours import answer
+from tests.servers.behaviors import answer
 from webhooks.engine import attempt, claims, schedule
 from webhooks.engine.work import Work
 from webhooks.models import Delivery

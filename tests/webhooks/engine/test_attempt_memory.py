@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.factories.webhooks import DeliveryFactory
-from tests.servers import behaviours as say
-from tests.servers.behaviours import Behaviour
+from tests.servers import behaviors as say
+from tests.servers.behaviors import Behavior
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import ME, OTHER, run, stored
 from webhooks.engine import claims, recovery, schedule
@@ -45,7 +45,7 @@ def test_only_an_attempt_reads_bodies(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize(
-    "behaviour",
+    "behavior",
     [
         pytest.param(say.bomb(), id="decompression bomb"),
         pytest.param(say.endless_body(), id="endless body"),
@@ -53,11 +53,11 @@ def test_only_an_attempt_reads_bodies(endpoint: Endpoint) -> None:
     ],
 )
 def test_a_large_response_is_not_kept_in_memory(
-    receiver: Receiver, endpoint: Endpoint, behaviour: Behaviour
+    receiver: Receiver, endpoint: Endpoint, behavior: Behavior
 ) -> None:
     DeliveryFactory(chatbot=endpoint.chatbot)
     run()  # allocates what a process creates only once
-    receiver.on("/hook", behaviour)
+    receiver.on("/hook", behavior)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     tracemalloc.start()
     try:

@@ -98,7 +98,7 @@ class TestClaims:
         assert run() == 0
         assert states(delivery) == [(1, "RETRYING"), (1, "RETRYING"), (1, "FAILED")]
 
-    def test_the_third_interruption_replaces_the_answer_of_an_earlier_attempt(
+    def test_the_third_interruption_replaces_the_response_to_an_earlier_attempt(
         self, delivery: Delivery
     ) -> None:
         Delivery.objects.update(state="RETRYING", attempts_count=1, last_code=503, last_ms=12)
@@ -115,9 +115,7 @@ class TestClaims:
         assert recovery.take_over(set()) == 0
         assert stored(delivery) == before
 
-    def test_an_expired_lease_frees_a_delivery_even_of_a_live_worker(
-        self, delivery: Delivery
-    ) -> None:
+    def test_an_expired_lease_frees_even_a_live_workers_delivery(self, delivery: Delivery) -> None:
         begin(OTHER)
         Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
         recovery.take_over(set())
@@ -162,7 +160,7 @@ class TestOrder:
             assert begin() == []
             Delivery.objects.filter(pk=delivery.pk).update(state="SUCCESS", due_at=None, claim=None)
 
-    def test_a_delivery_that_waits_for_its_retry_delays_no_other_delivery(
+    def test_a_delivery_that_waits_for_its_retry_does_not_delay_other_deliveries(
         self, receiver: Receiver, endpoint: Endpoint
     ) -> None:
         thread = new_id()
@@ -188,7 +186,7 @@ class TestOrder:
         made = [DeliveryFactory(chatbot=endpoint.chatbot, thread_id=one) for one in (young, old)]
         assert self.heads() == [delivery.pk for delivery in made]
 
-    def test_a_first_attempt_is_due_whatever_the_clock_of_its_writer(
+    def test_a_first_attempt_is_due_whatever_its_writers_clock_says(
         self, endpoint: Endpoint
     ) -> None:
         DeliveryFactory(chatbot=endpoint.chatbot, due_at=timezone.now() + timedelta(hours=1))

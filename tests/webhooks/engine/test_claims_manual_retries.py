@@ -1,4 +1,4 @@
-"""Manual retries take no slots from other deliveries, and suspects run one at a time."""
+"""Manual retries start last, and deliveries suspected of killing workers run one at a time."""
 
 from datetime import timedelta
 
@@ -28,7 +28,7 @@ def test_a_manual_retry_waits_for_automatic_retries_and_new_deliveries(endpoint:
     assert set(claimed[2:]) <= {one.pk for one in replayed}
 
 
-def test_the_next_free_places_of_an_endpoint_go_to_new_deliveries(endpoint: Endpoint) -> None:
+def test_new_deliveries_start_before_manual_retries_once_attempts_end(endpoint: Endpoint) -> None:
     overdue(endpoint, 40, state="FAILED", seconds=60)
     claimed = claims.claim(ME, slots=64)
     assert len(claimed) == endpoint.attempts_limit
@@ -49,16 +49,14 @@ def test_deliveries_that_were_interrupted_twice_run_one_at_a_time(endpoint: Endp
     assert [one.delivery_id for one in claims.claim(ME, slots=64)] == [twice[1].pk]
 
 
-def test_a_delivery_that_must_wait_for_a_suspect_does_not_use_up_a_turn(endpoint: Endpoint) -> None:
+def test_suspects_that_must_wait_do_not_hold_up_other_deliveries(endpoint: Endpoint) -> None:
     dead = EndpointFactory(timed_out=True)
     suspects = overdue(dead, 3, state="RETRYING", seconds=60)
     Delivery.objects.filter(pk__in=[one.pk for one in suspects]).update(interruptions=2)
     [other] = overdue(dead, 1, state="RETRYING", seconds=1)
     DeliveryFactory(chatbot=endpoint.chatbot, interruptions=2)
     [claimed] = claims.claim(ME, slots=1)
-    Delivery.objects.filter(pk=claimed.delivery_id).update(
-        interruptions=2
-    )  # makes the claimed delivery a suspect
+    Delivery.objects.filter(pk=claimed.delivery_id).update(interruptions=2)
     assert [one.delivery_id for one in claims.claim(ME, slots=64)] == [other.pk]
 
 

@@ -44,7 +44,7 @@ def started(
 
 
 @pytest.mark.parametrize(("limit", "in_flight", "starts"), [(2, 0, 2), (8, 3, 5), (8, 8, 0)])
-def test_an_endpoint_is_held_to_its_limit_over_all_workers(
+def test_an_endpoint_is_held_to_its_limit_across_all_workers(
     limit: int, in_flight: int, starts: int
 ) -> None:
     assert started([waiting(limit=limit, in_flight=in_flight)]) == [starts]
@@ -56,7 +56,7 @@ def test_an_endpoint_takes_at_most_one_slot_more_than_half(slots: int, starts: i
     assert found == starts <= slots - found + 2
 
 
-def test_busy_endpoints_leave_slots_to_an_idle_one() -> None:
+def test_busy_endpoints_leave_slots_for_an_idle_one() -> None:
     busy = [waiting(due=1000) for _ in range(20)]
     rotation, beside = Rotation(), {}
     for _ in range(50):
@@ -86,13 +86,13 @@ def test_accounts_take_turns_however_many_endpoints_they_have() -> None:
     assert sum(counts[:9]) == counts[9] == 2
 
 
-def test_with_one_slot_each_endpoint_has_its_turn() -> None:
+def test_with_one_slot_each_endpoint_gets_its_turn() -> None:
     endpoints, rotation = [waiting() for _ in range(5)], Rotation()
     turns = [started(endpoints, slots=1, rotation=rotation).index(1) for _ in range(10)]
     assert sorted(turns[:5]) == sorted(turns[5:]) == [0, 1, 2, 3, 4]
 
 
-def test_one_delivery_of_a_thread_starts_at_a_time() -> None:
+def test_only_one_delivery_of_a_thread_starts_at_a_time() -> None:
     assert started([waiting(thread=uuid4())]) == [1]
 
 
@@ -102,7 +102,7 @@ def test_a_retry_does_not_wait_for_its_thread() -> None:
     assert started([one]) == [3]
 
 
-def test_one_suspect_runs_at_a_time() -> None:
+def test_only_one_suspect_runs_at_a_time() -> None:
     one = waiting(due=1)
     one.due.extend(Candidate(uuid4(), None, in_order=True, suspect=True) for _ in range(3))
     others = waiting(due=2)

@@ -6,7 +6,7 @@ import pytest
 
 from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.behaviours import stall
+from tests.servers.behaviors import stall
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import BROKEN, OK, begin, run
 from webhooks.engine import health
@@ -35,13 +35,13 @@ def queue(endpoint: Endpoint, count: int) -> None:
         DeliveryFactory(chatbot=endpoint.chatbot, thread_id=new_id())
 
 
-def test_it_grows_by_one_with_each_success(endpoint: Endpoint) -> None:
+def test_the_limit_grows_by_one_with_each_success(endpoint: Endpoint) -> None:
     queue(endpoint, 12)
     assert run() == FIRST_LIMIT
     assert limit() == 2 * FIRST_LIMIT == run()
 
 
-def test_it_has_an_upper_bound(endpoint: Endpoint) -> None:
+def test_the_limit_has_an_upper_bound(endpoint: Endpoint) -> None:
     Endpoint.objects.update(attempts_limit=health.MOST)
     queue(endpoint, 1)
     assert run() == 1
@@ -49,7 +49,7 @@ def test_it_has_an_upper_bound(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(8, 4), (3, 1), (1, 1)])
-def test_a_timeout_halves_it(
+def test_a_timeout_halves_the_limit(
     receiver: Receiver, endpoint: Endpoint, settings: Any, before: int, after: int
 ) -> None:
     settings.WEBHOOK_TIMEOUT = 0.5
@@ -60,7 +60,7 @@ def test_a_timeout_halves_it(
     assert limit() == after
 
 
-def test_a_failure_other_than_a_timeout_does_not_change_it(
+def test_a_failure_other_than_a_timeout_does_not_change_the_limit(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
     receiver.on("/hook", BROKEN, OK)
@@ -70,7 +70,7 @@ def test_a_failure_other_than_a_timeout_does_not_change_it(
     assert limit() == 6
 
 
-def test_endpoints_that_timed_out_have_half_of_the_slots_of_a_worker() -> None:
+def test_endpoints_that_timed_out_share_half_of_a_workers_slots() -> None:
     slow = EndpointFactory.create_batch(24, timed_out=True)
     for one in slow:
         queue(one, 3)

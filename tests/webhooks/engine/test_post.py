@@ -8,10 +8,10 @@ from functools import partial
 import pytest
 
 from config.outbound.failures import Reason
-from tests.servers import behaviours as say
+from tests.servers import behaviors as say
 from tests.servers import certificates
 from tests.servers import receiver as servers
-from tests.servers.behaviours import Behaviour
+from tests.servers.behaviors import Behavior
 from tests.servers.receiver import Greeting, Receiver
 from tests.webhooks.engine.sending import AMPLE, BODY, SECRET, SLACK, send
 from webhooks import masking, signing
@@ -57,7 +57,7 @@ def test_every_other_status_is_a_failure_with_its_code(receiver: Receiver, statu
 @pytest.mark.proves("Delivery rules/1")
 @pytest.mark.proves("Delivery rules")
 @pytest.mark.parametrize(
-    ("behaviour", "reason"),
+    ("behavior", "reason"),
     [
         pytest.param(say.stall(), "TIMEOUT", id="silent"),
         pytest.param(say.stall(b"HTTP/1.1 200 O"), "TIMEOUT", id="silent within the status line"),
@@ -91,9 +91,9 @@ def test_every_other_status_is_a_failure_with_its_code(receiver: Receiver, statu
     ],
 )
 def test_a_hostile_receiver_gets_no_success_and_no_extra_time(
-    receiver: Receiver, behaviour: Behaviour, reason: str
+    receiver: Receiver, behavior: Behavior, reason: str
 ) -> None:
-    receiver.on("/", behaviour)
+    receiver.on("/", behavior)
     timeout = TIMEOUT if reason == "TIMEOUT" else AMPLE
     outcome = send(receiver.url(), timeout=timeout)
     assert (outcome.success, outcome.response_code, outcome.reason) == (False, None, reason)
@@ -123,7 +123,7 @@ def test_a_receiver_that_never_accepts_a_request_is_cut_off_in_time(
 
 @pytest.mark.proves("Delivery rules")
 @pytest.mark.parametrize(
-    ("behaviour", "waited"),
+    ("behavior", "waited"),
     [
         pytest.param(say.stall(say.head(200, length=10)), 0.9, id="2xx, then silent"),
         pytest.param(
@@ -144,9 +144,9 @@ def test_a_receiver_that_never_accepts_a_request_is_cut_off_in_time(
     ],
 )
 def test_the_status_decides_at_the_end_of_the_headers(
-    receiver: Receiver, behaviour: Behaviour, waited: float
+    receiver: Receiver, behavior: Behavior, waited: float
 ) -> None:
-    receiver.on("/", behaviour)
+    receiver.on("/", behavior)
     began = time.monotonic()
     outcome = send(receiver.url())
     whole = time.monotonic() - began
@@ -162,7 +162,7 @@ def test_a_body_is_awaited_for_no_longer_than_a_second(receiver: Receiver) -> No
     assert time.monotonic() - began < 1 + SLACK
 
 
-def test_an_endless_body_is_not_read_further(
+def test_an_endless_body_is_read_only_up_to_a_limit(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "BODY_SECONDS", 60.0)
@@ -195,7 +195,7 @@ def test_the_beginning_of_a_body_is_stored_as_received(
 
 
 @pytest.mark.parametrize(
-    "behaviour",
+    "behavior",
     [
         pytest.param(
             say.answer(500, b">" + LONG_SECRET.encode() * 300), id="cut off at the reading limit"
@@ -207,9 +207,9 @@ def test_the_beginning_of_a_body_is_stored_as_received(
     ],
 )
 def test_a_quoted_secret_is_masked_even_where_the_body_breaks_off(
-    receiver: Receiver, behaviour: Behaviour
+    receiver: Receiver, behavior: Behavior
 ) -> None:
-    receiver.on("/", behaviour)
+    receiver.on("/", behavior)
     outcome = post(
         receiver.url(),
         body=BODY,
@@ -224,7 +224,7 @@ def test_a_quoted_secret_is_masked_even_where_the_body_breaks_off(
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("body", [say.answer, say.endless_body])
 def test_a_redirect_is_a_response_and_is_not_followed(
-    receiver: Receiver, status: int, body: Callable[..., Behaviour]
+    receiver: Receiver, status: int, body: Callable[..., Behavior]
 ) -> None:
     headers = (f"Location: {receiver.url('/elsewhere')}", "Set-Cookie: a=b")
     receiver.on("/", body(status, b"", *headers) if body is say.answer else body(status, *headers))

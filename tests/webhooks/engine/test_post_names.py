@@ -56,7 +56,7 @@ def test_the_certificate_and_the_host_header_use_the_name(names: dict[str, Any])
         ["64:ff9b::a00:1"],
     ],
 )
-def test_one_forbidden_address_of_a_name_rejects_it(
+def test_one_forbidden_address_is_enough_to_reject_a_name(
     receiver: Receiver, names: dict[str, Any], addresses: list[str]
 ) -> None:
     names["hooks.example.com"] = addresses
@@ -119,7 +119,7 @@ def test_a_url_is_checked_again_when_it_is_used(receiver: Receiver, url: str, ru
         (socket.gaierror(socket.EAI_AGAIN, "try again"), Reason.NAME_LOOK_UP_FAILED),
     ],
 )
-def test_a_name_without_an_address_is_distinguished_from_a_failed_look_up(
+def test_a_name_without_an_address_is_distinguished_from_a_failed_lookup(
     names: dict[str, Any], error: Exception, reason: str
 ) -> None:
     names["hooks.example.com"] = error

@@ -27,7 +27,7 @@ def send(url: str) -> Outcome:
 
 @pytest.fixture
 def everywhere() -> Iterator[tuple[int, tuple[socket.socket, socket.socket]]]:
-    """Listeners on the same port of all addresses of this machine; they accept no connections."""
+    """Listeners on one port of all addresses of this machine. They accept no connections."""
     with socket.create_server(("0.0.0.0", 0), backlog=1024) as one:
         port = one.getsockname()[1]
         try:

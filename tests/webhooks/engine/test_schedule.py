@@ -13,7 +13,7 @@ from django.utils import timezone
 from config.outbound import transport
 from config.outbound.failures import Reason
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.behaviours import Behaviour, answer, hang_up, stall
+from tests.servers.behaviors import Behavior, answer, hang_up, stall
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks import sealing
@@ -208,7 +208,7 @@ def test_an_attempt_that_was_sent_twice_is_marked(
 @pytest.mark.proves("Events/4")
 @pytest.mark.parametrize(("plan", "state"), [(BROKEN, "FAILED"), (OK, "SUCCESS")])
 def test_a_test_dispatch_is_one_attempt(
-    receiver: Receiver, endpoint: Endpoint, plan: Behaviour, state: str
+    receiver: Receiver, endpoint: Endpoint, plan: Behavior, state: str
 ) -> None:
     receiver.on("/hook", plan)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot, is_test=True, retried_by="Kim")
@@ -239,7 +239,7 @@ class TestManualRetry:
         assert states(failed) == [(5, "FAILED"), (6, "SUCCESS")]
         assert set(failed.attempts.values_list("by", flat=True)) == {"Kim"}
 
-    def test_two_requests_for_a_retry_cause_one_attempt(
+    def test_repeated_requests_for_a_retry_cause_one_attempt(
         self, receiver: Receiver, failed: Delivery
     ) -> None:
         assert [schedule.retry([failed.pk], by="Kim") for _ in range(3)] == [1, 0, 0]
@@ -255,7 +255,7 @@ class TestManualRetry:
 
 
 class TestHealth:
-    """What the row of an endpoint records about the health of the receiver."""
+    """The receiver's health, as an endpoint's row records it."""
 
     def health(self, endpoint: Endpoint) -> tuple[bool, int, bool]:
         endpoint.refresh_from_db()
@@ -291,7 +291,7 @@ class TestHealth:
         delivery.refresh_from_db()
         assert delivery.last_error == "timeout: while waiting for the response"
 
-    def test_a_response_of_a_former_url_does_not_count_for_the_current_one(
+    def test_a_response_from_a_former_url_does_not_count_for_the_current_one(
         self, receiver: Receiver, delivery: Delivery, endpoint: Endpoint
     ) -> None:
         receiver.on("/hook", BROKEN)

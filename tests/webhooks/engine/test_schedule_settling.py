@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from tests.servers.behaviours import Arrival, Step
+from tests.servers.behaviors import Arrival, Step
 from tests.servers.processes import wait_until
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import OK, run, states, stored

@@ -95,7 +95,7 @@ def test_a_secret_can_be_replaced(chatbot: Chatbot, given: str | None) -> None:
     assert given is None or new == given
 
 
-def test_deliveries_can_be_switched_off_and_on(chatbot: Chatbot) -> None:
+def test_an_endpoint_can_be_switched_off_and_on(chatbot: Chatbot) -> None:
     endpoint = EndpointFactory(chatbot=chatbot)
     for active in (False, True):
         switch(endpoint, active=active)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.factories.webhooks import DeliveryFactory
-from tests.servers.behaviours import Behaviour
+from tests.servers.behaviors import Behavior
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks.engine import attempt, schedule
@@ -63,7 +63,7 @@ def test_a_waiting_delivery_ends_as_failed_with_the_reason(
 
 @pytest.mark.parametrize(("answer", "state"), [(OK, "SUCCESS"), (BROKEN, "FAILED")])
 def test_an_attempt_in_progress_stores_nothing_of_the_response(
-    receiver: Receiver, delivery: Delivery, answer: Behaviour, state: str
+    receiver: Receiver, delivery: Delivery, answer: Behavior, state: str
 ) -> None:
     receiver.on("/hook", answer)
     [work] = begin()

@@ -23,7 +23,7 @@ def failed(chatbot: Chatbot, **fields: Any) -> Delivery:
     return DeliveryFactory(chatbot=chatbot, **{"state": "FAILED", "due_at": None} | fields)
 
 
-def test_it_retries_only_failed_deliveries_and_returns_their_number(chatbot: Chatbot) -> None:
+def test_only_failed_deliveries_are_retried_and_their_number_is_returned(chatbot: Chatbot) -> None:
     failed(chatbot)
     for state in ("PENDING", "RETRYING", "SUCCESS"):
         failed(chatbot, state=state)
@@ -46,7 +46,7 @@ def test_many_retries_are_spread_over_time_by_endpoint_in_the_order_of_their_eve
     assert abs(beside) < timedelta(seconds=2), "the retries of each endpoint begin immediately"
 
 
-def test_a_retry_of_many_leaves_samples_out(chatbot: Chatbot) -> None:
+def test_a_bulk_retry_skips_test_dispatches(chatbot: Chatbot) -> None:
     sample, event = failed(chatbot, is_test=True), failed(chatbot)
     assert sum(retry_slowly(Delivery.objects.all(), by="Kim")) == 1
     assert Delivery.objects.get(due_at__isnull=False) == event

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from chatbots.models import Chatbot
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.behaviours import answer
+from tests.servers.behaviors import answer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.models import Attempt, Delivery, Endpoint, RetryJob
@@ -183,7 +183,7 @@ def test_an_endpoint_has_one_job_at_a_time(bot: Chatbot) -> None:
     assert RetryJob.objects.get() == first
     stop(first, by="Kim")
     job(by="Sam")
-    with pytest.raises(NotStarted, match="a retry job started by Sam is already running"):
+    with pytest.raises(NotStarted, match="a bulk retry started by Sam is already running"):
         resume(first)
     first.refresh_from_db()
     assert first.state == JobState.STOPPED

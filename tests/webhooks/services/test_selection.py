@@ -43,7 +43,7 @@ def failed(chatbot: Chatbot, **fields: Any) -> Delivery:
         ),
     ],
 )
-def test_each_part_of_a_filter_keeps_the_deliveries_that_it_names(
+def test_each_part_of_a_filter_selects_the_matching_deliveries(
     chatbot: Chatbot, fields: dict[str, Any], other: dict[str, Any], selection: dict[str, Any]
 ) -> None:
     wanted = failed(chatbot, **fields)
@@ -51,7 +51,7 @@ def test_each_part_of_a_filter_keeps_the_deliveries_that_it_names(
     assert Selection(**selection).rows().get() == wanted
 
 
-def test_a_filter_keeps_a_chatbot_an_account_a_time_span_and_an_id(chatbot: Chatbot) -> None:
+def test_deliveries_can_be_selected_by_chatbot_account_time_span_and_id(chatbot: Chatbot) -> None:
     wanted = failed(chatbot, thread_id=new_id(), message_id=new_id())
     failed(DeliveryFactory().chatbot)
     now = timezone.now()

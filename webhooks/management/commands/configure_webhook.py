@@ -25,7 +25,7 @@ class Command(RecordCommand):
 
     help = (
         "Create or replace a chatbot's webhook, and switch it on. Unless a secret is given or "
-        "kept, a new secret is generated and printed, only this once."
+        "kept, a new secret is generated and printed. It cannot be shown again."
     )
 
     def arguments(self, parser: CommandParser) -> None:

@@ -15,7 +15,7 @@ from config.api.body import dumps
 from config.runtime.commands import CHECKS, positive, secret_given
 from webhooks import signing
 from webhooks.sink.certificates import Certificates, certificates
-from webhooks.sink.server import Arrival, Behaviour, Manner, Mishap, Sink
+from webhooks.sink.server import Arrival, Behavior, Manner, Mishap, Sink
 
 FOLDER = "webhook_sink"
 INTRODUCTION = """\
@@ -116,10 +116,10 @@ class Command(BaseCommand):
     def handle(self, *_: str, **options: Any) -> None:
         """Receive requests until the command is stopped."""
         secret = _secret(options["secret"])
-        behaviour = _behaviour(options)
+        behavior = _behavior(options)
         kept = certificates(settings.STATE_DIR / FOLDER)
         try:
-            sink = Sink(options["port"], chain=kept.server, behaviour=behaviour, secret=secret)
+            sink = Sink(options["port"], chain=kept.server, behavior=behavior, secret=secret)
         except OSError as error:
             raise CommandError(
                 f"cannot listen on port {options['port']} ({error.strerror}): "
@@ -164,18 +164,18 @@ def _secret(given: str | None) -> str | None:
     return secret
 
 
-def _behaviour(options: dict[str, Any]) -> Behaviour:
+def _behavior(options: dict[str, Any]) -> Behavior:
     chosen = [manner for manner in (Manner.DRIP, Manner.CLOSE) if options[manner.value]]
-    behaviour = Behaviour(
+    behavior = Behavior(
         status=302 if options["redirect"] else options["status"],
         delay=options["delay"],
         location=options["redirect"] or "",
         manner=chosen[0] if chosen else Manner.ANSWER,
         times=options["times"],
     )
-    if options["times"] and behaviour == Behaviour(times=options["times"]):
+    if options["times"] and behavior == Behavior(times=options["times"]):
         raise CommandError("--times requires a failure option: --status, --delay, --redirect, …")
-    return behaviour
+    return behavior
 
 
 def _record(arrival: Arrival) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _record(arrival: Arrival) -> dict[str, Any]:
         "event": arrival.event,
         "token": arrival.token,
         "signature": arrival.signature,
-        "answer": str(arrival.behaviour),
+        "answer": str(arrival.behavior),
         "body": arrival.body.decode(errors="backslashreplace"),
     }
 
@@ -200,7 +200,7 @@ def _lines(arrival: Arrival) -> str:
     head = (
         f"{arrival.received_at.astimezone():%H:%M:%S} #{arrival.number} "
         f"{arrival.event or 'no event'}: token {arrival.token}, signature {arrival.signature}; "
-        f"response: {arrival.behaviour}"
+        f"response: {arrival.behavior}"
     )
     headers = [f"{name}: {value}" for name, value in arrival.headers.items()]
     # Visitors wrote some of this: print nothing that could control the terminal.

@@ -265,7 +265,7 @@ def terminate(connection: Connection) -> None:
         other.execute("SELECT pg_terminate_backend(%s, 10000)", [connection.info.backend_pid])
 
 
-def test_a_terminated_session_is_noticed_before_and_during_a_statement(
+def test_a_session_that_is_terminated_during_a_statement_is_noticed(
     connection: Connection,
 ) -> None:
     assert not connection.has_input()

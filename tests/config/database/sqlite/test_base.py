@@ -1,4 +1,4 @@
-"""Our faster converters of SQLite values return exactly what Django's converters return."""
+"""Our faster converters for SQLite values return exactly what Django's converters return."""
 
 from datetime import UTC, datetime
 from typing import Any

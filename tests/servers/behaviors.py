@@ -1,6 +1,6 @@
-"""Behaviours of a receiver: valid and hostile responses.
+"""Behaviors of a receiver: valid and hostile responses.
 
-A behaviour is called with the request and yields steps: bytes to send, a pause in seconds, or CLOSE
+A behavior is called with the request and yields steps: bytes to send, a pause in seconds, or CLOSE
 or RESET, which end the connection. After the last step, the receiver waits for the next request.
 """
 
@@ -35,7 +35,7 @@ class Arrival:
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
-Behaviour = Callable[[Arrival], Iterable[Step]]
+Behavior = Callable[[Arrival], Iterable[Step]]
 
 
 def head(status: int, *headers: str, length: int | None = None) -> bytes:
@@ -45,39 +45,39 @@ def head(status: int, *headers: str, length: int | None = None) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
-def steps(*those: Step) -> Behaviour:
-    """Return a behaviour that takes the same steps for every request."""
+def steps(*those: Step) -> Behavior:
+    """Return a behavior that takes the same steps for every request."""
     return lambda arrival: those
 
 
-def answer(status: int = 200, body: bytes = b"", *headers: str, delay: float = 0.0) -> Behaviour:
+def answer(status: int = 200, body: bytes = b"", *headers: str, delay: float = 0.0) -> Behavior:
     whole = head(status, *headers, length=len(body)) + body
     return steps(delay, whole) if delay else steps(whole)
 
 
-def redirect(to: str, status: int = 302) -> Behaviour:
+def redirect(to: str, status: int = 302) -> Behavior:
     return answer(status, b"elsewhere", f"Location: {to}")
 
 
-def hang_up(said: bytes = b"") -> Behaviour:
+def hang_up(said: bytes = b"") -> Behavior:
     return steps(said, CLOSE)
 
 
-def reset(said: bytes = b"") -> Behaviour:
+def reset(said: bytes = b"") -> Behavior:
     return steps(said, RESET)
 
 
-def stall(said: bytes = b"") -> Behaviour:
+def stall(said: bytes = b"") -> Behavior:
     return steps(said, FOR_EVER)
 
 
-def early_hints(status: int = 200) -> Behaviour:
+def early_hints(status: int = 200) -> Behavior:
     hints = head(100) + head(103, "Link: </style.css>; rel=preload") + head(102)
     return steps(hints + head(status, length=0))
 
 
-def repeat(first: bytes, again: bytes, *, gap: float = 0.0) -> Behaviour:
-    """Return a behaviour that sends `first`, then `again` without end, `gap` seconds apart."""
+def repeat(first: bytes, again: bytes, *, gap: float = 0.0) -> Behavior:
+    """Return a behavior that sends `first`, then `again` without end, `gap` seconds apart."""
 
     def endless(arrival: Arrival) -> Iterator[Step]:
         yield first
@@ -89,40 +89,40 @@ def repeat(first: bytes, again: bytes, *, gap: float = 0.0) -> Behaviour:
     return endless
 
 
-def drip_headers(gap: float = 0.05) -> Behaviour:
+def drip_headers(gap: float = 0.05) -> Behavior:
     return repeat(b"HTTP/1.1 200 OK\r\nX-Drip: ", b"a", gap=gap)
 
 
-def drip_header_lines(gap: float = 0.05) -> Behaviour:
+def drip_header_lines(gap: float = 0.05) -> Behavior:
     return repeat(b"HTTP/1.1 200 OK\r\n", b"X-Drip: a\r\n", gap=gap)
 
 
-def drip_body(status: int = 200, gap: float = 0.05) -> Behaviour:
+def drip_body(status: int = 200, gap: float = 0.05) -> Behavior:
     return repeat(head(status, length=1_000_000), b"a", gap=gap)
 
 
-def drip_interim(gap: float = 0.05) -> Behaviour:
+def drip_interim(gap: float = 0.05) -> Behavior:
     return repeat(b"", head(102), gap=gap)
 
 
-def endless_headers() -> Behaviour:
+def endless_headers() -> Behavior:
     return repeat(b"HTTP/1.1 200 OK\r\n", b"X-Endless: " + b"a" * 1000 + b"\r\n")
 
 
-def endless_line() -> Behaviour:
+def endless_line() -> Behavior:
     return repeat(b"HTTP/1.1 200 OK\r\nX-Endless: ", b"a" * 1000)
 
 
-def endless_body(status: int = 200, *headers: str) -> Behaviour:
+def endless_body(status: int = 200, *headers: str) -> Behavior:
     return repeat(head(status, *headers), b"a" * 65_536)
 
 
-def flood_of_interim() -> Behaviour:
+def flood_of_interim() -> Behavior:
     return repeat(b"", head(102) * 100)
 
 
-def bomb(megabytes: int = 64) -> Behaviour:
-    """Return a behaviour that sends a small body which decompresses to a large one."""
+def bomb(megabytes: int = 64) -> Behavior:
+    """Return a behavior that sends a small body that decompresses to a large one."""
     return answer(200, packed(megabytes), "Content-Encoding: gzip")
 
 
