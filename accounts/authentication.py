@@ -29,7 +29,7 @@ KEY = prepared(read_key)
 
 
 class BearerAuthentication(BaseAuthentication):
-    """Authenticates the caller by the header `Authorization: Bearer <API_KEY>`."""
+    """Authenticates the caller by the `Authorization: Bearer <API_KEY>` header."""
 
     def authenticate(
         self,

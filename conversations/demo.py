@@ -70,9 +70,9 @@ On Sundays we are closed, and answer on Monday morning.
 Our address is 12 Harbour Street, Springfield.
 You can call us on 555 0101 or write to help@desk.example, and we reply within one working day.
 For a new password, follow "Forgot password" on the sign-in page; its link is valid for an hour.
-You can change your email address and your name on the page "My account".
-You can delete your account on the page "My account", and we erase your data within 30 days.
-Invoices are on the page "Billing", and you can pay by card or by bank transfer.
+You can change your email address and your name on the "My account" page.
+You can delete your account on the "My account" page, and we erase your data within 30 days.
+Invoices are on the "Billing" page, and you can pay by card or by bank transfer.
 The subscription costs 9 euros a month, and you can cancel it at the end of any month.
 You can return a device within 30 days, and we deliver a replacement within two days.
 """

@@ -14,7 +14,7 @@ from config.database.trail import update_rows
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    """Selects keys by whether they work."""
+    """Selects working keys, and revokes keys."""
 
     def alive(self, now: Any = None) -> "ApiKeyQuerySet":  # Any: a time or a `Given`
         """Select the keys that work now, or at a given time."""

@@ -79,7 +79,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     )
 
     class Media:
-        """The scripts for the preview, the prompts, the lead form and the page "Try it"."""
+        """The scripts for the preview, the prompts, the lead form and the "Try it" page."""
 
         js = (
             "pages/preview.js",

@@ -1,4 +1,4 @@
-"""The page "Try it": a chat with a bot, using its saved settings. Nothing is stored."""
+"""The "Try it" page: a chat with a bot, using its saved settings. Nothing is stored."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ class QuestionForm(forms.Form):
 
 
 class TrialAdmin(ChatbotRows):
-    """Adds the page "Try it" to a chatbot's pages."""
+    """Adds the "Try it" page to a chatbot's pages."""
 
     def get_urls(self) -> list[URLPattern]:
         """Add the page's route."""

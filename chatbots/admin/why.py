@@ -1,4 +1,4 @@
-"""The page "Why may this person not …?": the permission table in plain words."""
+"""The "Why may this person not …?" page: the permission table in plain words."""
 
 from dataclasses import dataclass
 from typing import Any

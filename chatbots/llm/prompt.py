@@ -1,4 +1,7 @@
-"""Build the prompt for a model from a bot's settings. Open points: prompt, default-model."""
+"""Build the system message for a model from a bot's settings. Open points: prompt, default-model.
+
+`conversations.services.history.turns` adds the thread's messages.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -52,7 +52,7 @@ class RowLocked(OperationalError):
 
 
 def is_row_locked(error: BaseException) -> bool:
-    """Return whether a statement gave up waiting for a row that another session has locked."""
+    """Return whether an error means that another session has locked a row."""
     return isinstance(error, RowLocked) or isinstance(error.__cause__, LockNotAvailable)
 
 

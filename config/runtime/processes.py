@@ -173,7 +173,7 @@ def end_without_parent() -> None:
 def raise_file_limit() -> None:
     """Raise the limit on open files, for this process and its children, to the system's maximum."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):  # some systems report an infinite limit but have one
+    with suppress(ValueError, OSError):  # some systems report no limit but enforce one
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 

@@ -229,7 +229,7 @@ def measure(size: float) -> dict[str, Any]:
         big = stack.enter_context(service())
         small = stack.enter_context(service(TEST_DATABASE_NAME=copied))
         foreign = {
-            f"{name}, {round(FOREIGN * size):,} foreign rows : 0": (
+            f"{name}, {round(FOREIGN * size):,} rows of other tenants : 0": (
                 Asked(big, request),
                 Asked(small, request),
             )

@@ -1,4 +1,4 @@
-"""The page "Try it" while the bot's settings are edited in another window."""
+"""The "Try it" page while the bot's settings are edited in another window."""
 
 import pytest
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""The command `create_account NAME --owner EMAIL --plan PLAN`."""
+"""The `create_account NAME --owner EMAIL --plan PLAN` command."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The command `issue_api_key EMAIL [--label TEXT] [--expires DAYS]`."""
+"""The `issue_api_key EMAIL [--label TEXT] [--expires DAYS]` command."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The command `revoke_api_key PREFIX`."""
+"""The `revoke_api_key PREFIX` command."""
 
 import pytest
 

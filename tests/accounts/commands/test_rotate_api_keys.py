@@ -1,4 +1,4 @@
-"""The command `rotate_api_keys (--user EMAIL | --account ID | --all) [--grace HOURS]`."""
+"""The `rotate_api_keys (--user EMAIL | --account ID | --all) [--grace HOURS]` command."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The page "Why may this person not …?" answers from the permission table."""
+"""The "Why may this person not …?" page answers from the permission table."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Expiring counters, in Redis and in the process."""
+"""Expiring counters, in Redis and in the process's own memory."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The command `seed_demo`."""
+"""The `seed_demo` command."""
 
 from typing import Any
 from uuid import UUID

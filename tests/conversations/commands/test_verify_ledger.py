@@ -1,4 +1,4 @@
-"""The command `verify_ledger [--grace SECONDS]`."""
+"""The `verify_ledger [--grace SECONDS]` command."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The command `configure_webhook CHATBOT_ID --url URL`."""
+"""The `configure_webhook CHATBOT_ID --url URL` command."""
 
 import io
 

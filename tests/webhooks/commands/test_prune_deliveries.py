@@ -1,4 +1,4 @@
-"""The command `prune_deliveries --older-than DAYS`."""
+"""The `prune_deliveries --older-than DAYS` command."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The command `retry_deliveries [--failed] [--chatbot ID] [--since ISO] [--event NAME]`."""
+"""The `retry_deliveries [--failed] [--chatbot ID] [--since ISO] [--event NAME]` command."""
 
 from typing import Any
 

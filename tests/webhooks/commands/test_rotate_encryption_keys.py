@@ -1,4 +1,4 @@
-"""The command `rotate_encryption_keys`."""
+"""The `rotate_encryption_keys` command."""
 
 from typing import Any
 
