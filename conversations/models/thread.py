@@ -8,6 +8,7 @@ from chatbots.models import Chatbot
 from chatbots.models.llm_model import effective_columns
 from config.database.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import LONG, SHORT
+from config.database.prepared import page
 from conversations.models.visitor import Visitor
 
 CHOSEN_MODEL = models.OuterRef("chatbot__generalsettings__llm_model")
@@ -44,6 +45,17 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
     def latest_first(self) -> "ThreadQuerySet":
         """Order by activity, latest first. Open point: thread-list."""
         return self.order_by("-updated_at", "-id")
+
+    def of_page(self, *, backwards: bool = False) -> "ThreadQuerySet":
+        """Select a page, latest first. Its offset counts from the last thread if `backwards`.
+
+        Selects the ids of the page first, so a row before the page costs only an index entry and no
+        joins. The page itself is selected by nothing but these ids. SQLite, which has no statistics
+        here, would otherwise read all rows of this queryset and compare their ids.
+        """
+        found = self.latest_first()
+        ids = page(found.reverse() if backwards else found).values("pk")
+        return Thread.objects.filter(pk__in=ids).latest_first()
 
     def open(self) -> "ThreadQuerySet":
         """Select the threads that are neither resolved nor archived."""
@@ -104,7 +116,7 @@ class Thread(ErasableRow):
         verbose_name = "conversation"
         default_manager_name = "objects"
         indexes = [
-            # Includes `erased_at`. Without it, a page would fetch the rows of all earlier pages.
+            # Without `erased_at`, reading a page would fetch the rows of all earlier pages.
             models.Index(
                 fields=["chatbot", "-updated_at", "-id", "erased_at"], name="thread_latest"
             ),

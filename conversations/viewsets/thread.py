@@ -30,21 +30,10 @@ from conversations.services import escalation, threads
 THREAD = Given("thread", UUIDField())
 ONE = Reading(ThreadRecord, lambda threads: threads.filter(pk=THREAD).with_llm())
 DETAILS = Reading(ThreadDetails, lambda threads: threads.filter(pk=THREAD))
-
-
-def threads_of_page(threads: ThreadQuerySet, *, backwards: bool = False) -> ThreadQuerySet:
-    """Select a page, counted from the last thread if `backwards`.
-
-    Selects the ids of the page first, so a row before the page costs only an index entry and no
-    joins. FIRST_PAGE omits this step, because PostgreSQL plans the simpler statement faster.
-    """
-    found = threads.latest_first()
-    return found.filter(pk__in=page(found.reverse() if backwards else found).values("pk"))
-
-
+# PostgreSQL plans this statement faster than PAGE, which reads the same rows without an offset.
 FIRST_PAGE = Reading(OwnRecord, lambda threads: page(threads.latest_first()))
-PAGE = Reading(OwnRecord, threads_of_page)
-PAGE_FROM_END = Reading(OwnRecord, partial(threads_of_page, backwards=True))
+PAGE = Reading(OwnRecord, ThreadQuerySet.of_page)
+PAGE_FROM_END = Reading(OwnRecord, partial(ThreadQuerySet.of_page, backwards=True))
 
 
 class ThreadViewSet(ChatbotViewSet):
