@@ -90,7 +90,7 @@ def open_account(caller: Caller, account_id: str, action: Action) -> Opened:
 
 
 def read_accounts(caller: Caller) -> list[tuple[UUID, str, str]]:
-    """Read the id and name of each account that `accounts_of` lists, and the caller's role."""
+    """Read the id and name of each account in `accounts_of`, and the caller's role in it."""
     bound = caller.key_account is not None
     return MINE.rows(bound, person=caller.pk, key_account=caller.key_account)
 
@@ -116,7 +116,7 @@ def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its 
 
 
 def accounts_of_given(bound: bool) -> "QuerySet[Any]":
-    """Build the `accounts_of` query for a given person and, with `bound`, a given key account."""
+    """Build `accounts_of` with placeholders for the person and, if `bound`, the key's account."""
     person: Any = Given("person", UUIDField())
     key_account: Any = Given("key_account", UUIDField()) if bound else None
     return accounts_of(Caller(person, key_account))

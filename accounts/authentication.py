@@ -20,7 +20,7 @@ COLUMNS = ("pk", "digest", "prefix", "user", "account", "last_used_at")
 
 
 def read_key(*further: Any) -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Build the query for COLUMNS and `further` of the working key with a given digest."""
+    """Build the query that finds a working key by its digest and reads COLUMNS and `further`."""
     alive = ApiKey.objects.alive(Given("now", DateTimeField()))
     return alive.filter(digest=Given("digest", CharField())).values_list(*COLUMNS, *further)
 

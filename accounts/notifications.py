@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.models import Account, Invitation, Mail
 from config.database.lengths import SHORT
 
-MAILS_PER_HOUR = 100  # per account; emails may contain text from visitors and API callers
+MAILS_PER_HOUR = 100  # per account; limits spam, because emails may contain text from visitors
 
 logger = logging.getLogger(__name__)
 

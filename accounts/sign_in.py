@@ -39,7 +39,8 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
                     super().clean()
                     of_address()
                     of_person()
-                except ValidationError as error:  # re-raised below, so that it stays counted
+                except ValidationError as error:
+                    # Raised after the outer block, which would undo the counts on an exception.
                     failure = error
         except TooManyRequests as refusal:
             minutes = ceil(refusal.retry_after / 60)

@@ -29,7 +29,7 @@ def send_mail(mail_id: str, claim: str) -> None:
     """Send an email if its claim is still valid. Releases the claim while sending is off."""
     if settings.SENDING:
         mail_queue.send(mail_id, claim)
-    else:  # workers claim nothing then, but a shared broker may repeat an old task
+    else:  # from the broker: workers claim no emails while sending is off
         mail_queue.release(mail_id, claim)
 
 

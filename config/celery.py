@@ -39,7 +39,7 @@ app.steps["worker"].add("conversations.dispatcher:DispatcherStep")
 def keep_logging(**_: Any) -> None:
     """Log in the service's format instead of Celery's plain text.
 
-    Celery prints its banner and its shutdown messages to `sys.__stdout__`, so that is redirected.
+    Celery prints its banner and its shutdown messages to `sys.__stdout__`, so this replaces it.
     """
     logging.config.dictConfig(settings.LOGGING)
     logging.captureWarnings(True)

@@ -142,7 +142,8 @@ def forget_dead(folder: Path) -> None:
     """Delete the gauges of processes that have ended. Their counters remain in the totals."""
     for file in folder.glob("gauge_live*_*.db"):
         number = file.stem.rpartition("_")[2]
-        with suppress(PermissionError, FileNotFoundError):  # another user's, or already deleted
+        # The process may belong to another user, and the file may have been deleted.
+        with suppress(PermissionError, FileNotFoundError):
             try:
                 os.kill(int(number), 0)
             except ProcessLookupError:

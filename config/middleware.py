@@ -129,7 +129,7 @@ def log_access(request: HttpRequest, response: HttpResponseBase, ms: int) -> Non
     """Write a request's line to the access log: status, duration, route and caller.
 
     Errors are logged even without ACCESS_LOG. If the caller is unknown, the line contains the
-    address. Anyone can cause 429s, and errors without a caller, so a flood of those lines is
+    address. Anyone can cause a 429, or an error without a known caller, so a flood of such lines is
     summarized.
     """
     status = response.status_code

@@ -54,7 +54,7 @@ class CompressionMiddleware(PagesOnly, GZipMiddleware):
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        """Compress a response if the client accepts it."""
+        """Compress a page or the OpenAPI document if the client accepts compression."""
         kind = response.get("Content-Type", "").partition(";")[0]
         if kind not in self.COMPRESSED or response.has_header("ETag"):
             return response

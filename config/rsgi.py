@@ -43,7 +43,7 @@ HTTPProtocol = Any  # granian's type hints lack this class, and some methods of 
 DISCARDED = 8 * 1024 * 1024  # maximum bytes beyond a body's bound that are read and discarded
 SMALL = 16 * 1024  # bytes of each body that do not count towards HELD
 STALLED = 60.0  # seconds without progress until a streamed response is abandoned
-HELD = 64 * 1024 * 1024  # maximum bytes in pending requests' bodies, beyond SMALL of each
+HELD = 64 * 1024 * 1024  # maximum bytes of all pending bodies together, beyond SMALL of each
 
 logger = logging.getLogger(__name__)
 outage.watched = not settings.EMBEDDED
@@ -82,7 +82,7 @@ class Body:
     complete: bool = True  # no part of the body is left unread on the connection
     refusal: ApiError | None = None
     charged: int = 0  # bytes reserved in `room`
-    call: Call = field(default_factory=Call)  # kept if the request starts again elsewhere
+    call: Call = field(default_factory=Call)  # reused if another thread repeats the request
 
     def add(self, part: bytes) -> None:
         """Append a part, and reserve memory once the body exceeds SMALL. Raises Unavailable."""

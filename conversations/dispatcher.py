@@ -44,7 +44,7 @@ from webhooks.services import retry_job
 # than claiming one. The pause grows with the size of the last claim, up to GATHER_MOST.
 GATHER, GATHER_MOST = 0.002, 0.01
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
-# Maximum number of seconds until the next claim after one in which no delivery could start
+# Maximum number of seconds until the next claim if the last one found no delivery to start
 FULL_PAUSE = 0.05
 ERROR_PAUSE = 0.5
 RESERVED = 4  # maximum number of threads kept free for emails and periodic work
@@ -94,7 +94,7 @@ class Dispatcher(threading.Thread):
         self.stopping = threading.Event()
         self.rounds = self.found = 0
         self.busy_until = self.full_until = 0.0
-        self.full_with: UUID | None = None  # the newest delivery when no delivery could start
+        self.full_with: UUID | None = None  # the newest delivery when the last claim found none
         self.outage_at = 0.0
         self.looked, self.clock = time.monotonic(), _wall_ahead()
         self.chores: list[tuple[float, Callable[[], None]]] = [
@@ -111,7 +111,7 @@ class Dispatcher(threading.Thread):
         threading.Thread(target=self.watch, name="watchdog", daemon=True).start()
 
     def hold(self) -> None:
-        """Hold this worker's liveness locks. Raises AnotherWorker or a database error."""
+        """Acquire or keep this worker's liveness locks. Raises AnotherWorker or database errors."""
         for life in self.lives:
             life.hold()
 
@@ -176,7 +176,7 @@ class Dispatcher(threading.Thread):
         return 0.0
 
     def take_over(self) -> None:
-        """Hold this worker's liveness locks, and free expired claims and those of dead workers."""
+        """Keep this worker's liveness locks, and free expired claims and those of dead workers."""
         self.hold()
         if claimers := recovery.claimers():
             recovery.take_over(self.lives[-1].dead(claimers))
@@ -233,7 +233,7 @@ class Dispatcher(threading.Thread):
         """End the process if it is stuck, so that its supervisor restarts it.
 
         It is stuck if no round finishes for STUCK_AFTER seconds or, once it must stop, for
-        `grace()` seconds. The watchdog counts its own sleeps, not the time of a suspension.
+        `grace()` seconds. The watchdog counts its own sleeps, so a suspension is not counted.
         """
         seen, quiet = self.rounds, 0
         while True:
@@ -268,7 +268,7 @@ class DispatcherStep(StartStopStep):
 
     def start(self, worker: Any) -> None:
         """Start the dispatcher. Raises SystemExit, with the reason in the log, if it cannot run."""
-        raise_file_limit()  # each attempt needs a descriptor or two
+        raise_file_limit()  # each attempt needs one or two file descriptors
         outage.watched = outage.patient = not settings.EMBEDDED
         # A plan cached while a table was small would still scan the whole table once it is large.
         configure_sessions(lock_timeout=WORKER_LOCK_TIMEOUT, plan_cache_mode="force_custom_plan")

@@ -62,7 +62,7 @@ def log_begins() -> datetime:
     return max(begins, now - timedelta(days=settings.WEBHOOK_RETENTION_DAYS))
 
 
-# Any, in the rules below: querysets of ids
+# Any: the rules below return querysets of ids
 def _message_without_delivery(span: Span) -> "QuerySet[Any, Any]":
     stored = Message.objects.filter(
         span.holds("thread"),

@@ -90,7 +90,7 @@ def is_usable() -> bool:
 
 
 def install(group: str) -> None:
-    """Install a lock file. The stamp is written last, so only a complete environment has one."""
+    """Install the packages of a lock file. When all of them are installed, write its stamp."""
     if not is_usable():
         say(f"creating {VENV.name} with Python {sys.version.split()[0]}")
         shutil.rmtree(VENV, ignore_errors=True)

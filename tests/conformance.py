@@ -5,8 +5,8 @@
 
 The tests are read from their sources, not run. The rules come from
 docs/specification-index.toml, and the choices from docs/open-points.md. A marker on a test's
-module, class or function names what the test proves. A marker may also name a heading that has
-rules. Such a test is listed for the heading, but does not count as a proof of any single rule.
+module, class or function names what the test proves. If a marker names a heading that has rules,
+the test is listed for the heading, but does not count as a proof of any single rule.
 """
 
 import argparse

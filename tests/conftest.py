@@ -51,7 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
     admin.autodiscover()  # otherwise, the first request would load the admin's pages
     logging.raiseExceptions = False  # pytest may close a stream before the last log line
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
-    # A test's transaction lasts as long as the test. The last value of a repeated option applies.
+    # Disables the timeout, because a test's transaction lasts as long as the test. If an option is
+    # repeated, its last value applies.
     if "options" in (given := settings.DATABASES["default"]["OPTIONS"]):
         given["options"] += " -c idle_in_transaction_session_timeout=0"
     # Serve static files from the packages, even if `make run` has collected them.

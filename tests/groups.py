@@ -1,4 +1,4 @@
-"""Skip tests whose tool is missing, and report them by tool, or fail them.
+"""Skip or fail tests whose tool is missing, and report the skipped ones by tool.
 
 This is a pytest plugin, which conftest.py names in `pytest_plugins`. A test that calls
 `needs("chromium")` gets the path of the tool. On a machine without the tool, such tests are
@@ -26,7 +26,7 @@ REASON = re.compile(r"needs (\S+), which is not on this machine")
 
 
 def needs(tool: str) -> str:
-    """Return the path of a tool. Without it, skip the caller: a test, a fixture or a module."""
+    """Return the path of a tool. Without it, skip or fail the caller: a test, fixture or module."""
     for command in TOOLS.get(tool, (tool,)):
         if path := shutil.which(command):
             return path

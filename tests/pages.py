@@ -8,7 +8,7 @@ from django.test import Client
 
 
 class Fields(HTMLParser):
-    """Collects the names and values of fields, but no unchecked boxes or empty formset rows."""
+    """Collects the names and values of fields, except unchecked boxes and empty formset rows."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The map from rules to the tests that prove them is read from sources and checked for gaps."""
+"""The mapping of rules to the tests that prove them is read from files and checked for gaps."""
 
 from pathlib import Path
 from textwrap import dedent

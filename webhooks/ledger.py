@@ -215,7 +215,7 @@ TABLES = (
             ),
             Rule(
                 "state_contradicts_attempts",
-                "a delivery's state is not its last attempt's, or an attempt followed a SUCCESS",
+                "a delivery's state contradicts its last attempt, or an attempt followed a SUCCESS",
                 _state_contradicts_attempts,
             ),
             Rule(
@@ -226,7 +226,7 @@ TABLES = (
             ),
             Rule(
                 "attempt_never_ended",
-                "an attempt is in flight although no worker holds its delivery",
+                "an attempt is in flight although no worker has claimed its delivery",
                 _attempt_never_ended,
             ),
         ),

@@ -32,7 +32,8 @@ def deliver(claim: str, delivery_id: str) -> None:
     Specification: Events, Delivery rules.
     """
     claimed = Claimed(UUID(delivery_id), UUID(claim))
-    if not settings.SENDING:  # from the broker: workers claim no deliveries while sending is off
+    if not settings.SENDING:
+        # Only a task from the broker gets here: workers claim no deliveries while sending is off.
         claims.release([claimed])
         return
     try:
@@ -55,7 +56,7 @@ def prune(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def tell_owners(claim: str) -> None:
-    """Email owners about webhooks that keep failing or work again, once a minute."""
+    """Check once a minute for webhooks that keep failing or work again, and email their owners."""
     # Finish first: if this run dies, the next one finds the remaining endpoints.
     next_due = timezone.now() + timedelta(minutes=1)
     if PeriodicWork.objects.finish(TELL_OWNERS, claim, next_due=next_due):

@@ -69,7 +69,7 @@ class PlanFilter(RowFilter):
 
 @admin.register(Account)
 class AccountAdmin(AccountRows):
-    """Only superusers can change the owner, plan and add-on. Managers can only view them."""
+    """The pages for accounts. Only superusers can change the owner, plan and add-on."""
 
     account_path = "pk"
     key = ("name", "id")
@@ -94,7 +94,7 @@ class AccountAdmin(AccountRows):
         return self.list_filter if person(request).is_superuser else ()
 
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """Ask for a new account's owner by email address, and leave the add-on to the plan."""
+        """For a new account, ask for the owner's email address. The plan determines the add-on."""
         return self.fields if obj else ("name", "owner_email", "plan", "mail_on_escalation")
 
     def get_form(

@@ -127,7 +127,7 @@ class ApiKeyAdmin(ScopedAdmin):
         return bool(super().has_change_permission(request, obj))
 
     def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
-        """Forbid editing: a key has no form."""
+        """Forbid editing: keys are rotated or revoked instead."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -61,7 +61,7 @@ class InvitationInline(PagedInline):
         return f"{invitation.expires_at:%Y-%m-%d %H:%M} UTC"
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Show invitations to people who may add members."""
+        """Show invitations only to people who may add members."""
         return bool(request.user.has_perm("accounts.add_membership"))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

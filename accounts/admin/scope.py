@@ -1,8 +1,7 @@
 """Limit every admin page to the rows that the signed-in staff member may see.
 
 Model permissions decide which pages a person can open. This module decides which rows the pages
-show.
-The roles come from accounts/permissions.py and apply to whole queries, not row by row.
+show. It applies the roles in accounts/permissions.py to whole queries, not row by row.
 """
 
 from collections.abc import Callable
@@ -60,7 +59,7 @@ def person(request: HttpRequest) -> User:
 
 
 def accounts_for(request: HttpRequest, action: Action) -> list[UUID]:
-    """Return the ids of the accounts in which the person may act, read once per request."""
+    """Return the ids of accounts where the person may perform an action, read once per request."""
     return once(
         request,
         f"accounts_for {action}",
@@ -146,8 +145,8 @@ def declared_lookups(model_admin: ModelAdmin, request: HttpRequest) -> set[str]:
 class ScopedChoices:
     """Limits the choices for a form's relations to rows that the person may see.
 
-    The select for a foreign key offers only the first of these rows and the selected row, but the
-    form accepts any of them. A many-to-many field offers all of them.
+    The select for a foreign key offers only a limited number of these rows and the selected row,
+    but the form accepts any of them. A many-to-many field offers all of them.
     """
 
     admin_site: AdminSite

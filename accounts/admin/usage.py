@@ -18,7 +18,7 @@ def used(usage: Usage) -> str:
 
 @admin.display(description="month")
 def month(usage: Usage) -> str:
-    """Name the month, which is stored as its first day."""
+    """Show the month, which is stored as its first day."""
     return f"{usage.month:%B %Y}"
 
 
@@ -47,7 +47,7 @@ class UsageAdmin(ReadOnly, AccountRows):
 
 
 class UsageInline(ReadOnly, PagedInline):
-    """The tab on an account's page that shows its messages per month."""
+    """The tab that shows an account's messages per month on the account's page."""
 
     model = Usage
     empty_text = "No visitor has sent a message yet."
@@ -55,6 +55,6 @@ class UsageInline(ReadOnly, PagedInline):
     ordering = ("-month",)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Usage]":
-        """Fetch the account with each month, because `str(usage)` contains its name."""
+        """Fetch the account with each month, because `str(usage)` contains the account's name."""
         rows: QuerySet[Usage] = super().get_queryset(request)
         return rows.select_related("account")

@@ -44,7 +44,7 @@ def union(parts: Iterable[Rows], column: str) -> Rows:
 
 
 class AccountQuerySet(models.QuerySet["Account"]):
-    """Selects accounts by what people may do in them."""
+    """Selects the accounts in which a person may perform an action."""
 
     def open_to(self, person: UUID, action: Action) -> "AccountQuerySet":
         """Select the accounts in which a person's role allows an action."""

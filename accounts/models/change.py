@@ -85,7 +85,7 @@ def in_trail(value: Any) -> str | None:
 
 
 class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has no types
-    """Creates entries with their account, without the queries of the library's own method."""
+    """Creates entries with their account, and with fewer queries than the library's manager."""
 
     def log_create(self, instance: Any, force_log: bool = False, **given: Any) -> "Change | None":
         """Record a change to a row. Does nothing if nothing changed, unless `force_log` is true."""

@@ -22,7 +22,7 @@ def issue(
     """
     row = offer(user, label=label, days=days, account=account)
     text = collect(row)
-    assert text  # for mypy: no other request knows the row yet
+    assert text  # for mypy: no other request can have collected it yet
     return row, text
 
 

@@ -88,7 +88,7 @@ class AppearanceForm(ConflictForm):
         }
 
     def clean_font_family(self) -> dict[str, Any]:
-        """Require an object, as the API does. An empty text and null become an empty object."""
+        """Require an object, as the API does. Empty text and null become an empty object."""
         family: Any = self.cleaned_data["font_family"]
         found: dict[str, Any] = validated(Json(), {} if family is None else family)
         return found

@@ -53,7 +53,7 @@ def erasing_accounts(request: HttpRequest) -> list[UUID]:
 
 
 class Erasing(ScopedAdmin):
-    """Base for admins whose rows are deleted by a service, after confirmation."""
+    """Base for admin pages whose rows are deleted by a service, after confirmation."""
 
     consequences: tuple[str, ...] = ()
     # Relations whose rows are kept, are settings of the row, or contain only statistics

@@ -40,7 +40,7 @@ CHANGED = at("updated_at", "changed")
 
 
 class SettingsInline(ScopedChoices, StackedInline):
-    """A chatbot's single row of one kind of settings."""
+    """A tab for one kind of settings, which are stored in one row per chatbot."""
 
     form = ConflictForm
     hide_title = True  # the title would cost another query for the chatbot
@@ -139,7 +139,7 @@ class MemberInline(ScopedChoices, PagedInline):
 class LinkedInline(ReadOnly, PagedInline):
     """A list of rows, each linked to its own page."""
 
-    hide_title = True  # the first column shows the title, as a link
+    hide_title = True  # the first column already identifies the row
     large: tuple[str, ...] = ()  # columns loaded only on the row's own page
 
     def get_queryset(self, request: HttpRequest) -> Any:

@@ -99,7 +99,7 @@ class LocalizationAdmin(ChatbotRows):
     empty_text = "There are no text sets yet. Open a chatbot and add one for a locale."
 
     class Media:
-        """The scripts that search and filter the texts, and report unsaved changes to "Try it"."""
+        """The scripts that search and filter the texts, and notify "Try it" of unsaved changes."""
 
         js = ("pages/texts.js", "pages/unsaved.js")
 

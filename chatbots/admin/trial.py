@@ -22,7 +22,7 @@ from config.api.errors import TooManyRequests
 from config.database.lengths import LONG
 
 RATE = (20, 60)  # 20 questions per person in 60 seconds, because no quota limits them
-REMEMBERED = 40  # newest messages of a trial to keep; they are stored only in the page
+REMEMBERED = 40  # number of a trial's newest messages to keep; only the page stores them
 
 
 def said_before(text: str) -> list[Turn]:
@@ -75,7 +75,7 @@ class TrialAdmin(ChatbotRows):
                     "cut_off": len(result.system) > LONG_SYSTEM,
                 }
                 said = [*said, Turn("user", question)]
-                if not result.reply.failure:  # prompts leave out fallbacks, as in conversations
+                if not result.reply.failure:  # as in conversations, prompts omit fallback messages
                     said.append(Turn("assistant", result.reply.content))
                 form = QuestionForm()
         response = page(

@@ -92,7 +92,7 @@ class VersionedAdmin(ChatbotRows):
     """Adds the page on which staff compare and restore a row's versions."""
 
     class Media:
-        """The script that reports unsaved changes to "Try it"."""
+        """The script that notifies "Try it" of unsaved changes."""
 
         js = ("pages/unsaved.js",)
 

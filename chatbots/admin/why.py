@@ -168,7 +168,7 @@ class WhyAdmin(ChatbotRows):
     def why_view(self, request: HttpRequest) -> HttpResponse:
         """Show the form and, if its values are valid, the answer.
 
-        Raises PermissionDenied for anyone who neither is a superuser nor manages an account.
+        Raises PermissionDenied unless the signed-in person is a superuser or manages an account.
         """
         superuser = person(request).is_superuser
         if not superuser and not managed_accounts(request):

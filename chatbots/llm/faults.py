@@ -107,7 +107,7 @@ def _name(error: dict[str, Any], status: int) -> str:
 
 
 def _remedy(status: int, name: str, parameter: object, text: str) -> Remedy:
-    """Choose a remedy by the parameter, the status and the text. The parameter takes precedence."""
+    """Choose a remedy by the error's parameter or, failing that, its status, name and text."""
     if parameter == "temperature":
         return Remedy.NO_TEMPERATURE
     if status == CONTENT_TOO_LARGE or any(words in text for words in TOO_LONG):

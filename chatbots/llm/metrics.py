@@ -8,7 +8,7 @@ NO_DEFAULT_MODEL, TRIED_TOO_OFTEN = "NO_DEFAULT_MODEL", "TRIED_TOO_OFTEN"
 
 REPLY_SECONDS = Histogram(
     "chatbots_reply_seconds",
-    "Time until a model gave its reply or failed",
+    "Time until a model replied or failed",
     ["result"],
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120),
 )

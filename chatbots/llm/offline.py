@@ -85,7 +85,8 @@ SUBJECTS = (
     "password login",
 )
 PLACE, PRICE = "address", "cost"
-MAY_BE_FREE = {"deliver", "park", "return"}  # can cost nothing; a "free table" is an available one
+# With these subjects, "free" means free of charge. A "free table" is an available one.
+MAY_BE_FREE = {"deliver", "park", "return"}
 SUBJECT_OF = {word: line.split()[0] for line in SUBJECTS for word in line.split()}
 
 
@@ -122,7 +123,7 @@ def _topics(question: str) -> set[str]:
 
 
 def _weight(topics: set[str]) -> int:
-    """Return the total weight of topics: KNOWN_WEIGHT for a known subject, 1 for another word."""
+    """Return the total weight of topics: KNOWN_WEIGHT per known subject, 1 per other word."""
     return len(topics) + (KNOWN_WEIGHT - 1) * len(topics.intersection(SUBJECT_OF.values()))
 
 

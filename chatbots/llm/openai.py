@@ -1,4 +1,4 @@
-"""Ask models behind OpenAI-compatible endpoints, with retries under one deadline."""
+"""Request completions from OpenAI-compatible endpoints, with retries under one deadline."""
 
 import logging
 import re
@@ -35,7 +35,7 @@ def complete(
     seconds: float,
     pauses: Sequence[float],
 ) -> Reply:
-    """Ask for a completion within `seconds`. Raises ReplyFailed.
+    """Request a completion within `seconds`. Raises ReplyFailed.
 
     `pauses` are the seconds to wait before each retry of a temporary failure. If the endpoint
     rejects the temperature, the request is repeated without it. If the prompt is too long, the

@@ -37,7 +37,7 @@ def unpacked(body: bytes, encoding: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The text of a completion, and the tokens that it used, if the model reports them."""
+    """The text of a completion, and its token counts if the model reports them."""
 
     text: str
     input_tokens: int | None = None

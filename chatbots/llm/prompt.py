@@ -21,7 +21,7 @@ from config.database.prepared import Given, prepared
 
 RowT = TypeVar("RowT", bound=VersionedRow)
 CHATBOT: Any = Given("chatbot", UUIDField())  # Any: a placeholder for a uuid
-MODEL = (  # the columns needed to ask a model
+MODEL = (  # the columns needed to call a model
     "id",
     "version",
     "provider",

@@ -229,7 +229,7 @@ class Migration(migrations.Migration):
                 ('last_failure_reason', models.CharField(blank=True, editable=False, max_length=255)),
                 ('failures_in_a_row', models.PositiveSmallIntegerField(default=0, editable=False)),
                 ('skipped_until', models.DateTimeField(editable=False, null=True)),
-                ('next_model', models.ForeignKey(blank=True, help_text='Asked if this model fails or takes more than half of the remaining time. All models asked for a reply share LLM_TIMEOUT.', null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='chatbots.llmmodel')),
+                ('next_model', models.ForeignKey(blank=True, help_text='Used if this model fails or takes more than half of the remaining time. All models tried for a reply share LLM_TIMEOUT.', null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='chatbots.llmmodel')),
             ],
             options={
                 'verbose_name': 'model',

@@ -29,13 +29,12 @@ class ListRow(Row):
 
     @classmethod
     def make_room(cls, chatbot_id: UUID, rows: int = 1) -> None:
-        """Check that `rows` more rows fit, inside the caller's transaction.
+        """Check that `rows` more rows fit. Call this inside a transaction. Raises ListFull.
 
-        The chatbot stays locked until the transaction ends, so the bound holds exactly. Raises
-        ListFull.
+        The chatbot stays locked until the transaction ends, so the bound holds exactly.
         """
         Chatbot.objects.lock(chatbot_id)
-        present: Any = cls._default_manager  # Any: each list has its own foreign key `chatbot`
+        present: Any = cls._default_manager  # Any: each subclass declares its own `chatbot`
         if present.filter(chatbot=chatbot_id).count() + rows > MOST:
             raise ListFull(f"a chatbot has at most {MOST} {cls._meta.verbose_name_plural}")
 

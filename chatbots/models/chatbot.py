@@ -64,8 +64,9 @@ def ids_sought(person: Any) -> Rows:
     """Return the ids of the chatbots that a person may use. PostgreSQL only.
 
     The rule is the same as in `with_users`. With a join, PostgreSQL reads every account's chatbots
-    if it estimates many per account. For a range with unknown bounds, it always estimates few rows,
-    so it runs a subquery for each of the person's accounts and finds the chatbots by index.
+    if it estimates many per account. This query selects a range instead: for unknown bounds,
+    PostgreSQL always estimates few rows, so it runs a subquery for each of the person's accounts
+    and finds the chatbots by index.
     """
     chatbots = Chatbot.objects.order_by()
     within = chatbots.filter(account__gte=OuterRef("pk"), account__lte=OuterRef("pk"))

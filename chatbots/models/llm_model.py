@@ -51,8 +51,8 @@ class LlmModel(VersionedRow, Row):
         blank=True,
         on_delete=models.DO_NOTHING,
         related_name="+",
-        help_text="Asked if this model fails or takes more than half of the remaining time. "
-        "All models asked for a reply share LLM_TIMEOUT.",
+        help_text="Used if this model fails or takes more than half of the remaining time. "
+        "All models tried for a reply share LLM_TIMEOUT.",
     )
     is_active = models.BooleanField("active", default=True)
     is_default = models.BooleanField("default", default=False)

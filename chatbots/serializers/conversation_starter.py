@@ -31,7 +31,7 @@ class StarterInput(Shape):
 
 
 class AnyObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # spectacular's
-    """Documents StarterInput, whose body would be left out because it declares no fields."""
+    """Documents StarterInput, which spectacular would leave out because it declares no fields."""
 
     target_class = StarterInput
 

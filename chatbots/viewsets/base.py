@@ -50,7 +50,7 @@ class CallerViewSet(IdempotentViewSet):
     found: list[Any]  # the chatbot as KEY_AND_CHATBOT read it; empty if the path names none
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
-        """Set the caller, and read the path's chatbot in the same statement. Raises InvalidKey."""
+        """Set the caller and `found`, both read by one statement. Raises InvalidKey."""
         authentication, chatbot_id = BearerAuthentication(), names.get("chatbot_id", "")
         if Identifier.FORM.fullmatch(chatbot_id):
             known = authentication.authenticate(request, KEY_AND_CHATBOT, chatbot=UUID(chatbot_id))
@@ -80,7 +80,7 @@ class CallerViewSet(IdempotentViewSet):
         return open_to(self.caller)
 
     def start(self) -> Start:
-        """Return the function that builds the queryset for `read`, and its parameters."""
+        """Return a function that builds the queryset for `read`, and the queryset's parameters."""
         if self.caller.key_account is None:
             return open_to_person, {"person": self.caller.pk}
         given = {"person": self.caller.pk, "key_account": self.caller.key_account}

@@ -1,4 +1,4 @@
-"""Selects and filters that offer a bounded number of rows, however many there are."""
+"""Select widgets and filters that offer a bounded number of rows, however many exist."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -29,8 +29,8 @@ def first_and_selected(
 ) -> list[Any]:
     """Return the first rows in their order, then the selected row if it is not among them.
 
-    If `beginning` is an id, the first rows are narrowed to the row with that id; otherwise to rows
-    whose names begin with it. The selected row is returned regardless, if `rows` contains it.
+    If `beginning` is an id, only the row with that id is offered; otherwise, only rows whose names
+    begin with it. In either case, the selected row is returned too if `rows` contains it.
     """
     wanted = whole_id(beginning)
     named = rows.filter(name__istartswith=beginning) if beginning else rows
@@ -49,7 +49,7 @@ class RowSelect(AutocompleteSelect):
     """
 
     template_name = "unfold/widgets/select.html"
-    beginning = ""  # narrows the first rows, as in `first_and_selected`
+    beginning = ""  # narrows the offered rows, as in `first_and_selected`
 
     def __init__(self, field: "ForeignKey[Any, Any]") -> None:
         super().__init__(field, admin.site, attrs={"class": " ".join(SELECT_CLASSES)})

@@ -9,12 +9,12 @@ from django.forms.models import model_to_dict
 from django.utils.text import Truncator
 
 SEEN = "seen_at"  # the name of the form's hidden field
-SHOWN = 1_000  # maximum characters shown of the other person's value
+SHOWN = 1_000  # maximum number of characters shown of a saved value
 CONFLICT = (
     "This was changed while you were editing it. Your values are still in the form, and the saved "
     "ones are shown next to the fields. Save again to replace them with yours."
 )
-# A complete message, because the settings tabs show only the errors of single fields.
+# A complete message, because the settings tabs show only the errors of individual fields.
 FIELD_CONFLICT = (
     "Changed while you were editing. Save again to replace the saved value, which is: {}"
 )
@@ -49,9 +49,10 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
         return model_to_dict(row, fields=list(self.fields))
 
     def clean(self) -> dict[str, Any] | None:
-        """Compare the save times, with the row locked until the form is saved.
+        """Report values that were saved after the form was opened.
 
-        Saving writes all columns, so columns that the form does not show get their stored values.
+        The row stays locked until the form is saved. Saving writes all columns, so columns that the
+        form does not show get their stored values.
         """
         given = super().clean()
         seen = self.data.get(self.add_prefix(SEEN), "")

@@ -34,7 +34,7 @@ from config.api.limits import CACHE_ERRORS
 CHUNK = 2_000  # rows read by one query
 COUNTED = 10_000  # maximum number of rows counted for the page before an export
 TICKET = "ticket"
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # first characters of a formula in a spreadsheet
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet formula begins with one of these
 INCOMPLETE = "The export is incomplete: the database did not answer. Export again."
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ def as_csv(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iter
         csv.writer(text).writerows(rows)
         return text.getvalue().encode()
 
-    yield b"\xef\xbb\xbf" + lines([names])  # the byte order mark of UTF-8
+    yield b"\xef\xbb\xbf" + lines([names])  # the UTF-8 byte order mark
     try:
         for chunk in found:
             yield lines([cell(plain(value)) for value in row] for row in chunk)

@@ -88,7 +88,7 @@ class Site(UnfoldAdminSite):
     def search(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """Return the results of Ctrl+K, found by the function named in ADMIN_SEARCH."""
+        """Return the results of a Ctrl+K search, found by the function named in ADMIN_SEARCH."""
         text = request.GET.get("s", "").strip()[:MOST_LETTERS]
         find = import_string(settings.ADMIN_SEARCH)
         return TemplateResponse(

@@ -19,11 +19,11 @@ from config.api.errors import InvalidRequest
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
-MAX_VALUES = 10_000  # names and values, at all levels together
+MAX_VALUES = 10_000  # names and values, across all levels
 JSON = "application/json"  # the only content type; Accept is not negotiated
 REFUSAL = "config.refusal"  # key in request.META for the error of a body that was not received
 UNSENDABLE = re.compile("[\0\ud800-\udfff]")
-# One name or value, and the separators after it. Possessive quantifiers keep matching linear.
+# One name or value, and the separators after it. Possessive quantifiers prevent backtracking.
 TOKEN = re.compile(r'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[^\s,:\[\]{}"]++)[\s,:\]}]*+', re.DOTALL)
 
 
@@ -66,7 +66,7 @@ def whole(text: str) -> int:
 
 
 def examine(value: Any, path: tuple[str, ...] = ()) -> None:
-    """Refuse excessive nesting, NUL and lone surrogates. Raises InvalidRequest with the path."""
+    """Refuse excessive nesting, NUL and lone surrogates. Raises InvalidRequest."""
     if isinstance(value, str):
         if UNSENDABLE.search(value):
             raise InvalidRequest.at(list(path), "Contains a character that cannot be stored")
@@ -138,7 +138,7 @@ def on_the_wire(value: Any) -> str:
 
 
 def stored_time(text: str) -> str:
-    """Format a time that a database stores as text, in UTC, as `on_the_wire` would."""
+    """Format a UTC time that a database stores as text, as `on_the_wire` would."""
     return f"{text[:10]}T{text[11:19]}{text[19:23] or '.000'}Z"
 
 

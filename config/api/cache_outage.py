@@ -27,7 +27,7 @@ class Outage:
     """
 
     def __init__(self, check: Callable[[], None], errors: tuple[type[Exception], ...]) -> None:
-        self.check, self.errors = check, errors  # check raises one of the errors if it is down
+        self.check, self.errors = check, errors  # check raises one if the cache is down
         self.lock = threading.Lock()
         self.under_way = False
 

@@ -149,7 +149,7 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
 
 
 def is_temporary(error: BaseException) -> bool:
-    """Return whether a retry may succeed, because the database is down or a row is locked.
+    """Return whether the cause is a database outage or a locked row, so a retry may succeed.
 
     Lock timeouts are logged here, outages elsewhere.
     """
@@ -160,7 +160,7 @@ def is_temporary(error: BaseException) -> bool:
 
 
 def as_api_error(error: Exception) -> ApiError:
-    """Translate an exception into an error of the contract. An unexpected one is logged."""
+    """Translate an exception into an API error. An unexpected one is logged."""
     match error:
         case ApiError():
             return error

@@ -38,7 +38,7 @@ for known in NAMES:
 
 
 class Unanswered(MustWait):
-    """Raised instead of waiting for a response. The counter has probably been increased."""
+    """Raised instead of waiting for a response. The counter has probably been incremented."""
 
 
 class OwnCounters:
@@ -102,7 +102,7 @@ class SharedCounters:
         return self.add_each([(name, amount, seconds)])[0]
 
     def add_each(self, amounts: Sequence[Amount]) -> list[int]:
-        """Add to several counters in one round trip, and return their values. Raises as `add`."""
+        """Add to counters in one round trip, and return their values. Raises what `add` raises."""
         commands: list[Command] = []
         for name, amount, seconds in amounts:
             key = f"{self.prefix}:count:{name}"
@@ -174,7 +174,7 @@ class Counted(NamedTuple):
 def increment(*calls: tuple[str, str, Rate]) -> Sequence[Counted | None]:
     """Add one call to the window of each name and key. Each result is None while the cache is down.
 
-    Each key has its own offset, so that the windows of all keys do not begin at the same time.
+    Each key has its own offset, so that not all windows begin at the same time.
     """
     if outage.under_way:
         return [None] * len(calls)

@@ -95,7 +95,7 @@ class OperationSchema(AutoSchema):
         return [self.view.part]
 
     def get_summary(self) -> str:
-        """Return the first line of the method's docstring, without the full stop."""
+        """Return the first line of the method's docstring, without the period."""
         line, *_ = super().get_description().splitlines()
         return str(line).removesuffix(".")
 
@@ -130,7 +130,7 @@ class OperationSchema(AutoSchema):
         return [*([400] if reads else []), 401, *([403, 404] if opens else []), 429, 500]
 
     def _get_serializer_name(self, serializer: Any, direction: Any, *args: Any) -> str:
-        """Name a body's schema after its shape, with a suffix from GIVEN: ThreadInput.
+        """Name a request body's schema after its shape, with a suffix from GIVEN: ThreadInput.
 
         Spectacular would append "Request".
         """
@@ -162,7 +162,7 @@ class OperationSchema(AutoSchema):
         return schema
 
     def _map_serializer_field(self, field: Any, direction: Any, *args: Any, **kwargs: Any) -> Any:
-        """Add a pattern to each string of a request that must not be blank and has no pattern.
+        """Add a pattern to each request string that must not be blank and has no pattern.
 
         The titles of model fields are removed, because they are meant for the admin.
         """

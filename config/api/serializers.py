@@ -32,7 +32,7 @@ class Slot(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """A computed field of a record: its name, the columns of a row, and a function of them."""
+    """A computed field of a record: its name, its columns in a row, and a function of them."""
 
     name: str
     columns: slice
@@ -137,7 +137,10 @@ class Record(Shape, serializers.ModelSerializer[Any]):
     @classmethod
     @cache
     def parts(cls) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], tuple[Computed, ...]]:
-        """Return a function that turns a row of `paths` into a record, and the computed fields."""
+        """Return a function that turns a row of `paths` into a record without its computed fields.
+
+        The second item lists those fields, to be computed afterwards.
+        """
         slots = cls.slots()
         ends = list(accumulate(len(slot.columns) for slot in slots))
         starts = [end - len(slot.columns) for slot, end in zip(slots, ends, strict=True)]
@@ -206,5 +209,5 @@ class Reading:
     def records(
         self, start: "Callable[[], QuerySet[Any]]", *shape: Any, **given: Any
     ) -> list[dict[str, Any]]:
-        """Read the records among the rows that `start` selects."""
+        """Read the rows that `start` selects, restricted by `narrow`, as records."""
         return self.record.records(self.statement.rows(start, *shape, **given))

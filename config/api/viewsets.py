@@ -30,7 +30,7 @@ class ApiViewSet(GenericViewSet[Any]):
             self.check(request, **names)
             key = request.META.get(IDEMPOTENCY_META) if method == "post" else None
             response = self.run(request) if key is None else self.run_once(key, request)
-        except Exception as error:  # every failure gets an error body of the contract
+        except Exception as error:  # every failure gets a body in the API's error format
             response = plain_response(as_api_error(error))
         response["Allow"] = allowed
         return response
@@ -53,7 +53,7 @@ class ApiViewSet(GenericViewSet[Any]):
         raise NotImplementedError
 
     def open(self, **names: str) -> dict[str, Any]:
-        """Check access to the resources that the path names. Returns the names for the method."""
+        """Check access to the resources in the path. Returns the path parameters for the method."""
         return names
 
     def run(self, request: HttpRequest) -> HttpResponse:

@@ -6,7 +6,7 @@ from django.db import connection
 
 
 def configure_sessions(**parameters: str) -> None:
-    """Set parameters of PostgreSQL for all later connections of this process."""
+    """Set PostgreSQL parameters for all later connections of this process."""
     database: Any = connection  # Any: the stubs lack the pool
     if database.vendor == "postgresql":
         options = database.settings_dict["OPTIONS"]

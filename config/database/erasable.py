@@ -21,7 +21,7 @@ class PresentRows(models.Manager[RowT]):
 
 
 class ErasableRow(Row):
-    """A row that is first hidden, then deleted. Only `everything` and cascades find hidden rows."""
+    """A row that is hidden, then deleted. `everything`, joins and cascades find hidden rows."""
 
     erased_at = models.DateTimeField(null=True, editable=False)
     purge_at = models.DateTimeField(null=True, editable=False)
@@ -38,5 +38,5 @@ def purge_index(name: str) -> models.Index:
 
 
 def erased() -> dict[str, Any]:
-    """Return the values that hide a row and tell the worker to delete it."""
+    """Return the column values that hide a row and make it due for deletion."""
     return {"erased_at": timezone.now(), "purge_at": timezone.now()}

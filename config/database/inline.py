@@ -1,20 +1,21 @@
 """Answer short requests on the event loop's own thread.
 
 Handing a request to another thread and back costs about as much as answering a short one. But
-while the event loop's thread answers a request, it receives nothing. So a request must not wait
-there. It raises MustWait instead, and starts again in another thread.
+the event loop's thread receives nothing while it answers a request. So a request must not wait on
+that thread. It raises MustWait instead, and starts again in another thread.
 
-With PostgreSQL or Redis, only reads are answered there, because a commit may wait indefinitely.
+With PostgreSQL or Redis, that thread answers only reads. A write that has begun cannot start again,
+so it could wait for the server for a long time.
 """
 
 import threading
 import time
 from typing import Any
 
-LONGEST = 0.05  # seconds from a request's start during which it may wait here
+LONGEST = 0.05  # seconds; a request that has run longer must not wait on the event loop's thread
 # Seconds for which other threads answer all requests after one took longer than LONGEST here. If
 # the first request after a pause is too slow again, the next pause is twice as long, because the
-# server keeps running the abandoned statement while another thread repeats it.
+# database keeps running the abandoned statement while another thread repeats it.
 PAUSE, LONGEST_PAUSE = 1.0, 32.0
 
 
@@ -26,7 +27,7 @@ class MustWait(BaseException):
 
 
 class Inline:
-    """Decides whether the event loop's thread may answer a request.
+    """Decides when the event loop's thread may answer a request, and how long it may wait.
 
     That thread never connects to PostgreSQL, because connecting can take a long time. It uses a
     connection that another thread no longer needs.
@@ -43,7 +44,7 @@ class Inline:
     def begin(self) -> float:
         """Begin a request on the event loop's thread, and return its start time.
 
-        Raises MustWait during a pause. After LONGEST, the request raises it instead of waiting.
+        Raises MustWait during a pause. A wait after the first LONGEST seconds raises it, too.
         """
         now = time.monotonic()
         if now < self.paused_until:
@@ -58,9 +59,9 @@ class Inline:
         return max(0.0, self.until - time.monotonic())
 
     def proceed(self) -> None:
-        """Let the request run to its end here. Call this before it writes: it must not write twice.
+        """Let the request run to its end on this thread, and wait as in any other thread.
 
-        After this call, it waits as in any other thread.
+        Call this before the request writes, because it must not write twice.
         """
         self.thread = None
 

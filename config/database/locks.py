@@ -40,15 +40,15 @@ logger = logging.getLogger(__name__)
 
 
 def limit_waits(timeout: str) -> None:
-    """Make all later connections of this process give up waiting for a lock after a time.
+    """Limit how long all later connections of this process wait for a lock.
 
-    `timeout` is in PostgreSQL's notation.
+    `timeout` is in PostgreSQL's notation, such as "300ms".
     """
     configure_sessions(lock_timeout=timeout)
 
 
 class RowLocked(OperationalError):
-    """Raised if another session has locked the row of one of several items."""
+    """Raised for those of several items whose rows another session has locked."""
 
 
 def is_row_locked(error: BaseException) -> bool:

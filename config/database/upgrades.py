@@ -31,6 +31,6 @@ def check_nothing_missing() -> None:
 
 
 def unknown() -> list[str]:
-    """List the database's migrations that only a newer version knows."""
+    """List the applied migrations of our apps that this version does not contain."""
     applied = MigrationRecorder(connection).applied_migrations()
     return sorted(f"{app}.{name}" for app, name in applied.keys() - _known() if app in OURS)

@@ -48,7 +48,7 @@ logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 
 class LastRequest(threading.local):
-    """How the current thread's last request was sent. The caller resets it before sending."""
+    """How this thread's last request was sent. The caller resets `repeated` before sending."""
 
     repeated = False  # sent again, because the peer had closed the kept connection
 
@@ -224,8 +224,8 @@ class _Adapter(HTTPAdapter):
         super().close()
         self.idle.close()
 
-    # Only the context decides what is trusted: verification cannot be turned off, and no CA bundle
-    # is read again for each connection.
+    # Only the context decides what is trusted: verification cannot be turned off, and the CA bundle
+    # is read only once, not for each connection.
     def build_connection_pool_key_attributes(self, *args: Any, **kwargs: Any) -> Any:
         host, _ = super().build_connection_pool_key_attributes(*args, **kwargs)
         return host, {}

@@ -1,4 +1,4 @@
-"""Message transports: an in-process broker without polling, and quick reconnects."""
+"""An in-process broker without polling, and quick reconnects to a lost broker."""
 
 import threading
 from typing import Any

@@ -12,7 +12,10 @@ from uuid import UUID
 
 
 class Context(NamedTuple):
-    """The facts known so far. Unknown strings are empty. Never contains the body of a request."""
+    """What is known so far about a request, command or task. Never contains a request's body.
+
+    A string is empty if its value is unknown.
+    """
 
     request_id: str = ""
     route: str = ""  # the method and the URL pattern

@@ -1,7 +1,7 @@
 """Django's debug error page, without the secrets of the environment.
 
-Django hides settings by name. It still shows URLs that contain a password, a driver's
-connection arguments, and the environment if the web server passes it on.
+Django hides settings by name. It still shows a driver's connection arguments, URLs that contain a
+password, and the environment if the web server passes it on.
 """
 
 import html

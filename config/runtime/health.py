@@ -80,7 +80,7 @@ def write_to_file() -> None:
     """Increment the unused `user_version` of the embedded database.
 
     SQLite would skip writing a row that does not change. If another process is writing, nothing
-    is written, because the database is known to accept writes. Raises sqlite3.Error, or OSError if
+    is written, because the database evidently accepts writes. Raises sqlite3.Error, or OSError if
     the disk is full.
     """
     path = connection.settings_dict["NAME"]

@@ -28,7 +28,7 @@ HELD = """FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s
 
 
 class AnotherWorker(Exception):
-    """Raised when a second worker starts in a machine-bound installation, which allows one."""
+    """Raised when a second worker starts in a machine-bound installation, which allows only one."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -120,7 +120,7 @@ def living() -> int:
 
 
 def lives() -> list[Life]:
-    """Return this worker's proofs of life. The last one can tell which other workers are dead."""
+    """Return this worker's proofs of life. Use the last one to find dead workers."""
     file: list[Life] = [FileLife()] if settings.MACHINE_BOUND else []
     database: list[Life] = [] if settings.EMBEDDED else [DatabaseLife()]
     return file + database

@@ -83,7 +83,7 @@ class BoundFilter(logging.Filter):
     for example because of an unknown Host header.
     """
 
-    MOST, WINDOW = 10, 10.0  # lines of one kind per window, and the window's seconds
+    MOST, WINDOW = 10, 10.0  # maximum lines of one kind per window, and its length in seconds
 
     def __init__(self) -> None:
         super().__init__()
@@ -190,7 +190,7 @@ LOGGING: dict[str, Any] = {
         "django.request": {"filters": ["told"]},
         "django.server": {"handlers": [], "propagate": True},
         "urllib3": {"level": "ERROR"},  # its warnings quote whole URLs
-        "psycopg.pool": {"level": "ERROR"},  # a line per attempt while the database is down
+        "psycopg.pool": {"level": "ERROR"},  # warns at every attempt while the database is down
         "celery": {"level": "WARNING"},
         "kombu": {"level": "WARNING"},
     },

@@ -45,7 +45,7 @@ class CannotStart(Exception):
 def grace() -> int:
     """Return the seconds that web and the worker have to finish their work when they stop.
 
-    compose.yaml and docs/deployment.md give both a little more.
+    compose.yaml and docs/deployment.md allow a little more time.
     """
     return math.ceil(max(settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT) + STOP_BEYOND)
 

@@ -20,7 +20,7 @@ from webhooks.models import Delivery
 from webhooks.models.delivery import State
 
 PAGE = 50
-LINKED = 4_000  # characters of a text; searching longer texts for links takes too long
+LINKED = 4_000  # maximum length of a text that is searched for links, which is slow
 OTHER_THREADS = 5
 COUNTED = 100  # maximum number of a thread's deliveries to count
 
@@ -62,7 +62,7 @@ class Bubble:
 
     @property
     def words(self) -> str:
-        """Return the text, escaped, with its URLs as links unless it is too long."""
+        """Return the text with its URLs as links, or the plain text if it exceeds LINKED."""
         content = self.message.content
         return with_links(content) if len(content) <= LINKED else content
 
@@ -77,7 +77,10 @@ class Bubble:
 
     @property
     def reaction(self) -> tuple[str, str] | None:
-        """Return the visitor's reaction as a label and a CSS class, "" for an unknown reaction."""
+        """Return the label and the CSS class of the visitor's reaction, or None.
+
+        An unknown reaction is its own label and has no class.
+        """
         given = self.message.reaction
         return THUMBS.get(counter(given) or "", (given, "")) if given else None
 
@@ -93,7 +96,7 @@ class Bubble:
 
     @property
     def draft(self) -> Draft | None:
-        """Return the reply to this message that came too late and was not sent, if any."""
+        """Return the draft reply to this message, which came too late to be sent, or None."""
         return getattr(self.message, "draft", None)
 
 
@@ -111,7 +114,7 @@ class Excerpt:
 
     @property
     def last_id(self) -> str:
-        """Return the id of the last message, the newest one that the agent has seen."""
+        """Return the id of the last message, which is the newest one on this page."""
         return str(self.bubbles[-1].message.pk) if self.bubbles else ""
 
 

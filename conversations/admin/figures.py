@@ -1,7 +1,7 @@
 """The home page's figures for a time span, limited to the chatbots that the user may see.
 
-Stored counts are read from Activity, and later hours are counted live. The cost of neither grows
-with the total number of messages or deliveries.
+Stored counts are read from Activity, and later hours are counted live. Neither gets slower as the
+total number of messages or deliveries grows.
 """
 
 import json
@@ -61,7 +61,7 @@ DEFAULT_SPAN = "24h"
 
 @dataclass(frozen=True)
 class Figures:
-    """The counts for a span by bucket, oldest first."""
+    """The counts for a span, by bucket, oldest first."""
 
     span: Span
     since: datetime
@@ -119,7 +119,10 @@ def read(span: Span, now: datetime, chatbots: list[UUID] | None) -> Figures:
 def stored(
     span: Span, since: datetime, now: datetime, chatbots: list[UUID] | None
 ) -> dict[tuple[int, datetime], Counter[str]]:
-    """Read the stored hours and, if the span shows days, the stored days, by length and start."""
+    """Read the stored hours and, if the span shows days, the stored days.
+
+    The keys are the length in hours and the start.
+    """
     rows: Any = Activity.objects.filter(hours=HOUR, begins_at__gte=since)
     if span.step == ONE_DAY:
         hours = Q(hours=HOUR, begins_at__gte=day_of(hour_of(now) - LIVE_MOST))

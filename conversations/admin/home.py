@@ -154,7 +154,7 @@ def error_of(deliveries: dict[UUID, Delivery], *keys: UUID | None) -> str:
 
 @dataclass(frozen=True)
 class Quota:
-    """An account's use of its monthly quota. The state consists of a CSS class and a text."""
+    """An account's use of its monthly quota."""
 
     account: Account
     plan: str
@@ -171,7 +171,7 @@ class Quota:
 
     @property
     def state(self) -> tuple[str, str]:
-        """Return the state's CSS class and text."""
+        """Return a CSS class and a text that describe the use of the quota."""
         if self.most is None:
             return "", "unlimited"
         if self.percent >= 100:

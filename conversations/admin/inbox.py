@@ -1,4 +1,4 @@
-"""The inbox, which shows the conversations that need an agent next."""
+"""The inbox, where agents see which conversations need an answer."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -48,14 +48,14 @@ from conversations.models.thread import MOST_TAGS
 from conversations.services import search, threads
 from conversations.services.erasure import erase_thread
 
-LAST_WORDS = 80  # characters of a row's quoted message
+LAST_WORDS = 80  # maximum length of the message quoted in a row
 SPEAKERS = {
     MessageType.USER_MESSAGE: "",
     MessageType.AI_MESSAGE: "AI: ",
     MessageType.AGENT_MESSAGE: "Agent: ",
     MessageType.SYSTEM_MESSAGE: "System: ",
 }
-SHOWN_FLAGS = ("important", "resolved", "archived")  # shown in addition to the mode
+SHOWN_FLAGS = ("important", "resolved", "archived")  # shown after "escalated"
 REMEMBERED = "inbox"  # the cookie with the query string of the last list viewed
 
 

@@ -118,7 +118,7 @@ class InboxList(KeysetChangeList):
 
     @property
     def total(self) -> str:
-        """Return the footer of the first page: the number of threads, counted up to CAP."""
+        """Return the footer of the first page: the number of threads, or a lower bound."""
         if self.paginator.first_url:
             return ""
         count: int | str

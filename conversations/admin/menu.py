@@ -76,7 +76,7 @@ def favicon(request: HttpRequest) -> str:
 
 
 def exposure(request: HttpRequest) -> list[str] | None:
-    """Return the banner that says that sending is off or a demo is open to the network, if any."""
+    """Return a banner if sending is off or a demo is open to the network, otherwise None."""
     words = {"Sending is off": not settings.SENDING, "Demo, open to the network": settings.EXPOSED}
     shown = [text for text, applies in words.items() if applies]
     return ["; ".join(shown), "danger"] if shown else None

@@ -96,7 +96,7 @@ class ThreadDetailAdmin(ScopedAdmin):
     def change_view(
         self, request: HttpRequest, thread: Thread, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show the thread instead of the admin's form, or redirect to the message in `message`."""
+        """Show the thread instead of the admin's form, or redirect to the message in the URL."""
         if place := conversation.place_of(thread, request.GET.get("message", "")):
             return HttpResponseRedirect(f"{page_url(thread)}{place}")
         return self.show(request, thread)

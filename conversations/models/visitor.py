@@ -34,7 +34,7 @@ def identified(email: str, phone: str) -> bool:
 
 
 def anonymous(given: bool | None, email: str, phone: str) -> bool:
-    """Return the given value or, if there is none, whether no contact information is known.
+    """Return the given value or, if it is None, whether the visitor is unidentified.
 
     Open point: thread-fields.
     """

@@ -1,8 +1,9 @@
 """Count each chatbot's activity. Past hours are stored, and the current hour is counted live.
 
-Every count reads a range of primary keys, because an id begins with the time of its row. An hour is
-counted when it is over, and again while no later hour has been counted, to include rows committed
-late. It is also counted again if one of its rows is erased or one of its deliveries is attempted.
+Every count reads a range of primary keys: an id begins with the time at which its row was created.
+An hour is counted when it is over, and again while no later hour has been counted, to include rows
+committed late. It is also counted again if one of its rows is erased or one of its deliveries is
+attempted.
 """
 
 from collections import Counter
@@ -157,7 +158,7 @@ def live(since: datetime, until: datetime, chatbots: list[UUID] | None) -> Count
 
 
 def stored_until() -> datetime | None:
-    """Return the end of the newest counted hour, or None before the first one."""
+    """Return the end of the newest counted hour, or None if none has been counted."""
     newest = Activity.objects.filter(hours=HOUR).aggregate(Max("begins_at"))["begins_at__max"]
     return newest + ONE_HOUR if newest else None
 

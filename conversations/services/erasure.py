@@ -66,7 +66,7 @@ def erase_visitor(visitor_id: UUID) -> None:
             return
         keys = _keys(threads)
         _hide(threads)
-        # Callers of the API can reuse the visitor's id for another visitor.
+        # Free the visitor's id, so that API callers can use it for another visitor.
         contact = {"external_id": f"erased {visitor_id}", "name": "", "email": "", "phone": ""}
         Visitor.objects.filter(pk=visitor_id).update(**contact, **erased())
     _erase_unsent(keys)

@@ -66,7 +66,7 @@ def _by_minutes(settings: Iterable[tuple[UUID, int | None]]) -> list[tuple[timed
     """Group accounts by their setting.
 
     A batch for one setting contains only due threads. A batch for all accounts could be filled with
-    threads of accounts that allow more time.
+    threads that are not due yet, because their accounts allow more time.
     """
     groups = defaultdict(list)
     for key, minutes in settings:

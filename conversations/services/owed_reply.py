@@ -89,7 +89,7 @@ def confirm(message_id: UUID, token: UUID) -> Claim | None:
 
 
 def take(message_id: UUID) -> Claim | None:
-    """Claim the reply to a message. Returns None if none is owed or it is already claimed."""
+    """Claim the reply to a message. Returns None if it is not owed or is already claimed."""
     return _begin(_lapsed().filter(pk=message_id), claimed_by="")
 
 

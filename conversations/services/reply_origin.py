@@ -22,7 +22,7 @@ from conversations.services import history
 def record(message: Message, answer: Reply, briefing: Briefing) -> None:
     """Store the origin of a new AI message, in the message's transaction."""
     model = last_asked(answer)
-    earlier = () if answer.failure else answer.failed  # a fallback's reason names all models
+    earlier = () if answer.failure else answer.failed  # a fallback's reason already names them
     instruction = briefing.instruction
     history_length = answer.turns_sent - 1 - bool(briefing.system)  # without the question itself
     insert(
@@ -83,5 +83,5 @@ def rebuild(reply: Message) -> list[Turn]:
 
 def _content(row_id: Any, number: int) -> dict[str, Any]:
     content = content_at(row_id, number) if number else {}
-    content.pop("llm_model", None)  # an id, not a row
+    content.pop("llm_model", None)  # an id, but the constructor expects a row
     return content

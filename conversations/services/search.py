@@ -142,7 +142,7 @@ def named(rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None) -> T
 def kept(
     rows: ThreadQuerySet, part: str, text: str, chatbots: Sequence[UUID] | None
 ) -> ThreadQuerySet:
-    """Filter `rows` with the statement `part` as a subquery, which finds the newest threads."""
+    """Filter `rows` by the ids of the newest threads that the statement `part` finds."""
     words = words_of(text)
     if not words or (chatbots is not None and not chatbots):
         return rows.none()

@@ -54,7 +54,7 @@ class Incoming(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """Return whether the AI will reply, unless the thread is escalated in the meantime."""
+        """Return whether the AI is to reply, judging by the thread's state when it was read."""
         return not (self.escalated or self.escalates)
 
 

@@ -53,7 +53,7 @@ def quoted(name: str) -> str:
 
 
 def settle() -> None:
-    """Update the statistics that PostgreSQL keeps in production. SQLite has none there."""
+    """Update the statistics that PostgreSQL keeps in production, where SQLite has none."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")

@@ -16,7 +16,7 @@ from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Attempt, Delivery, Endpoint
 
 MESSAGES = 1_000_000
-OF_THREAD, AT_ONCE = 20, 100  # messages per thread, and threads whose messages alternate
+OF_THREAD, AT_ONCE = 20, 100  # messages per thread, and threads with interleaved messages
 BLOCK = OF_THREAD * AT_ONCE
 ID = {
     "postgresql": "('{kind}' || lpad(to_hex({number}), 30, '0'))::uuid",

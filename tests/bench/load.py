@@ -17,7 +17,7 @@ from webhooks.models import Delivery, Endpoint
 
 
 def endpoints(sink: Sink, path: str, count: int, *, known: bool = True) -> list[Endpoint]:
-    """Configure endpoints, each in its own account. `known` endpoints have succeeded before."""
+    """Configure endpoints, each in its own account. If `known`, they have succeeded before."""
     since = timezone.now() if known else None
     urls = [sink.url(path, number) for number in range(count)]
     with transaction.atomic():  # one commit, because there may be 10,000
@@ -25,7 +25,7 @@ def endpoints(sink: Sink, path: str, count: int, *, known: bool = True) -> list[
 
 
 def events(to: Sequence[Endpoint], count: int) -> list[Delivery]:
-    """Build unsaved deliveries for the endpoints in turn, each in its own thread."""
+    """Build unsaved deliveries for the endpoints in turn, each in a conversation of its own."""
     return [event(to[number % len(to)]) for number in range(count)]
 
 

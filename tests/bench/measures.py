@@ -27,7 +27,7 @@ Figures = dict[str, float]
 Post = Callable[..., requests.Response]
 
 SLOTS = 512  # a worker's slots: the default of WORKER_CONCURRENCY
-POOL = 32  # threads in each pool for comparison; more threads make it slower
+POOL = 32  # threads in each comparison pool; a pool with more threads is slower
 LEAST = 0.025  # seconds; shorter times are rounded up, because their ratios vary by chance
 
 
@@ -58,7 +58,7 @@ def arrival(sink: Sink, size: float) -> Figures:
 def arrival_idle(sink: Sink, size: float) -> Figures:
     """Measure the time from commit to arrival with an event every 11 seconds.
 
-    The engine then polls less often.
+    Between such events, the engine polls less often.
     """
     with worker(sink):
         events = load.events(load.endpoints(sink, "/take", 10), max(2, round(20 * size)))
@@ -131,7 +131,7 @@ def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
 
 
 def fairness(sink: Sink, size: float) -> Figures:
-    """Measure delays of healthy receivers without, then with 3,000 deliveries to hanging ones."""
+    """Compare delays of healthy receivers without and with 3,000 deliveries to hanging ones."""
     figures: Figures = {}
     # The hanging endpoints have either never been tried, or succeeded a moment ago.
     for name, known in (("untried", False), ("known", True)):
@@ -145,7 +145,7 @@ def fairness(sink: Sink, size: float) -> Figures:
 
 
 def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[float]]:
-    """Return the delays of healthy receivers, without and with hanging ones.
+    """Return the delays of deliveries to healthy receivers, without and with hanging receivers.
 
     The deliveries to hanging receivers far outnumber the worker's slots.
     """
@@ -175,7 +175,7 @@ def retries(sink: Sink, size: float) -> Figures:
 
 
 def deadline(sink: Sink, size: float) -> Figures:
-    """Let twenty receivers drip their headers. Measure how long after the deadline attempts end."""
+    """Measure by how much attempts exceed the deadline if twenty receivers drip their headers."""
     timeout = 10 * size
     with worker(sink, timeout=timeout, retry_after=600):
         load.commit(load.events(load.endpoints(sink, "/drip", 20), 20))

@@ -1,4 +1,4 @@
-"""The effect of replies in flight on other requests, and the rate of sends with deliveries."""
+"""The effect of replies in flight on other requests, and the rate of delivered messages."""
 
 import threading
 import time

@@ -58,7 +58,7 @@ SCALE = (
         *("workers", "workers_4_a_second", "{:.0f}", "rises until the cores are busy"),
     ),
     (
-        "share of the time in which any of the 4 holds a lock for a claim",
+        "share of the time in which any of the 4 workers holds a lock for a claim",
         *("workers", "workers_4_locked", "{:.1%}", "at most 20%"),
     ),
     *(

@@ -1,4 +1,4 @@
-"""The rows that the API's benchmark reads and writes: the demo, and eight bots in its account."""
+"""The rows that the API's benchmark reads and writes: the demo data, and eight more bots."""
 
 from dataclasses import dataclass
 

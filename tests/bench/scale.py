@@ -44,7 +44,7 @@ def drained(sink: Sink, endpoints: Sequence[Endpoint], count: int, *, workers: i
 
 
 def many_endpoints(sink: Sink, size: float) -> Figures:
-    """Make one delivery to each of 5,000 endpoints, then the same number to 20 endpoints."""
+    """Compare the rate of 5,000 deliveries to 5,000 endpoints with the rate to 20 endpoints."""
     count = round(5_000 * size)
     many = drained(sink, load.endpoints(sink, "/take", count), count)
     few = drained(sink, load.endpoints(sink, "/take", 20), count)
@@ -52,7 +52,7 @@ def many_endpoints(sink: Sink, size: float) -> Figures:
 
 
 def slow_endpoints(sink: Sink, size: float) -> Figures:
-    """Deliver to 1,000 endpoints that take 0.5 s, then the same number to 20 such endpoints."""
+    """Compare the delivery rate to 1,000 endpoints with that to 20. Each endpoint takes 0.5 s."""
     count = round(3_000 * size)
     many = drained(sink, load.endpoints(sink, "/slow", round(1_000 * size)), count)
     few = drained(sink, load.endpoints(sink, "/slow", 20), count)
@@ -76,7 +76,7 @@ class Locked(threading.Thread):
 
     @property
     def share(self) -> float:
-        """The share of samples with a lock, counted from the first to the last of them."""
+        """The share of samples with a lock, from the first such sample to the last."""
         found = [number for number, one in enumerate(self.looks) if one]
         return len(found) / (found[-1] - found[0] + 1) if found else 0.0
 
@@ -180,7 +180,7 @@ def timed_claim() -> float:
 
 
 def stale_statistics(sink: Sink, size: float) -> Figures:
-    """Measure claims from a burst with statistics of an empty queue, then with fresh ones."""
+    """Measure claims after a burst, first with statistics from before it, then with fresh ones."""
     if connection.vendor != "postgresql":
         return {}
     figures: Figures = {}

@@ -120,7 +120,7 @@ def asked() -> list[str]:
 
 
 def measure(size: float) -> dict[str, float]:
-    """Time searches by people who see all bots, the largest bot, a few bots, and a small one.
+    """Time searches by people who see all bots, only the largest bot, three bots, or a small one.
 
     The scope `account` lists every bot, as for the manager of one large account.
     `search_best_p95_ms` uses the best round of each search, to exclude other load on the machine.

@@ -90,7 +90,10 @@ def memory_mib(process: Process) -> float:
 
 
 def database_connections(process: Process) -> int:
-    """Count other database connections, or on SQLite how often the server has the file open."""
+    """Count the connections to the database, except the one that counts them.
+
+    On SQLite, count how often the server has the file open.
+    """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import orjson
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-ANSWERED_WITHIN = 60.0  # seconds; the longest pause between two responses
+ANSWERED_WITHIN = 60.0  # seconds; the longest pause that is allowed between two responses
 OK = b"HTTP/1.1 200 "
 
 
@@ -49,7 +49,7 @@ class Connection:
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.request = request
-        self.received = self.first = b""  # `first` is the first body
+        self.received = self.first = b""  # `first` is the body of the first response
         self.sent_at = 0.0
 
     def send(self) -> None:

@@ -40,7 +40,7 @@ ALIKE = {  # templates whose pages differ only in text, and the app whose page i
     "admin/erase.html": "chatbots",
     "admin/export.html": "conversations",
 }
-HOME = (Look(PHONE, "dark"), Look(DESK, "light"))  # the other two looks are used for another page
+HOME = (Look(PHONE, "dark"), Look(DESK, "light"))  # the other two looks are used for other pages
 SEEN_BY = ("superuser", "manager", "agent") if ALL_LOOKS else ("superuser",)
 
 
@@ -189,7 +189,7 @@ def test_no_page_of_an_invitation_has_a_serious_fault(
 def test_the_api_reference_has_no_serious_fault(crawler: Crawler, db: None) -> None:
     """Use one look, because the page has only one set of colors and an inspection takes seconds.
 
-    Keep one operation per tag, because the page shows all operations in the same way.
+    Without ALL_LOOKS, keep one operation per tag, because the page shows all operations alike.
     """
 
     def shorten(route: Route) -> None:

@@ -57,7 +57,7 @@ def test_the_focus_moves_into_an_open_part_stays_and_returns(
     keyboard.press(opener)
     dialog = page.get_by_role("dialog", name=part.name)
     expect(dialog).to_be_visible()
-    opened = dialog.element_handle()  # repeated lookups by name would dominate the time
+    opened = dialog.element_handle()  # repeated lookups by name would take most of the time
     page.wait_for_function(WITHIN, arg=opened)
     for key in ("Tab", "Shift+Tab"):
         for _ in range(ROUNDS):

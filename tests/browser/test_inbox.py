@@ -175,7 +175,7 @@ def test_a_screen_reader_announces_each_change_once(
     show = page.get_by_role("button", name="1 new, show")
     expect(show).to_be_visible()
     assert heard() == ["1 new, show"]
-    escalation.toggle(others[1].pk)  # leaves the list and changes the counts
+    escalation.toggle(others[1].pk)  # this thread leaves the list, and the counts change
     assert heard() == heard() == []
     escalation.toggle(others[3].pk)
     expect(page.get_by_role("button", name="2 new, show")).to_be_visible()

@@ -12,7 +12,7 @@ TITLES = ("One", "Two", "Three")
 
 @pytest.fixture
 def tab(page: Page, shop: Chatbot) -> Page:
-    """The tab of the follow-up prompts, with all three rows in view."""
+    """The "Follow-up prompts" tab, with all three rows in view."""
     for rank, title in enumerate(TITLES):
         FollowUpPromptFactory(chatbot=shop, button_title=title, rank=rank)
     page.set_viewport_size({"width": 1440, "height": 2_000})

@@ -1,4 +1,4 @@
-"""The conversation page while an agent reads it: what stays in view, keys, and new messages."""
+"""The conversation page while an agent reads it: scrolling, shortcut keys, and new messages."""
 
 import re
 from datetime import timedelta

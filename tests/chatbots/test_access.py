@@ -204,5 +204,5 @@ def test_an_account_with_many_chatbots_slows_down_no_other_account(statistics: s
             assert set(bound) == {each for each in chatbots if each.account_id == account}, name
         if connection.vendor == "postgresql":
             assert chatbots_read(rows) <= 4 * len(chatbots), rows.explain()
-        elif statistics != "old":  # SQLite keeps the old statistics
+        elif statistics != "old":  # SQLite's planner relies on the old statistics
             assert scanned(rows) == []

@@ -23,7 +23,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP 
 
 TIMEOUT = 4  # seconds in which a body must arrive, in these tests
 SLOW = 600  # clients that send slowly
-HELD = 64 * 1024 * 1024  # copied, because importing config.rsgi changes the process's settings
+# Copied from config.rsgi, because importing it changes the process's settings
+HELD = 64 * 1024 * 1024
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ from tests.house.source import ROOT
 
 OWN, SIBLING, FOREIGN, MISSING, MALFORMED = "own", "sibling", "foreign", "missing", "malformed"
 ALL, ABSENT = (OWN, SIBLING, FOREIGN, MISSING, MALFORMED), {MISSING, MALFORMED}
-MARK = "zebracrossing"  # part of every text in the foreign account
+MARK = "zebracrossing"  # part of every text in the other account
 KINDS = {  # the model that an id refers to, by the id's name in paths and bodies
     "account": Account,
     "chatbot": Chatbot,
@@ -125,7 +125,7 @@ UNKNOWN_CURSOR = {
 
 
 class World:
-    """Two chatbots of one account, a foreign account, and the callers."""
+    """Two chatbots of one account, another account with its rows, and the callers."""
 
     def __init__(self, chatbot: Chatbot, stranger: Api) -> None:
         self.foreign = Tenant(MARK)
@@ -145,7 +145,8 @@ class World:
     def ask(self, operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
         """Call an operation. Returns its status, and the body of an error.
 
-        Asserts that the response shows no foreign row, and that a success changes none.
+        Asserts that the response shows nothing of the other account, and that a success changes
+        nothing in it.
         """
         ids = {name: self.ids[kind][name] for name, kind in kinds.items()}
         answer = call(self.callers[who], operation, ids)

@@ -26,14 +26,14 @@ from tests.statements import counted
 
 
 class Cost(NamedTuple):
-    """The statements of an operation, without those that begin, end or nest a transaction."""
+    """The number of SQL statements, without those that begin, end or nest a transaction."""
 
     postgresql: int
     sqlite: int
 
 
-# The caller owns the account, the key's use was recorded within the last minute, the month's usage
-# row exists, replies have used the bot's texts, and the chatbot has no webhook. The numbers are
+# The caller owns the account, and the chatbot has no webhook. The key's use was recorded within the
+# last minute, the month's usage row exists, and replies have used the bot's texts. The numbers are
 # exact, so lower them when the code needs fewer statements.
 STATEMENTS = {
     ("GET", "/v1/chatbots"): Cost(3, 3),

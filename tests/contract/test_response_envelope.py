@@ -104,7 +104,7 @@ def test_a_trailing_slash_is_another_path(api: Api, chatbot: Chatbot, path: str)
 
 
 class TestOrder:
-    """The order of checks, tested in pairs. Each request has the faults that both checks find."""
+    """The order of checks, tested in pairs. Each request would fail both checks."""
 
     @pytest.fixture
     def there(self, chatbot: Chatbot) -> str:

@@ -217,7 +217,7 @@ def waiting() -> Delivery:
 
 
 def step(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Move the clock that the dispatcher reads by a number of seconds."""
+    """Move the dispatcher's clock by this many seconds, forward or back."""
     before = time.time
     monkeypatch.setattr(time, "time", lambda: before() + seconds)
 

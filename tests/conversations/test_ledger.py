@@ -128,7 +128,7 @@ def test_no_gap_is_found_in_sound_data(exchanged: list[dict[str, Any]]) -> None:
 
 
 def test_repeated_numbers_that_add_up_like_others_are_found(exchanged: Any) -> None:
-    """The sum of powers of two is the same for attempts numbered 1, 1 and 1 as for 1 and 2."""
+    """The ledger check adds up powers of two, and 1, 1 and 1 have the same sum as 1 and 2."""
     first().update(attempts_count=2, state="RETRYING", due_at=timezone.now())
     attempts().update(status="FAILED", response_code=503)
     copied = attempts().get()

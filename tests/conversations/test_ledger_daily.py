@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[Thread]:
-    """Four threads with wrong counters, each of which is checked in a separate step."""
+    """Four threads with wrong counters. Each thread is checked in a separate step."""
     monkeypatch.setattr(ledger, "TABLES", [replace(one, size=1) for one in ledger.TABLES])
     return [MessageFactory().thread for _ in range(4)]
 

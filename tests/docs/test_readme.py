@@ -19,7 +19,7 @@ ARRIVED = "NEW_MESSAGE: token ok, signature ok; response: 200"
 
 
 def blocks() -> list[str]:
-    """Return the shell blocks before the first heading, in order."""
+    """Return the shell blocks before the first section, in order."""
     screen = (ROOT / "README.md").read_text().partition("\n## ")[0]
     return re.findall(r"^```sh\n(.*?)^```", screen, re.M | re.S)
 

@@ -91,7 +91,7 @@ def sample_of(event: Event) -> payloads.Data:
 
 
 def spoken() -> bytes:
-    """Return the body of a message with characters that JSON libraries write in different ways."""
+    """Return a message event's body, with characters that JSON libraries escape differently."""
     message = sample_of(Event.NEW_MESSAGE)
     assert isinstance(message, NewMessage)
     return payloads.body(replace(message, role="assistant", question=None, answer=SAID))

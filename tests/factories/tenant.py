@@ -69,7 +69,7 @@ class Tenant:
         ]
 
     def settings(self) -> list[Model]:
-        """Create the chatbot's settings and lists."""
+        """Create the rows that configure the chatbot."""
         chatbot, word = self.chatbot, self.word
         return [
             ChatbotMemberFactory(chatbot=chatbot, user=self.member, role=word),
@@ -116,7 +116,7 @@ class Tenant:
         return [visitor, thread, message, delivery, attempt, draft, lead, job]
 
     def changes(self) -> list[Model]:
-        """Return the entries for the creation of the account and of a user.
+        """Return the audit trail entries for the creation of the account and of a user.
 
         The entry for the user names no account.
         """

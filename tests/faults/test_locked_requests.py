@@ -23,8 +23,8 @@ from tests.factories.conversations import ThreadFactory
 from tests.servers.locks import locked
 from tests.servers.processes import Web, wait_until
 
-SOON = 20.0  # seconds; lock waits end after one, but requests may also wait for a connection
-AT_ONCE = 20  # concurrent requests, more than the connections of two processes
+SOON = 20.0  # seconds; lock waits end after 1 s, but requests may also wait for a connection
+AT_ONCE = 20  # concurrent requests; the pools of two processes have fewer connections
 
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks")
 pytestmark = [

@@ -1,4 +1,4 @@
-"""A worker that halts, disconnects or settles the same rows as another blocks no other worker.
+"""Workers do not block each other if one halts or disconnects, or if two settle the same rows.
 
 These faults are rare, so the tests provoke them.
 """

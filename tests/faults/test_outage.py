@@ -65,7 +65,7 @@ class Service(NamedTuple):
         return [int(number) for number in told.stdout.split()]
 
     def halt(self) -> None:
-        """Halt PostgreSQL's main process first, so that it reaps no child that exits meanwhile."""
+        """Halt PostgreSQL, its main process first, so it reaps no child that exits meanwhile."""
         self.postgres.running.send_signal(signal.SIGSTOP)
         for process in self.backends():
             os.kill(process, signal.SIGSTOP)

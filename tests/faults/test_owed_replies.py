@@ -38,7 +38,7 @@ SECONDS = 20.0  # seconds to store the reply, on a machine that also runs other 
 
 @pytest.fixture
 def model() -> Iterator[HeldModel]:
-    """A model that holds its first answer until `ready` is set, and then answers immediately."""
+    """A model that holds its first reply until `ready` is set. Later replies are immediate."""
     with HeldModel("First.", saying("Second."), patience=PATIENCE) as server:
         yield server
 
@@ -167,7 +167,7 @@ def test_a_halted_process_returns_the_reply_of_the_web_process_that_took_over(
 
 
 def renewed() -> bool:
-    """Give a halted process time to resume, and return whether the reply is leased then."""
+    """Wait half a second for a halted process to resume. Returns whether the reply is leased."""
     time.sleep(0.5)
     return OwedReply.objects.filter(claimed_until__gt=timezone.now()).exists()
 

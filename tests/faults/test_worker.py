@@ -23,7 +23,7 @@ pytestmark = pytest.mark.proves("Delivery rules")
 OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
 LATE = 10.0  # seconds that an attempt may be late on a machine under load
 DEATHS = 3  # workers that are killed
-TAKEN_OVER = 3.0  # maximum median seconds to take over an attempt, about two on an idle machine
+TAKEN_OVER = 3.0  # seconds; limit for the median takeover, which takes about 2 s on an idle machine
 
 
 def have_ended(count: int, state: str = "SUCCESS") -> Callable[[], bool]:

@@ -1,4 +1,4 @@
-"""Hostile requests to every operation, drawn from a seed, and the rules for every response."""
+"""Hostile requests to every operation, generated from a seed, and the rules for responses."""
 
 import email
 import http.client
@@ -251,8 +251,8 @@ HEADERS = {
 def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
     """Send hostile requests to a running service while slow clients trickle their bodies.
 
-    Returns the fuzzer with all faults. Besides a wrong response, a fault is another tenant's email
-    that does not arrive, an email with a header that a visitor added, or a log line that a caller
+    Returns the fuzzer with all faults. Besides wrong responses, these include a missing email of
+    another tenant, an email with a header that a visitor added, and a log line that a caller
     forged.
     """
     key = caller(chatbot.account.owner).key or ""

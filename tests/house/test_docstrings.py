@@ -27,7 +27,7 @@ LONGEST_STEM = 5
 
 
 def public(body: list[ast.stmt], path: str = "") -> Iterator[tuple[str, Definition]]:
-    """Yield public classes, functions and methods with dotted names. Skips nested functions."""
+    """Yield public definitions with their dotted names. Skips nested functions."""
     for node in body:
         if isinstance(node, DEFINITIONS) and not node.name.startswith("_") and node.name != "Meta":
             yield f"{path}{node.name}", node

@@ -1,4 +1,4 @@
-"""Each test file is named after what it tests, so that readers can find one from the other."""
+"""Each test file is named after what it tests, so that readers can find a subject's tests."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""PostgreSQL sessions that hold row locks like forgotten transactions, and limits on lock waits."""
+"""Lock rows as a forgotten PostgreSQL transaction does, and limit the waits for locks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Scrape real processes, and let promtool evaluate the alert rules over the scrapes."""
+"""Scrape real processes, and have promtool evaluate the alert rules over the scrapes."""
 
 import json
 import re
@@ -22,7 +22,7 @@ COUNTED = ("_total", "_bucket", "_count", "_sum")
 
 
 def page_of(address: str) -> str | None:
-    """Return a page of metrics, or None if the process does not respond with success."""
+    """Return a process's metrics page, or None if the request fails."""
     try:
         answer = requests.get(f"{address}/metrics", timeout=10)
     except requests.RequestException:

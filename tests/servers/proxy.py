@@ -45,8 +45,8 @@ class Proxy:
     def fail(self, failure: str) -> None:
         """Fail in one way until recover() is called.
 
-        `refused` closes the port and all connections, `cut` closes each connection, `silent`
-        forwards no bytes, and `slow` delays each chunk.
+        `refused` closes the port and all connections. `cut` closes connections, new ones as soon as
+        they are accepted. `silent` forwards no bytes, and `slow` delays each chunk.
         """
         self.failure = failure
         if failure == "refused" and self.listener:  # closing does not wake the accepting thread

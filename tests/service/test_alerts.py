@@ -132,7 +132,7 @@ def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
     assert waiting.result().status_code == 200
     wait_until(all_settled)
     fired = firing(before, site.scrape())
-    if settings.EMBEDDED:  # the only claim is fast if other work waited for the lock before it
+    if settings.EMBEDDED:  # the only claim is fast if other work has already waited for the lock
         fired.add("ClaimsSlow")
     assert fired == {"ClaimsSlow", "RequestsSlow"}
 

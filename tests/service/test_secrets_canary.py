@@ -87,11 +87,11 @@ def canary(kind: str, number: int) -> str:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """Yield the parts of a text that may be hex or base64, decoded."""
+    """Decode and yield each part of a text that may be hex or base64."""
     for run in re.findall(r"[0-9a-f]{40,}", text):
         yield bytes.fromhex(run[: len(run) // 2 * 2]).decode("latin-1")
     for run in re.findall(r"[0-9A-Za-z+/]{40,}", text):
-        for ahead in range(4):  # the secret may begin at any place within a group of four
+        for ahead in range(4):  # base64 has groups of four, and the secret may begin within one
             coded = run[ahead:]
             yield base64.b64decode(coded[: len(coded) // 4 * 4]).decode("latin-1")
 

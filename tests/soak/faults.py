@@ -47,7 +47,7 @@ CUTS = {KILLED, PAST_LEASE, "postgres crashed", *CRASHES}  # may interrupt an at
 DEATHS = {KILLED, *CRASHES}
 STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted", AWAY}  # delay work
 STOPPED_WITHIN = 60.0  # seconds that a process may take to stop
-REACHED_WITHIN = 60.0  # seconds to reach a crash point, after which the worker is killed
+REACHED_WITHIN = 60.0  # seconds to reach a crash point; otherwise, the worker is killed
 
 
 @dataclass

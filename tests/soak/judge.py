@@ -17,9 +17,9 @@ LATE = 2.0  # seconds; a busy receiver may record a request this long after its 
 INTERRUPTIONS = 3  # interruptions after which a delivery fails
 TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
-TAKEN_OVER = 3.0  # maximum median seconds to take over an attempt, about two on an idle machine
+TAKEN_OVER = 3.0  # seconds; limit for the median takeover, which takes about 2 s on an idle machine
 TO_START = 5.0  # seconds that a worker may take to start
-CONTINUES = 15.0  # seconds before the end of a Redis outage in which a request must arrive
+CONTINUES = 15.0  # seconds; some request must arrive within this time before a Redis outage ends
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Case:
                 yield f"was received at {heard.at:.3f} without an attempt"
 
     def assign(self, heard: Heard, verdict: Verdict) -> bool:
-        """Find the attempt of a request whose response was not recorded.
+        """Assign a request without a recorded response to its attempt. Returns whether it has one.
 
         Of several attempts, the latest is taken, because earlier ones may have sent nothing. An
         interrupted attempt may still send a request when a halted worker resumes.
@@ -284,7 +284,7 @@ def of_the_whole(story: Story) -> Iterator[str]:
 
 
 def order(thread: Sequence[Case]) -> Iterator[str]:
-    """Check that a thread's first attempts start in the order of its events.
+    """Check that the first attempts of a thread's deliveries start in the order of its events.
 
     Their requests must arrive in that order, too, unless the earlier event was retried.
     """

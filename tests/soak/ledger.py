@@ -53,7 +53,7 @@ class Attempt:
 
 
 class Ledger:
-    """Connects for each query, because the database may have crashed since the last query."""
+    """Queries a database that may crash, so each query opens its own connection."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:  # Any: either driver's connection
         self.connect = connect

@@ -75,7 +75,7 @@ class Visitors:
         )
         self.headers = {"Authorization": f"Bearer {made['key']}"}
         self.bots: list[str] = made["chatbots"]
-        self.told: dict[str, tuple[str, float]] = {}  # replies and their seconds, by message text
+        self.told: dict[str, tuple[str, float]] = {}  # (reply, seconds taken) by message text
         self.failed: list[str] = []
 
     def write(self, number: int) -> None:

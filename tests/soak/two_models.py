@@ -1,4 +1,4 @@
-"""Give every bot a model that falls back to a second: `python -m tests.soak.two_models URL URL`."""
+"""Give every bot a model that falls back to another: `python -m tests.soak.two_models URL URL`."""
 
 # ruff: noqa: E402, T201 - Django is set up before its models are imported; this command prints
 

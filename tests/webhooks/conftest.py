@@ -1,4 +1,4 @@
-"""An endpoint at the receiver, a pending delivery to it, and settings for sending it."""
+"""An endpoint at the test receiver, a pending delivery, and settings for sending deliveries."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ def endpoint() -> Endpoint:
 
 
 def add(endpoint: Endpoint, *, age: float, **columns: object) -> None:
-    """Store a delivery that has been due for this many seconds."""
+    """Store a delivery that has been due for `age` seconds."""
     due_at = timezone.now() - timedelta(seconds=age)
     one = DeliveryFactory(chatbot=endpoint.chatbot, due_at=due_at, **columns)
     Delivery.objects.filter(pk=one.pk).update(created_at=due_at)

@@ -109,7 +109,7 @@ class DeliveryAdmin(
     # Any: a delivery annotated with `read_at`
     @admin.display(description="next attempt", empty_value="-")
     def next_attempt(self, delivery: Any) -> object:
-        """Count down to the next attempt, or say that one is in flight or held."""
+        """Show a countdown to the next attempt, or whether an attempt is in flight or held."""
         if delivery.claim:
             return "under way"
         if delivery.due_at is None:
@@ -133,7 +133,7 @@ class DeliveryAdmin(
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
-        """Search by a complete id, through one index for each of the three ids."""
+        """Search for the complete id of a delivery, thread or message, through its index."""
         if not search_term:
             return queryset, False
         wanted = whole_id(search_term)

@@ -1,9 +1,9 @@
 """The list of deliveries. A page's cost depends neither on their number nor on the filters.
 
-Indexes give the order of the list for all deliveries, and within each chatbot, each state and each
-class of responses. If the matching rows are exactly one range of an index, a page reads only the
-rows that it shows. Any other page examines a bounded number of rows in the order of an index and
-keeps those that match. If too few match to fill the page, the page offers to look further back.
+Indexes sort the deliveries newest first, overall and within each chatbot, state and response class.
+If the matching rows are exactly one range of an index, a page reads only the rows that it shows.
+Any other page examines a bounded number of rows in the order of an index and keeps those that
+match. If too few match to fill the page, the page offers to look further back.
 
 For several chatbots, a database either sorts all of their rows, or reads the rows of all accounts
 in order and skips most of them. So the list first computes how far back the page can reach: for
@@ -44,8 +44,8 @@ SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
 NIL = UUID(int=0)  # sorts before every id
 COUNTED = 10_000  # maximum count of a day's deliveries in the text of an empty list
-FAILURES = 10_000  # newest failures that the page of causes groups; more for many chatbots
-OF_ONE = 1_000  # lowest limit on the failures read for each of several chatbots
+FAILURES = 10_000  # newest failures on the "Failures by cause" page; more for many chatbots
+OF_ONE = 1_000  # of these, the minimum limit per chatbot if there are several chatbots
 
 
 class DeliveryList(KeysetChangeList):
@@ -154,7 +154,7 @@ class DeliveryList(KeysetChangeList):
         column = "failed_of" if failed else "chatbot"
         bound = reach(rows, chatbots, size, column=column)
         self.reached = None if exact else bound
-        # The same order, written so that no index serves it: with an index in this order, SQLite
+        # The list's order, written so that no index serves it: with an index in this order, SQLite
         # would read the rows of all accounts.
         ordered = Coalesce(F("created_at"), F("created_at")).desc()
         kept = matching.filter(**{f"{column}__in": chatbots}, **time | since(bound))
@@ -192,7 +192,7 @@ class DeliveryList(KeysetChangeList):
 
     @property
     def times(self) -> TimeRangeFilter:
-        """Return the filter by time."""
+        """Return the time filter."""
         [found] = [one for one in self.filter_specs if isinstance(one, TimeRangeFilter)]
         return found
 
@@ -239,7 +239,7 @@ def is_rare(condition: dict[str, Any]) -> bool:
 def reach(
     rows: "QuerySet[Any]", chatbots: list[UUID], size: int, *, column: str
 ) -> datetime | None:
-    """Find a time since which the chatbots have at least `size` rows.
+    """Find a time since which the chatbots together have at least `size` rows.
 
     For each chatbot, this looks up the time of row number `size`. Returns the latest of these
     times, or None if no chatbot has that many rows. `column` is the indexed column that identifies

@@ -70,7 +70,7 @@ class EndpointForm(ConflictForm):
     is_active = forms.BooleanField(label="Active", required=False, widget=UnfoldBooleanWidget)
 
     def configuration(self) -> dict[str, Any]:
-        """Return the input as arguments of `service.configure`."""
+        """Return the input as arguments for `services.endpoint.configure`."""
         given = self.cleaned_data
         known = {name: given[name] for name in self.Meta.fields}
         return known | {"keep_secret": True}
@@ -82,5 +82,5 @@ class NewEndpointForm(SecretForm, EndpointForm):
     field_order = ("url", "events", "is_active", "secret_choice", "secret")
 
     def configuration(self) -> dict[str, Any]:
-        """Return the input as arguments of `service.configure`."""
+        """Return the input as arguments for `services.endpoint.configure`."""
         return super().configuration() | {"keep_secret": False, "secret": self.own_secret}

@@ -239,11 +239,11 @@ class EndpointPageAdmin(ScopedAdmin):
         return result_of(delivery) if delivery else None
 
     def secret_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
-        """Ask for one confirmation, then replace the secret and show the new one once.
+        """Ask for confirmation, then replace the secret and show the new one once.
 
         Submitting the form twice replaces the secret only once. Shortly after a replacement, the
         page names the user who replaced the secret instead of showing the form, in case the
-        browser's Back button led to it.
+        browser's Back button led to this page.
         """
         endpoint = self.writable_endpoint(request, chatbot_id)
         chatbot = endpoint.chatbot
@@ -285,7 +285,7 @@ class EndpointPageAdmin(ScopedAdmin):
         return self.show_secret(request, endpoint.chatbot, secret)
 
     def pause_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
-        """Ask for one confirmation, then switch the webhook off."""
+        """Ask for confirmation, then switch the webhook off."""
         endpoint = self.writable_endpoint(request, chatbot_id)
         if request.method == "POST":
             self.switch(request, endpoint, active=False)

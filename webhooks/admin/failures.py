@@ -19,7 +19,7 @@ ENDPOINTS = 3  # maximum number of endpoints listed in each group
 
 
 class FailuresAdmin(ScopedAdmin):
-    """Adds a page to the log that groups failures by cause."""
+    """Extends the log with a page that groups failures by cause."""
 
     def get_urls(self) -> list[URLPattern]:
         """Add the page's route."""

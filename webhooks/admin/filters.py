@@ -60,7 +60,7 @@ class CauseFilter(DropdownFilter):
         return [(one, cause_in_words(one)) for one in [*codes, *filter(None, WORDS)]]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select the deliveries with that cause."""
+        """Select the deliveries with the chosen cause."""
         cause = self.value()
         if not cause:
             return queryset

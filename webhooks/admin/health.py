@@ -1,4 +1,4 @@
-"""The health of a chatbot's webhook, for its page and its list."""
+"""The health of a chatbot's webhook, for its page and the list of webhooks."""
 
 from dataclasses import dataclass
 from statistics import quantiles

@@ -59,7 +59,7 @@ def figure(count: int) -> str:
 
 
 class RetryAllAdmin(ScopedAdmin):
-    """Adds a page to the log that starts a retry job."""
+    """Extends the log with a page that starts a retry job."""
 
     def get_urls(self) -> list[URLPattern]:
         """Add the page's route."""

@@ -29,8 +29,8 @@ RECORD = (
 def changed(tried: int, failing: int, leave_locked: bool) -> "QuerySet[Endpoint]":
     """Select and lock the endpoints whose records must be written.
 
-    These are the failing endpoints, and the other tried ones whose records are not up to date.
-    `tried` and `failing` are the numbers of their ids.
+    These are the endpoints whose last attempt failed, and any others that were tried and whose
+    records are out of date. `tried` and `failing` are the sizes of the two lists of ids.
     """
     chatbot = Chatbot._meta.pk
     known = Q(failing_since=None, timed_out=False, attempts_limit=MOST)

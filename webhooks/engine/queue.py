@@ -39,7 +39,7 @@ SLOW = (
     """COALESCE(e.timed_out OR (e.last_success_at IS NULL AND e.last_failure_at IS NULL), true)"""
 )
 
-# A window of endpoints that have waiting deliveries; the last column says whether any is due.
+# A window of endpoints that have waiting deliveries. The last column is true if a delivery is due.
 WINDOW = f"""
 WITH RECURSIVE place(chatbot_id, number) AS (
     SELECT ({NEXT.format(after="%s")}), 1

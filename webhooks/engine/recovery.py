@@ -1,6 +1,6 @@
 """Recover from faults: dead workers, expired claims, a changed clock.
 
-A delivery is taken over only if it still has the claim that was read, as in `schedule`.
+A delivery is taken over only if its claim has not changed since it was read.
 """
 
 import logging
@@ -61,7 +61,8 @@ def take_over(dead: set[str]) -> int:
 
 def release_all(worker: str) -> None:
     """Release a stopping worker's claims whose attempts have not begun."""
-    rows = Delivery.objects.filter(HELD, claimed_by=worker)  # a locked row's attempt is beginning
+    # Locked rows are skipped, because their attempts are beginning.
+    rows = Delivery.objects.filter(HELD, claimed_by=worker)
     update_unlocked(rows.filter(claimed_until__lte=now() + START), **NO_CLAIM)
 
 
@@ -79,7 +80,8 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
     with transaction.atomic():
         waiting = Delivery.objects.filter(due_at__isnull=False).exclude(updated_at__range=lately)
         waiting.update(due_at=F("due_at") + jump)
-        # Also moves recent claims without an attempt. One that then expires too early is repeated.
+        # Also moves recent claims without an attempt. If such a claim then expires too early, the
+        # delivery is claimed again.
         old = claimed.exclude(pk__in=begun.filter(delivery__in=claimed).values("delivery"))
         old.update(claimed_until=F("claimed_until") + jump)
 

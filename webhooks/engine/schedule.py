@@ -160,7 +160,7 @@ def _confirm_all(
     claim no longer holds, a duplicate in the same batch has begun the attempt, or its row is
     locked and was skipped.
     """
-    [worker] = {worker for _, worker in asked}  # a process is one worker
+    [worker] = {worker for _, worker in asked}  # all items come from this worker process
     ids = [claimed.delivery_id for claimed, _ in asked]
     tokens = {claimed.claim for claimed, _ in asked}
     with transaction.atomic():

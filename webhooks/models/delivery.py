@@ -59,7 +59,7 @@ class NextPosition(models.Func):
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: Any
     ) -> tuple[str, tuple[str | int, ...]]:
-        """Return SQL for the rowid that the row will get, as SQLite has one writer at a time."""
+        """Return SQL that predicts the row's rowid, which is safe with SQLite's single writer."""
         return "(SELECT COALESCE(MAX(rowid), 0) + 1 FROM webhooks_delivery)", ()
 
 

@@ -6,7 +6,7 @@ from config.outbound.failures import Reason
 
 
 class Refusal(models.TextChoices):
-    """Reasons that arise within this service. `Reason` has those that arise in the exchange."""
+    """Reasons that arise within this service. `Reason` lists those that arise from the request."""
 
     WEBHOOK_DELETED = "WEBHOOK_DELETED", "webhook deleted"
     SWITCHED_OFF = "SWITCHED_OFF", "webhook switched off"

@@ -1,7 +1,7 @@
 """Configure a chatbot's webhook. Specification: Events, 1 to 4. Open point: plan-webhooks.
 
-A secret is returned only by the call that sets it. The caller must show it then, because no later
-call returns it.
+A generated secret is returned only by the call that creates it. The caller must show it then,
+because no later call returns it.
 """
 
 from collections.abc import Callable, Iterable

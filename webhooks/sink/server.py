@@ -52,7 +52,7 @@ class Behavior:
     times: int | None = None
 
     def at(self, number: int) -> "Behavior":
-        """Return how to treat the request with this number; the first is 1."""
+        """Return how to treat request `number`, counting from 1."""
         return self if self.times is None or number <= self.times else Behavior()
 
     def __str__(self) -> str:
@@ -155,7 +155,7 @@ class Sink(ThreadingTCPServer):
                 self.happened.put(Mishap(advice))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore callers that disconnect, which they do when the sink fails on purpose."""
+        """Ignore disconnects by callers, which are expected when the sink fails on purpose."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 

@@ -38,13 +38,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
     stores_times_as_text = False
     joins_writes = True
     waiting_writes: list[Any] | None = None  # for a `config.database.prepared.together` block
-    inline = False  # this is the event loop's thread, which must not wait
+    inline = False  # this wrapper belongs to the event loop's thread, which must not wait
     answered_at = 0.0  # when this process last released a working connection (monotonic)
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Read times with psycopg's loader, which is written in C; Django's is written in Python.
+        """Return Django's parameters, with psycopg's own loader for times.
 
-        The loader returns times in the connection's time zone, which Django sets to UTC.
+        It is written in C, and Django's in Python. It returns times in the connection's time zone,
+        which Django sets to UTC.
         """
         params: dict[str, Any] = super().get_connection_params()
         params["context"] = with_loaders_in_c(params["context"])
@@ -98,7 +99,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 psycopg.ClientCursor(self.connection).executemany(sql, rows)
 
     def run_later(self, sql: str, values: list[Any]) -> None:
-        """Run a statement without results together with the next one, or with COMMIT."""
+        """Run a statement in the round trip of the next one, or of COMMIT. Discards its results."""
         if not settings.PREPARED_STATEMENTS:
             self.run_prepared(sql, values, reads=False)
             return
@@ -109,7 +110,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _savepoint_rollback(self, savepoint: str) -> None:
         if self.connection:
-            self.connection.later.clear()  # all of it is more recent than the savepoint
+            self.connection.later.clear()  # waiting statements are newer than the savepoint
         super()._savepoint_rollback(savepoint)  # type: ignore[misc] # the stubs lack it
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
@@ -130,7 +131,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             outage.check()
             left = deadline - time.monotonic()
             try:
-                # Ask repeatedly, because only a new request makes the pool try to connect again.
+                # Called repeatedly, because only a new call makes the pool try to connect again.
                 connection = self.pool.getconn(min(wait(), left))
             except PoolTimeout:
                 if time.monotonic() >= deadline:
@@ -146,7 +147,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 outage.find_out(conn_params, within=left if outage.patient else VERDICT)
 
     def writing(self) -> AbstractContextManager[object]:
-        """Return a context for one writing statement, which is its own transaction if none is open.
+        """Return a context for one write, which commits immediately unless a transaction is open.
 
         Raises MustWait on the event loop's thread.
         """
@@ -169,7 +170,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _close(self) -> None:
         if self.connection is not None and self.connection.pgconn.status == ConnStatus.OK:
             DatabaseWrapper.answered_at = time.monotonic()
-            self.connection.later.clear()  # of a transaction that was abandoned
+            self.connection.later.clear()  # statements of an abandoned transaction
             if inline.wanted and self.can_spare() and inline.offer(self.connection):
                 return
         super()._close()  # type: ignore[misc] # the stubs lack it

@@ -122,7 +122,7 @@ class Connection(psycopg.Connection[Any]):
             super().commit()
 
     def rollback(self) -> None:
-        """Roll back, without waiting statements. Raises psycopg.Error."""
+        """Discard waiting statements and roll back. Raises psycopg.Error."""
         self.later.clear()
         super().rollback()
 
@@ -133,7 +133,10 @@ class Connection(psycopg.Connection[Any]):
         return idle and not self.autocommit
 
     def call(self, sql: str, values: list[Any], until: float | None) -> Call | None:
-        """Prepare a statement if necessary, and convert its values. Returns None beyond MOST."""
+        """Prepare a statement if necessary, and convert its values.
+
+        Returns None if the connection has already prepared MOST other statements.
+        """
         dumped = self.adapter.dump_sequence(values, FORMATS[: len(values)])
         known = sql, self.adapter.types
         name = self.names.get(known)
@@ -153,8 +156,8 @@ class Connection(psycopg.Connection[Any]):
     ) -> list[PGresult]:
         """Run waiting statements and then others in one round trip. Returns the others' results.
 
-        BEGIN is sent before them if necessary, and COMMIT after them on request. After an error,
-        the server skips the rest, including COMMIT.
+        BEGIN is sent first if necessary, and COMMIT last if `commits` is true. After an error, the
+        server skips the rest, including COMMIT.
         """
         every, begins = [*self.later, *calls], self.begins
         self.later.clear()
@@ -175,7 +178,7 @@ class Connection(psycopg.Connection[Any]):
         return results[len(results) - len(calls) - commits : len(results) - commits]
 
     def result(self, until: float | None) -> PGresult:
-        """Wait for the result of the next statement that was sent, which may be an error."""
+        """Wait for the next pending result, which may be an error."""
         while self.pgconn.flush():  # a long parameter may not fit into the socket's buffer
             self.wait_for(select.POLLIN | select.POLLOUT, until)
         result = self.next_result(until)
@@ -185,7 +188,7 @@ class Connection(psycopg.Connection[Any]):
         return result
 
     def next_result(self, until: float | None) -> PGresult | None:
-        """Return the next part of a result, or None at its end. libpq would wait forever."""
+        """Return the next part of a result, or None at its end. libpq itself would wait forever."""
         while self.pgconn.is_busy():
             self.wait_for(select.POLLIN, until)
         return self.pgconn.get_result()

@@ -25,8 +25,8 @@ class Outage:
 
     A request that gets no connection cannot tell a busy pool from a database that is down. It
     calls `find_out`, which starts a thread that tries to connect until the outage is over. During
-    an outage, requests fail immediately. A worker does the same, but a worker is `patient` and
-    waits longer before it treats a slow database as down.
+    an outage, requests fail immediately. The same applies to a worker's tasks, but a worker
+    is `patient`: it waits longer before it treats a slow database as down.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,10 @@ class Outage:
 
 
 def failure(parameters: dict[str, Any]) -> Exception | None:
-    """Try to connect. Returns the error, or None if the database is up, even if it is full."""
+    """Try to connect. Returns the error, or None if the database is up.
+
+    A database that has no free connection is up.
+    """
     try:
         psycopg.connect(**parameters).close()
     except (psycopg.Error, OSError) as error:

@@ -53,7 +53,7 @@ class DatabaseOperations(operations.DatabaseOperations):
 
 
 class Cursor(base.SQLiteCursorWrapper):
-    """A cursor that also queues writes outside a transaction, and caches converted statements."""
+    """A cursor that queues each write outside a transaction, and caches converted statements."""
 
     database: "DatabaseWrapper"
 
@@ -68,7 +68,7 @@ class Cursor(base.SQLiteCursorWrapper):
             self.database.release_write_lock()
 
     def executemany(self, query: str, param_list: Any) -> Any:
-        """Run a statement many times. Outside a transaction, the lock is acquired once for all."""
+        """Run a statement many times. Outside a transaction, the lock is acquired only once."""
         if not self._is_single_write(query):
             return super().executemany(query, param_list)
         self.database.acquire_write_lock()
@@ -116,7 +116,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Do nothing: a read of SQLite waits neither for a server nor for a writer."""
 
     def create_cursor(self, name: str | None = None) -> Any:
-        """Create a cursor that knows whether this connection holds the write lock."""
+        """Create a cursor that can acquire the write lock for this connection."""
         cursor = self.connection.cursor(factory=Cursor)
         cursor.database = self
         return cursor
@@ -140,7 +140,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
         A statement that returns rows ends when its last row is read, so the write lock is held
         until then. Raises OperationalError if another writer holds the lock for longer than the
-        database's timeout or, with `at_once`, at all.
+        database's timeout. With `at_once`, raises it without waiting.
         """
         if self.holds_write_lock:
             yield

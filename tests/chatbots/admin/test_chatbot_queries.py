@@ -52,7 +52,7 @@ def fill(chatbot: Chatbot, rows: int) -> None:
 
 
 def fill_histories(chatbot: Chatbot, entries: int) -> None:
-    """Create this many versions of an instruction, and as many changes in the account."""
+    """Create this many versions of an instruction, and as many audit entries for the account."""
     row = chatbot.instructions.first()
     assert row
     version = Version.objects.create(

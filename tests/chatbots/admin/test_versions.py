@@ -1,4 +1,4 @@
-"""The versions page: who saved each version, what differs, and restoring an earlier version."""
+"""The versions page shows authors and differences, and restores earlier versions."""
 
 import time
 

@@ -31,7 +31,7 @@ json.dump(known, sys.stdout)
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The modules that are loaded after a process starts, after the admin's checks, and in web."""
+    """The modules loaded when a process starts, after the admin's checks, and in a web process."""
     done = subprocess.run(
         [sys.executable, "-c", LOADED],
         cwd=ROOT,

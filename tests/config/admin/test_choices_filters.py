@@ -36,7 +36,7 @@ def client(chatbot: Chatbot) -> Client:
 
 
 def narrowed(client: Client, address: str, name: str, beginning: str) -> list[str]:
-    """Return the ids of the rows that a filter offers for the beginning of a name or an id."""
+    """Return the ids of the rows that a filter offers for an id or the beginning of a name."""
     _, options = select(client, f"{address}?{name}_begins={beginning}", name)
     return [key for key in options if key]
 

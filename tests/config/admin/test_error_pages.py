@@ -31,7 +31,7 @@ def client(chatbot: Chatbot) -> Client:
 
 
 def is_page(answer: HttpResponse, status: int) -> bool:
-    """Assert that a response is a page with this status, and return whether the page shows it."""
+    """Assert that a response is a page with this status, and return whether it shows the status."""
     assert answer.status_code == status
     assert answer["Content-Type"].startswith("text/html")
     assert "Content-Security-Policy" in answer

@@ -1,4 +1,4 @@
-"""The fast JSON renderer writes the same values as Python's `json`, and times in milliseconds."""
+"""The fast JSON renderer writes values as `json` does, and truncates times to milliseconds."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone

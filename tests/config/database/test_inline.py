@@ -145,7 +145,7 @@ def test_a_read_that_waits_for_the_database_delays_no_other_request(
 
 
 def any_is_short(delays: Callable[[], list[float]]) -> bool:
-    """Return whether one of three runs has only short delays, as a busy machine can delay a run."""
+    """Return whether any of three runs has only short delays. A busy machine can delay a run."""
     return any(max(delays()) < SHORT for _ in range(3))
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a command, and what the command has printed by then."""
+"""A command that Ctrl-C interrupts keeps its finished work and reports how much that is."""
 
 import contextlib
 import os

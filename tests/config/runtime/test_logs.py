@@ -134,7 +134,7 @@ CANARY = "canary in a body"
 
 
 def calls(api: Api, chatbot: Chatbot) -> list[tuple[int, str, dict[str, str]]]:
-    """Send many kinds of requests, and return the status, route and caller to log for each."""
+    """Send many kinds of requests. Returns the expected status, route and caller of each line."""
     bot = "/api/v1/chatting/<str:chatbot_id>"
     path = f"/v1/chatting/{chatbot.pk}/threads"
     key = {"key": keys_of(api)}

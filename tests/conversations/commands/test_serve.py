@@ -123,7 +123,7 @@ def test_other_users_cannot_read_the_state(running: Any) -> None:
     folder, start, _ = running
     state = folder / "state"
     files = {"database.sqlite3", "database.sqlite3-wal", "web.lock", "worker.lock"}
-    # SQLite deletes its log when the last connection closes. The next connection creates a new log.
+    # SQLite deletes its WAL when the last connection closes. The next connection creates a new WAL.
     wait_until(lambda: files <= {path.name for path in state.iterdir()}, told=start.said)
     paths = [state, *state.rglob("*")]
     wanted = {path: 0o700 if path.is_dir() else 0o600 for path in paths}
@@ -134,7 +134,7 @@ def test_other_users_cannot_read_the_state(running: Any) -> None:
 def test_every_process_may_open_as_many_files_as_the_system_permits(running: Any) -> None:
     _, start, _ = running
     processes = family_of(start.process.pid)
-    assert len(processes) >= 4  # serve, the web server and its child, the worker
+    assert len(processes) >= 4  # serve, the worker, the web server and its child
     for pid in processes:
         limits = Path(f"/proc/{pid}/limits").read_text()
         [line] = [line for line in limits.splitlines() if line.startswith("Max open files")]
@@ -190,7 +190,7 @@ def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
     assert code == 1
     assert "web exited" in said
     wait_until(lambda: is_free(port), 30)
-    # As in a container, where `serve web` has no supervisor that could end its processes
+    # Run `serve web` without a supervisor that could end its processes, as in a container.
     alone = Start(folder, "web", PORT=str(port))
     try:
         wait_until(lambda: not is_free(port), told=alone.said)

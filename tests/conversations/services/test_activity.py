@@ -1,4 +1,4 @@
-"""Hourly and daily counts match the rows, however the rows have changed."""
+"""Hourly and daily counts stay correct when rows are added, changed, erased or pruned."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -66,7 +66,7 @@ def run(*, last_run: timedelta = timedelta(minutes=5)) -> None:
 
 
 def figures(chatbot: Chatbot, hours: int = HOUR) -> dict[datetime, Counter[str]]:
-    """Return a chatbot's counts by the start of the hour or day, without counts that are 0."""
+    """Return a chatbot's nonzero counts, keyed by the start of the hour or day."""
     names = Activity.CONVERSATIONS + Activity.DELIVERIES
     rows = Activity.objects.filter(chatbot=chatbot, hours=hours)
     return {row.begins_at: +Counter({name: getattr(row, name) for name in names}) for row in rows}

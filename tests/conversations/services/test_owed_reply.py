@@ -217,7 +217,7 @@ def test_a_shortage_of_file_descriptors_is_not_a_failure_of_the_model(
     assert Message.objects.count() == 1
     assert OwedReply.objects.get().begun == 0
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-    with ModelServer() as untouched:  # the first server lacked descriptors, too
+    with ModelServer() as untouched:  # the fixture's server may have failed for lack of descriptors
         LlmModel.objects.update(base_url=untouched.base_url)
         work()
     assert Message.objects.get(parent_message=message).content == "You said: Hello?"

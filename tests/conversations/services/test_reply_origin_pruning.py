@@ -46,7 +46,7 @@ def change(chatbot: Chatbot, row: Instruction, persona: Persona, text: str) -> N
 
 @pytest.fixture
 def one_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prune every version that is not the current one, unless a reply has used it."""
+    """Make pruning keep only current versions and versions that replies have used."""
     monkeypatch.setattr(version, "NEWEST_KEPT", 1)
 
 

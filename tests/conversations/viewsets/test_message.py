@@ -234,7 +234,7 @@ class TestHistory:
         api.get(f"{here}/messages")  # records the key's use
         for size in (1, 100):
             MessageFactory.create_batch(size, thread=thread)
-            with django_assert_num_queries(3):  # one each for key and chatbot, thread, page
+            with django_assert_num_queries(3):  # for the key and chatbot, the thread, and the page
                 api.get(f"{here}/messages?limit=100")
 
 

@@ -1,4 +1,4 @@
-"""Actions of staff in the admin reach the receiver through a real worker."""
+"""Staff actions in the admin reach the receiver through a real worker."""
 
 import threading
 from collections import Counter

@@ -19,7 +19,7 @@ SHOWN = re.compile(r'id="secret-text"[^>]* value="([^"]+)"')
 
 
 def given(**changes: Any) -> dict[str, Any]:
-    """Return values for the form of a new webhook, with these changes."""
+    """Return valid input for the form of a new webhook, with `changes` applied."""
     made = {"url": URL, "events": ["NEW_LEAD"], "is_active": "on", "secret_choice": "make"}
     return made | {"secret": ""} | changes
 

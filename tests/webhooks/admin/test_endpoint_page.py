@@ -21,7 +21,7 @@ SHOWN = re.compile(r'id="secret-text"[^>]* value="([^"]+)"')
 
 
 class TestSecret:
-    """The secret is replaced on a separate page. The same form, submitted twice, acts only once."""
+    """The secret is replaced on a separate page, and only once if the form is submitted twice."""
 
     @pytest.fixture
     def endpoint(self, chatbot: Chatbot) -> Endpoint:

@@ -35,7 +35,7 @@ Start = Callable[..., RunningSink]
 
 @pytest.fixture
 def start(tmp_path: Path, settings: Any) -> Iterator[Start]:
-    """Return a function that starts a sink, and let this process deliver to the sink."""
+    """Return a function that starts a sink, and allow this process to deliver to the sink."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
     running = []
     state_dir = tmp_path / "it's a state"  # a name that a shell command must quote

@@ -1,4 +1,4 @@
-"""Send a webhook request as a delivery does, within a limit that holds on a busy machine."""
+"""Send a webhook request as the engine does, with a time limit for tests on a busy machine."""
 
 import time
 
@@ -12,7 +12,7 @@ SLACK = 10.0  # seconds allowed for machine load; without a timeout, hostile rec
 
 
 def send(url: str, *, body: bytes = BODY, timeout: float = AMPLE) -> Outcome:
-    """Send a body as a delivery does, and assert that the attempt ends in time."""
+    """Send a body as the engine does, and assert that the attempt ends in time."""
     began = time.monotonic()
     outcome = post(url, body=body, headers=signing.headers(body, SECRET), timeout=timeout)
     assert time.monotonic() - began <= timeout + SLACK

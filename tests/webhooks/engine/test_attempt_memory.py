@@ -23,7 +23,7 @@ MOST = 1024 * 1024  # bytes, including those of the receiver in this process
 
 
 def reads_bodies(act: Callable[[], object]) -> bool:
-    """Return whether any query of an action names the column with the bodies of deliveries."""
+    """Return whether any query that `act` runs mentions the `body` column."""
     with CaptureQueriesContext(
         connection,
     ) as queries:
@@ -56,7 +56,7 @@ def test_a_large_response_is_not_kept_in_memory(
     receiver: Receiver, endpoint: Endpoint, behavior: Behavior
 ) -> None:
     DeliveryFactory(chatbot=endpoint.chatbot)
-    run()  # allocates what a process creates only once
+    run()  # the first run also allocates objects that are created once per process
     receiver.on("/hook", behavior)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     tracemalloc.start()

@@ -27,7 +27,7 @@ def send(url: str) -> Outcome:
 
 @pytest.fixture
 def everywhere() -> Iterator[tuple[int, tuple[socket.socket, socket.socket]]]:
-    """Listeners on one port of all addresses of this machine. They accept no connections."""
+    """Listeners on one port at all addresses of this machine. They accept no connections."""
     with socket.create_server(("0.0.0.0", 0), backlog=1024) as one:
         port = one.getsockname()[1]
         try:
@@ -40,7 +40,7 @@ def everywhere() -> Iterator[tuple[int, tuple[socket.socket, socket.socket]]]:
 
 @pytest.fixture
 def hostile_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Resolve every name to the loopback addresses, without asking a name server."""
+    """Resolve every name to the loopback addresses, without querying a name server."""
     ask = socket.getaddrinfo
 
     def answer(host: bytes | str, *args: Any, **options: Any) -> list[Any]:

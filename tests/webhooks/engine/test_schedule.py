@@ -194,7 +194,7 @@ def test_a_url_changed_between_attempts_applies_from_the_next_attempt(
 def test_an_attempt_that_was_sent_twice_is_marked(
     receiver: Receiver, delivery: Delivery, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The receiver closes the kept connection when the second request arrives."""
+    """The receiver closes the reused connection when the second request arrives."""
     monkeypatch.setattr(transport, "AT_ONCE", 60.0)
     receiver.on("/hook", OK, hang_up(), OK)
     run()
@@ -218,7 +218,7 @@ def test_a_test_dispatch_is_one_attempt(
 
 
 class TestManualRetry:
-    """Manual retries, which the specification requires after three failed retries."""
+    """Manual retries, which the specification allows after three failed retries."""
 
     @pytest.fixture
     def failed(self, endpoint: Endpoint) -> Delivery:

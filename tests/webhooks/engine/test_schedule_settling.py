@@ -1,4 +1,4 @@
-"""The database becomes unreachable while a receiver holds the request."""
+"""The database becomes unreachable while a receiver is processing a request."""
 
 import contextlib
 import sqlite3

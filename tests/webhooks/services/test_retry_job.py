@@ -44,7 +44,7 @@ def job(**options: Any) -> RetryJob:
 
 
 class Clock:
-    """The clock of retry jobs, which stands still until a test moves it."""
+    """The clock of retry jobs, which only a test advances."""
 
     def __init__(self) -> None:
         self.time = retry_job.queue.now()
