@@ -35,11 +35,11 @@ def given_chatbot() -> "QuerySet[Chatbot]":
 
 
 def unless_changed(*names: str) -> Update:
-    """Build an UPDATE of the named columns that finds no row if one of them has another value."""
+    """Build an UPDATE that matches no row if a named column has changed since it was read."""
     fields: Any = {name: Chatbot._meta.get_field(name) for name in (*names, "updated_at")}
-    seen: Any = {name: Given(f"seen {name}", fields[name]) for name in names}
+    old: Any = {name: Given(f"old {name}", fields[name]) for name in names}
     new = {name: Given(f"new {name}", field) for name, field in fields.items()}
-    return Update(given_chatbot().filter(**seen), new, COLUMNS)
+    return Update(given_chatbot().filter(**old), new, COLUMNS)
 
 
 CHATBOT = prepared(given_chatbot)
@@ -102,26 +102,26 @@ def read_chatbot(chatbot_id: UUID) -> Chatbot:
     return chatbot
 
 
-def update_chatbot(seen: OpenChatbot | Chatbot, changes: Mapping[str, Any]) -> Chatbot:
-    """Apply changes, given by column name, to a chatbot whose values have been seen.
+def update_chatbot(chatbot: OpenChatbot | Chatbot, changes: Mapping[str, Any]) -> Chatbot:
+    """Apply changes, given by column name, to a chatbot as it was last read.
 
-    It needs no lock, because no rule concerns more than one column. The UPDATE compares the columns
-    that it replaces with the values seen, so the audit trail is exact. If one of them has changed
-    in the meantime, they are read again.
+    No lock is needed, because no rule concerns more than one column. The UPDATE compares the
+    columns that it replaces with the values last read, so the audit trail records exactly what was
+    replaced. If another request has changed one of them, the chatbot is read again.
 
     Raises ChatbotNotFound, and InvalidRequest if the new name is taken.
     """
     new = {f"new {name}": value for name, value in changes.items()}
     while changes:
-        old = {name: getattr(seen, name) for name in sorted(changes)}
-        given = {f"seen {name}": value for name, value in old.items()} | new
+        old = {name: getattr(chatbot, name) for name in sorted(changes)}
+        given = {f"old {name}": value for name, value in old.items()} | new
         differs = old != changes
         with unique_name(), transaction.atomic() if differs else nullcontext():
-            given |= {"chatbot": seen.pk, "new updated_at": timezone.now()}
+            given |= {"chatbot": chatbot.pk, "new updated_at": timezone.now()}
             if row := CHANGE.first(*old, **given):
                 changed = Chatbot.from_db(DEFAULT_DB_ALIAS, COLUMNS, row)
                 if differs:
                     record_update(Chatbot(**old), changed, old)
                 return changed
-        seen = read_chatbot(seen.pk)
-    return read_chatbot(seen.pk)
+        chatbot = read_chatbot(chatbot.pk)
+    return read_chatbot(chatbot.pk)

@@ -153,7 +153,7 @@ def together() -> Iterator[None]:
 
 @lru_cache(256)
 def joined(writes: tuple[tuple[str, bool], ...]) -> Statement:
-    """Join writes without results, given by their SQL, into one statement.
+    """Join writes, given by their SQL, into one statement whose results are discarded.
 
     Each write that is marked with true must change a row. Otherwise the statement fails, so that a
     COMMIT sent with it is not run. The texts of these errors follow the writes' parameters.

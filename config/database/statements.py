@@ -154,7 +154,7 @@ class Statement:
         return self.read(fetched, database) if self.read else [], count
 
     def run_later(self, values: list[Any], database: Any) -> None:
-        """Run a statement without results together with the next one, or with COMMIT."""
+        """Run a statement in the round trip of the next one, or of COMMIT. Discards its results."""
         if database.queries_logged or database.execute_wrappers:
             self.run(values, database)
         else:

@@ -11,7 +11,7 @@ from contextlib import ExitStack, nullcontext
 from django.db import connection
 
 from tests.bench import load, replies, rows
-from tests.bench.measures import cpu_seconds, delays_of, worker
+from tests.bench.measures import SLOTS, cpu_seconds, delays_of, worker
 from tests.bench.model import slow_model
 from tests.bench.servers import service
 from tests.bench.sink import Sink
@@ -21,7 +21,6 @@ from webhooks.engine import claims
 from webhooks.models import Delivery, Endpoint
 
 Figures = dict[str, float]
-SLOTS = 512  # a worker's slots: the default of WORKER_CONCURRENCY
 PATIENCE = 600.0  # seconds that all deliveries may take
 HELD = """SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = %s
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1"""

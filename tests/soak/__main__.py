@@ -70,7 +70,7 @@ def main() -> int:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("scenario", nargs="?", choices=SIZES, default="deliveries")
-    parser.add_argument("--events", type=int, help="number of events, or of messages for replies")
+    parser.add_argument("--events", type=int, help="number of events or messages")
     parser.add_argument("--faults", type=int)
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     parser.add_argument("--report", type=Path, default=Path("build/soak.json"))
