@@ -137,4 +137,7 @@ class DeliveryAdmin(
         if not search_term:
             return queryset, False
         wanted = whole_id(search_term)
-        return (with_id(queryset, wanted) if wanted else queryset.none()), False
+        if wanted is None:
+            return queryset.none(), False
+        found = with_id(queryset, wanted).select_related(*self.list_select_related)
+        return found.defer(*self.large).order_by(*queryset.query.order_by), False

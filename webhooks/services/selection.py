@@ -45,8 +45,13 @@ def cause_in_words(cause: str) -> str:
 
 
 def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Delivery]":
-    """Select deliveries by their own id, or by the id of their thread or message."""
-    rows = Delivery.objects.order_by()
+    """Select deliveries by their own id, or by the id of their thread or message.
+
+    The result has neither the order nor the joins of `deliveries`, and selects by nothing but the
+    ids found among them. With a further condition on the chatbot, SQLite would read all of the
+    chatbot's deliveries, because it has no statistics here.
+    """
+    rows = deliveries.order_by()
     found = (
         rows.filter(pk=wanted)
         .values("pk")
@@ -55,7 +60,7 @@ def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Deliver
             rows.filter(message_id=wanted).values("pk"),
         )
     )
-    return deliveries.filter(pk__in=found)
+    return Delivery.objects.filter(pk__in=found)
 
 
 @dataclass(frozen=True, kw_only=True)

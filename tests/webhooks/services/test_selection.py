@@ -11,7 +11,7 @@ from config.database.ids import new_id
 from config.durations import ONE_HOUR
 from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Delivery
-from webhooks.services.selection import Selection
+from webhooks.services.selection import Selection, with_id
 
 pytestmark = pytest.mark.django_db
 
@@ -79,3 +79,9 @@ def test_a_filter_is_stored_and_described(chatbot: Chatbot) -> None:
         "cause: timeout",
         "created from: 2026-03-01 08:30:00 UTC",
     ]
+
+
+@pytest.mark.parametrize("chatbots", [1, 5])
+def test_a_selection_by_id_does_not_read_all_deliveries_of_a_chatbot(chatbots: int) -> None:
+    deliveries = Delivery.objects.filter(chatbot__in=[new_id() for _ in range(chatbots)])
+    assert "delivery_of_chatbot" not in with_id(deliveries, new_id()).explain()
