@@ -37,6 +37,10 @@ SCALE = (
         *("slow_endpoints", "slow_endpoints_ratio", "{:.2f}", "at least 1.5"),
     ),
     (
+        "rate with 1,000 endpoints that take 2 s : with 20 such endpoints",
+        *("slower_endpoints", "slower_endpoints_ratio", "{:.2f}", ""),
+    ),
+    (
         "250 events a second for a minute to one endpoint that takes 0.2 s: not arrived at the end",
         *("one_endpoint", "one_endpoint_behind", "{:.0f}", "few"),
     ),

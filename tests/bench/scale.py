@@ -51,11 +51,22 @@ def many_endpoints(sink: Sink, size: float) -> Figures:
 
 
 def slow_endpoints(sink: Sink, size: float) -> Figures:
-    """Compare the delivery rate to 1,000 endpoints with that to 20. Each endpoint takes 0.5 s."""
-    count = round(3_000 * size)
-    many = drained(sink, load.endpoints(sink, "/slow", round(1_000 * size)), count)
-    few = drained(sink, load.endpoints(sink, "/slow", 20), count)
+    """Make 3,000 deliveries to 1,000 endpoints that take 0.5 s, then to 20 such endpoints."""
+    many, few = many_and_few(sink, "/slow", size)
     return {"slow_endpoints_a_second": many, "slow_endpoints_ratio": many / few}
+
+
+def slower_endpoints(sink: Sink, size: float) -> Figures:
+    """Do the same for endpoints that take 2 s, so that the slots limit the rates."""
+    many, few = many_and_few(sink, "/slower", size)
+    return {"slower_endpoints_a_second": many, "slower_endpoints_ratio": many / few}
+
+
+def many_and_few(sink: Sink, path: str, size: float) -> tuple[float, float]:
+    """Make 3,000 deliveries to 1,000 endpoints, then to 20. Returns both rates of arrival."""
+    count = round(3_000 * size)
+    many = drained(sink, load.endpoints(sink, path, round(1_000 * size)), count)
+    return many, drained(sink, load.endpoints(sink, path, 20), count)
 
 
 class Locked(threading.Thread):
@@ -224,6 +235,7 @@ MEASURES = {
     for each in (
         many_endpoints,
         slow_endpoints,
+        slower_endpoints,
         workers,
         one_endpoint,
         arrival_beside_sends,

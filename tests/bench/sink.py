@@ -1,7 +1,8 @@
 """Receivers in a separate process that reports each arrival and its time.
 
 `/take` responds immediately, `/late` after 50 ms, `/fifth` after 0.2 s, `/slow` after 0.5 s,
-`/hang` never. `/drip` sends headers byte by byte without end, and `/again` rejects each body once.
+`/slower` after 2 s, `/hang` never. `/drip` sends headers byte by byte without end, and `/again`
+rejects each body once.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ from tests.servers import certificates
 from tests.servers.behaviors import Arrival, Step, answer, drip_headers, stall
 from tests.servers.receiver import Receiver
 
-LATE, FIFTH, SLOW = 0.05, 0.2, 0.5  # seconds before a receiver responds
+LATE, FIFTH, SLOW, SLOWER = 0.05, 0.2, 0.5, 2.0  # seconds before a receiver responds
 HOSTS = 20  # receivers, each on its own port
 
 
@@ -82,6 +83,7 @@ def serve(chain: str, pipe: Connection) -> None:
             receiver.on("/late", answer(delay=LATE))
             receiver.on("/fifth", answer(delay=FIFTH))
             receiver.on("/slow", answer(delay=SLOW))
+            receiver.on("/slower", answer(delay=SLOWER))
             receiver.on("/hang", stall())
             receiver.on("/drip", drip_headers(0.2))
             receiver.on("/again", fail_once)
