@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 def reserve(folder: Path) -> None:
-    """Allocate this process's files on the disk. If that fails, keep the metrics in memory."""
+    """Allocate this process's files on disk. If that fails, keep the metrics in memory."""
     try:
         for kind, size in SIZES.items():
             path = folder / f"{kind}_{os.getpid()}.db"

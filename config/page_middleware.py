@@ -1,4 +1,4 @@
-"""Middleware for pages. The API uses no cookies, so its requests bypass Django's own middleware.
+"""Middleware for pages. API requests need no cookies, and bypass Django's own middleware.
 
 A class that replaces one of Django's is a subclass of it, so that Django's system checks find it.
 """

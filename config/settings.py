@@ -237,7 +237,7 @@ if not EMBEDDED:
         # while waiting for a peer.
         "max_size": 7,
         "timeout": 15.0,
-        # Seconds after which the pool gives up on a failing connection. The next request then
+        # Seconds after which the pool stops trying to open a connection. The next request then
         # starts a new attempt. A higher value would prolong an outage, because the pauses between
         # attempts double.
         "reconnect_timeout": 2.0,

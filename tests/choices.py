@@ -1,4 +1,4 @@
-"""Read the options of a select, and search its rows."""
+"""Read the options of a select, and search the choices of a field."""
 
 import re
 from typing import Any

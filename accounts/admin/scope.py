@@ -59,7 +59,10 @@ def person(request: HttpRequest) -> User:
 
 
 def accounts_for(request: HttpRequest, action: Action) -> list[UUID]:
-    """Return the ids of accounts where the person may perform an action, read once per request."""
+    """Return the ids of the accounts in which the person may perform an action.
+
+    They are read once per request.
+    """
     return once(
         request,
         f"accounts_for {action}",

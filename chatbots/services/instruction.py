@@ -53,7 +53,7 @@ def update(chatbot_id: UUID, instruction_id: UUID, changes: Mapping[str, Any]) -
 
 
 def activate(chatbot_id: UUID, instruction_id: UUID) -> Instruction:
-    """Activate an instruction, which deactivates the chatbot's others. Raises NotFound."""
+    """Activate an instruction, and deactivate the chatbot's other ones. Raises NotFound."""
     return update(chatbot_id, instruction_id, {"is_active": True})
 
 

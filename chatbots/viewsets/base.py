@@ -125,7 +125,7 @@ class ChatbotViewSet(CallerViewSet):
 
     @classmethod
     def given_rows(cls) -> Any:
-        """Return the rows of a given chatbot."""
+        """Return the rows of the chatbot whose id is given when the prepared statement runs."""
         return cls.model.objects.filter(**{cls.scope: Given("chatbot", UUIDField())})
 
     def start(self) -> Start:

@@ -32,7 +32,7 @@ from config.admin.page import REMEMBERED, SANE_TOKEN, page, with_cache
 from config.api.limits import CACHE_ERRORS
 
 CHUNK = 2_000  # rows read by one query
-COUNTED = 10_000  # maximum number of rows counted for the page before an export
+COUNTED = 10_000  # maximum number of rows to count for the page that offers the export
 TICKET = "ticket"
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet formula begins with one of these
 INCOMPLETE = "The export is incomplete: the database did not answer. Export again."

@@ -103,7 +103,7 @@ class _Answer(http.client.HTTPResponse):
                 raise http.client.HTTPException("unrequested switch to another protocol")
             if not 100 <= status < 200:
                 return version, status, text
-            left(WAITING)  # many responses may be buffered, and reading them checks no deadline
+            left(WAITING)  # reading interim responses from the buffer does not check the deadline
             while self.fp.readline(HEAD_BYTES) not in (b"\r\n", b"\n"):
                 pass
 

@@ -20,7 +20,7 @@ from webhooks.models import Delivery
 from webhooks.models.delivery import State
 
 PAGE = 50
-LINKED = 4_000  # maximum length of a text that is searched for links, which is slow
+LINKED = 4_000  # maximum length of a text to search for links; the search is slow
 OTHER_THREADS = 5
 COUNTED = 100  # maximum number of a thread's deliveries to count
 

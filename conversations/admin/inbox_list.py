@@ -1,4 +1,4 @@
-"""The list of the inbox, which shows one view at a time, with tabs, empty states and a footer."""
+"""The inbox list: one view at a time, with tabs, texts for empty views and a footer."""
 
 from collections import Counter
 from datetime import datetime

@@ -50,8 +50,8 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         """Select a page, latest first. Its offset counts from the last thread if `backwards`.
 
         Selects the ids of the page first, so a row before the page costs only an index entry and no
-        joins. The page itself is selected by nothing but these ids. SQLite, which has no statistics
-        here, would otherwise read all rows of this queryset and compare their ids.
+        joins. The page is then selected from all threads, by these ids only. If this queryset's
+        conditions were repeated, SQLite, which has no statistics here, would read all of its rows.
         """
         found = self.latest_first()
         ids = page(found.reverse() if backwards else found).values("pk")

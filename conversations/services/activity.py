@@ -112,7 +112,7 @@ class Range:
         return by_name(rows, NAME_OF_DELIVERY)
 
     def count(self, columns: tuple[str, ...]) -> Counts:
-        """Count the given columns of Activity. Costs at most two queries."""
+        """Compute the counts for the given columns of Activity. Costs at most two queries."""
         kinds: list[QuerySet[Any]] = []
         if Activity.CONVERSATIONS[0] in columns:
             kinds += [self.messages(), self.leads()]

@@ -1,4 +1,4 @@
-"""Queued emails are sent, retried after temporary failures, and fail after the last try."""
+"""Queued emails are sent, or retried after temporary failures until the last try fails."""
 
 import errno
 import threading

@@ -216,7 +216,7 @@ def analyze() -> None:
 
 
 def claim_all() -> float:
-    """Claim about 3,000 waiting deliveries and mark them as sent. Returns deliveries a second.
+    """Claim about 3,000 waiting deliveries and mark them as sent. Returns their number a second.
 
     The remaining deliveries are then marked as sent without being claimed.
     """

@@ -79,7 +79,7 @@ def new_thread(chatbot: Chatbot, number: int) -> Thread:
 
 
 def row(thread: Thread, position: int, content: str) -> dict[str, Any]:
-    """Return the columns of a message."""
+    """Return the values of a message, by column name."""
     now = timezone.now()
     sqlite = connection.vendor == "sqlite"
 

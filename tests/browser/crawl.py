@@ -1,4 +1,4 @@
-"""Open pages in a browser as people see them, and list what is wrong with each."""
+"""Open pages in a browser, as a person would, and list what is wrong with each."""
 
 import os
 from collections.abc import Iterator

@@ -11,7 +11,7 @@ from tests.house.source import ROOT
 
 
 def bare(folder: Path, **environment: str) -> dict[str, str]:
-    """Return an environment with only these variables, STATE_DIR, PATH and LANG."""
+    """Return an environment that contains only the given variables and STATE_DIR, PATH and LANG."""
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return plain | {"STATE_DIR": str(folder)} | environment
 

@@ -43,10 +43,10 @@ class Proxy:
         threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
 
     def fail(self, failure: str) -> None:
-        """Fail in one way until recover() is called.
+        """Fail in the given way until recover() is called.
 
-        `refused` closes the port and all connections. `cut` closes connections, new ones as soon as
-        they are accepted. `silent` forwards no bytes, and `slow` delays each chunk.
+        `refused` closes the port and all connections. `cut` closes all connections, and each new
+        one as soon as it is accepted. `silent` forwards no bytes, and `slow` delays each chunk.
         """
         self.failure = failure
         if failure == "refused" and self.listener:  # closing does not wake the accepting thread

@@ -207,7 +207,7 @@ def stop(worker: Worker) -> None:
 
 
 def halt(worker: Worker, fault: Fault) -> None:
-    """Halt a worker past the lease of an attempt, or for up to 4.5 s. A new claim lasts 3 s."""
+    """Halt a worker past an attempt's lease, or for up to 4.5 s. A claim lasts 3 s."""
     seconds = fault.scaled(0.1, 4.5)
     if fault.kind == PAST_LEASE:
         seconds = fault.scaled(TIMEOUT + 21, TIMEOUT + 24)

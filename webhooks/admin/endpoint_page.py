@@ -149,7 +149,7 @@ class EndpointPageAdmin(ScopedAdmin):
                 request.POST or None, initial={"events": every, "is_active": True}
             )
         form = EndpointForm(request.POST or None, instance=copy(endpoint))
-        # A changed URL would send the secret to another receiver.
+        # A change of the URL sends the secret to another receiver, so it requires the same right.
         form.fields["url"].disabled = not self.manages_secret(request, chatbot)
         return form
 

@@ -4,7 +4,7 @@ Pure logic, without a database or a clock. No attempt is ever skipped, because t
 of the contract. Instead, three rules keep slots free for healthy endpoints:
 
 1. Each endpoint has a limit on its attempts in flight, across all workers (see `health`).
-2. Endpoints that have never been tried, or whose last attempt timed out, share half of a worker's
+2. Slow endpoints (never tried, or timed out at their last attempt) share at most half of a worker's
    slots. No endpoint, slow or not, gets another slot while it holds more slots than are free.
 3. The account with the fewest attempts in flight goes first, and within it the endpoint with the
    fewest.

@@ -115,7 +115,7 @@ def settle(work: Work, result: Result) -> bool:
 
 
 def give_back(work: Work) -> bool:
-    """Undo the start of an attempt that this machine could not make. The delivery is due as before.
+    """Undo the start of an attempt that this machine could not make. The delivery is due again.
 
     Returns False if the claim no longer holds.
     """

@@ -126,7 +126,7 @@ def send_test(endpoint: Endpoint, event: str, by: str) -> Delivery:
 
 
 def _check_add_on(chatbot: Chatbot) -> None:
-    # Read the add-on again: it may have been switched off since the chatbot was read.
+    # Check the add-on again: it may have been switched off since the chatbot was read.
     if not Account.objects.filter(pk=chatbot.account_id, webhooks_enabled=True).exists():
         raise ConfigurationError([], NO_ADD_ON)
 

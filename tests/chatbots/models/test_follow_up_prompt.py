@@ -1,4 +1,4 @@
-"""A follow-up prompt has one complete pair of fields: that of a button or that of a link."""
+"""A follow-up prompt has exactly one complete pair of fields: the button's or the link's."""
 
 from typing import Any
 
