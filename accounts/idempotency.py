@@ -81,7 +81,7 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     if found:
         return found
     pause, deadline = LOOK_FIRST, time.monotonic() + settings.LLM_TIMEOUT + LONGER
-    # A retry takes a slot because, like the original request, it mostly waits for a model.
+    # A retry takes a place because, like the original request, it mostly waits for a model.
     with limits.places.one(account_id):
         while time.monotonic() < deadline:
             release_connection()
@@ -153,8 +153,8 @@ def keep(claim: Claim, status: int, body: bytes, *, thread_id: UUID | None = Non
 def prune(account_id: UUID) -> None:
     """Delete an account's oldest responses beyond MAX_KEPT bytes.
 
-    Rows without a response are kept. A row with a response is kept until its lease expires, seconds
-    after the request ends, because another request may still be waiting for the response.
+    Rows without a response are kept. A row with a response is kept until its lease expires, a few
+    seconds after the request ends, because another request may still be waiting for the response.
     """
     answers = StoredAnswer.objects.filter(account=account_id, size__isnull=False)
     size_since = Window(Sum("size"), order_by=F("created_at").desc())

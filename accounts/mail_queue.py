@@ -26,7 +26,7 @@ from config.outbound.failures import is_shortage
 LEASE = timedelta(seconds=60)
 # The lease of an email that is being sent. A mail server may take EMAIL_TIMEOUT for each step:
 # connecting (possibly to two addresses), greeting, TLS, login, sender, recipient, body and quit.
-# An exchange has fewer than 20 steps.
+# An exchange has fewer than 20 steps, so it takes less than 20 times EMAIL_TIMEOUT.
 SENDING = timedelta(seconds=300)
 DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds before each retry
 MOST_TRIES = len(DELAYS) + 1

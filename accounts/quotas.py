@@ -41,9 +41,9 @@ def month_of(moment: datetime) -> tuple[date, datetime]:
 
 
 def counted_message(bounded: bool) -> Update:
-    """Build the UPDATE that counts a message in a given month.
+    """Build the UPDATE that counts an account's message in a month.
 
-    With `bounded`, it changes no row if a given quota is used up.
+    With `bounded`, it changes no row if the quota, which each run supplies, is used up.
     """
     usage = Usage.objects.filter(
         account=Given("account", UUIDField()), month=Given("month", DateField())

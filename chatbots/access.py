@@ -85,15 +85,24 @@ def open_to(caller: Caller) -> ChatbotQuerySet:
 
 
 def open_to_person() -> ChatbotQuerySet:
-    """Return the chatbots that a given person may use."""
+    """Return the chatbots that a person may use.
+
+    The person's id is given when the prepared statement runs.
+    """
     return open_to(Caller(PERSON))
 
 
 def open_to_bound_key() -> ChatbotQuerySet:
-    """Return the chatbots that a given person may use with a key bound to a given account."""
+    """Return the chatbots that a person may use with a key that is bound to an account.
+
+    The ids of the person and of the account are given when the prepared statement runs.
+    """
     return open_to(Caller(PERSON, KEY_ACCOUNT))
 
 
 def chatbots_of_account() -> ChatbotQuerySet:
-    """Return a given account's chatbots without checking the caller."""
+    """Return an account's chatbots without checking the caller.
+
+    The account's id is given when the prepared statement runs.
+    """
     return Chatbot.objects.filter(account=Given("account", UUIDField()))

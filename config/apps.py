@@ -8,7 +8,7 @@ from config.runtime import checks
 
 
 class ConfigConfig(AppConfig):
-    """Configure the app and register its system checks."""
+    """Configure the app: register the system checks and the audited models."""
 
     name = "config"
 
@@ -17,6 +17,6 @@ class ConfigConfig(AppConfig):
         register(checks.cache_is_shared, Tags.caches)
         register(checks.networks_are_public, Tags.security, deploy=True)
         register(checks.demo_is_at_home, Tags.security, deploy=True)
-        from config.database import trail  # django-auditlog needs the models of all apps
+        from config.database import trail  # here, because django-auditlog needs all models
 
         trail.audit(apps.get_model(label) for label in AUDITED)

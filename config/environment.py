@@ -56,7 +56,7 @@ def delays(text: str) -> tuple[float, ...]:
 
 
 def period(text: str) -> timedelta | None:
-    """Parse a duration in seconds ("3600"), and "off" into None. Raises EnvError."""
+    """Parse a duration in seconds ("3600"). Returns None for "off". Raises EnvError."""
     if text.strip().lower() == "off":
         return None
     try:
@@ -237,7 +237,7 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
 
 
 def unreadable(dotenv: Path) -> Faults:
-    """Report an unreadable file, or its lines that set no variable, without quoting them."""
+    """Report that a file is unreadable, or which lines set no variable, without quoting them."""
     try:
         text = dotenv.read_text()
     except FileNotFoundError:

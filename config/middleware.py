@@ -99,7 +99,10 @@ def client_address(request: HttpRequest) -> str:
 
 @lru_cache(maxsize=10_000)  # parsing an address takes ten times as long as a cache hit
 def counted_as(address: str) -> str:
-    """Return what an address is counted as: itself or, for IPv6, its /64 network."""
+    """Return what an address is counted as: itself or, for IPv6, its /64 network.
+
+    An IPv4 address that is mapped to IPv6 counts as the IPv4 address.
+    """
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -214,7 +217,7 @@ def security_headers(*, secure: bool) -> dict[str, str]:
     scheme = "https" if secure else "http"
     environ = {"REQUEST_METHOD": "GET", "wsgi.input": BytesIO(), "wsgi.url_scheme": scheme}
     request = WSGIRequest(environ)
-    response: Any = HttpResponse()  # Any: of either type in the stubs
+    response = HttpResponse()
     response = XFrameOptionsMiddleware(lambda _: response).process_response(request, response)
     response = SecurityMiddleware(lambda _: response).process_response(request, response)
     del response["Content-Type"]
@@ -248,7 +251,7 @@ def table() -> dict[int, list[tuple[Any, View, str]]]:  # Any: Django's pattern 
 
 
 def find(path: str) -> Found | None:
-    """Find the view for an API path. Returns None for any other path."""
+    """Find the view for a path. Returns None if the path matches no API route."""
     if not path.startswith(f"/{PREFIX}"):
         return None
     rest = path[len(PREFIX) + 1 :]

@@ -40,7 +40,7 @@ class AuthenticationMiddleware(PagesOnly, auth.AuthenticationMiddleware):
 
 
 class MessageMiddleware(PagesOnly, messages.MessageMiddleware):
-    """Gives requests for pages the messages that earlier requests left."""
+    """Adds the messages left by earlier requests to each request for a page."""
 
 
 class CompressionMiddleware(PagesOnly, GZipMiddleware):

@@ -274,7 +274,7 @@ async def send(protocol: HTTPProtocol, stream: Stream) -> None:
 
 
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:
-    """Receive a whole request, and answer it, in another thread unless it is short."""
+    """Receive a whole request. Answer it in another thread unless it is short and need not wait."""
     body = await receive(scope, protocol)
     metrics.IN_PROGRESS.inc()
     try:

@@ -46,7 +46,8 @@ ACCESS_LOG = env.bool("ACCESS_LOG", True)
 DATABASE_URL = env.database_url("DATABASE_URL", "")
 REDIS_URL = env.redis_url("REDIS_URL", "")
 REDIS_PREFIX = env.str("REDIS_PREFIX", "chatbots")
-# Off for PgBouncer before 1.21 in transaction mode, where each transaction may get another session.
+# Must be off for PgBouncer before 1.21 in transaction mode: each transaction may run in another
+# session, which lacks the prepared statements.
 PREPARED_STATEMENTS = env.bool("PREPARED_STATEMENTS", True)
 EMBEDDED = not DATABASE_URL
 EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "localhost", "::1")  # a demo open to the network
@@ -188,8 +189,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 DEFAULT_EXCEPTION_REPORTER = "config.runtime.debug_page.MaskingReporter"
-# A form in the admin may contain the largest conversation starter, percent-encoded. No page sends
-# more than 1,000 fields, because rows are paged.
+# Large enough for the largest conversation starter, percent-encoded in an admin form. Django's
+# limit of 1,000 fields remains, because rows are paged.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 # Browsers

@@ -48,7 +48,8 @@ def read_thread(thread_id: UUID) -> Thread:
 
 
 # PostgreSQL re-reads a row after waiting for its lock. Joined rows that are not locked keep the
-# values from before the wait. This is harmless, because such rows can change at any time.
+# values from before the wait. This is harmless, because an unlocked row could also change right
+# after it is read.
 LOCKED = prepared(
     lambda of_chatbot: (
         (given_thread() if of_chatbot else Thread.objects.filter(pk=Given("thread", UUIDField())))

@@ -94,7 +94,7 @@ class Dispatcher(threading.Thread):
         self.stopping = threading.Event()
         self.rounds = self.found = 0
         self.busy_until = self.full_until = 0.0
-        self.full_with: UUID | None = None  # the newest delivery when the last claim found none
+        self.full_with: UUID | None = None  # newest delivery when a claim found none to start
         self.outage_at = 0.0
         self.looked, self.clock = time.monotonic(), _wall_ahead()
         self.chores: list[tuple[float, Callable[[], None]]] = [

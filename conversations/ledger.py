@@ -33,7 +33,7 @@ from webhooks.ledger import FIRST, Rule, Span, Table
 from webhooks.models import Delivery
 from webhooks.payloads import Event
 
-GRACE = timedelta(minutes=5)  # newer rows are skipped: clocks differ, and transactions take time
+GRACE = timedelta(minutes=5)  # newer messages are skipped: clocks differ and transactions take time
 LEAST_LOG = timedelta(days=1)  # the delivery log always covers at least this period
 SHOWN = 5  # maximum number of ids listed for each kind of gap
 

@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "slow: runs only with -m slow, because it keeps two cores busy for several seconds",
     ):
         config.addinivalue_line("markers", marker)
-    PasswordHasher.iterations = 1_000  # in this process; servers hash as in production
+    PasswordHasher.iterations = 1_000  # in this process; servers under test use the real number
     admin.autodiscover()  # otherwise, the first request would load the admin's pages
     logging.raiseExceptions = False  # pytest may close a stream before the last log line
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
@@ -135,7 +135,7 @@ def do_not_wait_for_the_disk() -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Save the rows that migrations create, because tests that commit empty all tables."""
+    """Save the rows that migrations create: all tables are emptied after a test that commits."""
     with django_db_blocker.unblock():
         do_not_wait_for_the_disk()
         migrated_rows.keep()

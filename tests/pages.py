@@ -35,7 +35,7 @@ class Fields(HTMLParser):
         if tag == "select":
             self.select = None
         elif tag == "textarea":
-            # Browsers drop the line break that HTML allows before a textarea's text
+            # As browsers do, drop the line break that HTML allows before a textarea's text.
             if self.textarea:
                 self.values[self.textarea] = self.values[self.textarea].removeprefix("\n")
             self.textarea = None

@@ -1,7 +1,7 @@
 """Count the SQL statements that reach the database, below Django and its query log.
 
 On PostgreSQL, they are read from the messages that libpq sends, and on SQLite, from the statements
-that SQLite starts. So prepared statements count like others, and no code above the driver changes.
+that SQLite starts. So prepared statements are counted, too, without changes above the driver.
 """
 
 import re
@@ -13,7 +13,7 @@ from django.db import connection
 
 # Statements that control transactions are not counted, because a test runs inside a transaction.
 CONTROL = re.compile(r'\s*"?(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)\b', re.IGNORECASE)
-INSIDE = re.compile("-- ")  # work of triggers and FTS5 tables is part of the previous statement
+INSIDE = re.compile("-- ")  # SQLite's report of work inside a statement, by a trigger or FTS5 table
 EMPTY = ' ""'  # a query that only checks whether the server still responds
 
 

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from webhooks.engine import queue
 from webhooks.models.delivery import LONG_AGO
 
-MOST = 100_000  # deliveries counted in each index
+MOST = 100_000  # maximum number of deliveries to count in each index
 LATE = timedelta(seconds=60)
 
 FIRST = """WITH first AS MATERIALIZED (
@@ -49,7 +49,7 @@ class Backlog:
 
 
 def read() -> Backlog:
-    """Count the deliveries that are due, late and in flight, and measure the oldest one's delay."""
+    """Count the due, late and in-flight deliveries, and measure the delay of the oldest due one."""
     with transaction.atomic() if connection.vendor == "postgresql" else nullcontext():
         queue.keep_to_indexes()
         now = queue.now()

@@ -50,7 +50,7 @@ def tell_owners() -> None:
 
 
 def tell_that_it_fails(endpoint: Endpoint) -> None:
-    """Notify the owner that an endpoint keeps failing, inside the caller's transaction."""
+    """Email the owner that an endpoint keeps failing. Runs inside the caller's transaction."""
     since = in_utc(endpoint.failing_since)
     tell_owner(
         endpoint.chatbot.account,
@@ -68,7 +68,7 @@ def tell_that_it_fails(endpoint: Endpoint) -> None:
 
 
 def tell_that_it_works(endpoint: Endpoint) -> None:
-    """Notify the owner that an endpoint works again, inside the caller's transaction."""
+    """Email the owner that an endpoint works again. Runs inside the caller's transaction."""
     tell_owner(
         endpoint.chatbot.account,
         subject=f"{endpoint.chatbot.name}: the webhook works again",
@@ -83,7 +83,7 @@ def tell_that_it_works(endpoint: Endpoint) -> None:
 
 
 def last_error(endpoint: Endpoint) -> str:
-    """Return the error or the status code of the newest delivery that failed."""
+    """Return the error or status code of the newest delivery whose last attempt failed."""
     failed = Delivery.objects.filter(
         chatbot=endpoint.chatbot_id, state__in=[State.RETRYING, State.FAILED]
     )

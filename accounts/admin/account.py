@@ -94,7 +94,7 @@ class AccountAdmin(AccountRows):
         return self.list_filter if person(request).is_superuser else ()
 
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """For a new account, ask for the owner's email address. The plan determines the add-on."""
+        """For a new account, ask for the owner's email but not for the add-on: the plan sets it."""
         return self.fields if obj else ("name", "owner_email", "plan", "mail_on_escalation")
 
     def get_form(

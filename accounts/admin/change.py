@@ -44,7 +44,7 @@ class ChangeAdmin(ReadOnly, AccountRows):
 
     @display(description="who")
     def who(self, change: Change) -> str:
-        """Show the person's name and how they acted, or only the latter if no person acted."""
+        """Show who made the change and by what means, or only the means if no person made it."""
         if change.actor is None:
             return change.via
         return f"{change.actor.get_full_name()}, {change.via}"

@@ -23,7 +23,7 @@ class StrictJson(forms.JSONField):
     """Parses JSON as the API does. Django's own field crashes on deep nesting and accepts NUL."""
 
     def __init__(self, **options: Any) -> None:
-        # Django renders a second, hidden copy of the value if the default is a function.
+        # Otherwise, Django renders a second, hidden copy of the value if the default is a function.
         super().__init__(**options | {"show_hidden_initial": False})
 
     def to_python(self, value: Any) -> Any:

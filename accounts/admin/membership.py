@@ -32,8 +32,8 @@ class StandingForm(ConflictForm):
 class MembershipInline(PagedInline):
     """The members of an account. New members are invited.
 
-    A member's name, staff status and last sign-in are shown only to people who may also see them
-    on the member's own page. Members may also belong to accounts that others manage.
+    A member may also belong to accounts that others manage. The name, staff status and last sign-in
+    are therefore shown only to people who may also see them on the member's own page.
     """
 
     model = Membership

@@ -149,7 +149,7 @@ class ScopedChoices:
     """Limits the choices for a form's relations to rows that the person may see.
 
     The select for a foreign key offers only a limited number of these rows and the selected row,
-    but the form accepts any of them. A many-to-many field offers all of them.
+    but the form accepts any row that the person may see. A many-to-many field offers all such rows.
     """
 
     admin_site: AdminSite
@@ -212,7 +212,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         return self.offered_by or self.key
 
     def may_choose(self, request: HttpRequest) -> bool:
-        """Return whether a form may let the person search the rows that they may see."""
+        """Return whether the person may search these rows in a form's field, to choose one."""
         return bool(self.has_view_permission(request))
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":

@@ -22,7 +22,7 @@ from accounts.services.user import delete_user
 from config.admin.conflict import ConflictForm
 from config.admin.dates import at
 
-# Only a migration sets the permissions of groups.
+# Groups have no page, because only a migration sets their permissions.
 admin.site.unregister(Group)
 
 SIGNED_IN = at("last_login", "last sign-in", empty="never")

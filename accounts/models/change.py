@@ -1,4 +1,4 @@
-"""The audit trail: who changed what. django-auditlog creates the entries."""
+"""The audit trail: who changed what. `ChangeManager` creates the entries."""
 
 import json
 from typing import Any

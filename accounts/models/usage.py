@@ -1,4 +1,4 @@
-"""Usage: each account's visitor messages by month. Open point: quota-count."""
+"""Usage: the number of each account's visitor messages, by month. Open point: quota-count."""
 
 from django.db import models
 

@@ -103,7 +103,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         return allowed and once(request, "may_create", lambda: self.accounts(request).exists())
 
     def may_add(self, request: HttpRequest) -> bool:
-        """Return whether the person has the model permission, without reading accounts."""
+        """Return whether the person has the permission to add chatbots. Reads no accounts."""
         return bool(super().has_add_permission(request))
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:

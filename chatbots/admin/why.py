@@ -32,10 +32,8 @@ ACTIONS = {
 }
 
 
-BEGINS, NARROW = (
-    beginning_name("chatbot"),
-    "narrow",
-)  # the names of an input and a button for browsers without scripts
+# The names of an input and a button for browsers without scripts
+BEGINS, NARROW = beginning_name("chatbot"), "narrow"
 
 
 class NamedChatbot(forms.ModelChoiceField[Chatbot]):

@@ -21,7 +21,7 @@ from chatbots.models import LlmModel
 from config.database.lengths import SHORT
 from config.outbound.failures import is_shortage
 
-SHARE = 0.5  # share of the remaining time for each model except the last
+SHARE = 0.5  # of the remaining time, for each model except the last
 SKIPPED_AFTER = 3
 SKIPPED_FOR = timedelta(seconds=30)
 NOTED_EVERY = timedelta(minutes=1)

@@ -1,7 +1,7 @@
 """Classify the errors of OpenAI-compatible endpoints and choose a remedy.
 
-Every server words its errors differently, so the remedy is chosen by the parameter, the status or
-the text of the error. The text is used for nothing else, because providers may quote keys and
+Servers report the same error in different ways, so the remedy is chosen by the error's parameter,
+status, code or text. The text is used for nothing else, because providers may quote keys and
 prompts in it.
 """
 
@@ -16,7 +16,7 @@ import orjson
 
 from chatbots.llm.exchange import ReplyFailed
 
-NAME = re.compile(r"[A-Za-z_]{1,50}|[0-9]{1,6}")  # a code or type; no API key looks like one
+NAME = re.compile(r"[A-Za-z_]{1,50}|[0-9]{1,6}")  # an error's code or type, but no API key
 TOO_MANY_REQUESTS, CONTENT_TOO_LARGE = 429, 413
 SPENT = "insufficient_quota"  # the code of a 429 that waiting does not resolve
 # How OpenAI, vLLM, llama.cpp, LM Studio, LiteLLM, OpenRouter, Anthropic, Mistral, Gemini, xAI,

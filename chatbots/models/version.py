@@ -71,7 +71,7 @@ def unused_version() -> Subquery:
 
 
 def use(version_ids: Iterable[UUID]) -> bool:
-    """Mark versions as used. Returns False if one no longer exists.
+    """Mark versions as used. Returns False if one of them no longer exists.
 
     Call this outside any transaction: each update then commits on its own, so only one lock is held
     at a time.
@@ -90,7 +90,7 @@ class VersionedRow(models.Model):
     """A row that stores a version of its content whenever the content changes.
 
     `save` and `change` store the version in the same transaction. `QuerySet.update` and
-    `bulk_create` do not, so no code uses them for the columns in `content_fields`.
+    `bulk_create` store no version, so only tests write the columns in `content_fields` with them.
     """
 
     version = models.PositiveIntegerField(default=0, editable=False)  # the current number

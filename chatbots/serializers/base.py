@@ -34,7 +34,8 @@ def like(model: type[models.Model], name: str, **options: Any) -> Any:
             return Flag(**options)
         case models.PositiveIntegerField():
             return Whole(**options)
-        case models.FloatField() as column:  # the validators' codes are min_value and max_value
+        case models.FloatField() as column:
+            # The codes of the validators, min_value and max_value, are also options of Number.
             bounds: list[Any] = column.validators
             return Number(**{bound.code: bound.limit_value for bound in bounds}, **options)
         case models.JSONField():

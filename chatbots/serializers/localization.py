@@ -33,7 +33,7 @@ class LocalizationRecord(Record):
 
     @classmethod
     def records(cls, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-        """Complete the texts of each set."""
+        """Fill in the missing texts of each set."""
         return [
             {"id": key, "chatbotId": chatbot, "localeCode": code, "updatedAt": changed}
             | complete(code, texts)

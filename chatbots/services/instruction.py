@@ -24,9 +24,9 @@ def _deactivate_others(chatbot_id: UUID, instruction_id: UUID) -> None:
 
 
 def create(chatbot_id: UUID, given: Mapping[str, Any]) -> Instruction:
-    """Create an instruction from column values. An active one deactivates the others.
+    """Create an instruction from column values. Raises ListFull.
 
-    Raises ListFull.
+    If it is active, the chatbot's other instructions are deactivated.
     """
     with transaction.atomic():
         Instruction.make_room(chatbot_id)

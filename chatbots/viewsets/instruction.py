@@ -54,7 +54,7 @@ class InstructionViewSet(ChatbotViewSet):
         open_points=("instruction-select", "instruction-active", "list-bounds"),
     )
     def select(self, given: dict[str, str]) -> Answer:
-        """Activate an instruction by id or title, or create one if the title is new."""
+        """Activate an instruction by id or title, creating it if the title is new."""
         if key := given.get("instruction_id"):
             return Answer(instructions.activate(self.chatbot.pk, self.key(key)), SELECTED)
         title, text = given.get("title", ""), given.get("instruction", "")

@@ -51,8 +51,8 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
     def clean(self) -> dict[str, Any] | None:
         """Report values that were saved after the form was opened.
 
-        The row stays locked until the form is saved. Saving writes all columns, so columns that the
-        form does not show get their stored values.
+        The row stays locked until the form is saved. Saving writes all columns, so those that
+        the form does not show are first set to their stored values.
         """
         given = super().clean()
         seen = self.data.get(self.add_prefix(SEEN), "")

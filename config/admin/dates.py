@@ -25,7 +25,7 @@ def time_element(value: datetime) -> SafeString:
 
 
 def precise_time(value: datetime) -> SafeString:
-    """Format a time in UTC to the millisecond, as an element that the script converts."""
+    """Format a time in UTC, to the millisecond. The script converts the element to local time."""
     return format_html(
         '<time datetime="{}" data-local="ms">{} UTC</time>',
         value.isoformat(timespec="milliseconds"),

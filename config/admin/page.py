@@ -39,7 +39,7 @@ def row_routes(model_admin: ModelAdmin, **views: Callable[..., HttpResponse]) ->
 
 
 def bounded(rows: "QuerySet[Any]", cap: int = 1_000) -> str:
-    """Count rows up to a cap, formatted for display. Returns an empty string for 0 rows."""
+    """Count rows up to a cap, and format the count. Returns an empty string for 0 rows."""
     return in_words(rows.order_by().values("pk")[: cap + 1].count(), cap=cap)
 
 

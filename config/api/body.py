@@ -125,7 +125,7 @@ def read(request: HttpRequest) -> dict[str, Any]:
 
 
 def on_the_wire(value: Any) -> str:
-    """Format a value that JSON has no type for: a time, in UTC with milliseconds, or a uuid.
+    """Format a value that JSON has no type for: a time (in UTC with milliseconds) or a uuid.
 
     orjson formats uuids itself, so a uuid is passed only if `dumps` falls back to the json module.
     Raises TypeError for other types.

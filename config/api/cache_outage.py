@@ -1,4 +1,4 @@
-"""Detect outages of the cache that counts calls. A limit must not take the service down."""
+"""Detect outages of the cache that counts calls, so that they do not take the service down."""
 
 import logging
 import threading
@@ -27,7 +27,7 @@ class Outage:
     """
 
     def __init__(self, check: Callable[[], None], errors: tuple[type[Exception], ...]) -> None:
-        self.check, self.errors = check, errors  # check raises one if the cache is down
+        self.check, self.errors = check, errors  # if the cache is down, check raises one of them
         self.lock = threading.Lock()
         self.under_way = False
 

@@ -149,7 +149,7 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
 
 
 def is_temporary(error: BaseException) -> bool:
-    """Return whether the cause is a database outage or a locked row, so a retry may succeed.
+    """Return whether the cause is a database outage or a locked row. A retry may then succeed.
 
     Lock timeouts are logged here, outages elsewhere.
     """
@@ -160,7 +160,7 @@ def is_temporary(error: BaseException) -> bool:
 
 
 def as_api_error(error: Exception) -> ApiError:
-    """Translate an exception into an API error. An unexpected one is logged."""
+    """Translate an exception into an API error, and log it if it is unexpected."""
     match error:
         case ApiError():
             return error

@@ -58,7 +58,7 @@ class OwnCounters:
         return [self.add(name, amount, seconds=seconds) for name, amount, seconds in amounts]
 
     def add(self, name: str, amount: int, *, seconds: int) -> int:
-        """Add to a counter, and return its value. It expires `seconds` after its creation."""
+        """Add to a counter, and return its new value. A new counter expires after `seconds`."""
         now = time.monotonic()
         with self.lock:
             while self.ends and self.ends[0][0] <= now:
@@ -95,7 +95,7 @@ class SharedCounters:
         self.idle: list[Any] = []  # Any: redis-py's connections are untyped
 
     def add(self, name: str, amount: int, *, seconds: int) -> int:
-        """Add to a counter, and return its value. It expires `seconds` after its creation.
+        """Add to a counter, and return its new value. A new counter expires after `seconds`.
 
         Raises redis.RedisError or OSError.
         """
@@ -278,7 +278,7 @@ def settle(request: HttpRequest, *, forget: bool = True) -> None:
     if call.early:
         if forget:
             users.pop(digest(request), None)
-        with suppress(Unanswered):  # the value is not needed
+        with suppress(Unanswered):  # the new count is not needed
             give_back(call.early[1])
         call.early = None
 
@@ -321,7 +321,7 @@ class Places:
 
     @contextmanager
     def one(self, account_id: UUID) -> Iterator[None]:
-        """Hold a slot while a thread waits. Raises TooManyRequests. Open point: replies-in-flight.
+        """Hold a slot during the block. Raises TooManyRequests. Open point: replies-in-flight.
 
         Enter the block before anything is counted or stored, so that a refusal leaves nothing to
         undo.

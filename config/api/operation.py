@@ -13,7 +13,7 @@ from rest_framework import serializers
 
 from config.api.serializers import Shape
 
-OK = 200  # the specification's status table has no 201
+OK = 200  # also after a creation: the specification's status table has no 201
 SUCCESS = "success"  # if the specification gives no text
 
 

@@ -100,7 +100,7 @@ class OperationSchema(AutoSchema):
         return str(line).removesuffix(".")
 
     def get_description(self) -> str:  # type: ignore[override]  # spectacular calls it by this name
-        """Return the rest of the method's docstring."""
+        """Return the method's docstring without its first line."""
         _, *rest = super().get_description().splitlines()
         return "\n".join(rest).strip()
 
@@ -148,7 +148,7 @@ class OperationSchema(AutoSchema):
         schema: Schema = super()._map_basic_serializer(serializer, direction)
         properties = schema["properties"]
         for part in properties.values():
-            part.pop("readOnly", None)  # records are only sent, bodies only received
+            part.pop("readOnly", None)  # redundant: records are only sent, bodies only received
         if direction == "request" and self.declared.partial:
             schema.pop("required", None)
         if rule := getattr(serializer, "rule", None):

@@ -139,7 +139,7 @@ class Record(Shape, serializers.ModelSerializer[Any]):
     def parts(cls) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], tuple[Computed, ...]]:
         """Return a function that turns a row of `paths` into a record without its computed fields.
 
-        The second item lists those fields, to be computed afterwards.
+        Also returns those fields, which are computed afterwards.
         """
         slots = cls.slots()
         ends = list(accumulate(len(slot.columns) for slot in slots))
@@ -171,7 +171,7 @@ class Record(Shape, serializers.ModelSerializer[Any]):
 
     @classmethod
     def write(cls, value: Any) -> Any:
-        """Convert a queryset, an instance or a list. Records already read are left unchanged."""
+        """Convert a queryset, an instance or a list to records. A record is returned unchanged."""
         if isinstance(value, QuerySet):
             return cls.read(value)
         return value if isinstance(value, dict) else super().write(value)

@@ -57,7 +57,7 @@ class ApiViewSet(GenericViewSet[Any]):
         return names
 
     def run(self, request: HttpRequest) -> HttpResponse:
-        """Validate the query and the body, call the operation, and write its success body."""
+        """Validate the query and the body, call the operation, and return the success response."""
         method = getattr(self, self.action)
         declared: Declared = method.declared
         given = []

@@ -19,7 +19,7 @@ class Collected(Subquery):
 
 
 class Unnested(Subquery):
-    """The ids from a subquery that runs for each outer row, which is repeated for each id."""
+    """The ids from a subquery that runs for each outer row. Repeats the outer row for each id."""
 
     template = "unnest(ARRAY(%(subquery)s))"
     set_returning = True

@@ -13,9 +13,10 @@ import time
 from typing import Any
 
 LONGEST = 0.05  # seconds; a request that has run longer must not wait on the event loop's thread
-# Seconds for which other threads answer all requests after one took longer than LONGEST here. If
-# the first request after a pause is too slow again, the next pause is twice as long, because the
-# database keeps running the abandoned statement while another thread repeats it.
+# Seconds for which other threads answer all requests after a request took longer than LONGEST on
+# the event loop's thread. If the first request after a pause is too slow again, the next pause is
+# twice as long, because the database keeps running the abandoned statement while another thread
+# repeats it.
 PAUSE, LONGEST_PAUSE = 1.0, 32.0
 
 
@@ -68,7 +69,7 @@ class Inline:
     def note(self, seconds: float) -> None:
         """Begin a pause if a request took longer than LONGEST.
 
-        So a slow database or a large response delays other requests at most once a second.
+        A slow database or a large response therefore delays other requests at most once a second.
         """
         if seconds <= LONGEST:
             self.pause = PAUSE
@@ -78,7 +79,7 @@ class Inline:
 
     def offer(self, spare: Any) -> bool:
         """Offer a working connection to the event loop's thread. Returns False if it needs none."""
-        if not self.wanted:  # most threads need not take the lock
+        if not self.wanted:  # most calls end here, without the lock
             return False
         with self.lock:
             accepted, self.wanted = self.wanted, False

@@ -48,7 +48,7 @@ def limit_waits(timeout: str) -> None:
 
 
 class RowLocked(OperationalError):
-    """Raised for those of several items whose rows another session has locked."""
+    """Raised for each item of a batch whose row another session has locked."""
 
 
 def is_row_locked(error: BaseException) -> bool:

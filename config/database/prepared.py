@@ -193,7 +193,7 @@ def prepared_delete(build: "Callable[..., QuerySet[Any, Any]]") -> PreparedWrite
 
 
 def page(rows: Rows) -> Rows:
-    """Slice a queryset, or a subquery, by the given values `limit` and `offset`.
+    """Slice a queryset, or a subquery, by a `limit` and an `offset` that each run supplies.
 
     Pass a limit that rarely changes as a shape instead, because the database then plans for it.
     """
@@ -223,7 +223,8 @@ def insert(*rows: Model, **computed: Expression) -> None:
     """Store new rows of one model in one statement. Raises IntegrityError.
 
     The database computes generated columns and columns with an expression, which is passed here or
-    comes from the field itself. The expression must be constant.
+    comes from the field itself. The statement is cached, so the expression must not contain values
+    that change between calls.
     """
     given = {}
     for number, row in enumerate(rows):

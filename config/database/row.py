@@ -1,4 +1,4 @@
-"""The base class of most models, with an id and two times, and a function to save changes."""
+"""The base class of most models, and a function that saves only the given columns of a row."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""Compile querysets to SQL with slots for given values.
+"""Compile querysets to SQL with slots for the values that each run supplies.
 
 `config.database.prepared` caches the statements.
 """
@@ -89,7 +89,7 @@ class Given(Expression):
 
 @dataclass(frozen=True)
 class Update:
-    """An UPDATE of a queryset's rows. Reads the columns in `returning` of each changed row."""
+    """An UPDATE of a queryset's rows. For each changed row, reads the columns in `returning`."""
 
     rows: "QuerySet[Any, Any]"
     values: Mapping[str, Any]
@@ -98,9 +98,10 @@ class Update:
 
 @dataclass(frozen=True)
 class Insert:
-    """An INSERT of several rows of a model. The given values are named by `place`.
+    """An INSERT of one or more rows of a model. `place` names the values.
 
-    The database computes the columns in `computed`.
+    The values are supplied when the statement runs, except for the columns in `computed`, which the
+    database computes.
     """
 
     model: type[Model]
@@ -109,7 +110,7 @@ class Insert:
 
     @staticmethod
     def place(row: int, attribute: str) -> str:
-        """Name the given value for an attribute of a row. Rows are counted from 0."""
+        """Return the name of the given value for an attribute of a row. Rows are counted from 0."""
         return f"{row}.{attribute}"
 
 
@@ -145,7 +146,7 @@ class Statement:
     def run(self, values: list[Any], database: Any) -> tuple[list[Any], int]:
         """Run the statement with its parameters' values. Returns what `execute` returns."""
         if database.queries_logged or database.execute_wrappers:
-            # Django's cursor logs the statement and calls the wrappers.
+            # Only Django's cursor logs the statement and calls the wrappers.
             with database.cursor() as cursor:
                 cursor.execute(self.sql, values)
                 fetched, count = cursor.fetchall() if self.read else [], cursor.rowcount
@@ -318,11 +319,11 @@ def making(rows: "QuerySet[Any, Any]", compiler: Any) -> Callable[[Row], Any]:
 
 
 def making_instances(compiler: Any) -> Callable[[Row], Any]:
-    """Return a function that makes an instance, with its related instances and annotations."""
+    """Return a function that turns a row into an instance with its relations and annotations."""
     model, own = compiler.klass_info["model"], compiler.klass_info["select_fields"]
     first, last = own[0], own[-1] + 1
     names = [column.target.attname for column, *_ in compiler.select[first:last]]
-    populators: Any = get_related_populators  # Any: the stubs are for another version
+    populators: Any = get_related_populators  # Any: the stubs are for another Django version
     related = populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)
     annotations = list((compiler.annotation_col_map or {}).items())
 

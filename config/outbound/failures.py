@@ -75,7 +75,7 @@ BY_ERRNO = {
     errno.EADDRNOTAVAIL: Reason.NOT_REACHABLE,
 }
 BY_VERIFY_CODE = {  # OpenSSL's X509_V_ERR_…
-    9: Reason.CERTIFICATE_EXPIRED,  # CERT_NOT_YET_VALID; the detail distinguishes it
+    9: Reason.CERTIFICATE_EXPIRED,  # CERT_NOT_YET_VALID; only the detail says so
     10: Reason.CERTIFICATE_EXPIRED,  # CERT_HAS_EXPIRED
     62: Reason.CERTIFICATE_NAME,  # HOSTNAME_MISMATCH
     64: Reason.CERTIFICATE_NAME,  # IP_ADDRESS_MISMATCH
@@ -168,7 +168,7 @@ def _words(root: BaseException) -> str:
     if isinstance(root, ssl.SSLCertVerificationError):
         return root.verify_message
     if isinstance(root, ssl.SSLError):
-        # Some of these come from Python itself, not from OpenSSL, and may have no reason.
+        # Some of these come from Python itself, not from OpenSSL, and may have no `reason`.
         return str(getattr(root, "reason", None) or "").replace("_", " ").lower()
     if isinstance(root, OSError) and root.strerror:
         return root.strerror

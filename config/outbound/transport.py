@@ -34,7 +34,7 @@ from config.outbound.idle import IdleConnections
 
 Judge = Callable[[Address], None]
 
-KEPT = 1_024  # idle connections: enough for two endpoints per thread of a worker
+KEPT = 1_024  # idle connections: two per worker thread, with the default WORKER_CONCURRENCY
 HOSTS = 1_024  # hosts whose connection settings urllib3 keeps; the settings are small
 AT_ONCE = 0.5  # seconds: a connection that closes sooner was stale; a round trip takes up to 0.3 s
 # Maximum bytes in the heads of a response and its interim responses together. Node's client
@@ -103,7 +103,7 @@ class _Answer(http.client.HTTPResponse):
                 raise http.client.HTTPException("unrequested switch to another protocol")
             if not 100 <= status < 200:
                 return version, status, text
-            left(WAITING)  # reading interim responses from the buffer does not check the deadline
+            left(WAITING)  # raises at the deadline, which reads from the buffer do not check
             while self.fp.readline(HEAD_BYTES) not in (b"\r\n", b"\n"):
                 pass
 
@@ -224,8 +224,8 @@ class _Adapter(HTTPAdapter):
         super().close()
         self.idle.close()
 
-    # Only the context decides what is trusted: verification cannot be turned off, and the CA bundle
-    # is read only once, not for each connection.
+    # Only the SSL context decides what is trusted: verification cannot be turned off, and the CA
+    # bundle is read only once, not for each connection.
     def build_connection_pool_key_attributes(self, *args: Any, **kwargs: Any) -> Any:
         host, _ = super().build_connection_pool_key_attributes(*args, **kwargs)
         return host, {}
@@ -236,7 +236,7 @@ class _Adapter(HTTPAdapter):
 
 class _Session(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> None:
-        # Even with redirects off, requests would read the whole body of a redirect.
+        # Report no redirect: even with redirects off, requests would read the whole body of one.
         return None
 
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils.safestring import SafeString
 from django.views.debug import ExceptionReporter
 
-SHORTEST = 4  # characters; a shorter value would occur in ordinary words of a page
+SHORTEST = 4  # characters; a shorter secret could be part of an ordinary word
 
 
 class MaskingReporter(ExceptionReporter):

@@ -18,7 +18,7 @@ from django.db import connection
 from config.database.postgresql.outage import outage
 from config.runtime.state import is_locked, locked
 
-ME = str(secrets.randbelow(2**31 - 2) + 1)  # names this process; PostgreSQL's lock keys are int4
+ME = str(secrets.randbelow(2**31 - 2) + 1)  # names this process; fits PostgreSQL's int4 lock keys
 # Seconds for which a worker holds its own lock before it declares others dead. After a restart of
 # the database or of all workers, the others may still be about to take their locks.
 PATIENCE = 2.0

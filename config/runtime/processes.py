@@ -122,7 +122,7 @@ def share_metrics() -> None:
     try:
         make_private(settings.STATE_DIR)
         shutil.rmtree(folder, ignore_errors=True)
-        folder.parent.mkdir(mode=0o700, exist_ok=True)  # `parents` would ignore the mode
+        folder.parent.mkdir(mode=0o700, exist_ok=True)  # parents=True would ignore the mode
         folder.mkdir(mode=0o700)
     except OSError as error:
         logger.warning("each process shows only its own metrics: %s: %s", folder, error.strerror)

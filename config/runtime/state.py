@@ -13,7 +13,7 @@ OURS = ("*.sqlite3*", "*.lock", "*secret_key*", "*encryption_key*")  # files of 
 
 
 def obstacle(folder: Path) -> str:
-    """Return why a folder cannot be created or written to, or an empty string if it can."""
+    """Return why a folder cannot hold the service's state, or an empty string if it can."""
     try:
         there = next(path for path in (folder, *folder.parents) if path.exists())
     except OSError as error:
@@ -89,7 +89,8 @@ def kept_secret(folder: Path, name: str, make: Callable[[], str]) -> str:
 
 def _close(path: Path, mode: int) -> None:
     # SQLite may remove its auxiliary files at any time. On some container platforms, the folder
-    # belongs to another user, so its mode cannot be changed. The files that we create are private.
+    # belongs to another user, so its mode cannot be changed. The files that we create are private
+    # even then.
     with suppress(FileNotFoundError, PermissionError):
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             path.chmod(mode)

@@ -11,7 +11,7 @@ from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 UNUSED = ["rest_framework", "swagger-ui-dist"]  # for pages that this service does not have
-# The maps of minified scripts are large, and only developers load them.
+# The source maps of minified scripts are large, and only developers load them.
 UNCOMPRESSED: tuple[str, ...] = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 
 logger = logging.getLogger(__name__)

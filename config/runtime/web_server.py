@@ -49,8 +49,9 @@ class WebServer(MPServer):
     def signal_handler_interrupt(self, *args: Any, **options: Any) -> None:
         """Stop, as granian does.
 
-        A worker process that is still starting inherits this handler. Granian would ignore the
-        signal there, and the server would wait for that process until the kill timeout.
+        A worker process that is still starting inherits this handler, and exits immediately.
+        Granian would ignore the signal there, and the server would wait for that process until the
+        kill timeout.
         """
         if os.getpid() != self.pid:
             os._exit(0)

@@ -52,7 +52,7 @@ class Choice:
 
     @property
     def query(self) -> str:
-        """Return `parameters` as the end of a query string, or "" if the user chose neither."""
+        """Return `parameters` as the end of a query string, or "" if nothing was chosen."""
         return f"&{urlencode(self.parameters)}" if self.narrowed else ""
 
     @property

@@ -96,7 +96,7 @@ class Bubble:
 
     @property
     def draft(self) -> Draft | None:
-        """Return the draft reply to this message, which came too late to be sent, or None."""
+        """Return the reply to this message that came too late and became a draft, or None."""
         return getattr(self.message, "draft", None)
 
 

@@ -257,7 +257,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
     @display(description="waiting")
     def waits(self, thread: Thread) -> SafeString:
-        """Show how long the visitor has waited, or how long ago the last activity was."""
+        """Show the visitor's waiting time or, without one, the time since the last activity."""
         return waited(thread)
 
     @display(description="visitor")
@@ -268,7 +268,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
     @display(description="last words")
     def last_words(self, thread: Any) -> str:
-        """Quote the newest hit of a search, the visitor's last message or the last message."""
+        """Quote the newest search hit, else the visitor's last message, else the last message."""
         if thread.speaker is None:
             return "no message yet"
         words = truncatechars(thread.words, LAST_WORDS)

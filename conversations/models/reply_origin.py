@@ -9,9 +9,9 @@ from conversations.models.message import Message
 class ReplyOrigin(models.Model):
     """The origin of an AI message. Its model, response time and fallback reason are in the message.
 
-    The ids and numbers refer to the chatbots app's Version, which outlives the row it describes.
-    A version is 0 if the row does not exist. For example, a bot without general settings uses the
-    defaults.
+    Each id and version together refer to a Version of the chatbots app, which outlives the row it
+    describes. A version is 0 if the row does not exist. For example, a bot without general settings
+    uses the defaults.
     """
 
     message = models.OneToOneField(
@@ -25,7 +25,7 @@ class ReplyOrigin(models.Model):
     instruction_version = models.PositiveIntegerField(default=0)
     personas = models.JSONField(default=list)  # pairs of id and version, in the prompt's order
     temperature = models.FloatField(null=True)  # null: not sent
-    history_length = models.PositiveSmallIntegerField()  # earlier messages in the prompt
+    history_length = models.PositiveSmallIntegerField()  # number of earlier messages in the prompt
     input_tokens = models.PositiveIntegerField(null=True)  # null: the model reported none
     output_tokens = models.PositiveIntegerField(null=True)
     # The models that failed before this one replied, each with the reason.

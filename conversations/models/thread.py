@@ -47,7 +47,7 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         return self.order_by("-updated_at", "-id")
 
     def of_page(self, *, backwards: bool = False) -> "ThreadQuerySet":
-        """Select a page, latest first. Its offset counts from the last thread if `backwards`.
+        """Select a page, latest first. If `backwards`, its offset counts from the end of the list.
 
         Selects the ids of the page first, so a row before the page costs only an index entry and no
         joins. The page is then selected from all threads, by these ids only. If this queryset's

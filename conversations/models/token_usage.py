@@ -48,7 +48,7 @@ class TokenUsage(models.Model):
 
 
 def added() -> Update:
-    """Build the update that adds the given tokens to the row for the given day."""
+    """Build the update that counts a reply and its tokens in the row for a model and a day."""
     row = TokenUsage.objects.filter(
         chatbot=Given("chatbot_id", models.UUIDField()),
         model_id=Given("model_id", models.UUIDField()),

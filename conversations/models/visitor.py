@@ -16,8 +16,8 @@ SHORTENED = 24  # characters of a visitor's id that a page shows
 def short(external_id: str) -> str:
     """Shorten a visitor's id for display. A UUID becomes its last 8 digits.
 
-    Generated ids begin with a time, so visitors of the same minute share the first digits. Any
-    other id is shortened to SHORTENED characters.
+    Generated ids begin with a time, so visitors of the same minute share the first digits. An
+    id that is not a UUID is shortened to SHORTENED characters.
     """
     try:
         return str(UUID(external_id))[-8:]

@@ -152,7 +152,7 @@ class Range:
 
 
 def live(since: datetime, until: datetime, chatbots: list[UUID] | None) -> Counts:
-    """Count a short range by minute. Costs two queries."""
+    """Return the counts for each minute of a short range. Costs two queries."""
     found = Range(since, until, chatbots=chatbots, by_minute=True)
     return found.count(Activity.CONVERSATIONS + Activity.DELIVERIES)
 
@@ -170,12 +170,12 @@ def mark_stale(keys: Iterable[UUID]) -> None:
 
 
 def count(last_run: datetime) -> Iterator[None]:
-    """Count the hours that are new or have changed since the last run. Yields after each.
+    """Compute the counts of the hours that are new or have changed since the last run.
 
-    Also deletes the counts that are too old to keep. It is safe to stop at any point: the next run
-    continues with the rest. New hours come first, and each is complete once it is stored. Changed
-    hours are marked immediately and counted in the order of their marks, so every one of them is
-    counted eventually, however many others change.
+    Yields after each hour. Also deletes the counts that are too old to keep. It is safe to stop at
+    any point: the next run continues with the rest. New hours come first, and each is complete once
+    it is stored. Changed hours are marked immediately and recounted in the order of their marks, so
+    every one of them is recounted eventually, however many others change.
     """
     now = timezone.now()
     Activity.objects.filter(hours=HOUR, begins_at__lt=day_of(now) - HOURS_KEPT).delete()
@@ -251,7 +251,7 @@ def changed_hours(last_run: datetime) -> set[datetime]:
 
 
 def write(hour: datetime, columns: tuple[str, ...]) -> None:
-    """Recount the given columns of an hour in all chatbots, and add up the day again.
+    """Recompute the counts in the given columns for an hour and its day, for all chatbots.
 
     Clears the marks for these columns that were set before the recount began.
     """

@@ -89,8 +89,8 @@ def erase_lead(lead: Lead) -> None:
 def purge() -> Iterator[None]:
     """Delete erased rows and the rows that depend on them. Yields after each batch.
 
-    Pauses between batches to let others write. It is safe to stop at any point, and to run in
-    several processes at the same time.
+    Pauses between batches to let other writers proceed. It is safe to stop at any point, and to run
+    in several processes at the same time.
     """
     for step in _purge():
         yield step
@@ -170,7 +170,8 @@ def _delete_empty(threads: "QuerySet[Any]") -> None:
     """Delete erased threads whose dependent rows are gone, and keep the thread count correct."""
     with transaction.atomic():
         rows = threads.filter(erased_at__isnull=False).order_by("pk").select_for_update()
-        # A trigger subtracts each deleted thread, so first add those that hiding has subtracted.
+        # Hiding has already subtracted these threads, and a trigger subtracts each deleted thread.
+        # Add them first, so that each is subtracted only once.
         for chatbot, number in Counter(rows.values_list("chatbot", flat=True)).items():
             ThreadCount.objects.filter(chatbot=chatbot).update(threads=F("threads") + number)
         threads.delete()

@@ -17,7 +17,7 @@ from conversations.access import ThreadNotFound, lock_thread
 from conversations.models import Thread
 from conversations.services import escalation
 
-BATCH = 1_000  # maximum number of threads per setting in one run
+BATCH = 1_000  # maximum number of threads in one run, for each value of a setting
 
 
 def remind() -> int:

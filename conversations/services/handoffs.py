@@ -37,7 +37,7 @@ def asked(thread: Thread) -> None:
 def answered(thread: Thread) -> None:
     """Record an agent's first answer to the newest request.
 
-    Older requests stay unanswered: the thread returned to the AI before anyone answered them.
+    Older requests that were not answered stay unanswered: the thread returned to the AI first.
     """
     newest = thread.handoffs.order_by("-asked_at", "-pk").values("pk")[:1]
     thread.handoffs.filter(pk__in=newest, answered_at=None).update(answered_at=timezone.now())

@@ -45,7 +45,7 @@ def record(message: Message, answer: Reply, briefing: Briefing) -> None:
 
 
 def count_tokens(chatbot_id: UUID, answer: Reply) -> None:
-    """Count a reply's tokens, at the end of the transaction that stores the reply."""
+    """Count a reply's tokens. Call this at the end of the transaction that stores the reply."""
     model = last_asked(answer)
     if model and answer.input_tokens is not None and answer.output_tokens is not None:
         TokenUsage.add(
@@ -58,7 +58,7 @@ def count_tokens(chatbot_id: UUID, answer: Reply) -> None:
 
 
 def last_asked(answer: Reply) -> LlmModel | None:
-    """Return the model that replied or, for a fallback, the last one that failed.
+    """Return the model that replied or, for a fallback message, the last model that failed.
 
     Returns None if no model was asked, or if the model was deleted while it replied.
     """

@@ -164,7 +164,7 @@ class Syntax(NamedTuple):
     """A database's search syntax. Words are letters and digits, so they need no escaping."""
 
     quote: str  # around a word; in FTS5, a quoted AND or OR is a word, not an operator
-    begun: str  # after the beginning of a word
+    begun: str  # after a word that may be incomplete
     scope: str  # before a chatbot's id; no word of a text begins with it
     either: str
     both: str

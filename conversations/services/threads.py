@@ -51,7 +51,7 @@ def welcome(chatbot_id: UUID, external_id: str | None, contact: dict[str, str]) 
         visitor = Visitor(chatbot_id=chatbot_id, total_sessions=1, **named)
         insert(visitor)
         return visitor
-    # One call, which also creates a new visitor if the existing one has just been erased.
+    # This call also creates a new visitor if the existing one has just been erased.
     visitor, _ = Visitor.objects.select_for_update().get_or_create(
         chatbot_id=chatbot_id, external_id=external_id
     )

@@ -59,7 +59,7 @@ class Incoming(NamedTuple):
 
 
 def known_before() -> "QuerySet[Thread, tuple[Any, ...]]":
-    """Select all fields of Incoming except `content`, for a given thread and content."""
+    """Select Incoming's fields except `content`. Each run supplies the thread and the content."""
     plan, settings = "chatbot__account__plan__", "chatbot__generalsettings__"
     escalating = FollowUpPrompt.objects.filter(
         chatbot=OuterRef("chatbot"), esclate=True, button_message=Given("content", TextField())
@@ -128,7 +128,8 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
             if claim is None:  # a human agent answers in this thread
                 give_back()
                 return Sent([message], message.thread)
-            # If `waits` is false, the thread returned to the AI before the message was stored.
+            # If `waits` is false, the thread returned to the AI before the message was stored, and
+            # no place has been reserved yet.
             with nullcontext() if waits else late_place(incoming):
                 return exchange(message, ai_reply.answer(message, claim))
     except IntegrityError:  # this process was suspended, and another one stored the message

@@ -30,7 +30,7 @@ from conversations.services import escalation, threads
 THREAD = Given("thread", UUIDField())
 ONE = Reading(ThreadRecord, lambda threads: threads.filter(pk=THREAD).with_llm())
 DETAILS = Reading(ThreadDetails, lambda threads: threads.filter(pk=THREAD))
-# PostgreSQL plans this statement faster than PAGE, which reads the same rows without an offset.
+# Without an offset, PAGE would read the same rows, but PostgreSQL plans this statement faster.
 FIRST_PAGE = Reading(OwnRecord, lambda threads: page(threads.latest_first()))
 PAGE = Reading(OwnRecord, ThreadQuerySet.of_page)
 PAGE_FROM_END = Reading(OwnRecord, partial(ThreadQuerySet.of_page, backwards=True))
@@ -67,7 +67,7 @@ class ThreadViewSet(ChatbotViewSet):
         after = total - offset  # the number of threads on the page and after it
         if after <= 0:
             found = []
-        elif after < offset:  # fewer threads to skip from the end
+        elif after < offset:  # counting from the end skips fewer threads
             own = min(limit, after)
             found = self.read(PAGE_FROM_END, limit=own, offset=after - own)
         else:

@@ -24,14 +24,15 @@ def new_id() -> str:
 
 
 def later() -> str:
-    """Return SQL for `updated_at` that makes each copy a millisecond later than the last."""
+    """Return SQL for `updated_at` that makes each copy a millisecond newer than the one before."""
     return LATER[connection.vendor]
 
 
 def copy(row: Model, count: int, columns: Mapping[str, str] = {}, *, source: str = "") -> None:
-    """Insert copies of a row. `columns` gives the SQL of columns that differ; `s.n` counts from 1.
+    """Insert `count` copies of a row. `columns` has the SQL for each column that differs.
 
-    `source` is a query that replaces the series of `count` numbers. `s` then has its columns.
+    In this SQL, `s.n` is the number of the copy, from 1. With a query as `source`, each of its rows
+    makes one copy instead, and `s` is that row.
     """
     table, key = row._meta.db_table, row._meta.pk
     assert key is not None
@@ -53,7 +54,7 @@ def quoted(name: str) -> str:
 
 
 def settle() -> None:
-    """Update the statistics that PostgreSQL keeps in production, where SQLite has none."""
+    """Update PostgreSQL's statistics, as autovacuum does in production. SQLite has none there."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")

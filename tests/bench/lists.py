@@ -52,7 +52,7 @@ class Page:
 def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
     """Store deliveries: 50% in the account, 49% elsewhere, and another 1% elsewhere that failed.
 
-    Each chatbot has more deliveries than a page shows, and so does the FAILED state.
+    A page shows neither all deliveries of a chatbot nor all FAILED ones.
     """
     columns = {"created_at": AGES[connection.vendor], "position": "s.n"}
     ended = {"state": "SUCCESS", "due_at": None, "attempts_count": 1, "last_code": 200}

@@ -20,7 +20,7 @@ def endpoints(sink: Sink, path: str, count: int, *, known: bool = True) -> list[
     """Configure endpoints, each in its own account. If `known`, they have succeeded before."""
     since = timezone.now() if known else None
     urls = [sink.url(path, number) for number in range(count)]
-    with transaction.atomic():  # one commit, because there may be 10,000
+    with transaction.atomic():  # one commit, because there may be 10,000 endpoints
         return [EndpointFactory(url=url, last_success_at=since) for url in urls]
 
 

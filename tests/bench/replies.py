@@ -17,7 +17,7 @@ from tests.servers.processes import Web, Worker, wait_until
 
 IN_FLIGHT, ACCOUNTS = 250, 5
 MODEL_SECONDS = 5.0
-# A process lets at most four in five of its threads wait for models.
+# Twice as many, because a process lets at most four in five of its threads wait for models
 THREADS = str(IN_FLIGHT * 2)
 LEAST = 0.005  # seconds; shorter times are rounded up, because their ratios vary by chance
 PAUSE = 0.02  # seconds between two reads

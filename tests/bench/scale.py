@@ -57,7 +57,7 @@ def slow_endpoints(sink: Sink, size: float) -> Figures:
 
 
 def slower_endpoints(sink: Sink, size: float) -> Figures:
-    """Do the same for endpoints that take 2 s, so that the slots limit the rates."""
+    """Repeat `slow_endpoints` with endpoints that take 2 s, so that the slots limit the rates."""
     many, few = many_and_few(sink, "/slower", size)
     return {"slower_endpoints_a_second": many, "slower_endpoints_ratio": many / few}
 
@@ -216,7 +216,7 @@ def analyze() -> None:
 
 
 def claim_all() -> float:
-    """Claim about 3,000 waiting deliveries and mark them as sent. Returns their number a second.
+    """Claim about 3,000 waiting deliveries and mark them as sent. Returns the rate per second.
 
     The remaining deliveries are then marked as sent without being claimed.
     """

@@ -16,10 +16,11 @@ from tests.bench.api import Call
 from tests.bench.rows import Rows
 from tests.conftest import Api
 
-LOOSE = 3.0  # times the cost in REACHED, because costs in loops vary from machine to machine
+LOOSE = 3.0  # maximum, in multiples of REACHED, because costs in loops vary between machines
 REPEATS, EACH = 8, 5
 
-# The current costs in loops, on PostgreSQL and on SQLite. Lower them when the code gets faster.
+# The cost of each request as a multiple of the cost of `loop`, on PostgreSQL and on SQLite. Lower
+# these figures when the code gets faster.
 REACHED = {
     "GET history": (1.7, 0.6),
     "GET threads": (2.2, 0.8),

@@ -5,7 +5,7 @@ import pytest
 from tests.bench import lists
 
 MOST = 10  # statements per page
-ABSURD = 3  # upper bound of the total time with many rows, as a multiple of that with few
+ABSURD = 3  # upper bound of the ratio of the total time with many rows to the time with few
 
 
 @pytest.mark.slow

@@ -57,7 +57,7 @@ class Connection:
         self.socket.sendall(self.request)
 
     def receive(self) -> tuple[bytes, bytes] | None:
-        """Read available bytes. Returns head and body once they are complete, else None."""
+        """Read the available bytes. Returns the head and body once complete, otherwise None."""
         part = self.socket.recv(262_144)
         if not part:
             raise ConnectionError("the server closed a connection")
@@ -88,7 +88,7 @@ def ask(connection: Connection, request: bytes) -> tuple[float, bytes]:
 
 
 def begin(connections: Collection[Connection], spread: float) -> None:
-    """Send the first request of each connection, evenly over `spread` seconds."""
+    """Send the first request of each connection, evenly distributed over `spread` seconds."""
     began = time.perf_counter()
     for number, connection in enumerate(connections):
         if spread:
@@ -136,7 +136,7 @@ def load(
             note(heard, connection, *response, kept=kept)
             if now - began >= seconds or stopped():
                 waiting -= 1
-                poll.unregister(number)  # the server closes idle connections after 30 s
+                poll.unregister(number)  # so that the server's close after 30 s is not reported
             else:
                 connection.send()
     heard.seconds = time.perf_counter() - began

@@ -26,7 +26,7 @@ FILTERS = "[x-on\\:click='filterOpen = true']"
 FOLDED = "#content details:not([open])"
 UNFOLD = "all => all.forEach((one) => { one.open = true; })"
 COMMAND = "[x-data*=searchCommand]"
-# Disables animations: axe could measure the contrast of a color that is still fading in.
+# Disables animations: axe could otherwise measure the contrast of a color that is still fading in.
 STILL = """const still = new CSSStyleSheet();
 still.replaceSync(`*, *::before, *::after {
   animation: none !important; transition: none !important;
@@ -46,7 +46,8 @@ WIDTH = """() => {
   main.style.removeProperty("overflow-x");
   return width;
 }"""
-# Lists the links to other hosts in the page's head. Some, such as a preconnect, send no request.
+# Lists the links to other hosts in the page's head. Some, such as a preconnect, send no request,
+# so `note_request` does not see them.
 FOREIGN = """() => [...document.querySelectorAll("link[href]")]
   .map((link) => new URL(link.href))
   .filter((address) => address.protocol !== "data:" && address.origin !== location.origin)
@@ -88,7 +89,7 @@ class Crawler:
         self.found.append(f"{self.at}: {fault}")
 
     def note_console(self, said: ConsoleMessage) -> None:
-        """Record errors and warnings, which include violations of the Content-Security-Policy."""
+        """Record errors and warnings, including CSP violations, but not the page's own status."""
         page_itself = said.text.startswith("Failed to load resource") and self.at.endswith(
             urlsplit(said.location["url"]).path
         )

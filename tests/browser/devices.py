@@ -7,9 +7,10 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.crawl import HEIGHT, WIDTH, Look
 
-MOST = 150  # presses of a key before a control counts as out of reach
+MOST = 150  # key presses after which a control counts as unreachable
 # Returns the key that leads to a control, or an empty string if the focus is on the control or on
-# another radio button of its group. The first Tab on a page leads to the skip link.
+# another radio button of its group. At the top of a page, Tab leads to the skip link, from which
+# Enter leads to the content.
 WAY = """control => {
   const active = document.activeElement;
   const group = (one) => one.type === "radio" && one.name;

@@ -144,7 +144,7 @@ def save(crawler: Crawler, path: Path, look: Look, *, shell: bool = False) -> No
 
 
 def named(address: str) -> str:
-    """Turn a text into a file name of letters, underscores and hyphens."""
+    """Turn a string into a file name of lowercase letters, underscores and hyphens."""
     return re.sub(r"[^a-z_]+", "-", address.lower()).strip("-") or "home"
 
 

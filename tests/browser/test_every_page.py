@@ -3,8 +3,8 @@
 A look is a width and a color scheme. Each page is inspected in one look, and the looks alternate.
 Of the pages that share a template and differ only in text, only the first is inspected. If the same
 form adds and changes rows, the page that adds rows is checked only for its width. Responses to
-forms are inspected only as they open. With ALL_LOOKS=1, each page is inspected completely, in all
-four looks, and as each kind of user sees it.
+forms are inspected only in their first state. With ALL_LOOKS=1, each page is inspected completely,
+in all four looks, and as each kind of user sees it.
 """
 
 from collections.abc import Iterator
@@ -66,7 +66,8 @@ def looks(number: int) -> tuple[Look, ...]:
 def different(found: dict[str, str], app: str) -> list[str]:
     """Return the pages to inspect in an app. With ALL_LOOKS, these are all pages.
 
-    A template in ALIKE is inspected once, in its app. Asserts that the app has a page for it.
+    A template in ALIKE is inspected once, in the app that ALIKE names. Asserts that this app has a
+    page with the template.
     """
     first = {template: address for address, template in reversed(found.items())}
     chosen = [template for template, where in ALIKE.items() if where == app]
@@ -79,7 +80,7 @@ def different(found: dict[str, str], app: str) -> list[str]:
 
 
 def repeats(address: str, found: dict[str, str]) -> bool:
-    """Return whether a page adds rows with the form that changes rows. False with ALL_LOOKS."""
+    """Return whether an add page uses its change page's template. False with ALL_LOOKS."""
     rows = address.removesuffix("add/")
     changed = [at for at in found if at.startswith(rows) and at.endswith("/change/")]
     return not ALL_LOOKS and address != rows and found[address] in [found[at] for at in changed]
@@ -139,7 +140,7 @@ def test_the_home_and_the_parts_of_every_page_have_no_serious_fault(
     if ALL_LOOKS or look not in HOME:
         crawler.visit("/admin/password_change/", look)
         inspect(crawler, look, shell=ALL_LOOKS)
-        crawler.visit("/admin/nothing/", look)  # an error page, which has no menus
+        crawler.visit("/admin/nothing/", look)  # an error page, which has no skip link
         inspect(crawler, look, shell=True)
 
 

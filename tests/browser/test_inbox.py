@@ -24,7 +24,7 @@ from tests.factories.staff import signed_in, superuser
 
 INBOX = reverse("admin:conversations_thread_changelist")
 NEWS = re.compile("/thread/news/")
-POLLED_WITHIN = 2_500  # milliseconds; the requests may take the rest of the three seconds
+POLLED_WITHIN = 2_500  # milliseconds; the rest of the allowed three seconds is for the requests
 Opens = Callable[..., Page]
 
 

@@ -58,7 +58,7 @@ def test_every_query_agrees_with_the_permission_table(
 ) -> None:
     chatbot = ChatbotFactory()
     user = holder(chatbot, owner=owner, role=role, permissions=permissions, added=added)
-    ChatbotMemberFactory(user=user)  # added to another chatbot, but not a member there
+    ChatbotMemberFactory(user=user)  # added to another chatbot, but not a member of its account
     held = {*([Role.OWNER] if owner else []), *([role, *permissions] if role else [])}
     caller = Caller(user.pk)
     allowed = may(Action.USE_CHATBOT, held | ({ADDED} if added and role else set()))
@@ -162,7 +162,7 @@ def people() -> dict[str, tuple[User, set[Chatbot]]]:
 
 
 def empty_tables() -> None:
-    """Remove earlier tests' dead rows: PostgreSQL's planner uses the size of a table's file."""
+    """Truncate the tables: PostgreSQL's planner goes by file sizes, which dead rows increase."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE accounts_user CASCADE")
@@ -204,5 +204,5 @@ def test_an_account_with_many_chatbots_slows_down_no_other_account(statistics: s
             assert set(bound) == {each for each in chatbots if each.account_id == account}, name
         if connection.vendor == "postgresql":
             assert chatbots_read(rows) <= 4 * len(chatbots), rows.explain()
-        elif statistics != "old":  # SQLite's planner relies on the old statistics
+        elif statistics != "old":  # old statistics may mislead SQLite's planner
             assert scanned(rows) == []

@@ -48,7 +48,8 @@ KINDS = {  # the model that an id refers to, by the id's name in paths and bodie
     "thread": Thread,
     "message": Message,
 }
-# Ids in bodies and queries. CALLS adds calls for the optional `instructionId` and `before`.
+# The names of ids in bodies and queries. CALLS adds calls with `instructionId` and `before`, which
+# are optional.
 NAMED = {"threadId", "instructionId", "before"}
 SELECT = f"{BOT}/instructions/select-instruction"
 OLDER = f"{CHAT}/thread/{{thread}}/messages?before={{message}}"

@@ -45,7 +45,7 @@ def test_the_served_document_names_the_address_of_the_service(service: Service) 
 
 
 class Calls:
-    """Calls generated functions with one key. Each response must have its generated type."""
+    """Calls functions of the generated client with one key. Asserts the type of each response."""
 
     def __init__(self, service: Service) -> None:
         client = importlib.import_module(NAME)

@@ -29,9 +29,10 @@ def configure(chatbot: Chatbot, *words: str) -> Any:
 def talk(api: Api, chatbot: Chatbot) -> None:
     """Trigger every kind of event: a message with its reply, a lead, an escalation.
 
-    Asserts that each request succeeds.
+    Asserts that each of these requests succeeds.
     """
-    api.post(f"/v1/chatbots/chatbot/{chatbot.pk}/lead-settings", ALL_LEADS)
+    settings = f"/v1/chatbots/chatbot/{chatbot.pk}/lead-settings"
+    assert api.post(settings, ALL_LEADS).status_code == 200
     thread = ThreadFactory(chatbot=chatbot)
     base = f"/v1/chatting/{chatbot.pk}/thread"
     assert api.post(f"{base}/{thread.pk}/message", {"content": "Hello"}).status_code == 200

@@ -100,7 +100,7 @@ def test_a_new_window_starts_at_zero(settings: Any, api: Api) -> None:
     settings.RATE_LIMIT_USER = (1, HOUR)
     api.get("/v1/chatbots")
     refused(api.get("/v1/chatbots"), limit=1, window=HOUR)
-    counters.forget()  # as at the end of the window
+    counters.forget()  # as if the window had ended
     assert api.get("/v1/chatbots").status_code == 200
 
 

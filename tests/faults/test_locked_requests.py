@@ -1,4 +1,4 @@
-"""While another session keeps rows locked, requests that change them time out. Others proceed."""
+"""While another session locks rows, requests that change them time out. All others proceed."""
 
 import sqlite3
 import threading

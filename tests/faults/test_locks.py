@@ -1,6 +1,6 @@
 """Workers do not block each other if one halts or disconnects, or if two settle the same rows.
 
-These faults are rare, so the tests provoke them.
+These situations are rare, so the tests provoke them.
 """
 
 import signal

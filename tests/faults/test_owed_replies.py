@@ -1,4 +1,4 @@
-"""If a web process ends, halts or loses its database during a model call, one reply is stored."""
+"""Exactly one reply is stored if web ends, halts or loses its database during a model call."""
 
 import signal
 import threading
@@ -110,7 +110,7 @@ def test_a_worker_generates_the_reply_of_a_killed_web_process(
 def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
     caller: Caller, model: HeldModel
 ) -> None:
-    # a second process could still be starting, and miss the signal
+    # Only one process, because a second one could still be starting and miss the signal.
     with Web(WEB_WORKERS="1") as web:
         sent = caller.send(web)
         wait_until(lambda: model.arrivals, told=web.said)

@@ -19,7 +19,7 @@ from webhooks.models import Attempt, Delivery, Endpoint
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
 STOPPED_WITHIN = 40.0  # seconds with the default LLM_TIMEOUT, as docs/deployment.md says
 ATTEMPTS = 40  # attempts to connect, far more than a pool makes before it gives up
-NOTICED = 3.0  # seconds within which even a busy machine notices a signal
+NOTICED = 3.0  # seconds within which a process notices a signal, even on a busy machine
 
 
 @pytest.fixture

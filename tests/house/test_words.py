@@ -75,7 +75,7 @@ def avoided_in_python(source: str) -> list[tuple[int, str]]:
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
-    """Yield each string of a module that is at least as long as a phrase, except docstrings.
+    """Yield each string of at least SHORTEST words in a module, except docstrings, with its line.
 
     These are help texts, labels, messages, log lines and emails.
     """

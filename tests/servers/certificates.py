@@ -41,7 +41,7 @@ def ca_file() -> str:
 
 @cache
 def chain_file() -> str:
-    """Return the path of a file with the key and the certificate chain of a valid server."""
+    """Return the path of a file with a server's key and its valid certificate chain."""
     path = _folder() / "server.pem"
     _authority().issue_cert(*NAMES).private_key_and_cert_chain_pem.write_to_path(path)
     return str(path)

@@ -40,7 +40,7 @@ POINTS = {
 
 
 def install(wanted: str) -> None:
-    """Make this process die at a point, `name` or `name:n`. An empty string does nothing."""
+    """Make this process die at a point: `name`, or `name:n` for the nth time. "" does nothing."""
     if not wanted:
         return
     name, _, times = wanted.partition(":")

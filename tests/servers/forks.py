@@ -57,7 +57,7 @@ class Forked:
         ready, says_ready = CONTEXT.Pipe(duplex=False)
         # a daemon, so that a process left behind by a failed test ends with the tests
         self.process = CONTEXT.Process(target=run, args=(plan, says_ready), daemon=True)
-        # multiprocessing would import the main module again, which may be a command of the tests
+        # Hide the main module, such as tests.soak, which multiprocessing would import again.
         with mock.patch.dict(sys.modules, __main__=ModuleType("__main__")):
             self.process.start()
         says_ready.close()

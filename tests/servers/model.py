@@ -92,7 +92,7 @@ def dripping(content: str, *, gap: float = 0.05) -> Behavior:
 
 
 class HeldModel(ModelServer):
-    """A model that holds its first reply until `ready` is set. `then` has its later behaviors."""
+    """A model that holds its first reply until `ready` is set. `then` lists its later behaviors."""
 
     def __init__(self, content: str, *then: Behavior, patience: float) -> None:
         super().__init__()

@@ -35,8 +35,8 @@ def shake_hands(receiver: "Receiver", raw: socket.socket) -> socket.socket | Non
 class Receiver:
     """A server on a free port, as a context manager.
 
-    Without a TLS context, it speaks plain HTTP. `arrivals` holds the requests in order, unless
-    `tell` is given, and `connections` counts the opened connections.
+    Without a TLS context, it speaks plain HTTP. Requests are passed to `tell` or, without
+    it, appended to `arrivals`. `connections` counts the opened connections.
     """
 
     def __init__(

@@ -112,7 +112,7 @@ class Talk:
         return self.site.threads.submit(call)
 
     def deliver(self, count: int = 1, *, age: float = 0.0) -> None:
-        """Store deliveries that have been due for this many seconds."""
+        """Store deliveries that have been due for `age` seconds."""
         due_at = now() - timedelta(seconds=age)
         for _ in range(count):
             DeliveryFactory(chatbot=self.chatbot, due_at=due_at)
@@ -147,7 +147,10 @@ def locked(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def slow_writes() -> Iterator[None]:
-    """Delay each update of deliveries or general settings by 1.5 s, or lock SQLite for 4 s."""
+    """Delay each update of deliveries or general settings by 1.5 s.
+
+    On SQLite, lock the database for at least 4 s instead.
+    """
     if connection.vendor != "postgresql":
         with locked(4.0):
             yield

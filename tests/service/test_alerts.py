@@ -77,7 +77,7 @@ def talk(site: Site) -> Iterator[Talk]:
 
 
 def check(names: Set[str], *scrapes: Scrape) -> None:
-    """Assert that exactly these alerts fire for the last change in the scrapes."""
+    """Assert that exactly these alerts fire if the last change in the scrapes continues."""
     assert firing(*scrapes) == names
 
 
@@ -132,7 +132,9 @@ def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
     assert waiting.result().status_code == 200
     wait_until(all_settled)
     fired = firing(before, site.scrape())
-    if settings.EMBEDDED:  # the only claim is fast if other work has already waited for the lock
+    # On the embedded default, ClaimsSlow does not always fire: the only claim is fast if other work
+    # has already waited for the lock.
+    if settings.EMBEDDED:
         fired.add("ClaimsSlow")
     assert fired == {"ClaimsSlow", "RequestsSlow"}
 
@@ -229,7 +231,7 @@ def test_an_unreachable_database(site: Site, talk: Talk) -> None:
 @pytest.mark.slow
 def test_sending_switched_off(other: Web, talk: Talk) -> None:
     scrape = prometheus.scrape([other.address])
-    # On the embedded default, web looks for a worker in its own state folder.
+    # On the embedded default, `other` finds no worker, because it looks in its own state folder.
     alone = {"NoWorker"} if settings.EMBEDDED else set()
     check({"SendingOff"} | alone, scrape, scrape)
 

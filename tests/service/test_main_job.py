@@ -29,7 +29,7 @@ pytestmark = [
 
 SECRET = "correct-horse-battery-staple"
 KEY = re.compile(r"cbk_\w+")
-# The seconds between attempts. CI sets the default of WEBHOOK_RETRY_DELAYS, which is 1,5,25.
+# The seconds between attempts. CI uses 1,5,25, which is the default of WEBHOOK_RETRY_DELAYS.
 DELAYS = os.environ.get("TEST_RETRY_DELAYS", "1,2,3")
 LATE = 10.0  # seconds that a retry may be late on a machine under load
 
@@ -121,7 +121,10 @@ class Job:
 
 
 def begin(installation: Installation, receiver: Receiver) -> Job:
-    """Start the service. Returns a job with the key and the login that the service printed."""
+    """Start the service. Returns a job with a key and a login.
+
+    On the embedded default, the service prints them. Otherwise, they come from `seed_demo`.
+    """
     welcome = installation.start()
     if installation.server:  # only the embedded default prints a key
         record = installation.command("seed_demo", "--json")

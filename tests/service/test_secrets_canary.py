@@ -123,7 +123,7 @@ class Talk:
         return answer.status_code
 
     def converse(self, model: ModelServer, receiver: Receiver) -> None:
-        """Send a message to a new chatbot for each API key, with its own model key and webhook.
+        """With each API key, send a message to a new chatbot with its own model key and webhook.
 
         Asserts that each message is accepted.
         """

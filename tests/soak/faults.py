@@ -23,7 +23,7 @@ from tests.soak.listener import Listener
 POINTS = ("after-claim", "attempt-begun", "after-answer", "before-settle-commit")
 CRASHES = {f"worker dies at {point}": point for point in POINTS}
 KILLED, HALTED, PAST_LEASE = "worker killed", "worker halted", "worker halted past its lease"
-WEIGHTS = {  # relative frequencies on every installation; short faults are more frequent
+WEIGHTS = {  # faults on every installation, with relative frequencies; short ones are more frequent
     KILLED: 6,
     HALTED: 4,
     "worker stopped": 1,
@@ -88,7 +88,7 @@ def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
 
 
 def draw(ground: Ground, kinds: Sequence[str], *, events: int, seed: int) -> list[Fault]:
-    """Create a fault of each given kind. Its due time, worker and size are drawn."""
+    """Create a fault of each given kind. Its due time, worker and size are drawn at random."""
     rng = random.Random(f"{seed}/faults")
     moments = sorted(rng.uniform(0.02, 0.98) * events for _ in kinds)
     made = []
@@ -207,7 +207,7 @@ def stop(worker: Worker) -> None:
 
 
 def halt(worker: Worker, fault: Fault) -> None:
-    """Halt a worker past an attempt's lease, or for up to 4.5 s. A claim lasts 3 s."""
+    """Halt a worker past an attempt's lease, or for up to 4.5 s, which may exceed a claim's 3 s."""
     seconds = fault.scaled(0.1, 4.5)
     if fault.kind == PAST_LEASE:
         seconds = fault.scaled(TIMEOUT + 21, TIMEOUT + 24)
@@ -217,7 +217,7 @@ def halt(worker: Worker, fault: Fault) -> None:
 
 
 def crash(worker: Worker, point: str, fault: Fault) -> None:
-    """Run a worker until it reaches a crash point for the nth time and dies. The size selects n."""
+    """Run a worker until it dies at its nth pass of a crash point. The fault's size selects n."""
     ordinary, passing = worker.environment, round(fault.scaled(1, 12))
     worker.environment = ordinary | {"TEST_CRASH_POINT": f"{point}:{passing}"}
     worker.start()
@@ -226,7 +226,7 @@ def crash(worker: Worker, point: str, fault: Fault) -> None:
         if time.monotonic() > deadline:
             fault.kind = KILLED
             worker.kill()
-        elif code is not None:  # the worker started while its database was down, and gave up
+        elif code is not None:  # the worker started while its database was down, and exited
             worker.start()
         time.sleep(0.01)
     worker.environment = ordinary

@@ -34,7 +34,7 @@ SETTINGS = {
 
 @dataclass
 class Ground:
-    """The components of an installation. Web and the workers are not started yet."""
+    """The components of an installation. The caller starts web and the workers."""
 
     name: str
     ledger: Ledger
@@ -77,7 +77,7 @@ class Ground:
         return {"postgresql": database, "redis-server": broker}
 
     def furnish(self, urls: Sequence[str]) -> Any:  # Any: JSON
-        """Create the tables and an endpoint for each URL, and return what furnish.py prints."""
+        """Create the tables, and an endpoint for each URL. Returns what furnish.py prints."""
         return self.run("-m", "tests.soak.furnish", *urls)
 
 

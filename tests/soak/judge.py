@@ -127,9 +127,9 @@ class Case:
                 yield f"was received at {heard.at:.3f} without an attempt"
 
     def assign(self, heard: Heard, verdict: Verdict) -> bool:
-        """Assign a request without a recorded response to its attempt. Returns whether it has one.
+        """Assign a request without a recorded response to its attempt. Returns False if none fits.
 
-        Of several attempts, the latest is taken, because earlier ones may have sent nothing. An
+        If several attempts fit, the latest is taken, because earlier ones may have sent nothing. An
         interrupted attempt may still send a request when a halted worker resumes.
         """
         around = [one for one in self.attempts if within(one, heard)]

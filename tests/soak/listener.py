@@ -24,7 +24,7 @@ MOODS: dict[str, tuple[int | None, Behavior]] = {
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One request: its time in seconds since 1970, its exact bytes, and the status sent, if any."""
+    """One request: its time in seconds since 1970, its exact body, and the status sent, if any."""
 
     at: float
     body: bytes

@@ -56,7 +56,7 @@ class Faulty(ModelServer):
         name, content = question["model"], question["messages"][-1]["content"]
         self.asked[name] += 1
         if self.asked[name] % 2:
-            self.met.pop(content, None)  # the client may repeat a request after a hang-up
+            self.met.pop(content, None)  # a request repeated after a hang-up succeeds
             yield from saying("first")(arrival)
             return
         fault = list(FAULTS)[next(self.faults) % len(FAULTS)]
@@ -65,7 +65,7 @@ class Faulty(ModelServer):
 
 
 class Visitors:
-    """Threads that send until the first model has failed often enough."""
+    """Visitors that send messages until the first model has failed often enough."""
 
     def __init__(self, ground: Ground, made: dict[str, Any], faulty: Faulty, faults: int) -> None:
         self.base, self.faulty, self.faults = (

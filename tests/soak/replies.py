@@ -29,7 +29,7 @@ from tests.soak.listener import Listener
 
 LLM_TIMEOUT = 6.0  # seconds, as set for the service under test
 SENDERS, THREADS, BOTS = 32, 48, 4
-WITH_PEOPLE = 4  # every fourth thread may be escalated and returned
+WITH_PEOPLE = 4  # every fourth thread may be escalated and returned to the AI
 HANDED_OVER_FOR = 3.0  # seconds for which a thread is escalated
 EXCUSED_FOR = 40.0  # seconds; an escalation this soon after a message explains a missing reply
 KINDS = ("web killed", "web stopped", "web halted", "worker killed")

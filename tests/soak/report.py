@@ -66,7 +66,7 @@ def of_events(story: Story) -> dict[str, Any]:
 
 
 def only_manual(story: Story) -> set[str]:
-    """Return the deliveries that sent nothing before they were retried manually."""
+    """Return the deliveries for which nothing was sent before they were retried manually."""
     manual = {one.delivery: one.started for one in story.attempts if one.by}
     bodies = {one.body: one.id for one in story.deliveries if one.id in manual}
     before = {

@@ -203,7 +203,7 @@ def test_a_worker_sends_one_email_about_the_outage_and_one_about_its_end(setting
     settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
 
     def a_minute_passes() -> None:
-        # A run in progress would overwrite the due time with one that is a minute away.
+        # Wait until no run is in progress: a run would replace the due time with a later one.
         idle = PeriodicWork.objects.filter(name=TELL_OWNERS, claimed_until=None)
         wait_until(lambda: idle.update(due_at=timezone.now()), told=worker.said)
 

@@ -56,5 +56,5 @@ def test_no_other_module_spells_the_name_of_a_kind() -> None:
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Constant) and node.value in NAMES
     }
-    # One kind of system message has the same name as the event that it causes.
+    # message.py has a kind of system message with the name of an event.
     assert found == {"webhooks/payloads.py", "conversations/models/message.py"}

@@ -133,7 +133,7 @@ class DeliveryAdmin(
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
-        """Search for the complete id of a delivery, thread or message, through its index."""
+        """Search by the complete id of a delivery, thread or message. All three are indexed."""
         if not search_term:
             return queryset, False
         wanted = whole_id(search_term)

@@ -43,16 +43,16 @@ LOOKED_AT = 2_000  # maximum number of rows to examine if no index matches the f
 SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
 NIL = UUID(int=0)  # sorts before every id
-COUNTED = 10_000  # maximum count of a day's deliveries in the text of an empty list
-FAILURES = 10_000  # newest failures on the "Failures by cause" page; more for many chatbots
-OF_ONE = 1_000  # of these, the minimum limit per chatbot if there are several chatbots
+COUNTED = 10_000  # cap on the count of the last day's deliveries that an empty list shows
+FAILURES = 10_000  # maximum failures on "Failures by cause", divided equally among the chatbots
+OF_ONE = 1_000  # minimum per chatbot when FAILURES is divided among several chatbots
 
 
 class DeliveryList(KeysetChangeList):
     """The deliveries that a user may see, newest first."""
 
     queryset: "QuerySet[Any]"
-    reached: datetime | None = None  # older deliveries were not examined; None if all were
+    reached: datetime | None = None  # deliveries before this were not examined; None if all were
     made_filters: Any = None  # Any: as Django's `get_filters` returns them
 
     def get_filters(self, request: HttpRequest) -> Any:
@@ -197,7 +197,7 @@ class DeliveryList(KeysetChangeList):
         return found
 
     def chatbots(self, request: HttpRequest, given: dict[str, str]) -> list[UUID] | None:
-        """Return the chatbots whose deliveries can match, or None for all chatbots."""
+        """Return the ids of the chatbots whose deliveries can match, or None for all chatbots."""
         if "chatbot" in given:
             wanted = whole_id(given["chatbot"])
             return [wanted] if wanted else []
@@ -215,7 +215,7 @@ def given_filters(request: HttpRequest) -> dict[str, str]:
 
 
 def since(time: datetime | None) -> dict[str, datetime]:
-    """Return the condition that a row is not older than a time, if one is given."""
+    """Return the condition that a row is not older than `time`, or {} if `time` is None."""
     return {"created_at__gte": time} if time else {}
 
 
@@ -241,9 +241,9 @@ def reach(
 ) -> datetime | None:
     """Find a time since which the chatbots together have at least `size` rows.
 
-    For each chatbot, this looks up the time of row number `size`. Returns the latest of these
-    times, or None if no chatbot has that many rows. `column` is the indexed column that identifies
-    the chatbot.
+    For each chatbot, this looks up the time of row number `size`, newest first. Returns the latest
+    of these times, or None if no chatbot has that many rows. `column` is the indexed column that
+    identifies the chatbot.
     """
     of_one = rows.filter(**{column: OuterRef("pk")}).order_by("-created_at", "-id")
     place = Subquery(of_one.values("created_at")[size - 1 : size])

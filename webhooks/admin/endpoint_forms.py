@@ -57,7 +57,7 @@ class SecretForm(forms.Form):
 
 
 class EndpointForm(ConflictForm):
-    """The form for a webhook's configuration, which does not change the secret."""
+    """The form for a webhook's configuration. It keeps the current secret."""
 
     class Meta:
         model = Endpoint

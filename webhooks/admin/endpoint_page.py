@@ -111,7 +111,7 @@ class EndpointPageAdmin(ScopedAdmin):
         return endpoint
 
     def is_writable(self, request: HttpRequest, chatbot: Chatbot) -> bool:
-        """Return whether the user may configure the webhook. The account must have the add-on."""
+        """Return whether the account has the add-on and the user may configure the webhook."""
         permitted: bool = person(request).has_perm("webhooks.change_endpoint")
         return chatbot.account.webhooks_enabled and permitted
 
@@ -149,7 +149,7 @@ class EndpointPageAdmin(ScopedAdmin):
                 request.POST or None, initial={"events": every, "is_active": True}
             )
         form = EndpointForm(request.POST or None, instance=copy(endpoint))
-        # A change of the URL sends the secret to another receiver, so it requires the same right.
+        # A new URL would receive the secret, so it requires the right to replace the secret.
         form.fields["url"].disabled = not self.manages_secret(request, chatbot)
         return form
 
@@ -242,7 +242,7 @@ class EndpointPageAdmin(ScopedAdmin):
         """Ask for confirmation, then replace the secret and show the new one once.
 
         Submitting the form twice replaces the secret only once. Shortly after a replacement, the
-        page names the user who replaced the secret instead of showing the form, in case the
+        page does not show the form but names the user who replaced the secret, in case the
         browser's Back button led to this page.
         """
         endpoint = self.writable_endpoint(request, chatbot_id)

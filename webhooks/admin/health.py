@@ -49,7 +49,7 @@ class Times:
 
 
 def response_times(endpoint: Endpoint) -> Times:
-    """Summarize the newest deliveries of the last 24 hours, at a bounded cost."""
+    """Compute the figures from at most LOOKED_AT deliveries, the newest of the last 24 hours."""
     rows = Delivery.objects.filter(
         chatbot=endpoint.chatbot_id, created_at__gte=timezone.now() - ONE_DAY, is_test=False
     )

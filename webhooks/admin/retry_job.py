@@ -49,7 +49,7 @@ class SpeedForm(forms.Form):
 
 
 def log_url(selection: Selection) -> str:
-    """Return the URL of the log with the deliveries of a selection."""
+    """Return the URL of the delivery log, filtered by a selection."""
     return f"{reverse('admin:webhooks_delivery_changelist')}?{urlencode(query_of(selection))}"
 
 
@@ -127,7 +127,7 @@ class RetryJobList(KeysetChangeList):
 
 @admin.register(RetryJob)
 class RetryJobAdmin(ReadOnly, ScopedAdmin):
-    """Every bulk retry of the log, newest first."""
+    """The bulk retries that were started from the log, newest first."""
 
     list_display = (at("created_at", "started"), "by", "chosen", "shown_state", "progress")
     empty_text = (

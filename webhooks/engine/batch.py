@@ -13,7 +13,7 @@ from django.db import DataError, IntegrityError, connection
 
 from config.database.locks import is_lock_timeout, is_row_locked
 
-GATHER = 0.004  # seconds to wait for more items, per item beyond the first in the last batch
+GATHER = 0.004  # seconds to wait for more, per item of the previous batch except its first
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

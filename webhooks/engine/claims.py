@@ -36,7 +36,8 @@ ENDPOINTS = NAMESPACE + 1  # namespace of the endpoints' advisory locks
 # is held while a busy worker prepares the next statement. A server crash may undo a claim, but
 # not the beginning of an attempt, whose commit is durable. With the endpoints locked, the last
 # statement checks the chosen deliveries again. Since they were chosen, another worker may have
-# attempted one of them (its retry is then due later) or started others of the same endpoint.
+# attempted one of them (its retry is then due later) or started other deliveries of the same
+# endpoint.
 TAKE = f"""{queue.KEEP_TO_INDEXES}, set_config('synchronous_commit', 'off', true);
 SELECT set_config('webhooks.locked', COALESCE(array_agg(e.id), '{{}}')::text, true)
     FROM unnest(%(endpoints)s::uuid[]) AS e(id)

@@ -144,7 +144,7 @@ def read_due(waiting: list[Waiting], each: int, current_time: datetime) -> None:
 
     One statement reads them all.
     """
-    chatbots: Any = [one.chatbot_id for one in waiting]  # Any: as the driver expects
+    chatbots: Any = [one.chatbot_id for one in waiting]  # Any: a list, or JSON on SQLite
     if connection.vendor == "postgresql":
         found = rows(ON_SERVER, chatbots, sql_time(current_time), each)
     else:
@@ -163,7 +163,7 @@ def read_due(waiting: list[Waiting], each: int, current_time: datetime) -> None:
 
 # Any, below: values that a database driver accepts or returns
 def rows(sql: str, *params: Any, **named: Any) -> list[Any]:
-    """Run SQL with parameters by position or by name. Returns the rows of its last statement."""
+    """Run SQL with positional or named parameters. Returns the rows of its last statement."""
     with connection.cursor() as cursor:
         cursor.execute(sql, params or named)
         while connection.vendor == "postgresql" and cursor.nextset():

@@ -21,7 +21,7 @@ from webhooks.models.reason import Refusal
 
 # Repeats the condition of the index `delivery_claimed`, which `claim IS NOT NULL` does not imply
 HELD = Q(claimed_by__gt="", claim__isnull=False)
-INTERRUPTIONS = 3  # maximum; after that, the delivery is assumed to be the cause, not the workers
+INTERRUPTIONS = 3  # after this many, the delivery is assumed to be the cause, not the workers
 
 logger = logging.getLogger(__name__)
 

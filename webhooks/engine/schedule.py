@@ -157,8 +157,8 @@ def _confirm_all(
     """Exchange the claims of deliveries whose tasks begin, and insert their attempts' rows.
 
     Each item is a claim and the name of its worker. Returns the work of each item, or None if the
-    claim no longer holds, a duplicate in the same batch has begun the attempt, or its row is
-    locked and was skipped.
+    claim no longer holds, a duplicate in the same batch has begun the attempt, or the delivery's
+    row is locked and was skipped.
     """
     [worker] = {worker for _, worker in asked}  # all items come from this worker process
     ids = [claimed.delivery_id for claimed, _ in asked]

@@ -70,7 +70,7 @@ class Result:
 
     @property
     def reason(self) -> str:
-        """The name of the reason why there is no response; empty if there is one."""
+        """The name of the reason why there is no response; empty if there is a response."""
         return self.outcome.reason if self.outcome else self.refusal or ""
 
     @property

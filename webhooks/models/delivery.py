@@ -76,8 +76,8 @@ def generated(
 ) -> "models.GeneratedField":
     """Declare a column that the database computes from other columns of the row.
 
-    The engine selects a chatbot's rows only by generated columns. Only one index can serve each of
-    its statements, so outdated statistics do not change a statement's plan.
+    The engine selects a chatbot's rows only by generated columns. Each of its statements can
+    therefore use only one index, so outdated statistics do not change the statement's plan.
     """
     return models.GeneratedField(
         expression=models.Case(*cases, default=default), output_field=output, db_persist=True
@@ -147,7 +147,7 @@ class Delivery(Row):
         default=Lane.MANUAL,
         output=models.PositiveSmallIntegerField(),
     )
-    # First attempts are ordered by their position.
+    # First attempts all start at LONG_AGO, so that only their position orders them.
     starts_at = generated(
         models.When(state=State.PENDING, due_at__isnull=False, then=LONG_AGO),
         default=models.F("due_at"),

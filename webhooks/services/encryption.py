@@ -9,7 +9,7 @@ CHUNK = 500
 
 
 def rotate() -> Iterator[bool]:
-    """Re-encrypt the secrets of all endpoints. Yields True for each that no key can decrypt.
+    """Re-encrypt the secrets of all endpoints. Yields, for each, whether no key can decrypt it.
 
     A secret that is replaced in the meantime is left unchanged: it was sealed with the newest key.
     After an interruption, or once a missing key has been put back, run it again from the start.

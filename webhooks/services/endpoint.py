@@ -66,7 +66,7 @@ def configure(
     if secret is not None and keep_secret:
         raise ConfigurationError(["secret"], "give a secret or keep the current one, not both")
     with transaction.atomic():
-        # Concurrent calls must not create two endpoints.
+        # Lock the chatbot, so that concurrent calls do not create two endpoints.
         Chatbot.objects.select_for_update().get(pk=chatbot.pk)
         endpoint = Endpoint.objects.filter(chatbot=chatbot).first()
         made = None

@@ -13,7 +13,7 @@ from webhooks.models.delivery import State
 from webhooks.services.erasure import with_content
 
 PER_SECOND = 10  # retries per second for each endpoint, whose receiver may still be recovering
-BATCH = 100  # deliveries per transaction, which on the embedded default blocks all other writes
+BATCH = 100  # deliveries per transaction; few, because on SQLite a transaction blocks other writes
 
 
 def retryable_alone(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":

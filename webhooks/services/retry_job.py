@@ -167,7 +167,7 @@ def _advance(part: RetryPart) -> None:
 
 
 def _remaining(part: RetryPart) -> "QuerySet[Delivery, tuple[UUID, datetime]]":
-    """Return an endpoint's deliveries after the part's position, in the order of their events."""
+    """Select an endpoint's retryable deliveries after the part's position, in event order."""
     rows = retryable(Selection.from_json(part.job.filter).rows()).filter(
         failed_of=part.chatbot_id, updated_at__lte=part.job.failed_before
     )

@@ -25,7 +25,7 @@ def is_code(cause: str) -> bool:
 
 
 def in_class(deliveries: "QuerySet[Delivery]", name: str) -> "QuerySet[Delivery]":
-    """Select by the class of the last response's code; "none" means attempts without a response."""
+    """Select by the class of the last attempt's code; "none" means that it got no response."""
     if name == SUCCEEDED:
         return deliveries.filter(state=State.SUCCESS)
     return deliveries.filter(answer_class=CLASSES[name])
@@ -40,16 +40,16 @@ def with_cause(deliveries: "QuerySet[Delivery]", cause: str) -> "QuerySet[Delive
 
 
 def cause_in_words(cause: str) -> str:
-    """Describe a cause in words."""
+    """Describe a failure's cause, which is the code of a response or the name of a reason."""
     return f"response {cause}" if is_code(cause) else WORDS.get(cause) or cause
 
 
 def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Delivery]":
     """Select deliveries by their own id, or by the id of their thread or message.
 
-    The result has neither the order nor the joins of `deliveries`, and selects by nothing but the
-    ids found among them. With a further condition on the chatbot, SQLite would read all of the
-    chatbot's deliveries, because it has no statistics here.
+    The result has neither the order nor the joins of `deliveries`, and its only condition is the
+    list of the ids found. With a further condition on the chatbot, SQLite, whose tables are never
+    analyzed, would read all of the chatbot's deliveries.
     """
     rows = deliveries.order_by()
     found = (

@@ -39,7 +39,7 @@ def certificates(folder: Path) -> Certificates:
     folder.mkdir(parents=True, exist_ok=True)
     kept = Certificates(folder / "ca.pem", folder / "server.pem")
     with (folder / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two sinks that start together share one pair
+        fcntl.flock(lock, fcntl.LOCK_EX)  # sinks that start together share the certificates
         if not _are_good(kept):
             _make(kept)
     return kept

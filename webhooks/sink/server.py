@@ -72,7 +72,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A fully received request, and how it is treated."""
+    """A fully received request, the results of its checks, and how to respond to it."""
 
     number: int
     path: str

@@ -29,7 +29,7 @@ RECENT = 0.05  # seconds for which a response proves that the server is responsi
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's wrapper, except that it never hands out a dead connection.
+    """Django's wrapper, with prepared statements and a pool that hands out no dead connection.
 
     With Django's CONN_HEALTH_CHECKS, the pool would sleep between dead connections and wait
     indefinitely for a suspended server.
@@ -99,7 +99,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 psycopg.ClientCursor(self.connection).executemany(sql, rows)
 
     def run_later(self, sql: str, values: list[Any]) -> None:
-        """Run a statement in the round trip of the next one, or of COMMIT. Discards its results."""
+        """Run a statement in one round trip with the next one or with COMMIT. Discards its result.
+
+        Without PREPARED_STATEMENTS, runs the statement immediately.
+        """
         if not settings.PREPARED_STATEMENTS:
             self.run_prepared(sql, values, reads=False)
             return

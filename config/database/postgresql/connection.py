@@ -154,7 +154,7 @@ class Connection(psycopg.Connection[Any]):
     def together(
         self, calls: list[Call], until: float | None = None, *, commits: bool = False
     ) -> list[PGresult]:
-        """Run waiting statements and then others in one round trip. Returns the others' results.
+        """Run `later` and then `calls` in one round trip. Returns the results of `calls`.
 
         BEGIN is sent first if necessary, and COMMIT last if `commits` is true. After an error, the
         server skips the rest, including COMMIT.

@@ -24,9 +24,9 @@ class Outage:
     """Tracks whether the database is down.
 
     A request that gets no connection cannot tell a busy pool from a database that is down. It
-    calls `find_out`, which starts a thread that tries to connect until the outage is over. During
-    an outage, requests fail immediately. The same applies to a worker's tasks, but a worker
-    is `patient`: it waits longer before it treats a slow database as down.
+    calls `find_out`, which starts a thread that tries to connect until it succeeds. During an
+    outage, requests fail immediately. The same applies to a worker's tasks, but a worker is
+    `patient`: it waits longer before it treats a slow database as down.
     """
 
     def __init__(self) -> None:

@@ -154,7 +154,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def waiting_at_most(self, seconds: float) -> Iterator[None]:
-        """Limit waiting for writers outside the queue, such as an operator's sqlite3 shell."""
+        """Limit the wait for writers outside the queue, such as an operator's sqlite3 shell."""
         self.ensure_connection()
         self.connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
         try:

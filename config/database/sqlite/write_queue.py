@@ -21,10 +21,11 @@ OFTEN = 0.02  # seconds until checks become less frequent
 class WriteQueue:
     """Lets one writer through at a time.
 
-    The threads of a process wait for a lock of this process. The thread that gets it then waits for
-    the other processes, for at most one write of each. It holds the byte NEXT while it waits for
-    the byte WRITER, so that the process that wrote last cannot overtake it. SQLite's own lock
-    keeps the data correct. Without the lock file, the queue orders only the threads of one process.
+    Each process has a lock that its threads wait for. The thread that gets it then waits for the
+    other processes, for at most one write of each. It holds the lock file's byte NEXT while it
+    waits for the byte WRITER, so that the process that wrote last cannot overtake it. SQLite's own
+    lock keeps the data correct. Without the lock file, the queue orders only the threads of one
+    process.
     """
 
     def __init__(self) -> None:

@@ -55,7 +55,7 @@ class Command(RecordCommand):
         }
 
     def handle(self, *words: str, **options: Any) -> None:
-        """Print JSON or a line for each kind of gap found. Exits with status 1 if any exist."""
+        """Print JSON, or a line for each kind of gap found. Exits with status 1 if any exist."""
         if options["json"]:
             super().handle(*words, **options)
         else:

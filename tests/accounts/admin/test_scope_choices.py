@@ -41,7 +41,7 @@ def copy_all(tenant: Tenant, *, more: int, after: int) -> None:
 
 
 def with_choices(client: Client, tenant: Tenant, person: User) -> list[str]:
-    """Return the address of every page, every filtered list, and every add form for a chatbot."""
+    """Return the addresses of all pages, of the filtered lists, and of add forms for a chatbot."""
     asking = RequestFactory().get("/")
     asking.user = person
     chosen = {"account": tenant.account.pk, "chatbot": tenant.chatbot.pk}

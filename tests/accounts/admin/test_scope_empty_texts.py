@@ -10,7 +10,7 @@ from tests.factories.staff import signed_in, superuser
 
 pytestmark = pytest.mark.django_db
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label_lower)
-# Models that can have rows in this test
+# Models that may have rows in this test, so that their lists do not show the text
 NEVER_EMPTY = {"accounts.user", "accounts.plan", "accounts.account"}
 
 

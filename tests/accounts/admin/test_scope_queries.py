@@ -1,7 +1,7 @@
 """Every page of the admin needs the same few queries with 10 and with 10,000 rows of each kind.
 
-The test stores at most 60 months of usage. It stores at most 300 accounts and 300 chatbots, because
-a manager's pages read all of their ids.
+The exceptions are usage, with at most 60 months, and accounts and chatbots, with at most 300 of
+each, because a manager's pages read all of their ids.
 """
 
 import pytest

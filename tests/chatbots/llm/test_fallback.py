@@ -56,7 +56,7 @@ def model(first: ModelServer, second: ModelServer) -> LlmModel:
 
 
 def reply(model: LlmModel) -> Reply:
-    """Call the models as a reply does, and record their successes and failures."""
+    """Ask the models as the service does, and record their successes and failures."""
     model.refresh_from_db()
     try:
         made = ask_in_turn(to_ask(model), TURNS, temperature=0.5)

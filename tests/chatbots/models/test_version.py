@@ -1,4 +1,4 @@
-"""Each change to a text, setting or model that prompts use makes a version with an author."""
+"""Each change to a text, setting or model that prompts use creates a version with an author."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Only web and the system checks load the modules of the admin's pages."""
+"""Only web processes and the system checks load the modules of the admin's pages."""
 
 import json
 import subprocess

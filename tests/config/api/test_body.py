@@ -1,4 +1,4 @@
-"""Request bodies must be strict JSON within limits. Others get a 400 in the error envelope."""
+"""Request bodies must be strict JSON within limits. Any other body gets a 400."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""The address and the user of a request are counted in one round trip, as if each had its own."""
+"""The address and the user of a request are counted in one round trip, with the results of two."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.proves("Limits/address", "Limits/user"),
     pytest.mark.skipif(not settings.REDIS_URL, reason="counters in memory need no round trip"),
 ]
-PATH, USERS = "/v1/chatbots", 4  # the allowed calls of a user
+PATH, USERS = "/v1/chatbots", 4  # USERS: the number of calls that a user may make
 
 
 @pytest.fixture(autouse=True)

@@ -127,7 +127,7 @@ def test_a_read_that_waits_for_the_database_delays_no_other_request(
 
     def delays() -> list[float]:
         with Web(WEB_WORKERS="1", RATE_LIMIT_IP="off") as web, ThreadPoolExecutor(1) as elsewhere:
-            for _ in range(3):  # a thread answers the first, then offers its connection
+            for _ in range(3):  # a thread answers the first request, then offers its connection
                 assert get(web, path, api.key)[0] == 200
             with transaction.atomic():
                 with connection.cursor() as cursor:

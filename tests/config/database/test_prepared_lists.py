@@ -1,4 +1,4 @@
-"""Lists of ids have few shapes, and one statement stores any number of rows."""
+"""Statements with a list of ids have few shapes, and one statement inserts any number of rows."""
 
 import pytest
 from django.db import IntegrityError, transaction

@@ -18,7 +18,8 @@ from tests.servers.processes import ROOT, Process
 from webhooks.models import Delivery
 from webhooks.services import retention, retry
 
-# Presses Ctrl-C at the nth statement that contains a text. Another process could not time this.
+# A script that sends itself SIGINT at the nth statement that contains a text. A signal from another
+# process would not arrive at an exact statement.
 INTERRUPTED = """
 import itertools, os, signal, sys
 import django

@@ -36,7 +36,8 @@ def test_a_complete_service_is_ready() -> None:
 def read_only() -> Iterator[None]:
     """Forbid writes in the database session or, on SQLite, this process's writes to any file."""
     if connection.vendor == "sqlite":
-        MigrationRecorder(connection).applied_migrations()  # opening the database writes a file
+        # Open the database first, because this writes a file.
+        MigrationRecorder(connection).applied_migrations()
         _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1, most))
         try:

@@ -88,6 +88,7 @@ def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
             visitor_message.send(incoming, message_id=name)
         assert OwedReply.objects.exists()
     both = visitor_message.send(incoming, message_id=name).messages
-    with limits.places.one(thread.chatbot.account_id):  # a send whose reply exists takes no place
+    # The reply exists, so this send needs no place.
+    with limits.places.one(thread.chatbot.account_id):
         assert visitor_message.send(incoming, message_id=name).messages == both
     assert Message.objects.count() == len(both) == 2

@@ -66,7 +66,7 @@ def seconds(text: str) -> float:
 
 
 def redirect_url(text: str) -> str:
-    """Parse a URL that a header can contain. Raises ArgumentTypeError."""
+    """Check that a URL can be sent in a header. Raises ArgumentTypeError."""
     if not (text.isascii() and text.isprintable() and urlsplit(text).scheme in ("http", "https")):
         raise ArgumentTypeError(f"{text!r} is not a URL such as https://example.com/elsewhere")
     return text
