@@ -91,7 +91,7 @@ def is_usable() -> bool:
 
 
 def install(group: str) -> None:
-    """Install the packages of a lock file. When all of them are installed, write its stamp."""
+    """Install a lock file's packages, and write its stamp once all of them are installed."""
     if not is_usable():
         say(f"creating {VENV.name} with Python {sys.version.split()[0]}")
         shutil.rmtree(VENV, ignore_errors=True)

@@ -35,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule below a heading. A heading without rules has one rule with the heading's name."""
+    """A rule under a heading. A heading that lists no rules has one, with the heading's name."""
 
     id: str
     text: str

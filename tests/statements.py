@@ -1,7 +1,7 @@
 """Count the SQL statements that reach the database, below Django and its query log.
 
-On PostgreSQL, they are read from the messages that libpq sends, and on SQLite, from the statements
-that SQLite starts. So prepared statements are counted, too, without changes above the driver.
+On PostgreSQL, they are read from libpq's trace of its messages, and on SQLite, from the trace
+callback. This also counts prepared statements, which bypass Django's cursor.
 """
 
 import re

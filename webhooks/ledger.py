@@ -220,8 +220,8 @@ TABLES = (
             ),
             Rule(
                 "schedule_contradicts_state",
-                "a delivery that must still be sent has no due time, a SUCCESS has one, or a claim "
-                "never expires",
+                "a delivery that must still be sent has no due time, a SUCCESS delivery has one, "
+                "or a claim never expires",
                 _schedule_contradicts_state,
             ),
             Rule(

@@ -67,8 +67,8 @@ def tell_owners(claim: str) -> None:
 def advance_retry_jobs() -> None:
     """Request the next attempts of running retry jobs, once a second.
 
-    While sending is off, the jobs wait. Otherwise all their retries would be sent together when
-    sending resumes.
+    While sending is off, the jobs wait. If they did not, all their retries would be sent together
+    when sending resumes.
     """
     if settings.SENDING:
         retry_job.advance()

@@ -131,7 +131,7 @@ class AccountAdmin(AccountRows):
     def save_model(
         self, request: HttpRequest, obj: Account, form: "ModelForm[Any]", change: bool
     ) -> None:
-        """Create the owner of a new account if needed."""
+        """Find or create the owner of a new account, by email address."""
         if not change:
             obj.owner = find_or_create_user(form.cleaned_data["owner_email"])
         super().save_model(request, obj, form, change)

@@ -40,7 +40,7 @@ CHANGED = at("updated_at", "changed")
 
 
 class SettingsInline(ScopedChoices, StackedInline):
-    """A tab for one kind of settings, which are stored in one row per chatbot."""
+    """A tab for one kind of setting, which is stored in one row per chatbot."""
 
     form = ConflictForm
     hide_title = True  # the title would cost another query for the chatbot

@@ -58,7 +58,7 @@ class ModelFault(ReplyFailed):
 
 
 def refusal(status: int, body: bytes, retry_after: str | None = None) -> ModelFault:
-    """Convert an error response to a fault. The body may contain anything."""
+    """Convert an error response into a fault. The body may contain anything."""
     error = _error(body)
     name = _name(error, status)
     return ModelFault(

@@ -49,7 +49,7 @@ class ListRow(Row):
 
 
 class ChatbotSettings(Row):
-    """A chatbot's single row of one kind of settings."""
+    """A chatbot's single row of one kind of setting."""
 
     chatbot = models.OneToOneField(
         Chatbot, on_delete=models.CASCADE, related_name="%(class)s", editable=False

@@ -22,7 +22,7 @@ class PagedFormSet(PaginationInlineFormSet):
         return int(given) if PAGE_NUMBER.fullmatch(given) else 1
 
     def get_page(self, paginator: Paginator[Any], page: int) -> Page[Any]:
-        """Skip the count query if the lengths of all lists were read together."""
+        """Return a page, without a count query if the lengths of all lists were read together."""
         length = getattr(self.instance, LENGTHS, {}).get(self.model._meta.label)
         if length is not None:
             vars(paginator)["count"] = length  # a cached property

@@ -54,7 +54,7 @@ class Shape(serializers.Serializer[Any]):
     default_error_messages = wire.expected("object")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Rename the fields for the wire. Each keeps its Python name as its source."""
+        """Rename the fields for the wire. The source of a field defaults to its Python name."""
         renamed = {}
         for name, field in super().get_fields().items():
             outside = camel(name)

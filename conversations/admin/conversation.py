@@ -169,7 +169,7 @@ def delivery_counts(thread: Thread) -> dict[str, int]:
 
 
 def other_threads(thread: Thread) -> "QuerySet[Thread]":
-    """Find the visitor's latest other threads."""
+    """Find the visitor's other threads, latest first."""
     rows = Thread.objects.filter(visitor=thread.visitor_id).exclude(pk=thread.pk)
     return rows.latest_first()[:OTHER_THREADS]
 

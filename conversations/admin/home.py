@@ -171,7 +171,7 @@ class Quota:
 
     @property
     def state(self) -> tuple[str, str]:
-        """Return a CSS class and a text that describe the use of the quota."""
+        """Return a CSS class and a label that describe the use of the quota."""
         if self.most is None:
             return "", "unlimited"
         if self.percent >= 100:

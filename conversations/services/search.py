@@ -130,12 +130,12 @@ def find(text: str, chatbots: Sequence[UUID] | None) -> Hits:
 
 
 def tagged(rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None) -> ThreadQuerySet:
-    """Select the newest threads with the words in their tags, at most NEWEST_KEPT of them."""
+    """Select the newest threads whose tags contain the words, at most NEWEST_KEPT of them."""
     return kept(rows, TAGS[connection.vendor], text, chatbots)
 
 
 def named(rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None) -> ThreadQuerySet:
-    """Select the newest threads of visitors with the words in their name or email address."""
+    """Select the newest threads whose visitor's name or email address contains the words."""
     return kept(rows, VISITORS[connection.vendor], text, chatbots)
 
 

@@ -41,7 +41,7 @@ SCALE = (
         *("slower_endpoints", "slower_endpoints_ratio", "{:.2f}", ""),
     ),
     (
-        "250 events a second for a minute to one endpoint that takes 0.2 s: not arrived at the end",
+        "250 events a second for a minute to one endpoint that takes 0.2 s: still to arrive then",
         *("one_endpoint", "one_endpoint_behind", "{:.0f}", "few"),
     ),
     (
@@ -62,7 +62,7 @@ SCALE = (
         *("workers", "workers_4_a_second", "{:.0f}", "rises until the cores are busy"),
     ),
     (
-        "share of the time in which any of the 4 workers holds a lock for a claim",
+        "share of the time during which any of the 4 workers holds a lock for a claim",
         *("workers", "workers_4_locked", "{:.1%}", "at most 20%"),
     ),
     *(

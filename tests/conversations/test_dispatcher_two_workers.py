@@ -1,4 +1,4 @@
-"""Two workers share the deliveries. Each runs only its own claims, within its concurrency."""
+"""Two workers share the deliveries. Each runs those that it claimed, up to its concurrency."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator

@@ -131,7 +131,7 @@ def run(plan: Plan, says_ready: Connection) -> None:
 def run_to_end(
     *command: str, environment: Mapping[str, str], given: str = "", timeout: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run a process to its end, like subprocess.run. `given` is the text on standard input."""
+    """Run a process to completion, like subprocess.run. `given` is the text on standard input."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as stdin:
         stdin.write(given.encode())
         stdin.seek(0)

@@ -45,7 +45,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 
 
 class Caller:
-    """A caller of the API with a key."""
+    """An API caller that authenticates with a key."""
 
     def __init__(self, installation: Installation, key: str) -> None:
         self.base = f"{installation.address}/api"

@@ -51,7 +51,7 @@ class FailuresAdmin(ScopedAdmin):
 
 
 def described(cause: str, chatbots: "Counter[str]", log: Any) -> dict[str, Any]:
-    """Return the template context for a cause. Any: the theme's list is untyped."""
+    """Return the template context for a cause. Any: the theme's change list is untyped."""
     code = int(cause) if is_code(cause) else None
     names = [name for name, _ in chatbots.most_common(ENDPOINTS)]
     more = len(chatbots) - len(names)

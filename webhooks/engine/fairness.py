@@ -132,7 +132,7 @@ class Rotation:
         return chosen
 
     def _forget(self, waiting: list[Waiting]) -> None:
-        # Never forget a waiting endpoint: it would seem least recently served and jump the queue.
+        # Never forget a waiting endpoint: it would then seem least recently served.
         if len(self._served) > REMEMBERED:
             there = {one for each in waiting for one in (each.account_id, each.chatbot_id)}
             self._served = Counter({one: self._served[one] for one in there & set(self._served)})

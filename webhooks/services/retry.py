@@ -40,10 +40,11 @@ def retry(deliveries: "QuerySet[Delivery]", by: str) -> int:
 
 
 def retry_slowly(deliveries: "QuerySet[Delivery]", by: str) -> Iterator[int]:
-    """Request one attempt for each delivery, in event order, at PER_SECOND for each endpoint.
+    """Request an attempt for each retryable delivery, spread over time.
 
-    Deliveries that fail after the start are not included. Yields how many attempts were requested,
-    batch by batch. If the caller stops early, the remaining deliveries are unchanged.
+    Each endpoint's attempts fall due in the order of the events, PER_SECOND a second. Deliveries
+    that fail after the start are not included. Yields how many attempts were requested, batch by
+    batch. If the caller stops early, the remaining deliveries are unchanged.
     """
     rows = retryable(deliveries).order_by("chatbot", "id").values_list("chatbot", "pk")
     asked = iter(list(rows))

@@ -59,7 +59,9 @@ def test_an_invited_person_becomes_a_member_only_by_accepting(
     assert invite(manager, account, row).status_code == 302
     assert not Membership.objects.exists()
     assert caller(known).get(MINE).json()["data"]["accounts"] == []
-    page = Client().get(link(email))  # must not accept it: mail scanners open links, too
+    page = Client().get(
+        link(email)
+    )  # must not accept the invitation: mail scanners open links, too
     assert (page.status_code, "no-store" in page["Cache-Control"]) == (200, True)
     assert "Acme" in page.content.decode()
     assert not Membership.objects.exists()

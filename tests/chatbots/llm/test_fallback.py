@@ -1,4 +1,4 @@
-"""Falling back from one model to the next, with real endpoints."""
+"""Falling back from one model to the next, with local endpoints over HTTP."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A long filter can select any row, through a search or by narrowing its options."""
+"""A long filter can select any row, by a search or by narrowing its options."""
 
 import re
 

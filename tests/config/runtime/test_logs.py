@@ -233,7 +233,7 @@ def test_rejected_requests_do_not_flood_the_log(
     *_, last = lines.read()
     assert (last["leftOut"], last["status"]) == (400 - lines.bound.MOST, 429)
     api.get("/v1/chatbots/my-chatbots")
-    assert lines.read()[-1]["route"]  # lines of the next window are logged again
+    assert lines.read()[-1]["route"]  # logging resumes in the next window
 
 
 def test_unknown_hosts_do_not_flood_the_log_and_cause_no_traceback(

@@ -1,4 +1,4 @@
-"""Retry jobs are paced, can be stopped and resumed, and run exactly once, even if a worker dies."""
+"""Retry jobs are paced, can be stopped, and retry each delivery once, even if a worker dies."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
