@@ -20,7 +20,7 @@ KEY_ACCOUNT: Any = Given("key_account", UUIDField())
 
 
 def key_and_chatbot() -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Select a key, whether it gives access to a chatbot, and the chatbot's OpenChatbot fields.
+    """Select a key, the OpenChatbot fields of a chatbot, and whether the key gives access to it.
 
     One statement is cheaper than two. The fields are None if the chatbot does not exist.
     """
@@ -29,12 +29,10 @@ def key_and_chatbot() -> "QuerySet[ApiKey, tuple[Any, ...]]":
     within = rows.filter(account=Coalesce(OuterRef("account"), "account"))
     is_open = Exists(within.ids_open_to(OuterRef("user")))
     return read_key(
-        is_open,
         Subquery(rows.values("pk")),
         Subquery(rows.values("account"), output_field=UUIDField()),
-        Subquery(rows.values("name")),
-        Subquery(rows.values("description")),
         Subquery(rows.values("is_active")),
+        is_open,
     )
 
 
@@ -61,12 +59,10 @@ class ChatbotInactive(Forbidden):
 
 
 class OpenChatbot(NamedTuple):
-    """A chatbot that the caller may use, as it was when the request began."""
+    """A chatbot that the caller may use."""
 
     pk: UUID
     account_id: UUID
-    name: str
-    description: str
     is_active: bool
 
 

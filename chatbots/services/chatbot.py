@@ -5,45 +5,27 @@ Open point: name-unique.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from auditlog.context import disable_auditlog
-from django.db import DEFAULT_DB_ALIAS, IntegrityError, connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import UUIDField
-from django.utils import timezone
 
 from accounts.models import Account
 from accounts.quotas import take_chatbot
-from chatbots.access import ChatbotNotFound, OpenChatbot
+from chatbots.access import ChatbotNotFound
 from chatbots.models import Appearance, Chatbot, GeneralSettings, Localization
 from chatbots.models.localization import DEFAULT_LOCALE
 from config.api.errors import InvalidRequest
 from config.database.erasable import erased
-from config.database.prepared import Given, Update, prepared, prepared_update
-from config.database.trail import record_deletion, record_update
+from config.database.prepared import Given, prepared
+from config.database.row import save_changes
+from config.database.trail import record_deletion
 
-if TYPE_CHECKING:
-    from django.db.models import QuerySet
-
-COLUMNS = tuple(field.attname for field in Chatbot._meta.concrete_fields)
-
-
-def given_chatbot() -> "QuerySet[Chatbot]":
-    """Select a given chatbot."""
-    return Chatbot.objects.filter(pk=Given("chatbot", UUIDField()))
-
-
-def unless_changed(*names: str) -> Update:
-    """Build an UPDATE that matches no row if a named column has changed since it was read."""
-    fields: Any = {name: Chatbot._meta.get_field(name) for name in (*names, "updated_at")}
-    old: Any = {name: Given(f"old {name}", fields[name]) for name in names}
-    new = {name: Given(f"new {name}", field) for name, field in fields.items()}
-    return Update(given_chatbot().filter(**old), new, COLUMNS)
-
-
-CHATBOT = prepared(given_chatbot)
-CHANGE = prepared_update(unless_changed)
+LOCKED = prepared(
+    lambda: Chatbot.objects.select_for_update(no_key=True).filter(pk=Given("chatbot", UUIDField()))
+)
 
 
 @contextmanager
@@ -94,34 +76,13 @@ def erase_chatbot(chatbot: Chatbot) -> bool:
     return True
 
 
-def read_chatbot(chatbot_id: UUID) -> Chatbot:
-    """Read a chatbot. Raises ChatbotNotFound."""
-    chatbot = CHATBOT.first(chatbot=chatbot_id)
-    if chatbot is None:
-        raise ChatbotNotFound
-    return chatbot
-
-
-def update_chatbot(chatbot: OpenChatbot | Chatbot, changes: Mapping[str, Any]) -> Chatbot:
-    """Apply changes, given by column name, to a chatbot as it was last read.
-
-    No lock is needed, because no rule concerns more than one column. The UPDATE compares the
-    columns that it replaces with the values last read, so the audit trail records exactly what was
-    replaced. If another request has changed one of them, the chatbot is read again.
+def update_chatbot(chatbot_id: UUID, changes: Mapping[str, Any]) -> Chatbot:
+    """Apply changes, given by column name.
 
     Raises ChatbotNotFound, and InvalidRequest if the new name is taken.
     """
-    new = {f"new {name}": value for name, value in changes.items()}
-    while changes:
-        old = {name: getattr(chatbot, name) for name in sorted(changes)}
-        given = {f"old {name}": value for name, value in old.items()} | new
-        differs = old != changes
-        with unique_name(), transaction.atomic() if differs else nullcontext():
-            given |= {"chatbot": chatbot.pk, "new updated_at": timezone.now()}
-            if row := CHANGE.first(*old, **given):
-                changed = Chatbot.from_db(DEFAULT_DB_ALIAS, COLUMNS, row)
-                if differs:
-                    record_update(Chatbot(**old), changed, old)
-                return changed
-        chatbot = read_chatbot(chatbot.pk)
-    return read_chatbot(chatbot.pk)
+    with unique_name(), transaction.atomic():
+        chatbot = LOCKED.first(chatbot=chatbot_id)
+        if chatbot is None:
+            raise ChatbotNotFound
+        return save_changes(chatbot, changes)

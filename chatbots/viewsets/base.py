@@ -64,14 +64,13 @@ class CallerViewSet(IdempotentViewSet):
         Raises ChatbotForbidden, or ChatbotNotFound if the chatbot does not exist or is not in the
         given account.
         """
-        is_open, *columns = self.found or (False, None)
-        if columns[0] is None:
+        if not self.found or self.found[0] is None:
             raise ChatbotNotFound
-        opened = OpenChatbot(*columns)
+        opened = OpenChatbot(*self.found[:3])
         if account_id is not None and account_id.lower() != str(opened.account_id):
             raise ChatbotNotFound
         current.set(current.get()._replace(account=str(opened.account_id)))
-        if not is_open:
+        if not self.found[3]:
             raise ChatbotForbidden
         return opened
 

@@ -74,7 +74,7 @@ class AccountChatbotViewSet(AccountViewSet):
 
         Omitted fields keep their values.
         """
-        return update_chatbot(chatbot, changes)
+        return update_chatbot(chatbot.pk, changes)
 
     @operation(answer=AccountChatbots, open_points=("permissions",))
     def list_account_chatbots(self) -> dict[str, Any]:

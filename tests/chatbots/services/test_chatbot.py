@@ -64,7 +64,7 @@ def test_an_erased_chatbot_cannot_be_changed(chatbot: Chatbot) -> None:
     erase_chatbot(chatbot)
     for changes in ({"name": "new"}, {}):
         with pytest.raises(ChatbotNotFound):
-            update_chatbot(chatbot, changes)
+            update_chatbot(chatbot.pk, changes)
 
 
 def described(chatbot: Chatbot) -> list[list[str]]:
@@ -88,8 +88,8 @@ def test_each_concurrent_change_records_the_value_that_it_replaced(
     assert Chatbot.objects.get().description == values[-1]
 
 
-def test_a_change_to_values_seen_too_early_starts_from_the_current_ones(chatbot: Chatbot) -> None:
+def test_a_change_starts_from_the_stored_values(chatbot: Chatbot) -> None:
     Chatbot.objects.update(name="renamed", description="in between")
-    changed = update_chatbot(chatbot, {"description": "new"})
+    changed = update_chatbot(chatbot.pk, {"description": "new"})
     assert (changed.name, changed.description) == ("renamed", "new")
     assert described(chatbot) == [["in between", "new"]]
