@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from accounts.models import Account
 from chatbots.models import Chatbot
@@ -47,11 +47,11 @@ def cause_in_words(cause: str) -> str:
 def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Delivery]":
     """Select deliveries by their own id, or by the id of their thread or message.
 
-    The result has neither the order nor the joins of `deliveries`, and its only condition is the
-    list of the ids found. With a further condition on the chatbot, SQLite, whose tables are never
-    analyzed, would read all of the chatbot's deliveries.
+    The result has neither the order nor the joins of `deliveries`. Their conditions are checked
+    for one row at a time, by its id. SQLite, whose tables are never analyzed, would otherwise read
+    all deliveries of a chatbot or state, and look for the few ids among them.
     """
-    rows = deliveries.order_by()
+    rows = Delivery.objects.order_by()
     found = (
         rows.filter(pk=wanted)
         .values("pk")
@@ -60,7 +60,8 @@ def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Deliver
             rows.filter(message_id=wanted).values("pk"),
         )
     )
-    return Delivery.objects.filter(pk__in=found)
+    wanted_row = deliveries.order_by().filter(pk=OuterRef("pk"))
+    return Delivery.objects.filter(Exists(wanted_row), pk__in=found)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -236,3 +236,16 @@ def test_a_row_counts_down_to_its_next_attempt(
     assert "under way" in next_attempt()
     Delivery.objects.update(claim=None, claimed_by="", state="FAILED", due_at=None)
     assert ">-<" in f">{re.sub('<[^>]+>', '', next_attempt()).strip()}<"
+
+
+@pytest.mark.parametrize("query", ["state__exact=FAILED", "event__exact=NEW_LEAD", "code=5xx"])
+def test_a_search_by_id_is_combined_with_the_filters(
+    client: Client, bots: list[Chatbot], query: str
+) -> None:
+    ended = {"due_at": None, "thread_id": uuid4()}
+    DeliveryFactory(chatbot=bots[0], state="SUCCESS", last_code=200, **ended)
+    failed = {"state": "FAILED", "last_code": 503, "event": "NEW_LEAD", "attempts_count": 4}
+    wanted = DeliveryFactory(chatbot=bots[0], **ended | failed)
+    DeliveryFactory(chatbot=ChatbotFactory(), **ended | failed)  # another account's
+    DeliveryFactory(chatbot=bots[0], **ended | failed | {"thread_id": uuid4()})
+    assert pages(client, f"?q={wanted.thread_id}&{query}") == [str(wanted.pk)]

@@ -1,9 +1,12 @@
 """Delivery filters, which the log, retry jobs and retry_deliveries share."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 
 from chatbots.models import Chatbot
@@ -14,6 +17,7 @@ from webhooks.models import Delivery
 from webhooks.services.selection import Selection, with_id
 
 pytestmark = pytest.mark.django_db
+SOON = datetime(2999, 1, 1, tzinfo=UTC)
 
 
 def failed(chatbot: Chatbot, **fields: Any) -> Delivery:
@@ -81,7 +85,29 @@ def test_a_filter_is_stored_and_described(chatbot: Chatbot) -> None:
     ]
 
 
-@pytest.mark.parametrize("chatbots", [1, 5])
-def test_a_selection_by_id_does_not_read_all_deliveries_of_a_chatbot(chatbots: int) -> None:
-    deliveries = Delivery.objects.filter(chatbot__in=[new_id() for _ in range(chatbots)])
-    assert "delivery_of_chatbot" not in with_id(deliveries, new_id()).explain()
+def test_an_id_is_combined_with_the_other_parts_of_a_filter(chatbot: Chatbot) -> None:
+    thread_id = new_id()
+    failed(chatbot, thread_id=thread_id)
+    wanted = failed(chatbot, thread_id=thread_id, event="NEW_LEAD")
+    failed(chatbot, event="NEW_LEAD")
+    assert Selection(id=thread_id, event="NEW_LEAD").rows().get() == wanted
+
+
+@pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL plans by its statistics")
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        pytest.param({"chatbot": UUID(int=1)}, id="one chatbot"),
+        pytest.param({"chatbot__in": [UUID(int=1), UUID(int=2)]}, id="several chatbots"),
+        pytest.param({"state": "FAILED", "created_at__gte": SOON}, id="a state and a time"),
+        pytest.param({"answer_class": 5, "last_code": 503}, id="a cause"),
+    ],
+)
+def test_a_selection_by_id_reads_no_other_deliveries(conditions: dict[str, Any]) -> None:
+    plan = with_id(Delivery.objects.filter(**conditions), new_id()).explain()
+    used = set(re.findall(r"USING (?:COVERING )?INDEX (\w+)", plan))
+    assert used == {
+        "sqlite_autoindex_webhooks_delivery_1",
+        "delivery_of_thread",
+        "delivery_of_message",
+    }
