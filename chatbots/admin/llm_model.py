@@ -7,11 +7,10 @@ from django.db import IntegrityError
 from django.db.models import ProtectedError, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, reverse
-from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from accounts.admin.scope import SharedRows, with_row
-from chatbots.llm.fallback import SKIPPED_AFTER
+from chatbots.llm.fallback import SKIPPED_AFTER, to_try_out
 from chatbots.models import LlmModel
 from chatbots.services.llm_model import make_default
 from config.admin.page import row_routes
@@ -72,16 +71,16 @@ class LlmModelAdmin(SharedRows):
         """Describe whether the model is asked, or skipped after repeated failures."""
         if not model.is_active:
             return "inactive: not asked"
-        following = next((row for row in model.successors() if row.is_active), None)
+        first, *others = to_try_out(model)
         if model.failures_in_a_row < SKIPPED_AFTER:
-            return "asked first" if following else "asked"
+            return "asked first" if others else "asked"
         failed = f"failed at least {SKIPPED_AFTER} times in a row"
-        if not following:
-            return f"{failed}; still asked, because no active model follows it"
-        if model.skipped_until is None or model.skipped_until <= timezone.now():
+        if first != model:
+            until = f"{model.skipped_until:%H:%M:%S} UTC"
+            return f"{failed}; skipped until {until}, then tried once; {first} answers"
+        if others:
             return f"{failed}; the next reply tries it again"
-        until = f"{model.skipped_until:%H:%M:%S} UTC"
-        return f"{failed}; skipped until {until}, then tried once; {following} answers"
+        return f"{failed}; still asked, because no active model follows it"
 
     def get_urls(self) -> list[URLPattern]:
         """Add the route for the button on a model's page."""

@@ -1,5 +1,6 @@
 """LLM models in the admin. The default model and models in use cannot be deleted."""
 
+import re
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any
@@ -141,26 +142,34 @@ def test_a_model_can_name_only_variables_for_keys(name: str, accepted: bool) -> 
 
 
 FAILED = f"failed at least {SKIPPED_AFTER} times in a row"
+SKIPS = f"{FAILED}; skipped until 12:00:00 UTC, then tried once;"
+PAST, FUTURE = datetime(2000, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, 12, tzinfo=UTC)
+HEALTHY, INACTIVE, SKIPPED, DUE = (
+    {"failures_in_a_row": SKIPPED_AFTER - 1},
+    {"is_active": False},
+    {"failures_in_a_row": SKIPPED_AFTER, "skipped_until": FUTURE},
+    {"failures_in_a_row": SKIPPED_AFTER, "skipped_until": PAST},
+)
 
 
 @pytest.mark.parametrize(
-    ("active", "failures", "next_is_active", "state"),
+    ("first", "second", "third", "state"),
     [
-        (False, 0, True, "inactive: not asked"),
-        (True, 0, True, "asked first"),
-        (True, SKIPPED_AFTER - 1, False, "asked"),
-        (True, SKIPPED_AFTER, False, f"{FAILED}; still asked, because no active model follows it"),
-        (True, SKIPPED_AFTER, True, f"{FAILED}; skipped until 12:00:00 UTC, then tried once;"),
+        (INACTIVE, HEALTHY, HEALTHY, "inactive: not asked"),
+        (HEALTHY, HEALTHY, HEALTHY, "asked first"),
+        (HEALTHY, INACTIVE, INACTIVE, "asked"),
+        (SKIPPED, INACTIVE, INACTIVE, f"{FAILED}; still asked, because no active model follows it"),
+        (DUE, HEALTHY, HEALTHY, f"{FAILED}; the next reply tries it again"),
+        (SKIPPED, HEALTHY, HEALTHY, f"{SKIPS} Second answers"),
+        (SKIPPED, INACTIVE, HEALTHY, f"{SKIPS} Third answers"),
+        (SKIPPED, SKIPPED, SKIPPED, f"{SKIPS} Third answers"),
     ],
 )
 def test_the_page_of_a_model_says_whether_it_is_asked(
-    client: Client, active: bool, failures: int, next_is_active: bool, state: str
+    client: Client, first: Any, second: Any, third: Any, state: str
 ) -> None:
-    model: LlmModel = LlmModelFactory(
-        is_active=active,
-        next_model=LlmModelFactory(is_active=next_is_active),
-        failures_in_a_row=failures,
-        skipped_until=datetime(2999, 1, 1, 12, tzinfo=UTC),
-    )
+    last = LlmModelFactory(title="Third", **third)
+    following = LlmModelFactory(title="Second", next_model=last, **second)
+    model: LlmModel = LlmModelFactory(next_model=following, **first)
     page = client.get(reverse("admin:chatbots_llmmodel_change", args=[model.pk]))
-    assert state in page.text
+    assert re.search(rf">\s*{re.escape(state)}\s*<", page.text)
