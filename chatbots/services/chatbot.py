@@ -5,12 +5,14 @@ Open point: name-unique.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from sqlite3 import SQLITE_CONSTRAINT_UNIQUE
 from typing import Any
 from uuid import UUID
 
 from auditlog.context import disable_auditlog
 from django.db import IntegrityError, connection, transaction
 from django.db.models import UUIDField
+from psycopg.errors import UniqueViolation
 
 from accounts.models import Account
 from accounts.quotas import take_chatbot
@@ -32,14 +34,18 @@ LOCKED = prepared(
 def unique_name() -> Iterator[None]:
     """Convert IntegrityError to InvalidRequest: the database decides whether a name is free.
 
-    Only the name can violate a constraint here, because foreign keys are checked at commit.
+    The block sets no other unique column. It may commit, and then a foreign key can be violated,
+    for example because the caller has just been deleted.
     """
     try:
         # A single statement needs no transaction of its own. Within the caller's transaction, a
         # savepoint keeps that transaction usable after an error.
         with transaction.atomic() if connection.in_atomic_block else nullcontext():
             yield
-    except IntegrityError:
+    except IntegrityError as error:
+        code = getattr(error.__cause__, "sqlite_errorcode", None)
+        if code != SQLITE_CONSTRAINT_UNIQUE and not isinstance(error.__cause__, UniqueViolation):
+            raise
         raise InvalidRequest.at(["name"], "Must be unique within the account") from None
 
 

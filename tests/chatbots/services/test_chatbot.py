@@ -2,13 +2,16 @@
 
 from collections import Counter
 from functools import partial
+from uuid import uuid4
 
 import pytest
+from django.db import IntegrityError
 
 from accounts.models import Change
 from chatbots.access import ChatbotNotFound
 from chatbots.models import Chatbot, GeneralSettings
 from chatbots.services.chatbot import erase_chatbot, update_chatbot
+from config.runtime.context import Context, acting
 from tests.chatbots.conftest import at_once
 from tests.conftest import Api
 from tests.factories.accounts import PlanFactory
@@ -58,6 +61,14 @@ def test_concurrent_creations_stop_at_the_limit_of_the_plan(api: Api, chatbot: C
         "CHATBOT_LIMIT_REACHED"
     }
     assert Chatbot.objects.filter(account=account).count() == 4
+
+
+def test_a_caller_who_has_been_deleted_is_not_reported_as_a_name_that_is_taken(
+    chatbot: Chatbot,
+) -> None:
+    with acting(Context(person=uuid4(), via="API key")), pytest.raises(IntegrityError):
+        update_chatbot(chatbot.pk, {"name": "new"})
+    assert Chatbot.objects.get().name == chatbot.name
 
 
 def test_an_erased_chatbot_cannot_be_changed(chatbot: Chatbot) -> None:
