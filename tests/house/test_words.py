@@ -15,6 +15,8 @@ AVOIDED = (
     *("whoever", "whom", "nobody", "whatsoever", "he or she", "his or her", "in vain"),
     *("is none", "are none", "ceases to", "ceased to", "is handed", "not any more"),
     *("somebody", "anew", "afresh", "ends to", "from then on"),
+    *("thus", "hence", "in order to", "utilize", "leverage"),
+    *("colour", "colours", "behaviour", "neighbour", "neighbours", "labelled"),  # British
 )
 GENERATED = {"docs/conformance.md"}
 BUILD_FILES = ("Makefile", "Dockerfile", "compose.yaml", ".ci/run")
