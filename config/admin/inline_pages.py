@@ -31,7 +31,7 @@ class PagedFormSet(PaginationInlineFormSet):
 
 
 class PagedInline(TabularInline):
-    """A paginated list of related rows. If there are none, it shows `empty_text`."""
+    """A paginated list of related rows. An empty list shows `empty_text`."""
 
     formset = PagedFormSet
     template_after = "admin/inline_empty.html"

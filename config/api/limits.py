@@ -172,7 +172,7 @@ class Counted(NamedTuple):
 
 
 def increment(*calls: tuple[str, str, Rate]) -> Sequence[Counted | None]:
-    """Add one call to the window of each name and key. Each result is None while the cache is down.
+    """Add a call to the window of each name and key. The results are None while the cache is down.
 
     Each key has its own offset, so that not all windows begin at the same time.
     """

@@ -45,27 +45,25 @@ def drained(sink: Sink, endpoints: Sequence[Endpoint], count: int, *, workers: i
 def many_endpoints(sink: Sink, size: float) -> Figures:
     """Compare the rate of 5,000 deliveries to 5,000 endpoints with the rate to 20 endpoints."""
     count = round(5_000 * size)
-    many = drained(sink, load.endpoints(sink, "/take", count), count)
-    few = drained(sink, load.endpoints(sink, "/take", 20), count)
+    many, few = many_and_few(sink, "/take", count, count)
     return {"many_endpoints_a_second": many, "many_endpoints_ratio": many / few}
 
 
 def slow_endpoints(sink: Sink, size: float) -> Figures:
     """Make 3,000 deliveries to 1,000 endpoints that take 0.5 s, then to 20 such endpoints."""
-    many, few = many_and_few(sink, "/slow", size)
+    many, few = many_and_few(sink, "/slow", round(1_000 * size), round(3_000 * size))
     return {"slow_endpoints_a_second": many, "slow_endpoints_ratio": many / few}
 
 
 def slower_endpoints(sink: Sink, size: float) -> Figures:
     """Repeat `slow_endpoints` with endpoints that take 2 s, so that the slots limit the rates."""
-    many, few = many_and_few(sink, "/slower", size)
+    many, few = many_and_few(sink, "/slower", round(1_000 * size), round(3_000 * size))
     return {"slower_endpoints_a_second": many, "slower_endpoints_ratio": many / few}
 
 
-def many_and_few(sink: Sink, path: str, size: float) -> tuple[float, float]:
-    """Make 3,000 deliveries to 1,000 endpoints, then to 20. Returns both rates of arrival."""
-    count = round(3_000 * size)
-    many = drained(sink, load.endpoints(sink, path, round(1_000 * size)), count)
+def many_and_few(sink: Sink, path: str, endpoints: int, count: int) -> tuple[float, float]:
+    """Make this many deliveries to the endpoints, then to 20. Returns both rates of arrival."""
+    many = drained(sink, load.endpoints(sink, path, endpoints), count)
     return many, drained(sink, load.endpoints(sink, path, 20), count)
 
 

@@ -89,7 +89,7 @@ def missing(name: str) -> tuple[int, dict[str, Any]]:
 
 
 def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
-    """Apply the checks in order. Returns the expected status and body, which is None for a success.
+    """Apply the checks in order. Returns the expected status, and the body of an error or None.
 
     Open points: order-of-checks, roles, permissions, foreign-chatbot, ids.
     """

@@ -18,7 +18,7 @@ CAP = 100  # this count and higher ones are shown as "99+"
 def counts(
     chatbots: list[UUID] | None, *, beside: "QuerySet[Any] | None" = None, person: User
 ) -> Counter[str]:
-    """Count the FAILED and RETRYING deliveries of `chatbots`, or of all chatbots if it is None.
+    """Count the FAILED and RETRYING deliveries of `chatbots`; None selects all chatbots.
 
     The same query counts the rows of `beside`, if given, under the key BESIDE. The SELECT for this
     count must read exactly one row, so it reads the row of `person`. SQLite allows no LIMIT in a

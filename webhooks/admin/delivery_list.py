@@ -215,7 +215,7 @@ def given_filters(request: HttpRequest) -> dict[str, str]:
 
 
 def since(time: datetime | None) -> dict[str, datetime]:
-    """Return the condition that a row is not older than `time`, or {} if `time` is None."""
+    """Return the condition that a row is not older than `time`, or {} without a time."""
     return {"created_at__gte": time} if time else {}
 
 
