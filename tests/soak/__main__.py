@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -36,7 +37,7 @@ from tests.soak.run import NotInTime, run
 # regardless of the number of messages.
 SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40), "models": (0, 500)}
 Where = Callable[[], AbstractContextManager[Ground]]
-TOO_LONG = ("faults_at", "duplicates_explained")  # too long to print
+TOO_LONG = ("faults_at", "duplicates_explained", "deliveries_with_violations")  # too long to print
 
 
 def main() -> int:
@@ -102,8 +103,19 @@ def soak_deliveries(where: Where, options: Any) -> dict[str, Any]:
             ground, kinds, events=options.events, seed=options.seed, ceiling=options.ceiling
         )
         told = report.write(ground, story, judge(story), seed=options.seed)
+        if told["violations"]:
+            keep_logs(ground, options.report)
     show(told)
     return told
+
+
+def keep_logs(ground: Ground, beside: Path) -> None:
+    """Copy the logs of the service's processes to files beside the report."""
+    for number, process in enumerate(ground.processes):
+        kept = beside.with_name(f"{beside.stem}-{ground.name.split()[-1]}-{number}.log")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(process.log, kept)
+        print(f"  log kept: {kept}", flush=True)
 
 
 def soak_replies(where: Where, options: Any) -> dict[str, Any]:

@@ -36,11 +36,13 @@ class Duplicate:
 class Verdict:
     """Violations, explained duplicates, and the seconds from each death to the next attempt.
 
+    `broken` holds the deliveries that broke a rule of their own, with all that is known about them.
     `taken_over` holds these times for deaths during which another worker was alive and nothing else
     failed. `started_again` holds them for all other deaths.
     """
 
     violations: list[str] = field(default_factory=list)
+    broken: list["Case"] = field(default_factory=list)
     duplicates: list[Duplicate] = field(default_factory=list)
     taken_over: list[float] = field(default_factory=list)
     started_again: list[float] = field(default_factory=list)
@@ -61,9 +63,10 @@ class Case:
 
     def judge(self, verdict: Verdict) -> None:
         rules = (self.arrival, self.state, self.numbers, self.times, self.matches, self.doubles)
-        for rule in rules:
-            for words in rule(verdict):
-                verdict.violations.append(f"delivery {self.delivery.id}: {words}")
+        found = [words for rule in rules for words in rule(verdict)]
+        verdict.violations += [f"delivery {self.delivery.id}: {words}" for words in found]
+        if found:
+            verdict.broken.append(self)
 
     @property
     def whole(self) -> list[Attempt]:

@@ -8,8 +8,9 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+from tests.soak.faults import Fault
 from tests.soak.ground import DELAYS, SLOTS, TIMEOUT, Ground
-from tests.soak.judge import INTERRUPTIONS, Verdict
+from tests.soak.judge import INTERRUPTIONS, Case, Verdict
 from tests.soak.run import Story
 
 VERSIONS = ("django", "celery", "requests", "psycopg", "redis")
@@ -43,7 +44,38 @@ def write(ground: Ground, story: Story, verdict: Verdict, *, seed: int) -> dict[
         "ended_by_themselves": story.ended_alone,
         **of_faults(story),
         "violations": verdict.violations,
+        "deliveries_with_violations": [of_case(one) for one in verdict.broken],
     }
+
+
+def of_case(case: Case) -> dict[str, Any]:
+    """Return a delivery with its attempts and requests. Times are seconds since the first fault."""
+    begin = begin_of(case.faults)
+    return {
+        "id": case.delivery.id,
+        "state": case.delivery.state,
+        "interruptions": case.delivery.interruptions,
+        "attempts": [
+            {
+                "number": one.number,
+                "status": one.status,
+                "interrupted": one.interrupted,
+                "code": one.code,
+                "reason": one.error,
+                "started_s": round(one.started - begin, 3),
+                "finished_s": one.finished and round(one.finished - begin, 3),
+            }
+            for one in case.attempts
+        ],
+        "requests": [
+            {"at_s": round(one.at - begin, 3), "said": one.said, "mood": one.mood}
+            for one in case.heard
+        ],
+    }
+
+
+def begin_of(faults: Sequence[Fault]) -> float:
+    return min((one.began for one in faults), default=0.0)
 
 
 def of_events(story: Story) -> dict[str, Any]:
@@ -79,7 +111,7 @@ def only_manual(story: Story) -> set[str]:
 
 def of_faults(story: Story) -> dict[str, Any]:
     """Count the faults, and list each with its times in seconds since the first fault."""
-    begin = min((one.began for one in story.faults), default=0.0)
+    begin = begin_of(story.faults)
     return {
         "faults": len(story.faults),
         "faults_by_kind": dict(Counter(one.kind for one in story.faults).most_common()),

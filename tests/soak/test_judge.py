@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 
 from tests.groups import needs
-from tests.soak import postgres, replies
+from tests.soak import postgres, replies, report
 from tests.soak.faults import AWAY, CUTS, PAST_LEASE, STOPS, Fault
 from tests.soak.ground import DELAYS, Ground, embedded, servers
 from tests.soak.judge import judge
@@ -200,3 +200,14 @@ def test_the_judge_notices_every_falsified_record(
     changed = copy(story)
     change(changed, plain(story))
     assert any(words in violation for violation in judge(changed).violations)
+
+
+def test_the_report_shows_the_attempts_and_requests_of_a_delivery_that_broke_a_rule(
+    story: Story,
+) -> None:
+    changed, one = copy(story), plain(story)
+    is_interrupted_without_a_fault(changed, one)
+    cases = {case["id"]: case for case in map(report.of_case, judge(changed).broken)}
+    case = cases[one.id]
+    assert any(attempt["interrupted"] for attempt in case["attempts"])
+    assert len(case["requests"]) >= 1
