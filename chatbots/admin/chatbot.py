@@ -115,8 +115,8 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
             "view": self.has_view_permission(request),
         }
 
-    def erase(self, row: Chatbot) -> None:
-        erase_chatbot(row)
+    def erase(self, row: Chatbot) -> bool:
+        return erase_chatbot(row)
 
     def account_of(self, row: Chatbot) -> UUID:
         """Return the id of the chatbot's account."""

@@ -60,8 +60,8 @@ class Erasing(ScopedAdmin):
     uncounted: tuple[str, ...] = ()
     asks_for_name = False
 
-    def erase(self, row: Any) -> None:
-        """Delete a row through its service. Subclasses implement this."""
+    def erase(self, row: Any) -> bool:
+        """Delete a row through its service. Returns False if it is already deleted."""
         raise NotImplementedError
 
     def account_of(self, row: Any) -> UUID:
@@ -107,7 +107,10 @@ class Erasing(ScopedAdmin):
         )
 
     def delete_now(self, request: HttpRequest, row: Any) -> HttpResponse:
-        """Delete a row, log who did it, and redirect to the list."""
+        """Delete a row, log who did it, and redirect to the list.
+
+        If two people delete it at the same time, only the first is logged.
+        """
         entry = LogEntry(
             user=person(request),
             content_type=ContentType.objects.get_for_model(row),
@@ -115,8 +118,8 @@ class Erasing(ScopedAdmin):
             object_repr=self.name_in_trail(row)[:200],
             action_flag=DELETION,
         )
-        self.erase(row)
-        entry.save()
+        if self.erase(row):
+            entry.save()
         messages.success(request, f"The {self.opts.verbose_name} was deleted")
         return HttpResponseRedirect(reverse(self.url_of("changelist")))
 

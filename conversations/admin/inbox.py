@@ -238,8 +238,8 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
         js = (Script("pages/inbox.js", defer=True),)
 
-    def erase(self, row: Thread) -> None:
-        erase_thread(row.pk)
+    def erase(self, row: Thread) -> bool:
+        return erase_thread(row.pk)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
         """Use the list that shows one view at a time."""

@@ -75,8 +75,8 @@ class LeadAdmin(Erasing, ReadOnly, Exporting, ChatbotRows):
     fields = readonly_fields = ("chatbot", "name", "email", "phone", CAPTURED, "conversation")
     empty_text = "No visitor has left an email address or a phone number yet."
 
-    def erase(self, row: Lead) -> None:
-        erase_lead(row)
+    def erase(self, row: Lead) -> bool:
+        return erase_lead(row)
 
     @admin.display(description="conversation")
     def conversation(self, lead: Lead) -> SafeString:

@@ -48,5 +48,5 @@ class VisitorAdmin(Erasing, ReadOnly, ChatbotRows):
     )
     empty_text = "There are no visitors yet."
 
-    def erase(self, row: Visitor) -> None:
-        erase_visitor(row.pk)
+    def erase(self, row: Visitor) -> bool:
+        return erase_visitor(row.pk)

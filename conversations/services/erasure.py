@@ -22,7 +22,7 @@ from accounts.models import Mail, StoredAnswer
 from chatbots.models import Chatbot
 from config.database.erasable import ErasableRow, erased
 from config.database.locks import left_if_locked, locking, unlocked_keys
-from conversations.access import lock_thread
+from conversations.access import ThreadNotFound, lock_thread
 from conversations.models import Lead, Message, OwedReply, Thread, ThreadCount, Visitor
 from conversations.services import activity
 from webhooks.models import Delivery, Endpoint
@@ -37,25 +37,30 @@ AGAIN = timedelta(days=1)  # until the next attempt to delete a chatbot that the
 OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)
 
 
-def erase_thread(thread_id: UUID) -> None:
+def erase_thread(thread_id: UUID) -> bool:
     """Hide a conversation permanently. Delete its lead, emails, stored responses and owed replies.
 
-    Its waiting deliveries lose their content, so they are not sent. Raises ThreadNotFound.
+    Its waiting deliveries lose their content, so they are not sent. Returns False if it is
+    already erased.
     """
     with transaction.atomic():
-        thread = lock_thread(thread_id)
+        try:
+            thread = lock_thread(thread_id)
+        except ThreadNotFound:
+            return False
         _hide(Thread.objects.filter(pk=thread_id))
         Visitor.objects.filter(pk=thread.visitor_id).update(
             total_sessions=Greatest(F("total_sessions") - 1, 0),
             total_messages=Greatest(F("total_messages") - thread.visitor_messages_count, 0),
         )
     _erase_unsent([thread_id])
+    return True
 
 
-def erase_visitor(visitor_id: UUID) -> None:
+def erase_visitor(visitor_id: UUID) -> bool:
     """Hide a visitor and all of their conversations permanently, in one transaction.
 
-    Does nothing if the visitor is already erased.
+    Returns False if the visitor is already erased.
     """
     with transaction.atomic():
         threads = Thread.objects.filter(visitor=visitor_id)
@@ -63,19 +68,21 @@ def erase_visitor(visitor_id: UUID) -> None:
         list(threads.order_by("pk").select_for_update().values_list("pk"))
         visitor = Visitor.objects.select_for_update().filter(pk=visitor_id).first()
         if visitor is None:
-            return
+            return False
         keys = _keys(threads)
         _hide(threads)
         # Free the visitor's id, so that API callers can use it for another visitor.
         contact = {"external_id": f"erased {visitor_id}", "name": "", "email": "", "phone": ""}
         Visitor.objects.filter(pk=visitor_id).update(**contact, **erased())
     _erase_unsent(keys)
+    return True
 
 
-def erase_lead(lead: Lead) -> None:
+def erase_lead(lead: Lead) -> bool:
     """Delete a lead, and erase the content of the events that contain its contact information.
 
     All emails about the conversation are deleted. The conversation and the visitor are kept.
+    Returns False if the lead is already deleted.
     """
     events = Delivery.objects.filter(thread_id=lead.thread_id, event__in=OF_LEADS)
     for _ in deliveries.erase(events):
@@ -83,7 +90,8 @@ def erase_lead(lead: Lead) -> None:
     with transaction.atomic():
         Mail.objects.filter(thread_id=lead.thread_id).delete()
         activity.mark_stale([lead.pk])
-        lead.delete()
+        deleted, _ = lead.delete()
+    return bool(deleted)
 
 
 def purge() -> Iterator[None]:

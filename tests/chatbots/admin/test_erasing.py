@@ -4,12 +4,14 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
 from accounts.models import Membership
+from chatbots.admin.erasing import Erasing
 from chatbots.models import Chatbot
 from conversations.models import Lead, Message, Thread, Visitor
 from tests.factories.accounts import MembershipFactory, UserFactory
@@ -69,6 +71,20 @@ def test_people_who_manage_the_account_can_delete(
     assert LogEntry.objects.get().object_repr == (
         "mine bot" if model is Chatbot else f"{model._meta.verbose_name} {row.pk}"
     )
+
+
+@pytest.mark.parametrize("model", KINDS, ids=lambda model: model.__name__)
+def test_only_the_first_of_two_deletions_of_a_row_is_logged(
+    tenant: Tenant, model: type[Model]
+) -> None:
+    client, row = client_of(tenant, "owner"), row_of(tenant, model)
+    page = client.get(at(row)).wsgi_request
+    first, second = (type(row)._default_manager.get(pk=row.pk) for _ in range(2))
+    shown = admin.site.get_model_admin(model)
+    assert isinstance(shown, Erasing)
+    for each in (first, second):
+        assert shown.delete_now(page, each).status_code == 302
+    assert LogEntry.objects.count() == 1
 
 
 @pytest.mark.parametrize("model", KINDS, ids=lambda model: model.__name__)
