@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 HTTPProtocol = Any  # granian's type hints lack this class, and some methods of its headers
 
 DISCARDED = 8 * 1024 * 1024  # maximum bytes beyond a body's bound that are read and discarded
-SMALL = 16 * 1024  # bytes of each body that do not count towards HELD
+SMALL = 16 * 1024  # bytes of each body that do not count toward HELD
 STALLED = 60.0  # seconds without progress until a streamed response is abandoned
-HELD = 64 * 1024 * 1024  # maximum bytes of all pending bodies together, beyond SMALL of each
+HELD = 64 * 1024 * 1024  # maximum bytes of all pending bodies together
 
 logger = logging.getLogger(__name__)
 outage.watched = not settings.EMBEDDED
@@ -87,9 +87,10 @@ class Body:
     def add(self, part: bytes) -> None:
         """Append a part, and reserve memory once the body exceeds SMALL. Raises Unavailable."""
         self.kept += part
-        if len(self.kept) > SMALL + self.charged:
-            room.take(len(part))
-            self.charged += len(part)
+        beyond = len(self.kept) - SMALL - self.charged
+        if beyond > 0:
+            room.take(beyond)
+            self.charged += beyond
 
     def refuse(self, error: ApiError) -> None:
         """Drop what was received and record the error. The response closes the connection."""
@@ -228,8 +229,8 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
     try:
         protocol.response_bytes(response.status_code, headers, b"".join(response))
     finally:
-        # An API response holds only the database connection, so close(), with its signal, is not
-        # needed.
+        # An API response holds only the database connection, so there is no need for close(), which
+        # would also send Django's signal.
         if scope.path.startswith("/api/"):
             connection.close_if_unusable_or_obsolete()
         else:

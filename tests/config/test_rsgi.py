@@ -21,9 +21,10 @@ from tests.servers.processes import Web
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP statuses/400")]
 
-TIMEOUT = 4  # seconds in which a body must arrive, in these tests
-SLOW = 600  # clients that send slowly
-# Copied from config.rsgi, because importing it changes the process's settings
+TIMEOUT = 4  # seconds within which a body must arrive in these tests
+SLOW = 600  # number of clients that send slowly
+# Maximum bytes of all pending bodies together. Copied from config.rsgi, because importing that
+# module would change this process's settings.
 HELD = 64 * 1024 * 1024
 
 
@@ -138,7 +139,7 @@ class Unread:
 
     async def __aiter__(self):
         yield b"x" * 2 * rsgi.SMALL
-        print(rsgi.room.taken > 0)
+        print(rsgi.room.taken == rsgi.SMALL)
         raise asyncio.CancelledError
 
 
