@@ -8,7 +8,11 @@ from django.test import Client
 
 
 class Fields(HTMLParser):
-    """Collects the names and values of fields, except unchecked boxes and empty formset rows."""
+    """Collects the names and values of fields.
+
+    Submit buttons and unchecked boxes are left out. So are the fields of the blank row
+    (`__prefix__`) that a formset copies to add rows.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -23,7 +27,7 @@ class Fields(HTMLParser):
             box = given.get("type") in ("checkbox", "radio")
             if name and (not box or "checked" in given) and given.get("type") != "submit":
                 self.add(name, given.get("value") or ("on" if box else ""))
-        elif tag == "select":
+        elif tag == "select" and "__prefix__" not in name:
             self.select = name
         elif tag == "option" and self.select and "selected" in given:
             self.add(self.select, given.get("value") or "")

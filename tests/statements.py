@@ -1,7 +1,8 @@
-"""Count the SQL statements that reach the database, below Django and its query log.
+"""Record the SQL statements that reach the database.
 
-On PostgreSQL, they are read from libpq's trace of its messages, and on SQLite, from the trace
-callback. This also counts prepared statements, which bypass Django's cursor.
+On PostgreSQL, they are read from the message trace of libpq, its client library, and on SQLite,
+from a trace callback. Unlike Django's query log, this also records prepared statements, which
+bypass Django's cursor.
 """
 
 import re
@@ -13,7 +14,7 @@ from django.db import connection
 
 # Statements that control transactions are not counted, because a test runs inside a transaction.
 CONTROL = re.compile(r'\s*"?(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)\b', re.IGNORECASE)
-INSIDE = re.compile("-- ")  # SQLite's report of work inside a statement, by a trigger or FTS5 table
+INSIDE = re.compile("-- ")  # how SQLite marks the work of triggers and FTS5 tables in its trace
 EMPTY = ' ""'  # a query that only checks whether the server still responds
 
 
@@ -46,8 +47,8 @@ def sent_by_libpq(recorded: list[str]) -> Iterator[None]:
 
 
 def statements_of(log: Iterable[str]) -> Iterator[str]:
-    """Read the statements from libpq's trace of its messages."""
-    texts: dict[str, str] = {}  # SQL by the name of the prepared statement
+    """Yield the statements in libpq's message trace."""
+    texts: dict[str, str] = {}  # the SQL of each prepared statement, by its name
     bound = ""
     for line in log:
         _, side, _, message, content, *_ = [*line.rstrip("\n").split("\t"), *[""] * 4]
@@ -68,8 +69,9 @@ def statements_of(log: Iterable[str]) -> Iterator[str]:
 def started_by_sqlite(recorded: list[str]) -> Iterator[None]:
     """Record each statement that SQLite starts.
 
-    SQLite also reports each step of a trigger with the text of the statement that fired it, and the
-    work of the full-text index as comments. Neither is recorded.
+    SQLite also reports the steps of triggers, each with the text of the statement that fired the
+    trigger, and the work of the full-text index, as comments. Neither is recorded. Therefore, a
+    statement that is run twice in a row with the same values counts only once.
     """
     database = connection.connection
 

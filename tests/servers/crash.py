@@ -1,7 +1,8 @@
-"""Kill the process at an SQL statement, between two steps that must take effect together.
+"""Kill a process under test at a crash point: after a certain SQL statement or after its commit.
 
-A process under test reads the point from TEST_CRASH_POINT, as `name` or `name:n` for the nth pass.
-Django's execute wrappers see every statement, so the product needs no code for this.
+The process reads the crash point from TEST_CRASH_POINT, as `name`, or as `name:n` to die only when
+it reaches the point for the nth time. Django's execute wrappers see every statement, so the product
+needs no code for this.
 """
 
 import itertools
@@ -24,7 +25,7 @@ class Point(NamedTuple):
 
 CLAIM = r'(WITH .*|SELECT set_config.*)?UPDATE "?webhooks_delivery"?\s+SET .*claimed_by.* IN '
 BEGIN = r'INSERT INTO "?webhooks_attempt'
-ANSWER = r'SELECT .*body_length.* FROM "?webhooks_delivery'  # the first statement of settling
+ANSWER = r'SELECT .*body_length.* FROM "?webhooks_delivery'  # runs first when a result is recorded
 SETTLE = r'UPDATE "?webhooks_attempt"? SET .*finished_at'
 RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'  # inserted with the message, or separately
 POINTS = {
@@ -40,14 +41,14 @@ POINTS = {
 
 
 def install(wanted: str) -> None:
-    """Make this process die at a point: `name`, or `name:n` for the nth time. "" does nothing."""
+    """Make this process die at a crash point, given as in TEST_CRASH_POINT. "" does nothing."""
     if not wanted:
         return
     name, _, times = wanted.partition(":")
     point, passes = POINTS[name], itertools.count(1)
     matching = re.compile(point.statement, re.DOTALL)
-    commit = BaseDatabaseWrapper.commit
-    passed: set[BaseDatabaseWrapper] = set()  # connections that are about to commit the statement
+    commit, roll_back = BaseDatabaseWrapper.commit, BaseDatabaseWrapper.rollback
+    passed: set[BaseDatabaseWrapper] = set()  # with a matching statement not yet committed
 
     def die() -> None:
         if next(passes) == int(times or 1):
@@ -71,9 +72,14 @@ def install(wanted: str) -> None:
             passed.discard(connection)
             die()
 
+    def roll_back_and_forget(connection: BaseDatabaseWrapper) -> None:
+        passed.discard(connection)
+        roll_back(connection)
+
     def see(connection: BaseDatabaseWrapper, **_: Any) -> None:
         if watch not in connection.execute_wrappers:
             connection.execute_wrappers.append(watch)
 
     connection_created.connect(see, weak=False)
     BaseDatabaseWrapper.commit = commit_and_die  # type: ignore[method-assign]
+    BaseDatabaseWrapper.rollback = roll_back_and_forget  # type: ignore[method-assign]

@@ -13,7 +13,6 @@ from tests.factories.accounts import AccountFactory, MembershipFactory, PlanFact
 from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 
 pytestmark = pytest.mark.proves("Chatbots", "Chatbot")
-MY = "/v1/chatbots/my-chatbots"
 
 
 @pytest.fixture
@@ -149,7 +148,7 @@ def test_only_owners_and_super_admins_can_create(
     assert answer.status_code == status
 
 
-# an account's path
+# the account in a path
 
 
 @pytest.mark.parametrize(

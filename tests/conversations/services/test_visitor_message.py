@@ -1,9 +1,10 @@
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from config.api import limits
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.proves("Threads and messages")
 
 
 def received(thread: Thread, content: str = "Hi") -> Incoming:
-    """Receive a visitor's message, as a send does before it counts or stores anything."""
+    """Take the first step of sending a message: read its limits and the thread's state."""
     return visitor_message.receive(thread.chatbot_id, thread.pk, content)
 
 
@@ -37,7 +38,7 @@ def test_a_thread_returned_to_the_ai_while_a_message_is_sent_gets_a_reply(thread
 def test_a_reply_in_a_thread_that_was_returned_to_the_ai_takes_a_place(
     thread: Thread, settings: Any
 ) -> None:
-    """Only a send that waits for a reply takes a place among the replies in flight."""
+    """Only a send that waits for a reply counts toward the account's limit of replies in flight."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT = 1
     escalation.take_over(thread.pk, agent=UserFactory())
     with limits.places.one(thread.chatbot.account_id):
@@ -53,14 +54,20 @@ def test_a_reply_in_a_thread_that_was_returned_to_the_ai_takes_a_place(
 def test_a_send_that_loses_the_race_returns_the_reply_of_the_winner(
     thread: Thread, default_model: Any
 ) -> None:
-    """One request finds no stored message, then waits while the other stores the message."""
+    """One request finds no stored message, and waits for a lock while another request stores it."""
     looked, told, name = threading.Event(), [], new_id()
+
+    def note(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        found = execute(sql, *rest)
+        if sql.startswith("SELECT") and 'FROM "conversations_message"' in sql:
+            looked.set()
+        return found
 
     def send() -> None:
         try:
             incoming = received(thread)
-            looked.set()
-            told.extend(visitor_message.send(incoming, message_id=name).messages)
+            with connection.execute_wrapper(note):
+                told.extend(visitor_message.send(incoming, message_id=name).messages)
         finally:
             connections.close_all()
 
@@ -78,7 +85,7 @@ def test_a_send_that_loses_the_race_returns_the_reply_of_the_winner(
 def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
     thread: Thread, default_model: Any, settings: Any
 ) -> None:
-    """Resumed sends of a dead process must not occupy all threads of its successor."""
+    """After a process dies, its resumed sends must not occupy all threads of the next process."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT, name = 1, new_id()
     incoming = received(thread)
     visitor_message.store(incoming, name)  # as if the process had died before the reply
@@ -88,7 +95,7 @@ def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
             visitor_message.send(incoming, message_id=name)
         assert OwedReply.objects.exists()
     both = visitor_message.send(incoming, message_id=name).messages
-    # The reply exists, so this send needs no place.
+    # The reply exists by now, so this send does not wait and takes no place.
     with limits.places.one(thread.chatbot.account_id):
         assert visitor_message.send(incoming, message_id=name).messages == both
     assert Message.objects.count() == len(both) == 2
